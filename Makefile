@@ -1,0 +1,54 @@
+# Thin: every target is one line to a real command. `make demo` is the place to begin.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo eval eval-scorer test test-full browser local-model lint bench install lock clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: install ## build what is missing, run the drive-thru suite with both agents, compare them
+	@$(BIN)/harness demo drive_thru --install-tools
+
+eval: install ## the daily command: run the suite, print scores and the difference to the last comparable run
+	@$(BIN)/harness run drive_thru
+
+eval-scorer: install ## how the failure detectors do on real runs (HARNESS_REAL_DATA says where they are)
+	@$(BIN)/python tests/scorer_eval/run.py
+
+test: install ## the tests, containers included where a daemon answers
+	@$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
+
+test-full: install ## the slow tests: frameworks, browser, escapes
+	@$(BIN)/pytest -m slow -n 2 --dist loadfile
+
+browser: ## the Chromium that `make test-full` looks at reports with (as root, on Debian)
+	apt-get update --quiet && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core
+
+local-model: install ## a 135M model on this machine takes the frameworks' orders, live: true trajectories, mostly failed
+	@$(BIN)/python -m tests.frameworks.local_model
+
+lint: install ## format, lint, types, import contracts
+	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+bench: install ## speed as ratios measured in one run
+	@$(BIN)/python tests/bench/overhead.py
+	@$(BIN)/python tests/bench/gateway.py
+	@$(BIN)/python tests/bench/cassettes.py
+	@$(BIN)/python tests/bench/scoring.py
+	@$(BIN)/python -m tests.bench.model_streams
+
+install: .venv/installed ## the virtual environment
+
+.venv/installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+lock: ## pin again: names, versions and hashes, no addresses (needs uv)
+	uv pip compile --quiet pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --output-file requirements.lock
+
+clean: ## remove the virtual environment and what runs left in this folder
+	rm -rf .venv .harness runs

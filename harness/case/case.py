@@ -1,0 +1,112 @@
+"""One case: a task, what the agent may do, and how its success is told."""
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from harness.case.conversation import Conversation
+from harness.case.fault import FaultSpec
+from harness.frozen import Frozen, JsonObject, JsonValue
+
+
+class Limits(Frozen):
+    """What one trial may use; reaching one is the outcome `limit_reached`, not a failure of the harness."""
+
+    seconds: float = Field(default=60.0, gt=0, le=86_400)
+    steps: int = Field(default=50, gt=0)
+    """Tool calls that the gateway answers; later ones are refused with `limit_reached`."""
+    tokens: int | None = Field(default=None, gt=0)
+    """Input and output of the model together; the call after the one that reaches it is refused. None: no limit."""
+    cost_usd: float | None = Field(default=None, gt=0)
+    """What the model's replies may cost by the suite's prices, refused like tokens. None: no limit."""
+    memory_mb: int = Field(default=512, ge=32)
+    processes: int = Field(default=128, ge=4)
+    cpus: float = Field(default=1.0, gt=0)
+    disk_mb: int = Field(default=64, ge=1)
+    """Size of each writable place."""
+    output_kb: int = Field(default=256, ge=1)
+    """What is kept of standard output and standard error each; the rest is counted and thrown away."""
+
+
+class ReferenceCall(Frozen):
+    """One call of the reference solution; `after` names the calls that must precede it (none: any time)."""
+
+    id: str
+    tool: str
+    arguments: JsonObject = {}
+    after: tuple[str, ...] = ()
+
+
+class CheckSpec(Frozen):
+    """A verifier by name with its parameters. A case succeeds when every one of its checks passes."""
+
+    name: str
+    verifier: str
+    """A built-in's name, an entry point's, `module:Name`, or `file.py:Name` in the suite's folder."""
+    parameters: JsonObject = Field(default={}, alias="with")
+
+
+Difficulty = Literal["easy", "medium", "hard"]
+
+
+class Case(Frozen):
+    """One thing asked of the agent."""
+
+    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    description: str = ""
+    category: str = "general"
+    difficulty: Difficulty = "medium"
+    task: str = Field(min_length=1)
+    """The opening message; the agent reads it from `/turn`."""
+    conversation: Conversation | None = None
+    """What the user says after it; None: nothing more."""
+    system: str | None = None
+    user_profile: JsonObject | None = None
+    tools: tuple[str, ...] | None = None
+    """Names of the allowed tools; None: all of the suite's."""
+    forbidden_tools: tuple[str, ...] = ()
+    required_tools: tuple[str, ...] = ()
+    reference: tuple[ReferenceCall, ...] | None = None
+    """One good way to do it. None: not known. Empty: no call is needed."""
+    optimal_steps: int | None = Field(default=None, ge=0)
+    expected_output: JsonValue = None
+    expected: JsonValue = None
+    """What the suite's own checks compare with; its shape is theirs."""
+    checks: tuple[CheckSpec, ...] = ()
+    """In addition to the suite's checks."""
+    nop_passes: bool = False
+    """An agent that does nothing passes this case, and that is meant so."""
+    limits: Limits = Limits()
+    fixtures: tuple[str, ...] = ()
+    """Packs in the suite's `fixtures/`, laid over the tools' answers; later ones win."""
+    faults: tuple[FaultSpec, ...] = ()
+    """What goes wrong between the agent and its tools, on purpose."""
+    clock: str | None = None
+    """ISO 8601 instant at which the agent's wall clock starts; None: the real time."""
+    tags: tuple[str, ...] = ()
+    origin: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _opening_is_the_task(cls, data: Any) -> Any:
+        conversation = data.get("conversation") if isinstance(data, dict) else None
+        opening = conversation.get("opening") if isinstance(conversation, dict) else None
+        if opening is None:
+            return data
+        if data.get("task", opening) != opening:
+            raise ValueError("`task` and `conversation.opening` are the same message; give one of them")
+        return {**data, "task": opening}
+
+    @model_validator(mode="after")
+    def _reference_is_a_dag(self) -> "Case":
+        earlier: set[str] = set()
+        for call in self.reference or ():
+            if call.id in earlier:
+                raise ValueError(f"reference call id {call.id!r} is given twice")
+            unknown = set(call.after) - earlier
+            if unknown:
+                raise ValueError(
+                    f"reference call {call.id!r} comes after {sorted(unknown)}, which do not stand before it"
+                )
+            earlier.add(call.id)
+        return self

@@ -1,0 +1,41 @@
+"""Checks that run a command in a sandbox restored to the end state: what to run, for runner and scorer alike."""
+
+from pydantic import Field
+
+from harness.case.case import Case, CheckSpec
+from harness.case.suite import Suite
+from harness.errors import UsageError
+from harness.frozen import Frozen, digest_of
+
+VERIFIER = "command"
+
+
+class CommandCheck(Frozen):
+    """One command to run after the agent has ended."""
+
+    name: str
+    run: tuple[str, ...] = Field(min_length=1)
+    """Program and arguments; `{work}` is the working directory."""
+    timeout_s: float = Field(default=30.0, gt=0)
+
+    @property
+    def digest(self) -> str:
+        """Of what is run: a result is only good for the command that gave it."""
+        return digest_of({"run": self.run, "timeout_s": self.timeout_s})
+
+
+def commands_of(suite: Suite, case: Case) -> tuple[CommandCheck, ...]:
+    """The commands that the checks of `case` need; raises UsageError for one that names no program."""
+    checks = [*suite.checks, *case.checks]
+    return tuple(_command(case, check) for check in checks if check.verifier == VERIFIER)
+
+
+def _command(case: Case, check: CheckSpec) -> CommandCheck:
+    run = check.parameters.get("run")
+    timeout = check.parameters.get("timeout_s", 30.0)
+    if not isinstance(run, list) or not run or not all(isinstance(part, str) for part in run):
+        raise UsageError(
+            f"case {case.id!r}, check {check.name!r}: `with.run` must be a list of words",
+            remedy='for example  run: [python3, -c, "..."]',
+        )
+    return CommandCheck.model_validate({"name": check.name, "run": run, "timeout_s": timeout})

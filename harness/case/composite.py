@@ -1,0 +1,31 @@
+"""What a suite's composite figure is made of."""
+
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from harness.frozen import Frozen
+
+
+class CompositePart(Frozen):
+    """One metric and its weight; a bare number is the weight.
+
+    `worst` and `best` lay a figure that is no share (cost, tokens, steps) between 0 and 1; less may be better.
+    """
+
+    weight: float = Field(gt=0, allow_inf_nan=False)
+    worst: float | None = Field(default=None, allow_inf_nan=False)
+    best: float | None = Field(default=None, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare_weight(cls, data: Any) -> Any:
+        return {"weight": data} if isinstance(data, int | float) and not isinstance(data, bool) else data
+
+    @model_validator(mode="after")
+    def _both_ends(self) -> "CompositePart":
+        if (self.worst is None) != (self.best is None):
+            raise ValueError("needs both `worst` and `best`, or neither")
+        if self.worst is not None and self.worst == self.best:
+            raise ValueError("`worst` and `best` are the same")
+        return self

@@ -1,0 +1,35 @@
+"""One file that a person wrote, with what is needed to say where in it something is wrong."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from harness.documents import Location, read_plain, shaped
+from harness.errors import InvalidDocument
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A read file: its plain data and the line of each location."""
+
+    path: Path
+    data: Any
+    lines: dict[Location, int]
+
+    def shaped(self, shape: type[T], data: Any = None, *at: int | str) -> T:
+        """The whole document as `shape`, or `data` that stands at a location of it."""
+        return shaped(self.path, self.data if data is None else data, shape, self.lines, at)
+
+    def refuse(self, *at: int | str, problem: str, remedy: str | None = None) -> NoReturn:
+        """Raises InvalidDocument for what stands at a location."""
+        line = next((self.lines[at[:n]] for n in range(len(at), -1, -1) if at[:n] in self.lines), None)
+        field = ".".join(str(part) for part in at) or None
+        raise InvalidDocument(self.path, problem, line=line, field=field, remedy=remedy)
+
+
+def open_document(path: Path) -> Document:
+    """Reads a file; raises InvalidDocument where it is missing or malformed."""
+    data, lines = read_plain(path)
+    return Document(path=path, data=data, lines=lines)

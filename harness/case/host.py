@@ -1,0 +1,117 @@
+"""A host of the outside world that the agent calls by itself, over HTTP or HTTPS."""
+
+import re
+from fnmatch import fnmatchcase
+
+from pydantic import Field, field_validator, model_validator
+
+from harness.case.tool import POINTER, Effect, RateLimit
+from harness.frozen import Frozen
+
+_NAME = r"^[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*$"
+_ADDRESS = re.compile(r"^[0-9.]+$")
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_GATEWAY_PORT = 8700
+
+
+class EffectRule(Frozen):
+    """What some requests do, where their method does not tell: a search by POST, a GET that counts."""
+
+    methods: tuple[str, ...] = ()
+    """None given: any."""
+    path: str = "*"
+    """`*` stands for any characters, slashes too."""
+    effect: Effect
+
+    def fits(self, method: str, path: str) -> bool:
+        return (not self.methods or method in self.methods) and fnmatchcase(path, self.path)
+
+
+class IgnoredParts(Frozen):
+    """What is left out of the cassette key, volatile by rule."""
+
+    query: tuple[str, ...] = ()
+    """Names of query parameters."""
+    headers: tuple[str, ...] = ()
+    """Names of headers that would matter (see HostSpec.match_headers)."""
+    body: tuple[str, ...] = ()
+    """JSON pointers into the body; `*` stands for every item of a list."""
+
+    @field_validator("headers")
+    @classmethod
+    def _in_lower_case(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name.lower() for name in value)
+
+    @field_validator("body")
+    @classmethod
+    def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pointer in value:
+            if not re.match(POINTER, pointer):
+                raise ValueError(f"{pointer!r} is no JSON pointer: it begins with /")
+        return value
+
+
+class HostSpec(Frozen):
+    """One host. Its requests are recorded, replayed, limited and traced like the calls of a tool `http:<host>`.
+
+    Without `upstream` and `service`, live requests go to the host itself.
+    """
+
+    host: str = Field(pattern=_NAME, max_length=253)
+    """The name as the agent knows it, in lower case; not a pattern, and no address."""
+    ports: tuple[int, ...] = (80, 443)
+    upstream: str | None = None
+    """An address that live requests go to instead; the request's path is put behind it."""
+    service: str | None = None
+    """A service of the environment that stands for the host."""
+    session_header: str | None = None
+    """Carries the trial's id, so that trials that share a service do not share its state."""
+    headers: dict[str, str] = {}
+    """Set on every live request; `${NAME}` takes the environment variable NAME, which must be in `secrets`."""
+    disposable: bool = False
+    """Live writes are allowed only where the host says that its state may be thrown away."""
+    effects: tuple[EffectRule, ...] = ()
+    """The first that fits counts. Where none does, GET, HEAD and OPTIONS read, and all others write."""
+    ignore: IgnoredParts = IgnoredParts()
+    match_headers: tuple[str, ...] = ()
+    """Request headers that are part of the cassette key, beside those that always choose the answer."""
+    rate_limit: RateLimit | None = None
+    timeout_s: float = Field(default=60.0, gt=0)
+    """For the answer to begin, and between its pieces."""
+
+    @field_validator("host")
+    @classmethod
+    def _is_name(cls, value: str) -> str:
+        if _ADDRESS.match(value) or value == "localhost" or value.endswith(".localhost"):
+            raise ValueError(f"{value!r} is the sandbox itself or an address; a name is needed")
+        return value
+
+    @field_validator("ports")
+    @classmethod
+    def _are_ports(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        for port in value:
+            if not 0 < port < 65536 or port == _GATEWAY_PORT:
+                raise ValueError(f"{port} is no port that a host can have here")
+        return value
+
+    @field_validator("match_headers")
+    @classmethod
+    def _in_lower_case(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name.lower() for name in value)
+
+    @model_validator(mode="after")
+    def _has_one_place(self) -> "HostSpec":
+        if self.upstream is not None and self.service is not None:
+            raise ValueError("a host has at most one of `upstream` and `service`")
+        return self
+
+    @property
+    def tool(self) -> str:
+        """The name that its requests have in traces and tapes, and in a case's lists of tools."""
+        return f"http:{self.host}"
+
+    def effect_of(self, method: str, path: str) -> Effect:
+        for rule in self.effects:
+            if rule.fits(method, path):
+                return rule.effect
+        return "read" if method in _READING else "write"

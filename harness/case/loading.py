@@ -1,0 +1,252 @@
+"""A suite's folder read into a `Suite`: `suite.yaml`, the case files and tool files that it names."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeGuard
+
+from harness.case.agent import AgentVersion
+from harness.case.case import Case, CheckSpec, Limits
+from harness.case.composite import CompositePart
+from harness.case.document import Document, open_document
+from harness.case.fixture import load_packs, pack_names
+from harness.case.host import HostSpec
+from harness.case.model import ModelSpec
+from harness.case.scenario import cases_in
+from harness.case.sourcing.declared import Group
+from harness.case.sourcing.reading import Tools, read_groups, read_tools
+from harness.case.suite import StateProbe, Suite, ToolServer
+from harness.errors import UsageError
+from harness.frozen import Frozen, JsonObject, JsonValue, digest_of
+
+
+class Defaults(Frozen):
+    """What every case of the suite takes unless it says otherwise."""
+
+    limits: JsonObject = {}
+    clock: str | None = None
+
+
+class SuiteFile(Frozen):
+    """`suite.yaml` as people write it; `tools` and `cases` stand in it or in files that it names."""
+
+    name: str | None = None
+    description: str = ""
+    environment: str | None = None
+    snapshot: str | None = None
+    agents: dict[str, AgentVersion]
+    default_agent: str | None = None
+    servers: dict[str, ToolServer] = {}
+    tools: JsonValue = []
+    """A list of tools and of groups of tools (`openapi`, `mcp`, `python`, `sandbox`), or a file that holds one."""
+    model: ModelSpec | None = None
+    hosts: tuple[HostSpec, ...] = ()
+    probes: tuple[StateProbe, ...] = ()
+    checks: tuple[CheckSpec, ...] = ()
+    metrics: tuple[str, ...] = ()
+    run_metrics: tuple[str, ...] = ()
+    composite: dict[str, CompositePart] = {}
+    secrets: tuple[str, ...] = ()
+    defaults: Defaults = Defaults()
+    cases: str | tuple[str, ...] = "cases.yaml"
+
+
+def suite_names(project: Path) -> list[str]:
+    """The suites of a project, by folder name."""
+    return sorted(path.parent.name for path in (project / "suites").glob("*/suite.yaml"))
+
+
+def load_suite(project: Path, name: str) -> Suite:
+    """The suite called `name`, or the one whose folder is `name`.
+
+    Raises UsageError where there is none, InvalidDocument (file, line, field, remedy) where one of its files is wrong.
+    """
+    folder = _folder(project, name)
+    document = open_document(folder / "suite.yaml")
+    raw = document.shaped(SuiteFile)
+    if not raw.agents:
+        document.refuse("agents", problem="names no agent", remedy="declare at least one version under `agents:`")
+    found = read_tools(document, raw.tools, raw.servers)
+    tools = found.tools
+    _check_tools(document, raw, found)
+    default_agent = _default_agent(document, raw)
+    limits = document.shaped(Limits, raw.defaults.limits, "defaults", "limits")
+    called = {*(tool.name for tool in tools), *_host_tools(document, raw)}
+    cases = tuple(_cases(document, raw, called))
+    suite = Suite(
+        name=raw.name or folder.name,
+        description=raw.description,
+        folder=folder,
+        environment=raw.environment,
+        snapshot=raw.snapshot,
+        agents=raw.agents,
+        default_agent=default_agent,
+        servers=found.servers,
+        tools=tools,
+        model=raw.model,
+        hosts=raw.hosts,
+        probes=raw.probes,
+        checks=raw.checks,
+        metrics=raw.metrics,
+        run_metrics=raw.run_metrics,
+        composite=raw.composite,
+        secrets=tuple(dict.fromkeys([*raw.secrets, *(raw.model.secrets if raw.model else ())])),
+        packs=load_packs(folder, cases, tools),
+        defaults=limits,
+        cases=cases,
+        digest="",
+    )
+    return suite.model_copy(update={"digest": suite_digest(suite)})
+
+
+def tool_groups(project: Path, name: str) -> tuple[Path, list[Group], SuiteFile]:
+    """The suite's folder, and the groups of tools that it names; no listing of theirs needs to be there yet."""
+    folder = _folder(project, name)
+    document = open_document(folder / "suite.yaml")
+    raw = document.shaped(SuiteFile)
+    return folder, read_groups(document, raw.tools), raw
+
+
+def _folder(project: Path, name: str) -> Path:
+    for folder in (project / "suites" / name, Path(name)):
+        if (folder / "suite.yaml").is_file():
+            return folder.resolve()
+    known = ", ".join(suite_names(project)) or "none yet: `harness init` writes one"
+    raise UsageError(f"there is no suite {name!r} in {project / 'suites'}", remedy=f"suites here: {known}")
+
+
+def _default_agent(document: Document, raw: SuiteFile) -> str:
+    for version, agent in raw.agents.items():
+        if not (document.path.parent / agent.files).is_dir():
+            document.refuse("agents", version, "files", problem=f"there is no folder {agent.files!r}")
+    chosen = raw.default_agent or next(iter(raw.agents))
+    if chosen not in raw.agents:
+        document.refuse("default_agent", problem=f"{chosen!r} is none of the agents {sorted(raw.agents)}")
+    return chosen
+
+
+def _check_tools(document: Document, raw: SuiteFile, found: Tools) -> None:
+    tools = found.tools
+    names = [tool.name for tool in tools]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        document.refuse("tools", problem=f"tools are declared twice: {', '.join(twice)}")
+    for tool in tools:
+        if tool.server not in found.servers:
+            document.refuse(
+                "tools", problem=f"tool {tool.name!r} names the server {tool.server!r}, which is none of `servers:`"
+            )
+    for name, server in raw.servers.items():
+        if (server.service is None) == (server.base_url is None):
+            document.refuse("servers", name, problem="needs exactly one of `service` and `base_url`")
+    effects = {tool.name: tool.effect for tool in tools}
+    for index, probe in enumerate(raw.probes):
+        if effects.get(probe.tool) != "read":
+            document.refuse("probes", index, "tool", problem=f"{probe.tool!r} is no tool with effect: read")
+
+
+def _host_tools(document: Document, raw: SuiteFile) -> set[str]:
+    named: set[str] = set()
+    for index, host in enumerate(raw.hosts):
+        if host.tool in named:
+            document.refuse("hosts", index, "host", problem=f"{host.host!r} is declared twice")
+        named.add(host.tool)
+    return named
+
+
+def _cases(document: Document, raw: SuiteFile, tools: set[str]) -> Iterator[Case]:
+    seen: dict[str, Path] = {}
+    for path in _case_files(document, raw):
+        source = open_document(path)
+        source = replace(source, data=cases_in(source.data))
+        if not isinstance(source.data, list):
+            source.refuse(problem="is no list of cases", remedy="begin each case with `- id: ...`")
+        for index, data in enumerate(source.data):
+            case = source.shaped(Case, _with_defaults(data, raw.defaults), index)
+            if case.id in seen:
+                source.refuse(index, "id", problem=f"case id {case.id!r} is given twice (also in {seen[case.id].name})")
+            seen[case.id] = path
+            _check_case(source, index, case, tools)
+            _check_fixtures(source, index, case, pack_names(document.path.parent))
+            yield case
+    if not seen:
+        document.refuse("cases", problem="no case is declared")
+
+
+def _case_files(document: Document, raw: SuiteFile) -> list[Path]:
+    patterns = (raw.cases,) if isinstance(raw.cases, str) else raw.cases
+    files: list[Path] = []
+    for pattern in patterns:
+        found = sorted(document.path.parent.glob(pattern))
+        if not found:
+            document.refuse("cases", problem=f"no file matches {pattern!r}")
+        files += found
+    return files
+
+
+def _with_defaults(data: Any, defaults: Defaults) -> Any:
+    if not isinstance(data, dict):
+        return data
+    limits = data.get("limits", {})
+    merged = {**defaults.limits, **limits} if isinstance(limits, dict) else limits
+    return {"clock": defaults.clock, **data, "limits": merged}
+
+
+def _check_case(source: Document, index: int, case: Case, tools: set[str]) -> None:
+    def refuse_unknown(field: str, names: Iterator[str]) -> None:
+        unknown = sorted(set(names) - tools)
+        if unknown:
+            source.refuse(index, field, problem=f"case {case.id!r} names {unknown}, which the suite does not declare")
+
+    refuse_unknown("tools", iter(case.tools or ()))
+    refuse_unknown("required_tools", iter(case.required_tools))
+    refuse_unknown("reference", (call.tool for call in case.reference or ()))
+    refuse_unknown("faults", (fault.tool for fault in case.faults if fault.tool != "*"))
+    names = [check.name for check in case.checks]
+    if len(names) != len(set(names)):
+        source.refuse(index, "checks", problem=f"case {case.id!r} has two checks of one name")
+
+
+def _check_fixtures(source: Document, index: int, case: Case, known: list[str]) -> None:
+    for name in case.fixtures:
+        if name not in known:
+            source.refuse(
+                index,
+                "fixtures",
+                problem=f"case {case.id!r} names the fixture pack {name!r}, which the suite does not have",
+                remedy=f"packs in fixtures/: {', '.join(known) or 'none'}",
+            )
+
+
+def suite_digest(suite: Suite) -> str:
+    """Sha-256 over all that is asked: what `Suite.digest` holds, also for a suite that was put together elsewhere."""
+    asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
+    return digest_of({"asked": asked, "code": _code_digests(suite)})
+
+
+_CODE: Final = re.compile(r"[\w./-]+\.py:[A-Za-z_]\w*")
+_ASKED = {"environment", "tools", "probes", "checks", "metrics", "run_metrics", "packs", "defaults", "cases"}
+
+
+def _code_digests(suite: Suite) -> dict[str, str]:
+    checks = [*suite.checks, *(check for case in suite.cases for check in case.checks)]
+    functions = {value for check in checks for value in check.parameters.values() if _names_code(value)}
+    names = {*suite.metrics, *suite.run_metrics, *(check.verifier for check in checks), *functions}
+    files = {name.rpartition(":")[0] for name in names if ".py:" in name}
+    return {name: digest_of(_source(suite.folder / name)) for name in sorted(files)}
+
+
+def _names_code(value: JsonValue) -> TypeGuard[str]:
+    """A check's parameter such as `checks.py:is_polite`: its code is part of what is asked."""
+    return isinstance(value, str) and _CODE.fullmatch(value) is not None
+
+
+def _source(path: Path) -> str:
+    if not path.is_file():
+        _missing(path)
+    return path.read_text(encoding="utf-8")
+
+
+def _missing(path: Path) -> NoReturn:
+    raise UsageError(f"{path} is named by a check or metric and does not exist")

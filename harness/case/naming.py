@@ -1,0 +1,14 @@
+"""Foreign names as ids of cases, the same every time and never two for one."""
+
+import hashlib
+import re
+
+_CASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def case_id(told: str) -> str:
+    """`told` where it can be a case's id; else its readable part and digits that tell it from others like it."""
+    if _CASE.fullmatch(told):
+        return told
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", told).strip("-._")[:60] or "case"
+    return f"{readable}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"

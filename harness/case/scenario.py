@@ -1,0 +1,74 @@
+"""Google ADK's conversation scenarios read as cases, as they are.
+
+    {"evalId": ..., "conversationScenario": {"startingPrompt": ..., "conversationPlan": ...},
+     "sessionInput": {"appName": ..., "userId": ..., "state": {"max_turns": 6, "__tool_fixture_pack_names": [...]}}}
+
+App and user may be absent, names are camelCase or snake_case, and what else stands there is passed over. A plan is for
+a user who improvises: a scripted user says the starting prompt only, and the report says that the plan was not
+followed.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.case.naming import case_id
+from harness.frozen import JsonObject
+
+MAX_TURNS = "max_turns"
+PACKS = "__tool_fixture_pack_names"
+
+
+def cases_in(document: Any) -> Any:
+    """The cases of a case file: scenarios in the house's own form, everything else as it stands.
+
+    A scenario file is one scenario, a list of them, or an evaluation set with `evalCases`.
+    """
+    if isinstance(document, Mapping):
+        listed = _either(document, "evalCases", "eval_cases")
+        document = listed if isinstance(listed, list) else [document] if is_scenario(document) else document
+    if not isinstance(document, list):
+        return document
+    return [scenario_case(item) if is_scenario(item) else item for item in document]
+
+
+def is_scenario(item: Any) -> bool:
+    """Whether a case is written as ADK writes its scenarios."""
+    return isinstance(item, Mapping) and isinstance(
+        _either(item, "conversationScenario", "conversation_scenario"), Mapping
+    )
+
+
+def scenario_case(item: Mapping[str, Any]) -> JsonObject:
+    """The fields of a case; what is missing or malformed is left for the case's own checks to refuse."""
+    scenario = _either(item, "conversationScenario", "conversation_scenario") or {}
+    session = _either(item, "sessionInput", "session_input")
+    session = session if isinstance(session, Mapping) else {}
+    state = session.get("state")
+    name = _either(item, "evalId", "eval_id")
+    app = _either(session, "appName", "app_name")
+    return {
+        **({} if name is None else {"id": case_id(str(name))}),
+        **talk_fields(
+            _either(scenario, "startingPrompt", "starting_prompt"),
+            _either(scenario, "conversationPlan", "conversation_plan"),
+            state if isinstance(state, Mapping) else {},
+        ),
+        "tags": [f"app:{app}"] if app else [],
+    }
+
+
+def talk_fields(opening: Any, plan: Any, state: Mapping[str, Any]) -> JsonObject:
+    """Conversation, fixture packs and user profile, out of a scenario's texts and its session's state."""
+    profile = {name: value for name, value in state.items() if name not in {MAX_TURNS, PACKS}}
+    turns = {} if state.get(MAX_TURNS) is None else {"max_turns": state[MAX_TURNS]}
+    packs = state.get(PACKS)
+    fixtures = [packs] if isinstance(packs, str) else list(packs or ())
+    return {
+        "conversation": {"opening": opening, "plan": plan, **turns},
+        "fixtures": fixtures,
+        "user_profile": profile or None,
+    }
+
+
+def _either(item: Mapping[str, Any], *names: str) -> Any:
+    return next((item[name] for name in names if item.get(name) is not None), None)

@@ -1,0 +1,84 @@
+"""The items of a suite's `tools:` that stand for many tools at once, as people write them."""
+
+from pydantic import Field, model_validator
+
+from harness.case.suite import McpServer
+from harness.frozen import Frozen, JsonObject
+
+
+class ToolGroup(Frozen):
+    """What every kind of group may say; patterns are those of a shell (`get_*`)."""
+
+    server: str
+    """Its tools share the write state of this server."""
+    only: tuple[str, ...] = ("*",)
+    """Which of the source's tools the suite has."""
+    prefix: str = ""
+    """Put before each name, where two sources use the same."""
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    """Overrules what the source itself says of a tool's effect; what nobody says is a write."""
+    override: dict[str, JsonObject] = {}
+    """Tool -> fields to set: `timeout_s`, `ignore_arguments`, `mints`, `rate_limit`, `description`, `effect`."""
+    disposable: bool = False
+    """Live writes are allowed: the server's state may be thrown away."""
+
+
+class OpenApiTools(ToolGroup):
+    """The operations of an OpenAPI 3 document; `server` is one of the suite's `servers`, and the base address."""
+
+    openapi: str = Field(min_length=1)
+    """A file in the suite's folder, or the URL of one (kept in `tools/` by `harness tool refresh`)."""
+
+    @property
+    def is_remote(self) -> bool:
+        return self.openapi.startswith(("http://", "https://"))
+
+
+class McpTools(ToolGroup):
+    """The tools of an MCP server: a program (`command`), an address (`url`), or a service of the environment."""
+
+    mcp: "McpPlace"
+
+
+class McpPlace(McpServer):
+    """Exactly one of `command`, `url` and `service`."""
+
+    url: str | None = None
+    service: str | None = None
+    headers: dict[str, str] = {}
+    """Sent with every request; `${NAME}` takes a secret of the suite."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> "McpPlace":
+        given = [name for name in ("command", "url", "service") if getattr(self, name)]
+        if len(given) != 1:
+            raise ValueError("needs exactly one of `command`, `url` and `service`")
+        return self
+
+
+class PythonTools(ToolGroup):
+    """The public functions of a file, called in a process of the trial's own on this machine."""
+
+    python: str = Field(pattern=r"\.py$")
+    """A file in the suite's folder."""
+    server: str = "python"
+
+
+class SandboxTools(Frozen):
+    """Tools that act in the trial's own sandbox, in every tool mode."""
+
+    sandbox: tuple[str, ...] = Field(min_length=1)
+    """Of `shell`, `read_file`, `write_file`."""
+    server: str = "sandbox"
+    prefix: str = ""
+    override: dict[str, JsonObject] = {}
+
+
+Group = OpenApiTools | McpTools | PythonTools | SandboxTools
+KINDS: dict[str, type[Group]] = {
+    "openapi": OpenApiTools,
+    "mcp": McpTools,
+    "python": PythonTools,
+    "sandbox": SandboxTools,
+}

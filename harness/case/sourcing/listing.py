@@ -1,0 +1,99 @@
+"""A source's own listing, kept beside the suite so that a replay needs no source, and what tools it makes."""
+
+import hashlib
+import json
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from harness.case.sourcing.declared import ToolGroup
+from harness.case.tool import Effect, ToolKind
+from harness.documents import read_document, write_atomically
+from harness.frozen import Frozen, JsonObject, JsonValue
+
+FOLDER = "tools"
+_UNSUITED = re.compile(r"[^A-Za-z0-9_-]")
+_OWN = frozenset({"name", "description", "inputSchema"})
+
+
+class Listing(Frozen):
+    """`tools/<server>.json`: what the source said of its tools, word for word."""
+
+    server: str
+    source: str
+    """What was asked, for people: the command, address or file."""
+    digest: str | None = None
+    """Sha-256 of the file of Python functions that were listed."""
+    tools: tuple[JsonObject, ...]
+
+
+def listing_path(folder: Path, server: str) -> Path:
+    return folder / FOLDER / f"{server}.json"
+
+
+def read_listing(path: Path) -> Listing:
+    """Raises InvalidDocument where the file is missing or malformed."""
+    return read_document(path, Listing)
+
+
+def write_listing(path: Path, listing: Listing) -> None:
+    text = json.dumps(listing.model_dump(mode="json"), indent=2, ensure_ascii=False)
+    write_atomically(path, f"{text}\n".encode())
+
+
+def file_digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def chosen(group: ToolGroup, names: list[str]) -> list[str]:
+    """Those of the source's names that the group takes. Raises ValueError for a pattern that fits none."""
+    for pattern in (*group.only, *group.reads, *group.writes, *group.override):
+        if pattern != "*" and not any(fnmatchcase(name, pattern) for name in names):
+            raise ValueError(f"{pattern!r} is none of its tools: {', '.join(names) or 'it has none'}")
+    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in group.only)]
+
+
+def effect_of(group: ToolGroup, name: str, said: Effect) -> Effect:
+    """What the group says of the tool, or else what its source `said`."""
+    if any(fnmatchcase(name, pattern) for pattern in group.writes):
+        return "write"
+    if any(fnmatchcase(name, pattern) for pattern in group.reads):
+        return "read"
+    return said
+
+
+def own_name(prefix: str, name: str) -> str:
+    """The name in the suite: model interfaces take letters, digits, `_` and `-` only."""
+    return _UNSUITED.sub("_", prefix + name)[:64]
+
+
+def listed_tools(group: ToolGroup, listing: Listing, kind: ToolKind) -> list[JsonObject]:
+    """The group's tools as a suite would declare them. Raises ValueError for a listing that is none."""
+    by_name = {_name(tool): tool for tool in listing.tools}
+    return [_declared(group, name, by_name[name], kind) for name in chosen(group, list(by_name))]
+
+
+def _declared(group: ToolGroup, name: str, tool: JsonObject, kind: ToolKind) -> JsonObject:
+    annotations = tool.get("annotations")
+    reads = isinstance(annotations, dict) and annotations.get("readOnlyHint") is True
+    schema = tool.get("inputSchema")
+    shown = own_name(group.prefix, name)
+    described = tool.get("description")
+    return {
+        "name": shown,
+        "description": described if isinstance(described, str) else "",
+        "parameters": {"type": "object", **schema} if isinstance(schema, dict) else {"type": "object"},
+        "effect": effect_of(group, name, "read" if reads else "write"),
+        "server": group.server,
+        "source": kind,
+        "source_name": None if shown == name else name,
+        "listed": {key: value for key, value in tool.items() if key not in _OWN},
+        **group.override.get(name, {}),
+    }
+
+
+def _name(tool: JsonObject) -> str:
+    name: JsonValue = tool.get("name")
+    if not isinstance(name, str) or not name:
+        raise ValueError("a tool of the listing has no name")
+    return name

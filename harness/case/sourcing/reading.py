@@ -1,0 +1,143 @@
+"""A suite's `tools:` read: described calls and groups of tools in one list, and the servers that the groups bring."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.case.document import Document, open_document
+from harness.case.sourcing.declared import KINDS, Group, McpTools, OpenApiTools, PythonTools, SandboxTools
+from harness.case.sourcing.listing import Listing, file_digest, listed_tools, listing_path, read_listing
+from harness.case.sourcing.openapi import openapi_tools
+from harness.case.sourcing.places import sandbox_tools
+from harness.case.suite import McpServer, ToolServer
+from harness.case.tool import ToolSpec
+from harness.documents import read_plain
+from harness.errors import InvalidDocument
+from harness.frozen import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Item:
+    """One item of `tools:` and where it stands."""
+
+    source: Document
+    at: tuple[int | str, ...]
+    data: JsonValue
+    group: Group | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """All tools of a suite, and every server they name."""
+
+    tools: tuple[ToolSpec, ...]
+    servers: dict[str, ToolServer]
+
+
+def read_tools(document: Document, declared: JsonValue, servers: Mapping[str, ToolServer]) -> Tools:
+    """The suite's tools. Raises InvalidDocument; for a listing that is missing, with the way to get it."""
+    together = dict(servers)
+    tools: list[ToolSpec] = []
+    for item in _items(document, declared):
+        if item.group is None:
+            tools.append(item.source.shaped(ToolSpec, item.data, *item.at))
+            continue
+        _add_server(item, item.group, together)
+        try:
+            found = _tools_of(item.group, document.path.parent)
+        except ValueError as error:
+            item.source.refuse(*item.at, problem=str(error))
+        tools += [item.source.shaped(ToolSpec, tool, *item.at) for tool in found]
+    return Tools(tools=tuple(tools), servers=together)
+
+
+def read_groups(document: Document, declared: JsonValue) -> list[Group]:
+    """The groups alone, which need no listing to be read."""
+    return [item.group for item in _items(document, declared) if item.group is not None]
+
+
+def remote_document_path(folder: Path, group: OpenApiTools) -> Path:
+    """Where the document of a URL is kept."""
+    return listing_path(folder, f"{group.server}.openapi")
+
+
+def _items(document: Document, declared: JsonValue) -> Iterator[_Item]:
+    if isinstance(declared, str):
+        source = open_document(document.path.parent / declared)
+        yield from _listed(source, source.data, ())
+    else:
+        yield from _listed(document, declared, ("tools",))
+
+
+def _listed(source: Document, items: JsonValue, at: tuple[int | str, ...]) -> Iterator[_Item]:
+    if not isinstance(items, list):
+        source.refuse(*at, problem="is no list of tools", remedy="begin each tool with `- name: ...`")
+    for index, data in enumerate(items):
+        here = (*at, index)
+        kinds = [kind for kind in KINDS if isinstance(data, dict) and kind in data]
+        if isinstance(data, str):
+            other = open_document(source.path.parent / data)
+            yield from _listed(other, other.data, ())
+        elif len(kinds) > 1:
+            source.refuse(*here, problem=f"is of one kind only, not {' and '.join(kinds)}")
+        else:
+            group = source.shaped(KINDS[kinds[0]], data, *here) if kinds else None
+            yield _Item(source=source, at=here, data=data, group=group)
+
+
+def _add_server(item: _Item, group: Group, servers: dict[str, ToolServer]) -> None:
+    if isinstance(group, OpenApiTools):
+        return  # its server is declared: what is called has an address
+    if group.server in servers:
+        item.source.refuse(*item.at, "server", problem=f"there is a server {group.server!r} already")
+    servers[group.server] = server_of(group)
+
+
+def server_of(group: McpTools | PythonTools | SandboxTools) -> ToolServer:
+    """The server that the group brings."""
+    match group:
+        case McpTools(mcp=place):
+            return ToolServer(
+                service=place.service,
+                base_url=place.url,
+                headers=place.headers,
+                mcp=McpServer.model_validate(place.model_dump(include=set(McpServer.model_fields))),
+                disposable=group.disposable,
+            )
+        case PythonTools():
+            return ToolServer(python=group.python, disposable=group.disposable)
+        case SandboxTools():
+            return ToolServer(sandbox=True, disposable=True)
+
+
+def _tools_of(group: Group, folder: Path) -> list[JsonObject]:
+    match group:
+        case SandboxTools():
+            return sandbox_tools(group)
+        case OpenApiTools():
+            path = remote_document_path(folder, group) if group.is_remote else folder / group.openapi
+            return openapi_tools(group, _there(path, folder) if group.is_remote else read_plain(path)[0])
+        case McpTools():
+            return listed_tools(group, _listing(group.server, folder), "mcp")
+        case PythonTools():
+            listing = _listing(group.server, folder)
+            if listing.digest != file_digest(folder / group.python):
+                raise ValueError(f"{group.python} has changed since its tools were listed: {_refresh(folder)}")
+            return listed_tools(group, listing, "python")
+
+
+def _listing(server: str, folder: Path) -> Listing:
+    path = listing_path(folder, server)
+    _there(path, folder, read=False)
+    return read_listing(path)
+
+
+def _there(path: Path, folder: Path, *, read: bool = True) -> JsonValue:
+    if not path.is_file():
+        raise InvalidDocument(path, "is not there: the source's listing was never taken", remedy=_refresh(folder))
+    value: JsonValue = read_plain(path)[0] if read else None
+    return value
+
+
+def _refresh(folder: Path) -> str:
+    return f"harness tool refresh {folder.name}"

@@ -1,0 +1,121 @@
+"""A suite: cases, the agent's versions, the tools and what the scores need."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from harness.case.agent import AgentVersion
+from harness.case.case import Case, CheckSpec, Limits
+from harness.case.composite import CompositePart
+from harness.case.fixture import FixturePack
+from harness.case.host import HostSpec
+from harness.case.model import ModelSpec
+from harness.case.tool import ToolSpec
+from harness.frozen import Frozen, JsonObject
+
+
+class McpServer(Frozen):
+    """That a server speaks MCP, and how it is started where it is a program."""
+
+    command: tuple[str, ...] = ()
+    """A program that speaks MCP over stdio, started anew for each trial on this machine; `{suite}` is the suite's
+    folder, `{work}` a new folder that is also its working directory. Empty: the server is reached over HTTP."""
+    env: dict[str, str] = {}
+    """Beside PATH and HOME, all that the program is given; `${NAME}` takes a secret of the suite."""
+    files: str | None = None
+    """A folder of the suite whose content each trial's `{work}` begins with."""
+    path: str = "/mcp"
+    """Where the service of an environment serves MCP."""
+
+
+class ToolServer(Frozen):
+    """Where a group of tools is served: a service of the environment, or a base URL.
+
+    Exactly one of `service` and `base_url` is given in a suite's `servers`; the groups in its `tools` bring servers
+    that are programs (`mcp.command`), Python functions or the trial's own sandbox. `session_header` carries the
+    trial's id, so that trials that share a live service do not share its state; it never enters a recording.
+    """
+
+    service: str | None = None
+    base_url: str | None = None
+    session_header: str | None = None
+    headers: dict[str, str] = {}
+    """Sent with every live call; `${NAME}` takes the environment variable NAME, which must be in `secrets`."""
+    disposable: bool = False
+    """Live writes are allowed only where the server says that its state may be thrown away."""
+    mcp: McpServer | None = None
+    python: str | None = None
+    """A file of functions in the suite's folder."""
+    sandbox: bool = False
+
+    @property
+    def is_program(self) -> bool:
+        """Each trial starts its own, on this machine."""
+        return self.python is not None or (self.mcp is not None and bool(self.mcp.command))
+
+
+class StateProbe(Frozen):
+    """A read that the harness itself makes after the agent has ended, kept as evidence under `name`.
+
+    It passes the gateway like any call (replayed from the tape by the state that the agent's writes left), and is
+    no step of the agent.
+    """
+
+    name: str
+    tool: str
+    arguments: JsonObject = {}
+
+
+class Suite(Frozen):
+    """A loaded suite; `folder` is where it lies, and no part of the digest."""
+
+    name: str
+    description: str = ""
+    folder: Path
+    environment: str | None = None
+    """Name of a folder in `images/`; None: the base image and an empty snapshot."""
+    snapshot: str | None = None
+    """Name of a sealed state of that environment."""
+    agents: dict[str, AgentVersion] = Field(min_length=1)
+    default_agent: str
+    servers: dict[str, ToolServer] = {}
+    tools: tuple[ToolSpec, ...] = ()
+    model: ModelSpec | None = None
+    """None: the agent reaches no model through the gateway."""
+    hosts: tuple[HostSpec, ...] = ()
+    """What the agent may reach over HTTP by itself; every other name is refused."""
+    probes: tuple[StateProbe, ...] = ()
+    checks: tuple[CheckSpec, ...] = ()
+    """Verifiers that every case is checked with."""
+    metrics: tuple[str, ...] = ()
+    """Metrics of the suite's own, beside the built-in ones: `file.py:Name`, `module:Name` or an entry point. A function
+    is taken for an item-level evaluator: `(*, output, expected_output, **kwargs)`."""
+    run_metrics: tuple[str, ...] = ()
+    """Figures over a whole run, of the suite's own; a function is taken for a run-level evaluator:
+    `(*, item_results, **kwargs)`."""
+    composite: dict[str, CompositePart] = {}
+    """Metric -> its weight in the figure `composite`; empty: there is none."""
+    secrets: tuple[str, ...] = ()
+    """Names of environment variables whose values must never be stored."""
+    packs: dict[str, FixturePack] = {}
+    """The fixture packs that cases name."""
+    defaults: Limits = Limits()
+    cases: tuple[Case, ...] = Field(min_length=1)
+    digest: str
+    """Sha-256 over all that is asked: cases, tools, checks and their code; not the agents."""
+
+    @property
+    def reached(self) -> dict[str, ToolServer]:
+        """Everything outside that calls can go to: the tool servers by name, and the hosts as `http:<host>`."""
+        return self.servers | {host.tool: _server_of(host) for host in self.hosts}
+
+
+def _server_of(host: HostSpec) -> ToolServer:
+    here = None if host.service is not None else host.upstream or f"https://{host.host}"
+    return ToolServer(
+        service=host.service,
+        base_url=here,
+        session_header=host.session_header,
+        headers=host.headers,
+        disposable=host.disposable,
+    )

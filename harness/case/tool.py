@@ -1,0 +1,98 @@
+"""A tool as the agent sees it, and where its answers come from."""
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from harness.frozen import Frozen, JsonObject
+
+Effect = Literal["read", "write"]
+ToolKind = Literal["http", "mcp", "python", "sandbox"]
+POINTER = r"^(/[^/]*)+$"
+"""A JSON pointer; `*` stands for every item of a list."""
+
+
+class HttpRoute(Frozen):
+    """A call described over HTTP. Placeholders `{name}` in `path` and `query` are filled from the arguments."""
+
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
+    path: str
+    query: dict[str, str] = {}
+    """Query parameter -> argument name. An argument that the call leaves out is left out of the query."""
+    body: Literal["arguments", "body", "none"] = "none"
+    """`arguments`: those arguments that stand in neither path nor query, as one JSON object.
+    `body`: the argument of that name, as it is."""
+
+
+class RateLimit(Frozen):
+    """At most `calls` in every `per_s` seconds, over all trials together; live calls only."""
+
+    calls: int = Field(gt=0)
+    per_s: float = Field(gt=0)
+
+
+class VolatilePart(Frozen):
+    """What changes with every run inside an argument that otherwise matters."""
+
+    at: str = Field(pattern=POINTER)
+    pattern: str
+    """Regular expression; what it finds is left out of the key."""
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, value: str) -> str:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise ValueError(f"is no regular expression: {error}") from None
+        return value
+
+
+class ToolSpec(Frozen):
+    """One tool. `server` names an entry of the suite's `servers`: calls of one server share their write state."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    description: str = ""
+    parameters: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
+    """JSON Schema (2020-12) of the arguments object."""
+    effect: Effect = "write"
+    """What is not declared counts as a write."""
+    server: str
+    source: ToolKind = "http"
+    """Who answers it."""
+    http: HttpRoute | None = None
+    """The call that stands for it; of the tools of an HTTP service only, and of all of those."""
+    source_name: str | None = None
+    """What its source calls it, where the suite has given it another name."""
+    listed: JsonObject = {}
+    """What else its source's listing says of it (title, annotations, output schema): passed on as it is."""
+    rate_limit: RateLimit | None = None
+    timeout_s: float = Field(default=30.0, gt=0)
+    ignore_arguments: tuple[str | VolatilePart, ...] = ()
+    """What is left out of the cassette key, volatile by rule (request ids, timestamps): names of top-level arguments,
+    JSON pointers (`/filter/requested_at`, `/items/*/trace`), and parts of texts (`{at: /query, pattern: ...}`)."""
+    mints: tuple[str, ...] = ()
+    """JSON pointers to texts in the answer that are new in every run (ids, cursors): they are bound to the call that
+    gave them, so that a recording made again is the same, and are recognised when the agent sends them back."""
+
+    @field_validator("mints")
+    @classmethod
+    def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pointer in value:
+            if not pointer.startswith("/"):
+                raise ValueError(f"{pointer!r} is no JSON pointer: it begins with /")
+        return value
+
+    @model_validator(mode="after")
+    def _http_has_a_route(self) -> "ToolSpec":
+        if (self.source == "http") != (self.http is not None):
+            raise ValueError("needs `http`: the call that stands for it")
+        return self
+
+    @field_validator("parameters")
+    @classmethod
+    def _object_schema(cls, value: JsonObject) -> JsonObject:
+        if value.get("type") != "object":
+            raise ValueError("the schema of a tool's arguments has type: object")
+        return value

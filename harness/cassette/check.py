@@ -1,0 +1,171 @@
+"""Checks a tape, and shows what is on it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from vcr.cassette import Cassette
+from vcr.record_mode import RecordMode
+from vcr.serializers import jsonserializer, yamlserializer
+
+from harness.cassette.index import open_tape
+from harness.cassette.keys import initial_state, key_digest, next_state
+from harness.cassette.recording import Recording
+from harness.cassette.redaction import Redactor
+from harness.cassette.tape import Tape, lines_of, load_tape
+from harness.documents import read_plain
+from harness.errors import CassetteError
+from harness.frozen import Frozen, canonical_json
+
+_ENDINGS = (".yaml", ".json")
+_MANY = 1000
+_LEAST_BYTES = 300
+"""No recording is smaller."""
+
+
+class Finding(Frozen):
+    """Something wrong with a tape."""
+
+    path: Path
+    line: int | None = None
+    field: str | None = None
+    problem: str
+
+    def __str__(self) -> str:
+        place = f"{self.path}" if self.line is None else f"{self.path}:{self.line}"
+        return f"{place}:{'' if self.field is None else f' field {self.field!r}:'} {self.problem}"
+
+
+class TapeSummary(Frozen):
+    """One tape in a listing."""
+
+    case: str
+    path: Path
+    recordings: int
+    tools: dict[str, int]
+
+
+def tape_paths(cassettes: Path, suite: str) -> tuple[Path, ...]:
+    """The tape files of a suite, by case, whether they can be read or not."""
+    paths = sorted(path for path in (cassettes / suite).glob("*") if path.suffix in _ENDINGS)
+    return tuple(path for path in paths if not path.name.startswith("."))
+
+
+def list_tapes(cassettes: Path, suite: str) -> tuple[TapeSummary, ...]:
+    """The tapes of a suite, by case. Raises CassetteError for one that cannot be read."""
+    return tuple(_summary(path) for path in tape_paths(cassettes, suite))
+
+
+def check_tape(path: Path, secrets: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Everything wrong with a tape: stock vcrpy cannot load it, a key is not its call's, a known secret is in it."""
+    try:
+        tape = load_tape(path)
+    except CassetteError as error:
+        return (Finding(path=path, problem=error.message.removeprefix(f"{path}:").strip()),)
+    stock = _stock_problem(path, len(tape))
+    if stock is not None:
+        return (Finding(path=path, problem=stock),)
+    lines = lines_of(path)
+    redactor = Redactor(secrets)
+    return tuple(
+        # The order of the file may be another one than the index's, so the finding is placed by the key's line.
+        Finding(path=path, line=_line(lines, index), field=field, problem=problem)
+        for index, recording in enumerate(_as_filed(path, tape))
+        for field, problem in _problems(index, recording, redactor)
+    )
+
+
+def advice_on(path: Path, suite: str) -> str | None:
+    """What would be better about a sound tape; None: nothing."""
+    if path.suffix == ".json" or path.stat().st_size < _MANY * _LEAST_BYTES:
+        return None
+    count = len(open_tape(path))
+    if count <= _MANY:
+        return None
+    command = f"harness cassette convert {suite} {path.stem} --to json"
+    return f"{path}: {count} recordings open much quicker as JSON: {command}"
+
+
+def show_tape(path: Path) -> str:
+    """A tape to read: calls in the order of writes, each with its answer."""
+    tape = open_tape(path)
+    lines = [f"{path}: {len(tape)} recordings"]
+    shown: tuple[str, str] | None = None
+    names = _state_names(tape)
+    for recording in tape.recordings:
+        mark = recording.mark
+        if (mark.server, mark.state) != shown:
+            shown = (mark.server, mark.state)
+            lines += ["", f"{mark.server}, {names.get(mark.state, 'after writes that are not recorded')}"]
+        again = "" if mark.occurrence == 0 else f" (time {mark.occurrence + 1})"
+        lines.append(f"  {mark.effect:5} {mark.tool}({_arguments(recording)}){again}")
+        lines.append(f"        {_answer(recording)}")
+    return "\n".join(lines) + "\n"
+
+
+def _summary(path: Path) -> TapeSummary:
+    tape = open_tape(path)
+    tools = Counter(recording.mark.tool for recording in tape.recordings)
+    return TapeSummary(case=path.stem, path=path, recordings=len(tape), tools=dict(sorted(tools.items())))
+
+
+def _stock_problem(path: Path, expected: int) -> str | None:
+    serializer = jsonserializer if path.suffix == ".json" else yamlserializer
+    try:
+        stock = Cassette.load(path=str(path), serializer=serializer, record_mode=RecordMode.NONE)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"stock vcrpy cannot load it: {type(error).__name__}: {error}"
+    return None if len(stock) == expected else f"stock vcrpy loads {len(stock)} of {expected} recordings"
+
+
+def _as_filed(path: Path, tape: Tape) -> list[Recording]:
+    plain, _ = read_plain(path)
+    marks = [item["response"]["x-harness"] for item in plain["interactions"]]
+    order = {(mark["key"], mark["state"], mark["occurrence"]): index for index, mark in enumerate(marks)}
+    return sorted(tape.recordings, key=lambda recording: order[recording.place])
+
+
+def _problems(index: int, recording: Recording, redactor: Redactor) -> Iterator[tuple[str, str]]:
+    mark, at = recording.mark, f"interactions.{index}"
+    try:
+        canonical = canonical_json(json.loads(recording.arguments))
+    except (ValueError, RecursionError) as error:
+        yield f"{at}.request.body", f"is not JSON: {error}"
+        return
+    if canonical != recording.arguments:
+        yield f"{at}.request.body", "is not canonical JSON (sorted keys, no spaces), so no call can match it"
+    if key_digest(mark.tool, recording.arguments, mark.kind) != mark.key:
+        yield f"{at}.response.x-harness.key", f"is not the key of {mark.tool}({recording.arguments})"
+    if mark.writes == 0 and mark.state != initial_state(mark.server):
+        yield f"{at}.response.x-harness.state", f"is not the state of {mark.server!r} before any write"
+    name = redactor.left_in(recording.texts())
+    if name is not None:
+        yield at, f"holds the secret {name!r}"
+
+
+def _line(lines: Mapping[tuple[int | str, ...], int], index: int) -> int | None:
+    return lines.get(("interactions", index))
+
+
+def _state_names(tape: Tape) -> dict[str, str]:
+    names = {initial_state(recording.mark.server): "before any write" for recording in tape.recordings}
+    for recording in tape.recordings:
+        mark = recording.mark
+        if mark.effect == "write":
+            after = next_state(mark.state, mark.key)
+            names[after] = f"after write {mark.writes + 1}, {mark.tool}({recording.arguments})"
+    return names
+
+
+def _arguments(recording: Recording) -> str:
+    """In full for a tool; of a request to a model, which holds a whole history, the end."""
+    text = recording.arguments
+    return text if recording.mark.kind != "model" or len(text) <= 300 else f"... {text[-296:]}"
+
+
+def _answer(recording: Recording) -> str:
+    if recording.mark.outcome != "answer":
+        return recording.mark.outcome
+    text = recording.body.decode("utf-8", "replace")
+    return f"{recording.status} {text if len(text) <= 100 else text[:97] + '...'}"

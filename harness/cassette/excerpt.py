@@ -1,0 +1,81 @@
+"""The tape of one trial: what it used of another tape, and what it was seen to be answered where none holds it.
+
+The calls are walked through with the state chain that a recording has, so that the same calls are answered the same.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from harness.cassette.keys import CallKey, StateChain
+from harness.cassette.recording import Mark, Outcome, Recording
+from harness.cassette.tape import Tape
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenAnswer:
+    """What came back, as a tool would have sent it."""
+
+    status: int
+    body: bytes
+    outcome: Outcome = "answer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenCall:
+    """A call that reached its tool; `answer` None: what came back is not known, or was spoilt on the way."""
+
+    key: CallKey
+    answer: SeenAnswer | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Excerpt:
+    """The recordings, and the calls that nothing answers."""
+
+    recordings: tuple[Recording, ...]
+    unanswered: tuple[CallKey, ...]
+
+
+def excerpt(tape: Tape, calls: Iterable[SeenCall]) -> Excerpt:
+    """What replays the calls in their order. Recordings that are of no tool (of models, of hosts) are all kept."""
+    kept = {one.place: one for one in tape.recordings if one.mark.kind != "tool"}
+    missing: list[CallKey] = []
+    chain = StateChain()
+    made: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for call in calls:
+        key = call.key
+        state, writes = chain.state(key.server), chain.writes(key.server)
+        number = made[key.key, state]
+        made[key.key, state] += 1
+        if key.effect == "write":
+            chain.advance(key)
+        found = list(_recorded(tape, key, state, number)) or list(_written(call, state, writes, number))
+        kept |= {one.place: one for one in found}
+        if not found:
+            missing.append(key)
+    return Excerpt(recordings=tuple(kept.values()), unanswered=tuple(missing))
+
+
+def _recorded(tape: Tape, key: CallKey, state: str, number: int) -> Iterator[Recording]:
+    """The answers up to the `number`-th: each of them was given, and a tape has no gaps."""
+    answers = tape.answers(key.key, state)
+    if number < len(answers) or key.effect == "read":
+        yield from answers[: number + 1]
+
+
+def _written(call: SeenCall, state: str, writes: int, number: int) -> Iterator[Recording]:
+    key, answer = call.key, call.answer
+    if answer is None:
+        return
+    mark = Mark(
+        server=key.server,
+        tool=key.tool,
+        effect=key.effect,
+        key=key.key,
+        state=state,
+        writes=writes,
+        occurrence=number,
+        outcome=answer.outcome,
+    )
+    yield Recording(mark=mark, arguments=key.arguments, status=answer.status, body=answer.body)

@@ -1,0 +1,155 @@
+"""Recording: a trial writes a journal as it goes, which is merged into the case's tape when it ends.
+
+What is on a tape stays there: other agent versions need it. A journal that a killed process has left is merged by the
+next recording of the suite, so that nothing recorded is lost; a file lock tells which journals are still in use.
+"""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.cassette.index import open_tape
+from harness.cassette.recording import Recording
+from harness.cassette.redaction import Redactor
+from harness.cassette.tape import Tape, refuse_secrets, save_tape, tape_path
+from harness.errors import CassetteError
+from harness.frozen import Frozen
+
+
+class _Heading(Frozen):
+    """First line of a journal."""
+
+    suite: str
+    case: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge:
+    """What a merge did: recordings added (or, on refresh, replaced), and answers that differ from the tape's."""
+
+    added: int
+    differs: int
+
+
+class Journal:
+    """The recordings of one trial, on disk line by line. One writer; not for several threads."""
+
+    def __init__(self, cassettes: Path, *, suite: str, case: str, redactor: Redactor) -> None:
+        folder = cassettes / suite
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{case}.", suffix=".journal", dir=folder)
+        self.path = Path(name)
+        self.redactor = redactor
+        self.recordings: list[Recording] = []
+        # Line-buffered text: each recording is with the operating system before the agent sees its answer.
+        self._file = os.fdopen(handle, "w", encoding="utf-8", buffering=1)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._file.write(_Heading(suite=suite, case=case).model_dump_json() + "\n")
+
+    def add(self, recording: Recording) -> None:
+        """Raises CassetteError, and writes nothing, where a known secret stands in the recording."""
+        _refuse_secrets(recording, self.redactor, self.path)
+        self._file.write(recording.model_dump_json() + "\n")
+        self.recordings.append(recording)
+
+    def close(self) -> None:
+        """Leaves the journal for a later merge; safe to call twice."""
+        self._file.close()
+
+    def remove(self) -> None:
+        """Everything in it is on the tape."""
+        self.path.unlink(missing_ok=True)
+        self.close()
+
+
+def merge(journal: Journal, cassettes: Path, *, suite: str, case: str, refresh: bool = False) -> Merge:
+    """Merges a journal into its tape and removes it."""
+    path = tape_path(cassettes, suite, case)
+    done = merge_recordings(path, journal.recordings, suite, case, refresh=refresh, redactor=journal.redactor)
+    journal.remove()
+    return done
+
+
+def merge_recordings(
+    path: Path,
+    recordings: Iterable[Recording],
+    suite: str,
+    case: str,
+    *,
+    refresh: bool = False,
+    redactor: Redactor | None = None,
+) -> Merge:
+    """Adds what is new, and keeps what is there; an answer that differs replaces the old one only on `refresh`.
+
+    One writer at a time, over threads and processes. A tape that gains nothing is not written. Raises CassetteError
+    where a secret that `redactor` knows would be on the tape.
+    """
+    with only_writer(path.parent):
+        held = {recording.place: recording for recording in (open_tape(path).recordings if path.exists() else ())}
+        new = list(recordings)
+        added = [item for item in new if item.place not in held]
+        differing = [item for item in new if item.place in held and not item.answers_like(held[item.place])]
+        changed = added + (differing if refresh else [])
+        if changed:
+            held |= {item.place: item for item in changed}
+            if redactor is not None:
+                refuse_secrets(path, held.values(), redactor)
+            save_tape(path, Tape(held.values()), suite=suite, case=case)
+        return Merge(added=len(changed), differs=len(differing))
+
+
+def recover_journals(cassettes: Path, suite: str, redactor: Redactor) -> int:
+    """Merges the journals that dead recordings of a suite have left; how many there were."""
+    recovered = 0
+    for path in sorted((cassettes / suite).glob(".*.journal")):
+        with path.open("r+", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue  # a recording that is going on now
+            _recover(path, file.read(), cassettes, redactor)
+        recovered += 1
+    return recovered
+
+
+def _recover(path: Path, text: str, cassettes: Path, redactor: Redactor) -> None:
+    # What follows the last line end is a line that was never finished.
+    lines = text[: text.rfind("\n") + 1].splitlines()
+    try:
+        heading = _Heading.model_validate_json(lines[0]) if lines else None
+        recordings = [Recording.model_validate_json(line) for line in lines[1:]]
+    except ValidationError as error:
+        raise CassetteError(
+            f"{path}: is no journal of a recording: {error.errors()[0]['msg']}", remedy="delete it"
+        ) from None
+    if heading is not None and recordings:
+        tape = tape_path(cassettes, heading.suite, heading.case)
+        merge_recordings(tape, recordings, heading.suite, heading.case, redactor=redactor)
+    path.unlink(missing_ok=True)
+
+
+def _refuse_secrets(recording: Recording, redactor: Redactor, path: Path) -> None:
+    name = redactor.left_in(recording.texts())
+    if name is not None:
+        raise CassetteError(
+            f"{path}: a recording of {recording.mark.tool!r} still holds the secret {name!r}, so nothing was written",
+            remedy="the value stands inside a number or a name: choose another secret value, or ignore that argument",
+        )
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Nobody else writes tapes into the folder meanwhile. The lock is on the folder: no lock file is left in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

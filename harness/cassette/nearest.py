@@ -1,0 +1,78 @@
+"""What a tape holds that is nearest to a call it cannot answer, so that a miss explains itself."""
+
+import json
+from collections.abc import Iterator
+
+from harness.cassette.keys import CallKey
+from harness.cassette.recording import Recording
+from harness.cassette.tape import Tape
+from harness.frozen import Frozen, JsonObject, JsonValue
+
+_SHOWN = 3
+_LOOKED_AT = 500
+"""Different arguments compared at most: a miss on a big tape must not hold up the other trials."""
+
+
+class Nearest(Frozen):
+    """A recording like the call, and how it differs."""
+
+    tool: str
+    arguments: JsonValue
+    difference: str
+    """The first differing JSON path with both values, or that only the writes before differ."""
+
+
+def nearest(tape: Tape, call: CallKey) -> tuple[Nearest, ...]:
+    """At most three recordings of the same tool, the most alike first."""
+    candidates: dict[str, Recording] = {}
+    for recording in tape.of_tool(call.tool):
+        candidates.setdefault(recording.mark.key, recording)
+        if len(candidates) == _LOOKED_AT:
+            break
+    if tape.holds_key(call.key):
+        same = next(item for item in tape.of_tool(call.tool) if item.mark.key == call.key)
+        candidates[call.key] = same
+    wanted = json.loads(call.arguments)
+    ranked = sorted((_compared(wanted, recording) for recording in candidates.values()), key=lambda ranks: ranks[:2])
+    return tuple(
+        Nearest(tool=call.tool, arguments=arguments, difference=difference)
+        for _, _, arguments, difference in ranked[:_SHOWN]
+    )
+
+
+def _compared(wanted: JsonValue, recording: Recording) -> tuple[int, str, JsonValue, str]:
+    arguments = json.loads(recording.arguments)
+    found = list(differences(wanted, arguments))
+    first = found[0] if found else "the same arguments, but after other writes"
+    return len(found), recording.arguments, arguments, first
+
+
+def differences(here: JsonValue, recorded: JsonValue, path: str = "$") -> Iterator[str]:
+    """Every differing JSON path with both values, in a fixed order. True is not 1."""
+    match here, recorded:
+        case dict(), dict():
+            yield from _in_objects(here, recorded, path)
+        case list(), list():
+            for index, (left, right) in enumerate(zip(here, recorded, strict=False)):
+                yield from differences(left, right, f"{path}[{index}]")
+            if len(here) != len(recorded):
+                yield f"{path}: {len(here)} items here, {len(recorded)} in the recording"
+        case _:
+            if here != recorded or isinstance(here, bool) != isinstance(recorded, bool):
+                yield f"{path}: {_short(here)} here, {_short(recorded)} in the recording"
+
+
+def _in_objects(here: JsonObject, recorded: JsonObject, path: str) -> Iterator[str]:
+    for name in sorted({*here, *recorded}):
+        inner = f"{path}.{name}"
+        if name not in recorded:
+            yield f"{inner}: {_short(here[name])} here, absent in the recording"
+        elif name not in here:
+            yield f"{inner}: absent here, {_short(recorded[name])} in the recording"
+        else:
+            yield from differences(here[name], recorded[name], inner)
+
+
+def _short(value: JsonValue) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

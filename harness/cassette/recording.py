@@ -1,0 +1,139 @@
+"""One recorded call and its answer, and how it stands in a file of vcrpy's format.
+
+Our own data goes to `response["x-harness"]`, which stock vcrpy loads, ignores and keeps when it saves. No time is
+stored: recording the same thing again gives the same bytes.
+"""
+
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Any, Literal
+from urllib.parse import quote
+
+from pydantic import ConfigDict, Field
+from vcr.request import Request
+
+from harness.case.tool import Effect
+from harness.frozen import Frozen
+
+Outcome = Literal["answer", "timeout", "reset"]
+"""`timeout` and `reset`: the tool gave no answer; the body is empty."""
+
+Kind = Literal["tool", "model", "http"]
+"""What was called: a tool of the suite, a model, or an address that the agent called by itself."""
+
+_HEX = r"^[0-9a-f]{32}$"
+
+
+class Mark(Frozen):
+    """The `x-harness` part of a response."""
+
+    server: str
+    tool: str
+    effect: Effect
+    key: str = Field(pattern=_HEX)
+    state: str = Field(pattern=_HEX)
+    writes: int = Field(ge=0)
+    """How many writes were made before: the length of the chain that `state` is the hash of."""
+    occurrence: int = Field(ge=0)
+    """The n-th time that this call was made in this state."""
+    outcome: Outcome = "answer"
+    kind: Kind = "tool"
+    chunks: tuple[tuple[int, int], ...] = ()
+    """How a streamed answer came: for each piece its milliseconds since the call, and its length in bytes."""
+
+
+class Recording(Frozen):
+    """A call and what came of it, without secrets."""
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+    mark: Mark
+    arguments: str
+    """Canonical JSON, as the key is taken of."""
+    status: int = Field(ge=100, le=599)
+    headers: dict[str, str] = {}
+    """Of the few that are kept, in lower case."""
+    body: bytes = b""
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """What a tape holds one recording of."""
+        return self.mark.key, self.mark.state, self.mark.occurrence
+
+    @property
+    def order(self) -> tuple[str, int, str, str, str, str, int]:
+        """Where it stands in the file: the same for the same content, whoever recorded first."""
+        mark = self.mark
+        return mark.server, mark.writes, mark.state, mark.tool, self.arguments, mark.key, mark.occurrence
+
+    def answers_like(self, other: "Recording") -> bool:
+        """Whether both give the agent the same."""
+        return (self.mark.outcome, self.status, self.body) == (other.mark.outcome, other.status, other.body)
+
+    def texts(self) -> tuple[str, ...]:
+        """Everything stored that could hold a secret."""
+        return (
+            self.mark.server,
+            self.mark.tool,
+            self.arguments,
+            *self.headers.values(),
+            self.body.decode("utf-8", "surrogateescape"),
+        )
+
+
+def to_interaction(recording: Recording) -> tuple[Request, dict[str, Any]]:
+    """As vcrpy's request and response; every part is fresh, since vcrpy changes what it serialises."""
+    response = {
+        "status": {"code": recording.status, "message": _phrase(recording.status)},
+        "headers": {name: [value] for name, value in recording.headers.items()},
+        "body": {"string": recording.body},
+        "x-harness": _marked(recording.mark),
+    }
+    headers = {"content-type": "application/json"}
+    return Request("POST", logical_uri(recording.mark), recording.arguments, headers), response
+
+
+def from_interaction(request: Request, response: dict[str, Any]) -> Recording:
+    """Raises ValueError (pydantic's, with the place) where the interaction is not one that this harness recorded."""
+    body = request.body
+    content = response.get("body")
+    status = response.get("status")
+    recording = Recording.model_validate(
+        {
+            "mark": response.get("x-harness"),
+            "arguments": body.decode() if isinstance(body, bytes) else body,
+            "status": status.get("code") if isinstance(status, dict) else status,
+            "headers": {name.lower(): _single(values) for name, values in (response.get("headers") or {}).items()},
+            "body": content.get("string") if isinstance(content, dict) else content,
+        }
+    )
+    if request.uri != logical_uri(recording.mark):
+        raise ValueError(f"request.uri is {request.uri!r}, but x-harness says {logical_uri(recording.mark)!r}")
+    return recording
+
+
+def logical_uri(mark: Mark) -> str:
+    """An address that no port, host or run is part of, and that nothing can reach."""
+    return f"http://{_host(mark.server, mark.kind)}/{mark.tool}"
+
+
+@lru_cache(maxsize=256)  # a tape has thousands of recordings of a few servers
+def _host(server: str, kind: Kind) -> str:
+    return f"{quote(server.removeprefix(f'{kind}:'), safe='').lower()}.{kind}.invalid"
+
+
+def _marked(mark: Mark) -> dict[str, Any]:
+    """Without what only other kinds have: the tapes of tools stay as they are."""
+    unset = {name for name in ("kind", "chunks") if getattr(mark, name) == Mark.model_fields[name].default}
+    return mark.model_dump(mode="json", exclude=unset)
+
+
+def _single(values: object) -> object:
+    return values[0] if isinstance(values, list) and len(values) == 1 else values
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""

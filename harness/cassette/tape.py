@@ -1,0 +1,202 @@
+"""A tape: all recordings of one case, in one file of vcrpy's format, indexed by key and state.
+
+vcrpy is used as a library. Its own look-up compares a call with every recording and takes seconds on a big tape; and
+its patching is global to the process, which mixes the tapes of trials that run at the same time.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+import yaml
+from pydantic import ValidationError
+from vcr import serialize as vcr_format
+from vcr.request import Request
+from vcr.serializers import jsonserializer, yamlserializer
+
+from harness.cassette.recording import Kind, Recording, from_interaction, to_interaction
+from harness.cassette.redaction import Redactor
+from harness.documents import Location, read_plain, write_atomically
+from harness.errors import CassetteError, InvalidDocument
+
+FORMAT = 1
+_MALFORMED = (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+_REMEDY = "restore the file, or delete it and record the case again"
+
+
+class Tape:
+    """The recordings of one case. Never changes: a recording makes a new one (see `merge`)."""
+
+    def __init__(self, recordings: Iterable[Recording] = ()) -> None:
+        self.recordings = tuple(sorted(recordings, key=lambda recording: recording.order))
+        places: defaultdict[tuple[str, str], list[Recording]] = defaultdict(list)
+        tools: defaultdict[str, list[Recording]] = defaultdict(list)
+        for recording in self.recordings:
+            places[recording.mark.key, recording.mark.state].append(recording)
+            tools[recording.mark.tool].append(recording)
+        self._places = dict(places)
+        self._tools = dict(tools)
+        self._keys = {key for key, _ in places}
+        self._kinds: dict[Kind, Tape] = {}
+
+    def __len__(self) -> int:
+        return len(self.recordings)
+
+    def answers(self, key: str, state: str) -> list[Recording]:
+        """What was recorded for this call in this state, in recorded order."""
+        return self._places.get((key, state), [])
+
+    def only(self, kind: Kind) -> "Tape":
+        """The recordings of one kind; put together once, since every trial of the case asks for it."""
+        if kind not in self._kinds:
+            own = [recording for recording in self.recordings if recording.mark.kind == kind]
+            self._kinds[kind] = self if len(own) == len(self) else Tape(own)
+        return self._kinds[kind]
+
+    def of_tool(self, tool: str) -> list[Recording]:
+        return self._tools.get(tool, [])
+
+    def holds_key(self, key: str) -> bool:
+        """Whether this call was recorded in any state."""
+        return key in self._keys
+
+
+def tape_path(cassettes: Path, suite: str, case: str) -> Path:
+    """Where the tape of a case lies: YAML, or JSON where somebody has chosen that.
+
+    Raises CassetteError where both exist.
+    """
+    as_yaml, as_json = (cassettes / suite / f"{case}{ending}" for ending in (".yaml", ".json"))
+    if as_yaml.exists() and as_json.exists():
+        raise CassetteError(f"{as_yaml} and {as_json} are both tapes of one case", remedy="delete one of them")
+    return as_json if as_json.exists() else as_yaml
+
+
+def load_tape(path: Path) -> Tape:
+    """The tape in a file. Raises CassetteError that names file, line and field."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CassetteError(f"{path}: cannot be read: {error.strerror}", remedy=_REMEDY) from None
+    except UnicodeDecodeError as error:
+        raise CassetteError(f"{path}: is not UTF-8 (at byte {error.start})", remedy=_REMEDY) from None
+    try:
+        loaded = vcr_format.deserialize(text, _serializer(path))
+        pairs = list(zip(loaded[0], loaded[1], strict=True))
+    except _MALFORMED as error:
+        raise CassetteError(_explained(path, error), remedy=_REMEDY) from None
+    _check_format(path, loaded[2] if len(loaded) > 2 else {})
+    recordings = [_recording(path, index, *pair) for index, pair in enumerate(pairs)]
+    _refuse_twins(path, recordings)
+    return Tape(recordings)
+
+
+def refuse_secrets(path: Path, recordings: Iterable[Recording], redactor: Redactor) -> None:
+    """Raises CassetteError where a known secret stands in one of the recordings."""
+    for recording in recordings:
+        name = redactor.left_in(recording.texts())
+        if name is not None:
+            raise CassetteError(
+                f"{path}: the recording of {recording.mark.tool}({recording.arguments}) holds the secret {name!r}",
+                remedy="change that secret, which is no secret any more, delete the file and record the case again",
+            )
+
+
+def save_tape(path: Path, tape: Tape, *, suite: str, case: str) -> None:
+    """Writes the tape at once: readers see the old file or the new one."""
+    pairs = [to_interaction(recording) for recording in tape.recordings]
+    content = vcr_format.serialize(
+        {
+            "requests": [request for request, _ in pairs],
+            "responses": [response for _, response in pairs],
+            "metadata": {"harness": {"format": FORMAT, "suite": suite, "case": case}},
+        },
+        _serializer(path),
+    )
+    write_atomically(path, content.encode("utf-8"))
+
+
+def lines_of(path: Path) -> dict[Location, int]:
+    """The line on which each part of the file starts; empty where the format does not tell."""
+    try:
+        return read_plain(path)[1]
+    except InvalidDocument:
+        return {}
+
+
+def _serializer(path: Path) -> ModuleType:
+    serializer: ModuleType = jsonserializer if path.suffix == ".json" else yamlserializer
+    return serializer
+
+
+def _check_format(path: Path, metadata: object) -> None:
+    ours = metadata.get("harness") if isinstance(metadata, dict) else None
+    version = ours.get("format") if isinstance(ours, dict) else None
+    if version is not None and version != FORMAT:
+        raise CassetteError(
+            f"{path}: field 'metadata.harness.format' is {version!r}; this harness reads {FORMAT}",
+            remedy="use the harness that wrote it, or record the case again",
+        )
+
+
+def _recording(path: Path, index: int, request: Request, response: dict[str, object]) -> Recording:
+    try:
+        return from_interaction(request, response)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        at = _in_file(tuple(first["loc"]))
+        problem = first["msg"]
+    except (ValueError, AttributeError, TypeError) as error:
+        at, problem = (), str(error)
+    location: Location = ("interactions", index, *at)
+    lines = lines_of(path)
+    line = next((lines[location[:end]] for end in range(len(location), 0, -1) if location[:end] in lines), None)
+    place = f"{path}" if line is None else f"{path}:{line}"
+    field = ".".join(str(part) for part in location)
+    raise CassetteError(f"{place}: field {field!r}: {problem}", remedy=_REMEDY)
+
+
+def _in_file(location: Location) -> Location:
+    """Where a recording's field stands in the file."""
+    match location:
+        case ("mark", *rest):
+            return ("response", "x-harness", *rest)
+        case ("arguments", *_):
+            return ("request", "body")
+        case ("status", *_):
+            return ("response", "status", "code")
+        case ("body", *_):
+            return ("response", "body", "string")
+        case _:
+            return ("response", *location)
+
+
+def _refuse_twins(path: Path, recordings: list[Recording]) -> None:
+    seen: dict[tuple[str, str, int], int] = {}
+    for index, recording in enumerate(recordings):
+        if recording.place in seen:
+            raise CassetteError(
+                f"{path}: field 'interactions.{index}': the same call, state and occurrence as "
+                f"'interactions.{seen[recording.place]}'",
+                remedy="delete one of the two",
+            )
+        seen[recording.place] = index
+
+
+def _explained(path: Path, error: Exception) -> str:
+    """What is wrong with a file that vcrpy cannot load, in the words of the house's own reader where it finds it."""
+    try:
+        plain, lines = read_plain(path)
+    except InvalidDocument as known:
+        return known.message
+    if not isinstance(plain, dict) or not isinstance(plain.get("interactions"), list):
+        return f"{path}: field 'interactions': a list is expected"
+    for index, item in enumerate(plain["interactions"]):
+        for part, needed in (("request", {"method", "uri", "body", "headers"}), ("response", {"status", "body"})):
+            found = item.get(part) if isinstance(item, dict) else None
+            if not isinstance(found, dict) or not needed <= set(found):
+                line = lines.get(("interactions", index), 0)
+                place = f"{path}:{line}" if line else f"{path}"
+                return f"{place}: field 'interactions.{index}.{part}': an object with {sorted(needed)} is expected"
+    return f"{path}: stock vcrpy cannot load it: {type(error).__name__}: {error}"

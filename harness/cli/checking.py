@@ -1,0 +1,27 @@
+"""Carries out `harness case check`."""
+
+from pathlib import Path
+from typing import Any
+
+from harness.case.loading import load_suite
+from harness.cli.console import say
+from harness.cli.running import RunOptions, plan_of
+from harness.gateway import ToolMode
+from harness.pipeline.case_check import CaseFinding, check_cases
+from harness.pipeline.run import Watch
+
+
+def check_suite(project: Path, suite: str, options: dict[str, Any]) -> tuple[CaseFinding, ...]:
+    """The finding of every selected case, in the suite's order."""
+    loaded = load_suite(project, suite)
+    has_services = any(server.service is not None for server in loaded.servers.values())
+    tools: ToolMode = options.pop("tools") or ("sealed" if has_services else "replay")
+    plan = plan_of(
+        project, RunOptions(suite=suite, tools=tools, model=None if loaded.model is None else "replay", **options)
+    )
+
+    def watch(agent: str) -> Watch:
+        say(f"{agent}: {len(plan.planned)} cases, tools {tools}")
+        return Watch(say=say)
+
+    return check_cases(plan, watch)

@@ -1,0 +1,67 @@
+"""`harness compare`: two runs, case by case."""
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from harness.cli.options import run_path
+
+
+@click.command("compare")
+@click.argument("before")
+@click.argument("after")
+@click.option(
+    "--format", "form", type=click.Choice(["terminal", "markdown", "json"]), default="terminal", show_default=True
+)
+@click.option(
+    "--no-worse-than",
+    "margins",
+    multiple=True,
+    metavar="METRIC=MARGIN",
+    help="Say whether AFTER is better, at parity, worse or cannot be told; repeatable.",
+)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    before: str,
+    after: str,
+    form: Literal["terminal", "markdown", "json"],
+    margins: tuple[str, ...],
+) -> None:
+    """Show what changed from the run BEFORE to the run AFTER, paired by case and attempt.
+
+    \b
+    harness compare tour-v1 tour-v2
+    harness compare tour-v1 tour-v2 --format markdown
+    harness compare tour-v1 tour-v2 --no-worse-than task_success=0.05
+
+    Runs of unlike suites, or scored by unlike versions, are refused: their difference would say nothing.
+
+    Exit status with --no-worse-than: 0 better or at parity, 1 worse, 3 cannot tell.
+    """
+    from harness.cli.console import out
+    from harness.cli.showing import show_comparison
+    from harness.errors import ExitCode
+    from harness.report import compare_runs
+    from harness.report.margin import no_worse_than, repetitions_of
+    from harness.report.render.differences import margin_lines
+    from harness.report.render.json import comparison_json
+    from harness.report.render.markdown import comparison_markdown
+    from harness.results import RunFolder
+
+    project: Path = ctx.obj
+    old, new = RunFolder.open(run_path(project, before)), RunFolder.open(run_path(project, after))
+    comparison = compare_runs(old, new)
+    checks = no_worse_than(comparison, margins, repetitions_of(comparison, old, new)) if margins else []
+    match form:
+        case "terminal":
+            show_comparison(out(), comparison)
+        case "markdown":
+            click.echo(comparison_markdown(comparison), nl=False)
+        case "json":
+            click.echo(comparison_json(comparison, checks), nl=False)
+    if form != "json":
+        for line in margin_lines(checks):
+            click.echo(line)
+    ctx.exit(max((check.exit_code for check in checks), default=ExitCode.DONE))

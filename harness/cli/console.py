@@ -1,0 +1,52 @@
+"""How verbs talk: results on standard output, progress on standard error, JSON for scripts."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+_NARROWEST = 80
+
+
+def out(quiet: bool = False) -> Console:
+    """Standard output, plain text without colours where it is no terminal; `quiet`: standard error instead."""
+    return err() if quiet else _console(sys.stdout.isatty(), stderr=False)
+
+
+def err() -> Console:
+    """Standard error, where progress goes."""
+    return _console(sys.stderr.isatty(), stderr=True)
+
+
+def say(text: str) -> None:
+    """A line of progress, out of the way of results."""
+    click.echo(text, err=True)
+
+
+def print_json(value: object) -> None:
+    """One JSON document on standard output."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def progress_bar(title: str, total: int) -> Iterator[Progress]:
+    """A bar of trials with one task; on a dumb terminal it draws nothing."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}", style="dim"),
+    )
+    with Progress(*columns, console=err(), transient=True, disable=not sys.stderr.isatty()) as bar:
+        bar.add_task(title, total=total, note="")
+        yield bar
+
+
+def _console(is_terminal: bool, stderr: bool) -> Console:
+    width = None if is_terminal else max(_NARROWEST, 100)
+    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)

@@ -1,0 +1,101 @@
+"""The command `harness`: verbs are loaded when they are used, so that help answers at once."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from harness import __version__
+from harness.errors import ExitCode, HarnessError
+
+_VERBS = {
+    "init": "Write a first evaluation project into a folder.",
+    "doctor": "Say what is missing on this machine, and remove what dead runs left.",
+    "run": "Run a suite: restored, replayed, traced, scored.",
+    "record": "Run a suite against its real services and keep their answers as cassettes.",
+    "demo": "Build what is missing, run every version of a suite's agent, and compare them.",
+    "score": "Score a stored run again, without running it.",
+    "report": "Show a stored run: terminal, Markdown, JUnit XML or JSON.",
+    "compare": "Show the difference between two runs, case by case.",
+    "explain": "Show a trial step by step, with the diagnosis at its steps.",
+    "trend": "Show a suite's metrics and failure modes, release by release, and what jumped.",
+    "case": "Check a suite's cases with `oracle` and `nop`; turn a trial into a case.",
+    "tool": "List a suite's tools, and take the listings of their sources anew.",
+    "cassette": "List, check and show recordings.",
+    "snapshot": "Build, list, verify and compare sealed states.",
+    "image": "Build and list the images that sandboxes and services run in.",
+    "import": "Read somebody else's trajectories into a run folder.",
+    "export": "Write a run's trials as ATIF or OTLP JSON.",
+}
+
+_MODULES = {"import": "importing"}
+"""Verbs that cannot be a module's name."""
+
+
+class Verbs(click.Group):
+    """One module a verb, imported only when the verb is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which a user meets them."""
+        del ctx
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb, or for the group's own help a stand-in that carries its one line."""
+        del ctx
+        if cmd_name not in _VERBS:
+            return None
+        command = import_module(f"harness.cli.{_MODULES.get(cmd_name, cmd_name)}").command
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the verbs without importing one."""
+        del ctx
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(_VERBS.items()))
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "HARNESS"})
+@click.version_option(__version__, prog_name="harness")
+@click.option(
+    "--project",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=Path(),
+    show_default="the current folder",
+    help="The evaluation project: the folder with suites/, images/, snapshots/ and cassettes/.",
+)
+@click.option("--debug", is_flag=True, help="Show a traceback when the harness fails.")
+@click.pass_context
+def harness(ctx: click.Context, project: Path, debug: bool) -> None:
+    """Evaluate tool-using agents in sealed, replayed sandboxes.
+
+    \b
+    harness run drive_thru                    the suite with its default agent, tools replayed
+    harness run drive_thru --agent v1         another version of the agent
+    harness compare RUN_A RUN_B               what changed, case by case
+    harness record drive_thru                 real services answer, and their answers are kept
+
+    Exit status: 0 done, 1 a verdict (failing gate, inconclusive trials), 2 usage, 3 the harness could not.
+    """
+    ctx.obj = project.resolve()
+    ctx.meta["harness.debug"] = debug
+
+
+def main() -> None:
+    """Runs the command line; the one place where errors become messages and exit codes."""
+    debug = "--debug" in sys.argv
+    try:
+        status = harness.main(standalone_mode=False)
+    except HarnessError as error:
+        if debug:
+            raise
+        click.echo(f"harness: {error}", err=True)
+        sys.exit(int(error.exit_code))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(int(ExitCode.USAGE))
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("harness: stopped; everything that it started was ended", err=True)
+        sys.exit(130)
+    sys.exit(status if isinstance(status, int) else 0)

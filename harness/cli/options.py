@@ -1,0 +1,57 @@
+"""Options that several verbs share, declared once."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+TOOL_MODES = ("replay", "sealed", "live", "record")
+SANDBOXES = ("docker", "local")
+
+
+def selection_options(command: Command) -> Command:
+    """Which cases."""
+    for option in reversed(
+        (
+            click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable)."),
+            click.option("--category", "categories", multiple=True, metavar="NAME", help="Only this category."),
+            click.option("--difficulty", "difficulties", multiple=True, type=click.Choice(["easy", "medium", "hard"])),
+            click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag."),
+            click.option("--failed-in", metavar="RUN", help="Only cases that RUN did not see succeed."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def sandbox_option(command: Command) -> Command:
+    """Where the agent runs."""
+    return click.option(
+        "--sandbox",
+        type=click.Choice(SANDBOXES),
+        default="docker",
+        show_default=True,
+        help="`local` runs the agent as a plain process: no isolation.",
+    )(command)
+
+
+def jobs_option(command: Command) -> Command:
+    """How many trials side by side."""
+    return click.option(
+        "--jobs",
+        "-j",
+        type=click.IntRange(1, 256),
+        default=os.cpu_count() or 1,
+        show_default="the number of processors",
+        help="Trials that run side by side.",
+    )(command)
+
+
+def run_path(project: Path, name: str) -> Path:
+    """The folder of a run given by name or by path."""
+    named = project / "runs" / name
+    return named if named.is_dir() else Path(name)

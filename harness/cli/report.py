@@ -1,0 +1,72 @@
+"""`harness report`: a stored run for people, for reviews and for CI."""
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from harness.cli.options import run_path
+from harness.errors import UsageError
+
+Format = Literal["terminal", "markdown", "junit", "json"]
+
+
+@click.command("report")
+@click.argument("run")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "markdown", "junit", "json"]),
+    default="terminal",
+    show_default=True,
+)
+@click.option("--html", is_flag=True, help="Write one self-contained HTML file to look at, and print its path.")
+@click.option("--against", metavar="RUN", help="With --html: another run, case by case beside this one.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="With --html: the file; default: in RUN."
+)
+@click.pass_obj
+def command(project: Path, run: str, form: Format, html: bool, against: str | None, output: Path | None) -> None:
+    """Show the stored RUN.
+
+    \b
+    harness report tour-v2
+    harness report tour-v2 --format junit > junit.xml
+    harness report tour-v2 --html --against tour-v1 -o tour.html
+
+    The same run gives the same bytes; the HTML file also counts the failures of the runs beside it.
+    """
+    if html:
+        _write_html(project, run, against, output)
+        return
+    if against is not None or output is not None:
+        raise UsageError("--against and --output are for --html", remedy="add --html; two runs in figures: compare")
+    from harness.cli.console import out
+    from harness.cli.showing import show_summary
+    from harness.report import summarise_run, write_report
+    from harness.report.render.json import summary_json
+    from harness.report.render.junit import junit_xml
+    from harness.report.render.markdown import summary_markdown
+    from harness.results import RunFolder
+
+    folder = RunFolder.open(run_path(project, run))
+    summary = summarise_run(folder)
+    match form:
+        case "terminal":
+            show_summary(out(), summary, write_report(folder))
+        case "markdown":
+            click.echo(summary_markdown(summary), nl=False)
+        case "junit":
+            click.echo(junit_xml(summary, folder.scorecards()), nl=False)
+        case "json":
+            click.echo(summary_json(summary), nl=False)
+
+
+def _write_html(project: Path, run: str, against: str | None, output: Path | None) -> None:
+    from harness.report.html import write_html
+    from harness.results import RunFolder
+
+    folder = RunFolder.open(run_path(project, run))
+    other = None if against is None else RunFolder.open(run_path(project, against))
+    name = "report.html" if other is None else f"report-against-{other.manifest.run}.html"
+    click.echo(write_html(folder, output or folder.path / "report" / name, other))

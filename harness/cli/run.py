@@ -1,0 +1,57 @@
+"""`harness run`: the daily verb."""
+
+from typing import Any
+
+import click
+
+from harness.cli.options import TOOL_MODES, jobs_option, sandbox_option, selection_options
+from harness.cli.spending import model_options
+
+
+@click.command("run")
+@click.argument("suite", required=False)
+@click.option("--agent", metavar="NAME", help="A version of the suite's agent, or `oracle` or `nop`.")
+@click.option("--tools", type=click.Choice(TOOL_MODES), default="replay", show_default=True, help="Who answers.")
+@model_options
+@sandbox_option
+@selection_options
+@click.option(
+    "--trials", "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Attempts a case."
+)
+@click.option(
+    "--check-determinism", is_flag=True, help="Exit 1 where two attempts at a case differ; says at which step."
+)
+@click.option("--run-name", metavar="NAME", help="Name of the run folder; a name that exists is refused.")
+@click.option("--release", metavar="TEXT", help="What to call the state of the agent; default: git's tag or commit.")
+@click.option("--resume", metavar="RUN", help="Go on with a run that was stopped.")
+@jobs_option
+@click.option("--shuffle", type=int, metavar="SEED", help="Begin the trials in another order; results keep theirs.")
+@click.option(
+    "--replay",
+    type=click.Choice(["strict", "lenient"]),
+    default="strict",
+    show_default=True,
+    help="`lenient`: rather than miss, answer as at the nearest earlier state; that may be wrong, and is counted.",
+)
+@click.option("--refresh", is_flag=True, help="With --tools record: replace recordings whose answer changed.")
+@click.option(
+    "--fail-under", "floors", multiple=True, metavar="METRIC=VALUE", help="Gate: exit 1 below it (repeatable)."
+)
+@click.option("--allow-unmeasured", type=click.IntRange(0), default=0, help="Trials that a gate may miss.")
+@click.option("--max-inconclusive", type=click.IntRange(0), default=0, help="Trials with a replay miss before exit 1.")
+@click.option("--otlp", metavar="URL", help="Also send the spans to this OTLP/HTTP endpoint.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Run SUITE: every case in a sandbox restored from its seal.
+
+    \b
+    harness run drive_thru
+    harness run drive_thru --agent v1 --category modifiers --trials 4
+    harness run drive_thru --tools sealed --fail-under task_success=0.9
+    harness run drive_thru --repeat 3 --check-determinism
+    harness run --resume 20260131-235959-drive_thru-v2
+    """
+    from harness.cli.running import RunOptions, carry_out
+
+    ctx.exit(carry_out(ctx.obj, RunOptions(**options)))

@@ -1,0 +1,219 @@
+"""Carries out `harness run` and its kin: plan, run with a progress bar, print, and choose the exit status."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from harness.case import ModelMode, Suite
+from harness.case.loading import load_suite
+from harness.cli.console import out, print_json, progress_bar, say
+from harness.cli.options import run_path
+from harness.cli.release import release_of
+from harness.cli.showing import show_comparison, show_divergences, show_gate, show_summary
+from harness.errors import ExitCode, UsageError
+from harness.gateway import ToolMode
+from harness.gateway.budget import budget_of
+from harness.pipeline.determinism import divergences
+from harness.pipeline.plan import RunPlan, Selection, planned_trials
+from harness.pipeline.run import Watch, resume_run, start_run
+from harness.report import Summary, compare_runs, gate, summarise_run, write_report
+from harness.report.render.wording import model_words
+from harness.results import RunFolder, RunManifest, latest_comparable
+from harness.score import Scorecard
+from harness.trace import Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of one run, as typed."""
+
+    suite: str | None
+    agent: str | None = None
+    tools: ToolMode = "replay"
+    model: ModelMode | None = None
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    budget_calls: tuple[str, ...] = ()
+    sandbox: Literal["docker", "local"] = "docker"
+    cases: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    difficulties: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    failed_in: str | None = None
+    trials: int = 1
+    check_determinism: bool = False
+    run_name: str | None = None
+    release: str | None = None
+    resume: str | None = None
+    jobs: int = 1
+    shuffle: int | None = None
+    replay: Literal["strict", "lenient"] = "strict"
+    refresh: bool = False
+    floors: tuple[str, ...] = ()
+    allow_unmeasured: int = 0
+    max_inconclusive: int = 0
+    otlp: str | None = None
+    as_json: bool = False
+
+
+def carry_out(project: Path, options: RunOptions) -> ExitCode:
+    """Runs, prints, and says how the process should end."""
+    folder = run(project, options)
+    summary = summarise_run(folder)
+    report = write_report(folder)
+    if options.as_json:
+        print_json(summary.model_dump(mode="json"))
+    else:
+        show_summary(out(), summary, report)
+        _show_difference(folder)
+    return judge(folder, summary, options)
+
+
+def run(project: Path, options: RunOptions) -> RunFolder:
+    """The run folder, after every planned trial was made."""
+    if options.resume is not None:
+        return _resumed(project, options, run_path(project, options.resume))
+    if options.suite is None:
+        raise UsageError("name a suite, or a run to go on with: --resume RUN")
+    plan = plan_of(project, options)
+    with _watched(options, len(plan.planned)) as watch:
+        return start_run(plan, watch)
+
+
+def plan_of(project: Path, options: RunOptions) -> RunPlan:
+    """The options as a plan; raises UsageError for what cannot be."""
+    if options.refresh and "record" not in (options.tools, options.model):
+        raise UsageError("--refresh replaces recordings, which only --tools record and --model record make")
+    if options.replay == "lenient" and options.tools != "replay":
+        raise UsageError("--replay lenient is about recordings, which only --tools replay plays")
+    suite = load_suite(project, str(options.suite))
+    selection = Selection(
+        cases=options.cases,
+        categories=options.categories,
+        difficulties=options.difficulties,
+        tags=options.tags,
+        failed_in=None if options.failed_in is None else run_path(project, options.failed_in),
+    )
+    if options.check_determinism:
+        _refuse_undetermined(suite, options)
+    return RunPlan(
+        project=project,
+        suite=suite,
+        planned=planned_trials(suite, selection, options.trials),
+        agent=options.agent,
+        tools=options.tools,
+        model=options.model,
+        budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
+        sandbox=options.sandbox,
+        name=options.run_name,
+        release=options.release or release_of(project),
+        jobs=options.jobs,
+        shuffle=options.shuffle,
+        replay=options.replay,
+        refresh=options.refresh,
+        otlp_endpoint=options.otlp,
+    )
+
+
+def _refuse_undetermined(suite: Suite, options: RunOptions) -> None:
+    """A model that answers by itself answers differently; what it did is no finding about the harness."""
+    if suite.model is None:
+        return
+    mode = options.model or suite.model.mode
+    if mode != "replay" or options.tools not in ("replay", "sealed"):
+        raise UsageError(
+            f"--check-determinism needs replayed answers; this run has tools {options.tools} and model {mode}",
+            remedy="use --model replay with --tools replay",
+        )
+
+
+def judge(folder: RunFolder, summary: Summary, options: RunOptions) -> ExitCode:
+    """The exit status: gates first, then determinism and misses; what nothing measured is never a pass."""
+    console = out(quiet=options.as_json)
+    codes = [ExitCode.DONE]
+    if options.floors:
+        result = gate(summary, options.floors, options.allow_unmeasured)
+        show_gate(console, result)
+        codes.append(result.exit_code)
+    if options.check_determinism:
+        found = divergences(stored.trial for stored in folder.trials())
+        show_divergences(console, found, summary)
+        codes.append(ExitCode.VERDICT if found else ExitCode.DONE)
+        codes.append(ExitCode.DONE if summary.counts.measured else ExitCode.COULD_NOT)
+    if summary.counts.inconclusive > options.max_inconclusive:
+        manifest = summary.manifest
+        say(f"record what is missing: harness record {manifest.suite} --agent {manifest.agent}")
+        codes.append(ExitCode.VERDICT)
+    if summary.counts.harness_failed or summary.counts.not_run:
+        codes.append(ExitCode.COULD_NOT)
+    return max(codes)
+
+
+def _resumed(project: Path, options: RunOptions, path: Path) -> RunFolder:
+    manifest = RunFolder.open(path).manifest
+    plan = RunPlan(
+        project=project,
+        suite=load_suite(project, manifest.suite),
+        planned=manifest.planned,
+        agent=manifest.agent,
+        tools=_tool_mode(manifest),
+        model=_model_mode(manifest),
+        budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
+        replay="lenient" if manifest.replay == "lenient" else "strict",
+        sandbox="local" if manifest.provider == "local" else "docker",
+        name=manifest.run,
+        release=manifest.release,
+        jobs=options.jobs,
+        shuffle=options.shuffle,
+        otlp_endpoint=options.otlp,
+    )
+    with _watched(options, len(plan.planned)) as watch:
+        return resume_run(plan, path, watch)
+
+
+def _tool_mode(manifest: RunManifest) -> ToolMode:
+    match manifest.tool_mode:
+        case "replay" | "record" | "live" | "sealed" as mode:
+            return mode
+        case other:
+            raise UsageError(f"run {manifest.run!r} has the tool mode {other!r}, which this version does not know")
+
+
+def _model_mode(manifest: RunManifest) -> ModelMode | None:
+    match manifest.model_mode:
+        case "replay" | "record" | "live" as mode:
+            return mode
+        case "none":
+            return None
+        case other:
+            raise UsageError(f"run {manifest.run!r} has the model mode {other!r}, which this version does not know")
+
+
+@contextmanager
+def _watched(options: RunOptions, total: int) -> Iterator[Watch]:
+    if options.sandbox == "local":
+        say("sandbox `local`: the agent runs as a plain process, NOT isolated from this machine")
+    with progress_bar(str(options.suite or options.resume), total) as bar:
+
+        def began(manifest: RunManifest) -> None:
+            bar.console.print(
+                f"run {manifest.run}: {manifest.suite} {manifest.agent}, tools {manifest.tool_mode}, "
+                f"{model_words(manifest)}, "
+                f"sandbox {manifest.provider}, {len(manifest.planned)} trials"
+            )
+
+        def finished(trial: Trial, card: Scorecard) -> None:
+            if trial.exported is False:
+                bar.console.print(f"{trial.case_id}/{trial.attempt}: {options.otlp} did not take its spans")
+            mark = {True: "passed", False: "failed", None: trial.outcome}[card.success]
+            bar.update(bar.task_ids[0], advance=1, note=f"{trial.case_id} {mark}")
+
+        yield Watch(say=bar.console.print, began=began, finished=finished)
+
+
+def _show_difference(folder: RunFolder) -> None:
+    earlier = latest_comparable(folder.path.parent, folder.manifest)
+    if earlier is not None:
+        show_comparison(out(), compare_runs(earlier, folder))

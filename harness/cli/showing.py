@@ -1,0 +1,50 @@
+"""Prints results: what a run gave, how it differs from another, and whether its gates hold."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.pipeline.determinism import Divergence
+from harness.report import Comparison, GateResult, Summary
+from harness.report.render.terminal import ComparisonView, SummaryView
+from harness.report.render.trend_view import TrendView
+from harness.report.trend import Trend
+
+
+def show_summary(console: Console, summary: Summary, report: Path | None) -> None:
+    """Scores by category and difficulty, and where the report is."""
+    console.print(SummaryView(summary, where=None if report is None else str(report)))
+
+
+def show_comparison(console: Console, comparison: Comparison) -> None:
+    """What changed from one run to the other."""
+    console.print()
+    console.print(ComparisonView(comparison))
+
+
+def show_trend(console: Console, trend: Trend) -> None:
+    """Figures release by release."""
+    console.print(TrendView(trend))
+
+
+def show_gate(console: Console, result: GateResult) -> None:
+    """One line a floor."""
+    for check in result.checks:
+        console.print(f"gate {check.metric} >= {check.floor:g}: {check.holding.replace('_', ' ')} ({check.reason})")
+
+
+def show_divergences(console: Console, found: Sequence[Divergence], summary: Summary) -> None:
+    """The first step that differs, case by case."""
+    measured = summary.counts.measured
+    if not found:
+        console.print(f"deterministic: {measured} trials, one digest for each case")
+        return
+    console.print(f"NOT deterministic: {len(found)} case(s) did different things")
+    for one in found:
+        place = "the final output" if one.step is None else f"step {one.step}"
+        console.print(
+            f"  {one.case_id}: attempts {one.attempts[0]} and {one.attempts[1]} differ at {place}", markup=False
+        )
+        console.print(f"    - {one.before}", markup=False)
+        console.print(f"    + {one.after}", markup=False)

@@ -1,0 +1,99 @@
+"""The error tree and its exit codes.
+
+An exception means that the *harness* could not do its work. What an agent or a tool does wrong is data
+(an outcome, an observation's error, a verdict) and is never raised.
+
+    HarnessError                 3   the harness could not
+    |-- UsageError               2   the command line asks for something that cannot be
+    |   `-- InvalidDocument      2   a suite, case, environment or tool file is wrong: names file, line, field
+    |-- SandboxError             3   the container engine, an image or a sandbox failed
+    |   |-- EngineUnavailable    3   no container engine answers
+    |   `-- ImageError           3   an image cannot be built or found
+    |-- SnapshotError            3   a sealed state is missing, truncated or changed
+    |-- ServiceError             3   a service did not start, died or cannot be reached
+    |-- CassetteError            3   a tape cannot be read or must not be written
+    |-- GatewayError             3   the gateway could not open, serve or close a session
+    |-- ResultsError             3   a run folder is missing, taken or damaged
+    `-- NotMeasured              3   a gate was asked about something that no trial measured
+
+Exit code 1 is no exception: it is a verdict (failing cases, a gate that does not hold).
+"""
+
+from enum import IntEnum
+from pathlib import Path
+
+
+class ExitCode(IntEnum):
+    """What the process tells its caller."""
+
+    DONE = 0
+    VERDICT = 1
+    USAGE = 2
+    COULD_NOT = 3
+
+
+class HarnessError(Exception):
+    """Something the harness could not do; the message says what happened, to what, and what to do."""
+
+    exit_code: ExitCode = ExitCode.COULD_NOT
+
+    def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        self.message = message
+        self.remedy = remedy
+        super().__init__(message if remedy is None else f"{message}\n  -> {remedy}")
+
+
+class UsageError(HarnessError):
+    """The command line, or a value it leads to, asks for something that cannot be."""
+
+    exit_code = ExitCode.USAGE
+
+
+class InvalidDocument(UsageError):
+    """A file that a person wrote is wrong; names the file, the line where it is known, and the field."""
+
+    def __init__(
+        self, path: Path, problem: str, *, line: int | None = None, field: str | None = None, remedy: str | None = None
+    ) -> None:
+        self.path = path
+        self.line = line
+        self.field = field
+        place = str(path) if line is None else f"{path}:{line}"
+        subject = "" if field is None else f" field {field!r}:"
+        super().__init__(f"{place}:{subject} {problem}", remedy=remedy)
+
+
+class SandboxError(HarnessError):
+    """The container engine or a sandbox failed; never the agent's own failure."""
+
+
+class EngineUnavailable(SandboxError):
+    """No container engine answers."""
+
+
+class ImageError(SandboxError):
+    """An image cannot be built, pulled or found."""
+
+
+class SnapshotError(HarnessError):
+    """A sealed state is missing, truncated or no longer what was sealed; names the file."""
+
+
+class ServiceError(HarnessError):
+    """A service beside the agent did not become healthy, died, or cannot be reached."""
+
+
+class CassetteError(HarnessError):
+    """A tape cannot be read, or must not be written (a known secret is in it)."""
+
+
+class GatewayError(HarnessError):
+    """The gateway could not open, serve or close a session."""
+
+
+class ResultsError(HarnessError):
+    """A run folder is missing, already taken, or damaged."""
+
+
+class NotMeasured(HarnessError):
+    """A gate was asked about a value that no trial measured."""

@@ -1,0 +1,72 @@
+"""What the gateway is asked for and what it gives back."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from harness.case import Case
+from harness.frozen import JsonObject, JsonValue
+from harness.trace import ModelUse
+from harness.trace.span import Span
+
+ToolMode = Literal["replay", "record", "live", "sealed"]
+"""`replay`: from the tape. `record`: from the real service, and onto the tape. `live`: from the real service.
+`sealed`: from a service of the trial's own, restored from the snapshot."""
+
+SHARED = "shared"
+"""What a ServiceOpener is asked for where one set of services serves all trials of a run."""
+
+
+class ServiceOpener(Protocol):
+    """Starts the environment's services, restored from the snapshot."""
+
+    def open(self, trial_id: str) -> AbstractContextManager[Mapping[str, str]]:
+        """Service name -> base URL, for as long as the context is entered; `trial_id` may be SHARED."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionRequest:
+    """One trial's wish for a session."""
+
+    trial_id: str
+    """Names the trial; each session of it has a session header of its own on the tool servers."""
+    case: Case
+    attempt: int
+    agent: str
+    version: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionRecord:
+    """All that passed the gateway in one trial; holds no secret."""
+
+    spans: tuple[Span, ...]
+    final_reply: str | None
+    """The agent's last reply; None: it gave none."""
+    states: Mapping[str, JsonValue]
+    """Probe name -> what the read gave; a probe that failed is left out."""
+    misses: tuple[JsonObject, ...]
+    """Each distinct one once, the first hundred; `tiers` counts them all."""
+    tiers: Mapping[str, int]
+    """Calls that a source was asked for, probes included, by where the answer came from."""
+    limit_reached: str | None
+    model_tiers: Mapping[str, int] = field(default_factory=dict)
+    """Requests to models, by where the answer came from."""
+    used: ModelUse | None = None
+    """What the model's replies used; None: none was given."""
+    out_of_budget: str | None = None
+    """Why a call was refused that only the run's budget forbade: such a trial measures nothing."""
+    recorded: int = 0
+    """Recordings that the tape gained."""
+    differs: int = 0
+    """Answers that differ from the tape's; the tape keeps its own unless it is refreshed."""
+    unfired_faults: tuple[str, ...] = ()
+    """The case's faults that no call has met, in words."""
+    unsaid_turns: tuple[str, ...] = ()
+    """What the scripted user never said."""
+    unused: int = 0
+    """Recordings of the tape that the trial did not ask for (replay)."""
+    exported: bool | None = None
+    """Whether the OTLP endpoint took the spans; None: there is none."""

@@ -1,0 +1,253 @@
+"""Every tool call of a trial passes here: known, allowed, within the limits, valid, answered, traced."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field, replace
+
+from harness.case import StateProbe, ToolSpec
+from harness.cassette.keys import call_key, complete_arguments
+from harness.cassette.redaction import Redactor
+from harness.frozen import JsonObject, JsonValue, canonical_json
+from harness.gateway.failures import Failure
+from harness.gateway.ledger import Ledger
+from harness.gateway.outcome import result_of
+from harness.gateway.sources.http import unroutable
+from harness.gateway.sources.source import ToolMiss, ToolRequest, ToolSource
+from harness.gateway.strict_json import NotJson, parse_json
+from harness.gateway.toolbox import Tool, Toolbox
+from harness.trace import ReplayTier, names
+from harness.trace.recorder import TraceRecorder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What the agent is answered."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+    pace_s: float = 0.0
+    """The body is sent in pieces over so long."""
+    failure: Failure | None = None
+    """What `body` tells, for those who tell it in another form."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Made:
+    """A call as it came in."""
+
+    name: str
+    id: str
+    started_ns: int
+    arguments: JsonObject | None
+    unparsed: str | None = None
+    thought: str | None = None
+    plan: tuple[str, ...] | None = None
+    probe: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Done:
+    """What came of a call."""
+
+    content: JsonValue = None
+    body: bytes = b"null"
+    failure: Failure | None = None
+    tier: ReplayTier | None = None
+    nearest: tuple[JsonObject, ...] = ()
+    fault: str | None = None
+    pace_s: float = 0.0
+
+
+class CallDesk:
+    """Serves the tool calls of one trial; may be asked by many connections at once."""
+
+    def __init__(
+        self, toolbox: Toolbox, offered: frozenset[str], source: ToolSource, recorder: TraceRecorder, redactor: Redactor
+    ) -> None:
+        self._toolbox = toolbox
+        self._offered = offered
+        self._source = source
+        self._recorder = recorder
+        self._redactor = redactor
+        self._number = 0
+        self.under_way: set[asyncio.Task[object]] = set()
+
+    def offered_specs(self) -> list[ToolSpec]:
+        """The tools that the trial may call, in the suite's order."""
+        return [tool.spec for name, tool in self._toolbox.tools.items() if name in self._offered]
+
+    def spec(self, name: str) -> ToolSpec | None:
+        """The tool of that name, whether or not it is offered."""
+        tool = self._toolbox.tools.get(name)
+        return None if tool is None else tool.spec
+
+    async def call(self, name: str, raw: bytes, ledger: Ledger) -> Reply:
+        """One call of the agent. Never raises for what the agent or the tool does."""
+        thought, plan = ledger.take_thought()
+        arguments, unparsed, problem = _parsed(raw)
+        made = _Made(
+            name=name,
+            id=self._next_id(),
+            started_ns=self._recorder.now_ns(),
+            arguments=arguments,
+            unparsed=unparsed,
+            thought=thought,
+            plan=plan,
+        )
+        admitted = ledger.admits_call()
+        failure = self._refused(name) if admitted else _limit(ledger)
+        if failure is None and not ledger.within_budget(name):
+            failure = _limit(ledger)
+        done = self._seen(await self._done(made, failure or problem, ledger))
+        if admitted or ledger.calls == ledger.steps + 1:
+            # Of the calls past the limit only the first is kept: an agent that never stops must not fill the disk.
+            self._trace(made, done)
+        if done.failure is not None:
+            return Reply(
+                status=done.failure.http_status,
+                body=done.failure.encoded(),
+                headers=done.failure.http_headers,
+                pace_s=done.pace_s,
+                failure=done.failure,
+            )
+        return Reply(status=200, body=done.body, pace_s=done.pace_s)
+
+    def _seen(self, done: _Done) -> _Done:
+        """As the agent may see it: a secret that the tool echoes stays behind the door."""
+        clean, failure = self._redactor, done.failure
+        if failure is not None:
+            body: JsonValue = json.loads(clean.for_agent(json.dumps(failure.body).encode()))
+            headers = {name: clean.text(value) for name, value in failure.headers.items()}
+            failure = replace(failure, message=clean.text(failure.message), body=body, headers=headers)
+            return replace(done, failure=failure, content=failure.content)
+        body_seen = clean.for_agent(done.body)
+        return done if body_seen is done.body else replace(done, body=body_seen)
+
+    async def probe(self, probe: StateProbe, ledger: Ledger) -> tuple[JsonValue, Failure | None]:
+        """The harness's own read: the same path as a call, but no step and under no limit."""
+        made = _Made(
+            name=probe.tool,
+            id=self._next_id(),
+            started_ns=self._recorder.now_ns(),
+            arguments=probe.arguments,
+            probe=probe.name,
+        )
+        done = await self._done(made, None, ledger)
+        self._trace(made, done)
+        return self._redactor.value(done.content), done.failure
+
+    def _next_id(self) -> str:
+        self._number += 1
+        return f"call_{self._number}"
+
+    def _refused(self, name: str) -> Failure | None:
+        if name not in self._toolbox.tools:
+            known = ", ".join(tool for tool in self._toolbox.tools if tool in self._offered) or "none"
+            return Failure(type="unknown_tool", message=f"there is no tool {name!r}; the tools are: {known}")
+        if name not in self._offered:
+            return Failure(type="not_allowed", message=f"the tool {name!r} is not allowed here")
+        return None
+
+    async def _done(self, made: _Made, failure: Failure | None, ledger: Ledger) -> _Done:
+        if failure is None and made.arguments is not None:
+            tool = self._toolbox.tools[made.name]
+            complete = complete_arguments(tool.spec, made.arguments)
+            failure = _invalid(tool, made.arguments, complete)
+            if failure is None:
+                return await self._tracked(made, tool, complete, ledger)
+        assert failure is not None  # arguments are missing only where parsing them failed
+        return _Done(failure=failure, content=failure.content)
+
+    async def _tracked(self, made: _Made, tool: Tool, complete: JsonObject, ledger: Ledger) -> _Done:
+        task = asyncio.current_task()
+        assert task is not None
+        self.under_way.add(task)
+        try:
+            return await self._answered(tool, complete, ledger, made.probe)
+        except asyncio.CancelledError:
+            failure = Failure(type="timeout", message="the trial ended while the call was under way")
+            self._trace(made, _Done(failure=failure, content=failure.content))
+            raise
+        finally:
+            self.under_way.discard(task)
+
+    async def _answered(self, tool: Tool, complete: JsonObject, ledger: Ledger, probe: str | None) -> _Done:
+        key = call_key(tool.spec, complete, self._redactor)
+        answer = await self._source.call(
+            ToolRequest(tool=tool.spec, arguments=complete, key=key, probe=probe is not None)
+        )
+        if isinstance(answer, ToolMiss):
+            missed: JsonObject = {
+                "tool": key.tool,
+                "arguments": json.loads(key.arguments),
+                "nearest": list(answer.nearest),
+            }
+            ledger.miss(missed if probe is None else missed | {"probe": probe})
+            failure = Failure(type="replay_miss", message=answer.message)
+            return _Done(failure=failure, content=failure.content, tier="miss", nearest=answer.nearest)
+        ledger.tiers[answer.tier] += 1
+        result = result_of(tool.spec, answer)
+        if isinstance(result, Failure):
+            return _Done(
+                failure=result, content=result.content, tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s
+            )
+        if probe is None:
+            ledger.answered.add(tool.spec.name)
+        body = answer.body or b"null"
+        return _Done(content=result, body=body, tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s)
+
+    def _trace(self, made: _Made, done: _Done) -> None:
+        tool = self._toolbox.tools.get(made.name)
+        clean = self._redactor
+        failure = done.failure
+        name = clean.everywhere(made.name)
+        self._recorder.record(
+            f"{names.EXECUTE_TOOL} {name}",
+            {
+                names.OPERATION: names.EXECUTE_TOOL,
+                names.STEP_KIND: names.TOOL if made.probe is None else names.PROBE,
+                names.PROBE_NAME: made.probe,
+                names.TOOL_NAME: name,
+                names.TOOL_CALL_ID: made.id,
+                names.TOOL_ARGUMENTS: None if made.arguments is None else canonical_json(clean.value(made.arguments)),
+                names.TOOL_UNPARSED: None if made.unparsed is None else clean.everywhere(made.unparsed),
+                names.TOOL_EFFECT: None if tool is None else tool.spec.effect,
+                names.TOOL_RESULT: json.dumps(clean.value(done.content, learn=True), ensure_ascii=False),
+                names.ERROR_TYPE: None if failure is None else failure.type,
+                names.TOOL_ERROR_MESSAGE: None if failure is None else clean.everywhere(failure.message),
+                names.REPLAY_TIER: done.tier,
+                names.INJECTED: None if done.fault is None else True,
+                names.FAULT_KIND: done.fault,
+                names.REPLAY_NEAREST: canonical_json(list(done.nearest)) if done.tier == "miss" else None,
+                names.THOUGHT: made.thought,
+                names.PLAN: None if made.plan is None else json.dumps(made.plan, ensure_ascii=False),
+            },
+            made.started_ns,
+            failed=failure is not None,
+        )
+
+
+def _parsed(raw: bytes) -> tuple[JsonObject | None, str | None, Failure | None]:
+    """The arguments; or what was sent instead, and what is wrong with it."""
+    try:
+        value = parse_json(raw)
+    except NotJson as error:
+        problem = "the body is empty; send {} for no arguments" if not raw.strip() else f"not JSON: {error}"
+    else:
+        if isinstance(value, dict):
+            return value, None, None
+        problem = "a JSON object is expected"
+    failure = Failure(type="unparsable_arguments", message=f"the arguments cannot be read: {problem}")
+    return None, raw.decode("utf-8", "replace"), failure
+
+
+def _invalid(tool: Tool, arguments: JsonObject, complete: JsonObject) -> Failure | None:
+    problem = tool.problem_with(arguments) or unroutable(tool.spec, complete)
+    if problem is None:
+        return None
+    return Failure(type="invalid_arguments", message=f"the arguments of {tool.spec.name} are not valid: {problem}")
+
+
+def _limit(ledger: Ledger) -> Failure:
+    return Failure(type="limit_reached", message=f"the limit of {ledger.limit_reached} is reached")

@@ -1,0 +1,59 @@
+"""How a failed call is told to the agent: a status, and JSON that says what is wrong."""
+
+import json
+from dataclasses import dataclass, field
+
+from harness.frozen import JsonObject, JsonValue
+from harness.trace import ToolErrorType
+
+_STATUS: dict[ToolErrorType, int] = {
+    "unknown_tool": 404,
+    "not_allowed": 403,
+    "unparsable_arguments": 400,
+    "invalid_arguments": 422,
+    "tool_error": 400,
+    "tool_unavailable": 502,
+    "timeout": 504,
+    "reset": 502,
+    "malformed_result": 502,
+    "replay_miss": 424,
+    "limit_reached": 403,
+}
+
+TOOL_STATUSES: dict[int, tuple[ToolErrorType, ...]] = {
+    status: tuple(kind for kind, its in _STATUS.items() if its == status) for status in sorted({*_STATUS.values()})
+}
+"""What a call can be answered with beside its result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A call that failed. `status` None: the one that belongs to the type."""
+
+    type: ToolErrorType
+    message: str
+    status: int | None = None
+    body: JsonValue = None
+    """What the tool itself said; only of a tool_error."""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def http_status(self) -> int:
+        return self.status or _STATUS[self.type]
+
+    @property
+    def http_headers(self) -> dict[str, str]:
+        # Clients retry many statuses by themselves; this call would be answered the same again.
+        retry = {"x-should-retry": "false"} if self.type == "replay_miss" else {}
+        return self.headers | retry
+
+    @property
+    def content(self) -> JsonObject:
+        """The JSON that the agent is given."""
+        told: JsonObject = {"type": self.type, "message": self.message}
+        if self.type == "tool_error":
+            told["body"] = self.body
+        return {"error": told}
+
+    def encoded(self) -> bytes:
+        return json.dumps(self.content).encode()

@@ -1,0 +1,292 @@
+"""The gateway of a run: one thread that serves the sockets of all trials.
+
+Everything that touches the network runs on that thread's event loop; the public methods can be called from any thread.
+"""
+
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self, Unpack
+
+import aiohttp
+
+from harness.case import Case, Suite
+from harness.cassette.index import open_tape
+from harness.cassette.journal import Journal, Merge, merge, recover_journals
+from harness.cassette.player import Player
+from harness.cassette.redaction import Redactor
+from harness.cassette.tape import Tape, refuse_secrets, tape_path
+from harness.errors import GatewayError, UsageError
+from harness.gateway.client import open_client
+from harness.gateway.contract import SHARED, SessionRequest, ToolMode
+from harness.gateway.desk import CallDesk
+from harness.gateway.folder import SOCKET, socket_folder
+from harness.gateway.incoming import Door
+from harness.gateway.ledger import Ledger
+from harness.gateway.mcp.endpoint import McpDoor
+from harness.gateway.model.room import ModelRoom, Trialled
+from harness.gateway.model.traces import TracesDoor
+from harness.gateway.openapi import OpenApiDoor
+from harness.gateway.options import GatewayOptions
+from harness.gateway.overlay.faults import FaultySource
+from harness.gateway.overlay.fixtures import FixtureSource, packs_of
+from harness.gateway.rate import RateLimiter
+from harness.gateway.reaching import Outside, inside_source
+from harness.gateway.routes import Desk
+from harness.gateway.session import Session, SessionParts
+from harness.gateway.sources.http import Upstream
+from harness.gateway.sources.minting import MintingSource
+from harness.gateway.sources.recording import RecordingSource
+from harness.gateway.sources.replay import ReplaySource
+from harness.gateway.sources.source import Reached, ToolSource
+from harness.gateway.thread import LoopThread
+from harness.gateway.toolbox import Toolbox
+from harness.gateway.upstreams import check_servers, needs_services, share_services, upstreams
+from harness.gateway.web.room import WebRoom, WebTrial
+from harness.trace.recorder import TraceRecorder, TraceSubject, otlp_exporter
+
+
+class Gateway:
+    """Serves the trials of one suite in one tool mode. A context manager: nothing runs before it is entered."""
+
+    def __init__(self, suite: Suite, mode: ToolMode, *, cassettes: Path, **options: Unpack[GatewayOptions]) -> None:
+        """Raises UsageError for a tool, probe or server that cannot work in this mode."""
+        self._suite = suite
+        self._mode = mode
+        self._cassettes = cassettes
+        self._secrets = dict(options.get("secrets", {}))
+        self._services = options.get("services")
+        self._refresh = options.get("refresh", False)
+        self._lenient = options.get("lenient", False)
+        endpoint = options.get("otlp_endpoint")
+        self._exporter = None if endpoint is None else otlp_exporter(endpoint)
+        self._toolbox = Toolbox(suite)
+        self._limiter = RateLimiter()
+        self._web = WebRoom(suite, mode, self._limiter) if suite.hosts else None
+        self._budget = options.get("budget")
+        model_mode = options.get("model_mode")
+        self._models = (
+            None
+            if suite.model is None
+            else ModelRoom(suite.model, model_mode or suite.model.mode, self._secrets, self._limiter)
+        )
+        check_servers(suite, mode, self._secrets)
+        Redactor(self._secrets)  # refuses a secret that cannot be told from text before anything runs
+        if needs_services(suite, mode) and self._services is None:
+            raise UsageError(
+                f"the tools of suite {suite.name!r} are served by services, and nothing was given to start them",
+                remedy="run with tools replayed, or declare an environment with the services",
+            )
+        self._tapes: dict[str, Tape] = {}
+        self._lock = threading.Lock()
+        self._opened = 0
+        self._sessions: list[Session] = []
+        self._shared: Mapping[str, str] | None = None
+        self._thread = LoopThread()
+        self._client: aiohttp.ClientSession | None = None
+        self._folder = Path()
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            if self._records:
+                recover_journals(self._cassettes, self._suite.name, Redactor(self._secrets))
+            self._folder = stack.enter_context(socket_folder())
+            self._thread.start(stack)
+            client = self._client = self._thread.wait_for(open_client())
+            stack.callback(lambda: self._thread.wait_for(client.close()))
+            if self._exporter is not None:
+                stack.callback(self._exporter.shutdown)
+            opener = self._services if share_services(self._suite, self._mode) else None
+            if opener is not None and needs_services(self._suite, self._mode):
+                self._shared = stack.enter_context(opener.open(SHARED))
+            self._closing = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._closing:
+            with self._lock:
+                sessions, self._sessions = self._sessions, []
+            for session in sessions:
+                self._closing.callback(session.close)
+
+    def open(self, request: SessionRequest) -> Session:
+        """A session for one trial, listening. Raises CassetteError, ServiceError or UsageError."""
+        if not self._thread.is_running:
+            raise GatewayError("the gateway is not running", remedy="enter it: `with Gateway(...) as gateway`")
+        with ExitStack() as stack:
+            parts = self._parts(request, stack)
+            stack.pop_all()
+        try:
+            session = Session(parts)
+        except BaseException:
+            parts.closing.close()
+            raise
+        with self._lock:
+            self._sessions.append(session)
+        parts.closing.callback(self._forget, session)
+        return session
+
+    def clean(self, text: str) -> str:
+        """`text` without the suite's secrets, for what is stored of a trial that has no session any more."""
+        return Redactor(self._secrets).everywhere(text)
+
+    def _forget(self, session: Session) -> None:
+        with self._lock:
+            if session in self._sessions:
+                self._sessions.remove(session)
+
+    def _parts(self, request: SessionRequest, stack: ExitStack) -> SessionParts:
+        closing = stack.enter_context(ExitStack())
+        case, suite = request.case, self._suite
+        offered = self._toolbox.offered(case)
+        redactor = Redactor(self._secrets)
+        recorder = TraceRecorder(
+            TraceSubject(
+                trial_id=request.trial_id,
+                case_id=case.id,
+                attempt=request.attempt,
+                agent=request.agent,
+                version=request.version,
+            )
+        )
+        socket = self._socket(closing)
+        journal, merging = self._journal(request, redactor, closing)
+        reached = self._reached(request, closing)
+        replayed, players = self._source(case, redactor, journal, self._outside(reached, closing))
+        source, inside = inside_source(suite, replayed)
+        overlay = FaultySource(FixtureSource(source, packs_of(suite, case)), case.faults)
+        calls, ledger = CallDesk(self._toolbox, offered, overlay, recorder, redactor), self._ledger(case)
+        doors: list[Door] = [
+            OpenApiDoor(self._toolbox, offered),
+            McpDoor(calls, ledger),
+            TracesDoor(recorder, redactor),
+        ]
+        if self._models is not None and self._client is not None:
+            trial = Trialled(
+                tape=self._tape(case).only("model") if self._models.mode == "replay" else None,
+                journal=journal if self._models.mode == "record" else None,
+                recorder=recorder,
+                redactor=redactor,
+                ledger=ledger,
+                under_way=calls.under_way,
+            )
+            doors.append(self._models.door(self._client, trial))
+        web = None
+        if self._web is not None and self._client is not None:
+            player = Player(self._tape(case).only("http"), lenient=self._lenient) if self._mode == "replay" else None
+            web = self._web.entrance(
+                self._client,
+                socket.parent,
+                WebTrial(
+                    case=case,
+                    player=player,
+                    journal=journal if self._mode == "record" else None,
+                    reached=reached,
+                    recorder=recorder,
+                    redactor=redactor,
+                    ledger=ledger,
+                    under_way=calls.under_way,
+                ),
+            )
+            players += () if player is None else (player,)
+        exporter = self._exporter
+        return SessionParts(
+            trial_id=request.trial_id,
+            socket=socket,
+            desk=Desk(
+                case=case,
+                listing=self._toolbox.listing(offered),
+                calls=calls,
+                ledger=ledger,
+                recorder=recorder,
+                redactor=redactor,
+                doors=tuple(doors),
+            ),
+            probes=suite.probes,
+            wait_for=self._thread.wait_for,
+            closing=closing,
+            players=players,
+            web=web,
+            overlay=overlay,
+            inside=inside,
+            merge=merging,
+            export=None if exporter is None else partial(recorder.export, exporter),
+        )
+
+    @property
+    def _records(self) -> bool:
+        return self._mode == "record" or (self._models is not None and self._models.mode == "record")
+
+    def _ledger(self, case: Case) -> Ledger:
+        limits, budget = case.limits, self._budget
+        return Ledger(
+            steps=limits.steps,
+            tokens=limits.tokens,
+            cost_usd=limits.cost_usd,
+            tool_budget=budget if self._mode in {"live", "record"} else None,
+            model_budget=budget if self._models is not None and self._models.mode != "replay" else None,
+        )
+
+    def _journal(
+        self, request: SessionRequest, redactor: Redactor, closing: ExitStack
+    ) -> tuple[Journal | None, Callable[[], Merge] | None]:
+        if not self._records:
+            return None, None
+        suite, case = self._suite.name, request.case.id
+        journal = Journal(self._cassettes, suite=suite, case=case, redactor=redactor)
+        closing.callback(journal.close)
+        return journal, partial(merge, journal, self._cassettes, suite=suite, case=case, refresh=self._refresh)
+
+    def _source(
+        self, case: Case, redactor: Redactor, journal: Journal | None, outside: ToolSource | None
+    ) -> tuple[ToolSource, tuple[Player, ...]]:
+        if outside is None:
+            player = Player(self._tape(case).only("tool"), lenient=self._lenient)
+            return ReplaySource(player), (player,)
+        source = MintingSource(outside, redactor)
+        if self._mode == "record" and journal is not None:
+            return RecordingSource(source, journal, redactor), ()
+        return source, ()
+
+    def _outside(self, reached: Mapping[str, Upstream], closing: ExitStack) -> ToolSource | None:
+        if self._mode == "replay" or self._client is None:
+            return None
+        tier: Reached = "sealed" if self._mode == "sealed" else "live"
+        outside = Outside(suite=self._suite, client=self._client, limiter=self._limiter, secrets=self._secrets)
+        return outside.source(reached, tier, closing, self._thread.wait_for)
+
+    def _reached(self, request: SessionRequest, closing: ExitStack) -> Mapping[str, Upstream]:
+        if self._mode == "replay":
+            return {}
+        services: Mapping[str, str] = self._shared or {}
+        if self._shared is None and self._services is not None and needs_services(self._suite, self._mode):
+            services = closing.enter_context(self._services.open(request.trial_id))
+        # A trial that is tried again has the same id, and must not find what the first try has left on the service.
+        session_id = f"{request.trial_id}.{secrets.token_hex(4)}"
+        return upstreams(self._suite, services, self._secrets, session_id)
+
+    def _tape(self, case: Case) -> Tape:
+        with self._lock:
+            if case.id not in self._tapes:
+                path = tape_path(self._cassettes, self._suite.name, case.id)
+                tape = open_tape(path) if path.exists() else Tape()
+                refuse_secrets(path, tape.recordings, Redactor(self._secrets))
+                self._tapes[case.id] = tape
+            return self._tapes[case.id]
+
+    def _socket(self, closing: ExitStack) -> Path:
+        with self._lock:
+            self._opened += 1
+            number = self._opened
+        # The folder is what a sandbox mounts, so the agent's user must be able to enter it; its parent is private.
+        folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix=f"{number}-", dir=self._folder)))
+        folder.chmod(0o755)
+        return folder / SOCKET

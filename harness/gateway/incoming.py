@@ -1,0 +1,59 @@
+"""What every route of a session needs: the body of a request, a refusal in JSON, and the seam for further doors."""
+
+import asyncio
+import json
+from typing import Protocol
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+MAX_BODY_BYTES = 1024 * 1024
+_BODY_TIMEOUT_S = 10.0
+
+
+class Door(Protocol):
+    """Serves some paths of a session in its own protocol: a model's wire format, MCP, the agent's own traces."""
+
+    def opens(self, path: str) -> bool:
+        """Whether the path (undecoded) is this door's."""
+        ...
+
+    async def handle(self, request: web.BaseRequest, *, is_open: bool) -> web.StreamResponse:
+        """One request; not `is_open`: the trial has ended. May raise Refusal."""
+        ...
+
+
+class Refusal(Exception):
+    """Ends a request with an error that is no call's."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.message = message
+
+
+def error_body(kind: str, message: str) -> bytes:
+    return json.dumps({"error": {"type": kind, "message": message}}).encode()
+
+
+async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> bytes:
+    """The whole body. Raises Refusal for one that is larger than `most`, too slow, or broken."""
+    if (request.content_length or 0) > most:
+        raise _too_large(most)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_TIMEOUT_S):
+            while chunk := await request.content.readany():
+                body += chunk
+                if len(body) > most:
+                    raise _too_large(most)
+    except TimeoutError:
+        raise Refusal(408, "bad_request", f"the body did not arrive within {_BODY_TIMEOUT_S:g} s") from None
+    except (web.RequestPayloadError, HttpProcessingError) as error:
+        raise Refusal(400, "bad_request", f"the body cannot be read: {error}") from None
+    return bytes(body)
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, "too_large", f"the body is larger than {most} bytes")

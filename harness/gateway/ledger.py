@@ -1,0 +1,133 @@
+"""What one session counts and keeps while the trial goes on."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from harness.frozen import JsonObject
+from harness.gateway.budget import Budget
+from harness.trace import ModelUse, ReplayTier
+
+_MAX_MISSES = 100
+_MAX_SAYINGS = 10_000
+_MAX_SAID_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(kw_only=True)
+class Ledger:
+    """One trial's counts. Touched by the gateway's own thread only."""
+
+    steps: int
+    """How many calls the case allows."""
+    tokens: int | None = None
+    """How many the case allows, input and output together; None: no limit."""
+    cost_usd: float | None = None
+    """How much the case allows; None: no limit."""
+    tool_budget: Budget | None = None
+    model_budget: Budget | None = None
+    """The run's; None: what this trial does there costs nothing."""
+    calls: int = 0
+    tiers: Counter[ReplayTier] = field(default_factory=Counter)
+    answered: set[str] = field(default_factory=set)
+    """Tools that the agent has called without an error."""
+    model_tiers: Counter[ReplayTier] = field(default_factory=Counter)
+    replies: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    spent_usd: float | None = None
+    """None while no reply with a price was given."""
+    out_of_budget: str | None = None
+    """Why a call was refused that the case would have allowed."""
+    misses: list[JsonObject] = field(default_factory=list)
+    limit_reached: str | None = None
+    final_reply: str | None = None
+    thoughts: list[str] = field(default_factory=list)
+    plan: tuple[str, ...] | None = None
+    sayings: int = 0
+    said_bytes: int = 0
+
+    def admits_call(self) -> bool:
+        """Counts a call; False past the case's limit."""
+        self.calls += 1
+        if self.calls <= self.steps:
+            return True
+        self.limit_reached = self.limit_reached or f"{self.steps} tool calls"
+        return False
+
+    def admits_saying(self, size: int) -> bool:
+        """Counts a thought or a reply; False past what one trial may say, which bounds the gateway's memory."""
+        self.sayings += 1
+        self.said_bytes += size
+        if self.sayings > _MAX_SAYINGS:
+            self.limit_reached = self.limit_reached or f"{_MAX_SAYINGS} thoughts and replies"
+        elif self.said_bytes > _MAX_SAID_BYTES:
+            self.limit_reached = self.limit_reached or f"{_MAX_SAID_BYTES} bytes of thoughts and replies"
+        else:
+            return True
+        return False
+
+    def within_budget(self, tool: str) -> bool:
+        """Counts a call against the run's budget; False where nothing is left for it."""
+        if self.tool_budget is None or self.tool_budget.admits_call(tool):
+            return True
+        self.out_of_budget = self.limit_reached = self.tool_budget.reached
+        return False
+
+    @property
+    def counts_cost(self) -> bool:
+        return self.cost_usd is not None or (self.model_budget is not None and self.model_budget.usd is not None)
+
+    def refuses_model(self) -> str | None:
+        """Why the model is asked no more: the call after the one that reached a limit is refused."""
+        if self.model_budget is not None and not self.model_budget.admits_model():
+            self.out_of_budget = self.model_budget.reached
+            return self.out_of_budget
+        reached = None
+        if self.tokens is not None and self.input_tokens + self.output_tokens >= self.tokens:
+            reached = f"{self.tokens} tokens"
+        elif self.cost_usd is not None and (self.spent_usd or 0.0) >= self.cost_usd:
+            reached = f"{self.cost_usd:g} USD"
+        self.limit_reached = self.limit_reached or reached
+        return reached
+
+    @property
+    def used(self) -> ModelUse | None:
+        """What the model's replies used; None: none was given."""
+        if not self.replies:
+            return None
+        return ModelUse(
+            replies=self.replies,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cost_usd=self.spent_usd,
+        )
+
+    def charge(self, *, input_tokens: int, output_tokens: int, usd: float | None, real: bool) -> None:
+        """Counts what a model's reply has used; `real`: the provider was asked, so the run's budget pays."""
+        self.replies += 1
+        self.input_tokens += input_tokens
+        self.output_tokens += output_tokens
+        if usd is not None:
+            self.spent_usd = (self.spent_usd or 0.0) + usd
+        if real and self.model_budget is not None:
+            self.model_budget.charge(input_tokens + output_tokens, usd)
+
+    def think(self, text: str, plan: tuple[str, ...] | None) -> None:
+        """Keeps a thought for the agent's next step; a later plan replaces an earlier one."""
+        self.thoughts.append(text)
+        self.plan = self.plan if plan is None else plan
+
+    def miss(self, missed: JsonObject) -> None:
+        """Counts a miss, and keeps it once, however often the agent repeats the call."""
+        self.tiers["miss"] += 1
+        self.keep_miss(missed)
+
+    def keep_miss(self, missed: JsonObject) -> None:
+        """Keeps a miss that is counted elsewhere."""
+        if missed not in self.misses and len(self.misses) < _MAX_MISSES:
+            self.misses.append(missed)
+
+    def take_thought(self) -> tuple[str | None, tuple[str, ...] | None]:
+        """What was thought since the last step."""
+        thought, plan = "\n".join(self.thoughts) if self.thoughts else None, self.plan
+        self.thoughts, self.plan = [], None
+        return thought, plan

@@ -1,0 +1,135 @@
+"""The Unix socket of one session, and the connections that come in through it."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from typing_extensions import override
+
+from harness.gateway.incoming import error_body
+from harness.gateway.routes import Routes
+from harness.gateway.web.address import Place
+from harness.gateway.web.doorstep import Doorstep, Threshold
+from harness.gateway.web.room import Entrance
+
+_BACKLOG = 1024
+_SHUTDOWN_S = 1.0
+_HALF_CLOSED_S = 0.05
+
+
+class Listener:
+    """Serves one session's routes on one socket; all methods belong to the gateway's own thread."""
+
+    def __init__(
+        self, routes: Routes, on_failure: Callable[[BaseException], None], entrance: Entrance | None = None
+    ) -> None:
+        self._routes = routes
+        self._entrance = entrance
+        self._threshold: Threshold | None = None
+        self._on_failure = on_failure
+        self._http: web.Server | None = None
+        self._server: asyncio.Server | None = None
+
+    async def listen(self, socket: Path) -> None:
+        """Begins to accept, for any user that can see the socket."""
+        http = _Server(self._handle, self._on_failure)
+        self._http = http
+        serve: Callable[[], asyncio.Protocol] = http
+        if self._entrance is not None:
+            self._threshold = Threshold(
+                door=self._entrance.door,
+                authority=self._entrance.authority,
+                serve=http.serve,
+                on_failure=self._on_failure,
+            )
+            serve = partial(Doorstep, self._threshold)
+        self._server = await asyncio.get_running_loop().create_unix_server(serve, path=socket, backlog=_BACKLOG)
+        # The agent runs as a user of its own; only this socket's folder is shown to it.
+        socket.chmod(0o666)
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection = request.protocol
+        assert isinstance(connection, _Connection)
+        connection.answering = True
+        try:
+            return await self._routes.handle(request, connection.bound)
+        finally:
+            connection.answering = False
+
+    async def close(self) -> None:
+        """Ends every connection; safe to call twice."""
+        server, http = self._server, self._http
+        self._server = self._http = None
+        if server is not None:
+            server.close()
+        if self._threshold is not None:
+            self._threshold.close()
+        if http is not None:
+            http.pre_shutdown()
+            await http.shutdown(_SHUTDOWN_S)
+
+
+class _Server(web.Server):
+    """Makes our connections in place of aiohttp's."""
+
+    def __init__(self, handler: Any, on_failure: Callable[[BaseException], None]) -> None:
+        super().__init__(handler)
+        self._on_failure = on_failure
+
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(self, self._on_failure)
+
+    def serve(self, bound: Place | None) -> web.RequestHandler:
+        """For a connection that was made to a host."""
+        return _Connection(self, self._on_failure, bound)
+
+
+class _Connection(web.RequestHandler):
+    """One client's connection: errors in JSON, and an answer also for a client that has closed its own half."""
+
+    __slots__ = ("_on_failure", "answering", "bound")
+
+    def __init__(
+        self, server: web.Server, on_failure: Callable[[BaseException], None], bound: Place | None = None
+    ) -> None:
+        super().__init__(server, loop=asyncio.get_running_loop(), lingering_time=1.0)
+        self._on_failure = on_failure
+        self.answering = False
+        self.bound = bound
+
+    @override
+    def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp narrows what asyncio allows to return
+        # asyncio would close at once and lose an answer that is under way, or about to be.
+        asyncio.get_running_loop().call_later(_HALF_CLOSED_S, self._close_when_answered)
+        return self.transport is not None and self.transport.get_extra_info("sslcontext") is None
+
+    def _close_when_answered(self) -> None:
+        if self.answering:
+            self.close()
+        elif self.transport is not None:
+            self.transport.close()
+
+    @override
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """What aiohttp asks for where HTTP cannot be parsed (400) or a handler failed (500, which is our defect)."""
+        error = exc or sys.exc_info()[1]
+        if isinstance(error, ConnectionError):
+            raise error
+        if status == 400:
+            body = error_body("bad_request", (message or "the request is not HTTP").splitlines()[0])
+        else:
+            self._on_failure(error or RuntimeError("a handler failed without an error"))
+            body = error_body("harness_failed", "the gateway itself failed; this trial will not be scored")
+        response = web.Response(status=status, body=body, content_type="application/json")
+        response.force_close()
+        return response

@@ -1,0 +1,174 @@
+"""`/mcp`: MCP over streamable HTTP, for one trial. Every call goes the way of `/tools/<name>`.
+
+Answers are JSON and never streams: there is nothing that this server says by itself, so GET is refused as the protocol
+allows. What comes in a batch is done in the order in which it stands there.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from harness.frozen import JsonObject, JsonValue
+from harness.gateway.desk import CallDesk, Reply
+from harness.gateway.incoming import Refusal, read_body
+from harness.gateway.ledger import Ledger
+from harness.gateway.mcp import eras
+from harness.gateway.mcp.eras import Era, Handshakes, Headers
+from harness.gateway.mcp.results import call_result, completed, listed_tool, page_of
+from harness.gateway.mcp.wire import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Message,
+    RpcError,
+    error_reply,
+    error_text,
+    id_of,
+    message_of,
+    parse_body,
+    result_text,
+    shown,
+)
+
+_MAX_BATCH = 100
+_MAX_NAME = 200
+_ACCEPTED = Reply(status=202, body=b"")
+_NO_RETRY = {"x-should-retry": "false"}
+
+
+class McpDoor:
+    """`/mcp` among the doors of a session."""
+
+    def __init__(self, calls: CallDesk, ledger: Ledger) -> None:
+        self._endpoint = McpEndpoint(calls, ledger)
+
+    def opens(self, path: str) -> bool:
+        return path == "/mcp"
+
+    async def handle(self, request: web.BaseRequest, *, is_open: bool) -> web.StreamResponse:
+        """One HTTP request; a trial that has ended answers nothing any more."""
+        if not is_open:
+            raise Refusal(403, "limit_reached", "the trial has ended")
+
+        async def read() -> bytes:
+            try:
+                return await read_body(request)
+            except Refusal as refusal:
+                raise RpcError(INVALID_REQUEST, refusal.message, status=refusal.status) from None
+
+        reply = await self._endpoint.handle(request.method, request.headers, read)
+        kind = "application/json" if reply.body else None
+        return web.Response(status=reply.status, body=reply.body or None, headers=reply.headers, content_type=kind)
+
+
+class McpEndpoint:
+    """The MCP server of one trial; may be asked by many connections at once."""
+
+    def __init__(self, calls: CallDesk, ledger: Ledger) -> None:
+        self._calls = calls
+        self._ledger = ledger
+        self._sessions = Handshakes()
+        self._tools: list[JsonObject] = [listed_tool(spec) for spec in calls.offered_specs()]
+
+    async def handle(self, method: str, headers: Headers, read: Callable[[], Awaitable[bytes]]) -> Reply:
+        """One HTTP request; `read` gives its body and may raise RpcError."""
+        try:
+            match method:
+                case "POST":
+                    _check_headers(headers)
+                    return await self._post(parse_body(await read()), headers)
+                case "DELETE" if self._sessions.end(headers):
+                    return Reply(status=204, body=b"")
+                case _:
+                    raise RpcError(INVALID_REQUEST, f"{method[:20]} is not served here: send a POST", status=405)
+        except RpcError as error:
+            reply = error_reply(error)
+            return Reply(status=reply.status, body=reply.body, headers={"Allow": "POST"} if error.status == 405 else {})
+
+    async def _post(self, body: JsonValue, headers: Headers) -> Reply:
+        era = eras.era_of(headers, body)
+        if isinstance(body, list):
+            return await self._batch(body, era, headers)
+        try:
+            message = message_of(body)
+            if message.method != "initialize" and era == "handshake":
+                self._sessions.version(headers)  # refuses a session that is none
+            return await self._message(message, era, headers)
+        except RpcError as error:
+            reply = error_reply(error, id_of(body))
+            known = era == "handshake" and error.code in {METHOD_NOT_FOUND, INVALID_PARAMS}
+            return Reply(status=200 if known else reply.status, body=reply.body)
+
+    async def _message(self, message: Message, era: Era, headers: Headers) -> Reply:
+        if message.kind != "request":
+            return _ACCEPTED
+        if era == "modern":
+            eras.check_envelope(message, headers)
+        elif message.method == "initialize":
+            session, result = self._sessions.begin(message.params)
+            body = result_text(message.id, json.dumps(result).encode())
+            return Reply(status=200, body=body, headers={eras.SESSION_HEADER: session})
+        result_json, more = await self._result(message, era)
+        return Reply(status=200, body=result_text(message.id, result_json), headers=more)
+
+    async def _batch(self, body: list[JsonValue], era: Era, headers: Headers) -> Reply:
+        if era == "modern" or self._sessions.version(headers) not in eras.BATCHING:
+            raise RpcError(INVALID_REQUEST, "this version of the protocol has no batches: send one message")
+        if not 0 < len(body) <= _MAX_BATCH:
+            raise RpcError(INVALID_REQUEST, f"a batch holds 1 to {_MAX_BATCH} messages")
+        replies = [await self._of_batch(item) for item in body]
+        answers = [text for text in replies if text is not None]
+        return Reply(status=200, body=b"[" + b",".join(answers) + b"]") if answers else _ACCEPTED
+
+    async def _of_batch(self, item: JsonValue) -> bytes | None:
+        try:
+            message = message_of(item)
+            if message.kind != "request":
+                return None
+            if message.method == "initialize":
+                raise RpcError(INVALID_REQUEST, "initialize is no part of a batch")
+            result, _ = await self._result(message, "handshake")
+        except RpcError as error:
+            return error_text(id_of(item), error)
+        return result_text(message.id, result)
+
+    async def _result(self, message: Message, era: Era) -> tuple[bytes, dict[str, str]]:
+        match message.method:
+            case "tools/call":
+                return await self._call(message.params, era)
+            case "tools/list":
+                page = page_of(self._tools, message.params.get("cursor"))
+                return json.dumps(page | eras.LIST_MARKS if era == "modern" else page).encode(), {}
+            case "server/discover" if era == "modern":
+                return json.dumps(eras.discovery()).encode(), {}
+            case "ping":
+                return completed(b"{}") if era == "modern" else b"{}", {}
+            case other:
+                raise RpcError(METHOD_NOT_FOUND, f"there is no method {shown(other)!r}")
+
+    async def _call(self, params: JsonObject, era: Era) -> tuple[bytes, dict[str, str]]:
+        name = params.get("name")
+        if not isinstance(name, str):
+            raise RpcError(INVALID_PARAMS, "`name` is the tool's name")
+        name = name[:_MAX_NAME]
+        arguments = params.get("arguments")
+        raw = json.dumps({} if arguments is None else arguments).encode()
+        reply = await self._calls.call(name, raw, self._ledger)
+        if reply.pace_s:  # a result is one message: in pieces it would be none, so it comes late as a whole
+            await asyncio.sleep(reply.pace_s)
+        result = call_result(self._calls.spec(name), reply)
+        missed = reply.failure is not None and reply.failure.type == "replay_miss"
+        return completed(result) if era == "modern" else result, dict(_NO_RETRY) if missed else {}
+
+
+def _check_headers(headers: Headers) -> None:
+    kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RpcError(
+            INVALID_REQUEST, f"the content type is application/json, not {shown(kind) or 'missing'}", status=415
+        )
+    accepts = headers.get("Accept", "*/*").lower()
+    if not any(kind in accepts for kind in ("application/json", "application/*", "*/*")):
+        raise RpcError(INVALID_REQUEST, "the answers are application/json, which `Accept` leaves out", status=406)

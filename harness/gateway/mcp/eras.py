@@ -1,0 +1,148 @@
+"""The two eras of MCP: a handshake with sessions (to 2025-11-25), and since 2026-07-28 each request for itself."""
+
+import base64
+import binascii
+import re
+import secrets
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Literal
+
+from harness import __version__
+from harness.frozen import JsonObject, JsonValue
+from harness.gateway.mcp.wire import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    UNSUPPORTED_VERSION,
+    Message,
+    RpcError,
+    shown,
+)
+
+HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN = ("2026-07-28",)
+BATCHING = ("2024-11-05", "2025-03-26")
+VERSION_HEADER = "MCP-Protocol-Version"
+SESSION_HEADER = "Mcp-Session-Id"
+VERSION_META = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_META = "io.modelcontextprotocol/clientCapabilities"
+SERVER_META = "io.modelcontextprotocol/serverInfo"
+SERVER_INFO: JsonObject = {"name": "harness", "version": __version__}
+_UNSAID = "2025-03-26"
+"""What a request without a version is taken for, as the protocol has it."""
+_MAX_SESSIONS = 1000
+_WRAPPED = re.compile(r"^=\?base64\?(.*)\?=$")
+
+Era = Literal["handshake", "modern"]
+Headers = Mapping[str, str]
+
+
+class Handshakes:
+    """The MCP sessions of one trial, and the version that each agreed on; the oldest of too many are forgotten."""
+
+    def __init__(self) -> None:
+        self._versions: OrderedDict[str, str] = OrderedDict()
+
+    def begin(self, params: JsonObject) -> tuple[str, JsonObject]:
+        """Answers `initialize`: the new session's id and the result."""
+        wanted = params.get("protocolVersion")
+        if not isinstance(wanted, str):
+            raise RpcError(INVALID_PARAMS, "`protocolVersion` is a string")
+        version = wanted if wanted in HANDSHAKE else HANDSHAKE[-1]
+        session = secrets.token_hex(16)
+        self._versions[session] = version
+        while len(self._versions) > _MAX_SESSIONS:
+            self._versions.popitem(last=False)
+        return session, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": SERVER_INFO}
+
+    def version(self, headers: Headers) -> str:
+        """The version that a request of the handshake era is made in. Raises RpcError for a session that is none."""
+        session = headers.get(SESSION_HEADER)
+        if session is None:
+            return headers.get(VERSION_HEADER, _UNSAID)
+        if session not in self._versions:
+            raise RpcError(INVALID_REQUEST, f"there is no session {shown(session)!r}: initialize anew", status=404)
+        return self._versions[session]
+
+    def end(self, headers: Headers) -> bool:
+        """Whether the named session was there to be ended."""
+        return self._versions.pop(headers.get(SESSION_HEADER, ""), None) is not None
+
+
+def era_of(headers: Headers, body: JsonValue) -> Era:
+    """Which era the client lives in. Raises RpcError for a version that nobody knows."""
+    version = headers.get(VERSION_HEADER)
+    if version in MODERN or _is_modern(body):
+        return "modern"
+    if version is None or version in HANDSHAKE:
+        return "handshake"
+    raise unsupported(version)
+
+
+def unsupported(version: str) -> RpcError:
+    supported: list[JsonValue] = [*MODERN, *HANDSHAKE]
+    return RpcError(
+        UNSUPPORTED_VERSION,
+        f"the protocol version {shown(version)!r} is not supported",
+        data={"supported": supported, "requested": shown(version)},
+    )
+
+
+def check_envelope(message: Message, headers: Headers) -> None:
+    """A modern request says version and capabilities in its body, and its headers agree with it. Raises RpcError."""
+    meta = message.params.get("_meta")
+    missing = [key for key in (VERSION_META, CAPABILITIES_META) if not isinstance(meta, dict) or key not in meta]
+    if missing:
+        raise RpcError(INVALID_PARAMS, f"params._meta lacks {', '.join(missing)}")
+    assert isinstance(meta, dict)  # nothing is missing in it
+    version = meta[VERSION_META]
+    if not isinstance(version, str):
+        raise RpcError(INVALID_PARAMS, f"{VERSION_META} is a string")
+    if headers.get(VERSION_HEADER) != version:
+        raise _mismatch(VERSION_HEADER, VERSION_META)
+    if headers.get("Mcp-Method") != message.method:
+        raise _mismatch("Mcp-Method", "method")
+    name = message.params.get("name")
+    if message.method == "tools/call" and name is not None and _unwrapped(headers.get("Mcp-Name")) != name:
+        raise _mismatch("Mcp-Name", "params.name")
+    if version not in MODERN:
+        raise unsupported(version)
+
+
+def discovery() -> JsonObject:
+    """Answers `server/discover`."""
+    return {
+        "supportedVersions": [*MODERN, *HANDSHAKE],
+        "capabilities": {"tools": {}},
+        "serverInfo": SERVER_INFO,
+        "_meta": {SERVER_META: SERVER_INFO},
+        **LIST_MARKS,
+    }
+
+
+LIST_MARKS: JsonObject = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+"""What a modern listing says beside its content: do not keep it."""
+
+
+def _is_modern(body: JsonValue) -> bool:
+    if not isinstance(body, dict):
+        return False
+    params = body.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return body.get("method") == "server/discover" or (isinstance(meta, dict) and VERSION_META in meta)
+
+
+def _mismatch(header: str, field: str) -> RpcError:
+    return RpcError(HEADER_MISMATCH, f"the header {header} is missing or differs from the body's {field}")
+
+
+def _unwrapped(value: str | None) -> str | None:
+    """A header's value, which clients wrap where it is no plain ASCII; None where the wrapping is broken."""
+    found = None if value is None else _WRAPPED.fullmatch(value)
+    if found is None:
+        return value
+    try:
+        return base64.b64decode(found[1], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None

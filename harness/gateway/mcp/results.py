@@ -1,0 +1,90 @@
+"""The tools as MCP lists them, and the answer to a call as MCP tells it."""
+
+import base64
+import json
+
+from harness.case import ToolSpec
+from harness.frozen import JsonObject, JsonValue
+from harness.gateway.desk import Reply
+from harness.gateway.failures import Failure
+from harness.gateway.mcp.wire import INVALID_PARAMS, RpcError
+
+PAGE = 100
+_NO_TOOL = frozenset({"unknown_tool", "not_allowed", "unparsable_arguments"})
+"""What the protocol counts as a wrong request; everything else the model should see, and so is a result."""
+_PREFIX = b"page:"
+
+
+def listed_tool(spec: ToolSpec) -> JsonObject:
+    """One entry of tools/list: what the tool's own source says of it, under the name that it has here."""
+    entry: JsonObject = dict(spec.listed)
+    entry.setdefault("annotations", {"readOnlyHint": spec.effect == "read"})
+    return entry | {"name": spec.name, "description": spec.description, "inputSchema": spec.parameters}
+
+
+def page_of(tools: list[JsonObject], cursor: JsonValue) -> JsonObject:
+    """One page of the listing. Raises RpcError for a cursor that was never given out."""
+    start = _start(cursor)
+    if start and start >= len(tools):
+        raise _no_cursor()
+    page: JsonObject = {"tools": list(tools[start : start + PAGE])}
+    if start + PAGE < len(tools):
+        page["nextCursor"] = base64.urlsafe_b64encode(_PREFIX + str(start + PAGE).encode()).decode()
+    return page
+
+
+def call_result(spec: ToolSpec | None, reply: Reply) -> bytes:
+    """The JSON text of a CallToolResult. Raises RpcError for what the protocol does not call a result.
+
+    What an MCP server said is passed on as it is.
+    """
+    if reply.failure is not None:
+        return _failed(spec, reply.failure)
+    if spec is not None and spec.source == "mcp":
+        return reply.body
+    text = json.dumps(reply.body.decode()).encode()
+    structured = b',"structuredContent":' + reply.body if reply.body.lstrip()[:1] == b"{" else b""
+    return b'{"content":[{"type":"text","text":' + text + b"}]" + structured + b',"isError":false}'
+
+
+def completed(result: bytes) -> bytes:
+    """The result as a modern client wants it: it says that it is complete, unless it says something itself."""
+    value = json.loads(result)
+    if "resultType" in value:
+        return result
+    return b'{"resultType":"complete",' + result.lstrip()[1:] if value else b'{"resultType":"complete"}'
+
+
+def _failed(spec: ToolSpec | None, failure: Failure) -> bytes:
+    said = failure.body
+    if failure.type == "tool_error" and spec is not None and spec.source == "mcp" and isinstance(said, dict):
+        if "isError" in said:
+            return json.dumps(said).encode()
+        code = said.get("code")
+        if isinstance(code, int):
+            raise RpcError(code, str(said.get("message", "")), data=said.get("data"), status=200)
+    if failure.type in _NO_TOOL:
+        raise RpcError(INVALID_PARAMS, failure.message, data={"type": failure.type})
+    about: JsonObject = {"type": failure.type, "retryable": False} if failure.type == "replay_miss" else {}
+    result: JsonObject = {
+        "content": [{"type": "text", "text": json.dumps(failure.content)}],
+        "isError": True,
+        "_meta": {"harness/error": {"type": failure.type, **about}},
+    }
+    return json.dumps(result).encode()
+
+
+def _start(cursor: JsonValue) -> int:
+    if cursor is None:
+        return 0
+    try:
+        decoded = base64.urlsafe_b64decode(cursor) if isinstance(cursor, str) else b""
+        if decoded.startswith(_PREFIX):
+            return int(decoded[len(_PREFIX) :])
+    except ValueError:
+        raise _no_cursor() from None
+    raise _no_cursor()
+
+
+def _no_cursor() -> RpcError:
+    return RpcError(INVALID_PARAMS, "the cursor is none of this listing")

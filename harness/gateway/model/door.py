@@ -1,0 +1,189 @@
+"""The model endpoints of one trial's socket: refused, replayed, recorded or passed through, and always traced."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Literal
+
+from aiohttp import web
+
+from harness.case import ModelSpec
+from harness.cassette.player import Missed, Player
+from harness.errors import GatewayError
+from harness.frozen import JsonObject
+from harness.gateway.incoming import Refusal, read_body
+from harness.gateway.ledger import Ledger
+from harness.gateway.model.answer import Answer, deliver
+from harness.gateway.model.crossing import Crossing, recorded_summary, summary_of, trace_crossing
+from harness.gateway.model.endpoints import OWN_TRACES, PREFIX, endpoint_of
+from harness.gateway.model.keys import RequestKeys
+from harness.gateway.model.live import LiveModel
+from harness.gateway.model.pricing import cost_usd, estimated
+from harness.gateway.model.taping import ModelTape
+from harness.gateway.model.wire.format import Replied
+from harness.gateway.strict_json import NotJson, parse_json
+from harness.trace.recorder import TraceRecorder
+
+MAX_REQUEST_BYTES = 32 * 1024 * 1024
+_NO_RETRY = {"x-should-retry": "false", "content-type": "application/json"}
+
+ErrorKind = Literal["replay_miss", "limit_reached", "hosted_tool", "invalid_request", "not_declared"]
+_STATUS: dict[ErrorKind, int] = {
+    "replay_miss": 424,
+    "limit_reached": 403,
+    "hosted_tool": 403,
+    "invalid_request": 400,
+    "not_declared": 403,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelParts:
+    """What the door of one trial works with."""
+
+    spec: ModelSpec
+    source: Player | LiveModel
+    keys: RequestKeys
+    tape: ModelTape
+    recorder: TraceRecorder
+    ledger: Ledger
+    under_way: set[asyncio.Task[object]]
+
+
+class ModelDoor:
+    """Serves `/v1/...`."""
+
+    def __init__(self, parts: ModelParts) -> None:
+        self._parts = parts
+
+    def opens(self, path: str) -> bool:
+        return path.startswith(PREFIX) and path != OWN_TRACES
+
+    async def handle(self, request: web.BaseRequest, *, is_open: bool) -> web.StreamResponse:
+        """One request of the agent's model client."""
+        path = request.rel_url.raw_path
+        endpoint = endpoint_of(request.method, path, anthropic="anthropic-version" in request.headers)
+        if endpoint is None:
+            raise Refusal(404, "no_such_route", f"there is no model endpoint {request.method[:20]} {path[:200]}")
+        crossing = Crossing(endpoint=endpoint, started_ns=self._parts.recorder.now_ns(), parent=_parent(request))
+        crossing.raw = await read_body(request, MAX_REQUEST_BYTES)
+        if not is_open:
+            return await self._refuse(request, crossing, "limit_reached", "the trial has ended")
+        task = asyncio.current_task()
+        assert task is not None
+        self._parts.under_way.add(task)
+        try:
+            return await self._crossed(request, crossing)
+        except asyncio.CancelledError:
+            crossing.error = ("timeout", "the trial ended while the model was still answering")
+            raise
+        finally:
+            self._parts.under_way.discard(task)
+            self._finish(crossing)
+
+    async def _crossed(self, request: web.BaseRequest, crossing: Crossing) -> web.StreamResponse:
+        refused = self._problem(crossing)
+        if refused is not None:
+            return await self._refuse(request, crossing, *refused)
+        crossing.key = self._parts.keys.key(crossing.endpoint, crossing.body)
+        source = self._parts.source
+        if isinstance(source, Player):
+            return await self._replayed(request, crossing, source)
+        return await source.answer(request, crossing, self._parts.tape.keep)
+
+    def _problem(self, crossing: Crossing) -> tuple[ErrorKind, str] | None:
+        """Why the request goes no further."""
+        parts, endpoint = self._parts, crossing.endpoint
+        if crossing.raw.strip():
+            try:
+                body = parse_json(crossing.raw)
+            except NotJson as error:
+                return "invalid_request", f"the body is not JSON: {error}"
+            if not isinstance(body, dict):
+                return "invalid_request", "the body is not a JSON object"
+            crossing.body = body
+        if endpoint.provider not in parts.spec.servers:
+            return "not_declared", f"the suite declares no model of the provider {endpoint.provider!r}"
+        if endpoint.wire is not None and not parts.spec.allow_hosted_tools:
+            hosted = next(endpoint.wire.hosted(crossing.body), None)
+            if hosted is not None:
+                return "hosted_tool", (
+                    f"{hosted} would be run by the provider itself, past the seal of the evaluation, so it is refused; "
+                    "the suite can allow it with `model.allow_hosted_tools: true`"
+                )
+        return self._over_limit(crossing)
+
+    def _over_limit(self, crossing: Crossing) -> tuple[ErrorKind, str] | None:
+        ledger, spec = self._parts.ledger, self._parts.spec
+        model = crossing.asked.model or ""
+        if ledger.counts_cost and crossing.endpoint.wire is not None and spec.price_of(model) is None:
+            raise GatewayError(
+                f"the model {model!r} has no price, so a limit of its cost cannot be held",
+                remedy="give it one in the suite: `model.prices`",
+            )
+        reason = ledger.refuses_model()
+        return None if reason is None else ("limit_reached", f"the limit of {reason} is reached")
+
+    async def _refuse(
+        self, request: web.BaseRequest, crossing: Crossing, kind: ErrorKind, message: str
+    ) -> web.StreamResponse:
+        crossing.error = (kind, message)
+        status = _STATUS[kind]
+        crossing.answer = Answer(status=status, headers=_NO_RETRY, body=crossing.endpoint.error(kind, message))
+        return await deliver(request, crossing.answer)
+
+    async def _replayed(self, request: web.BaseRequest, crossing: Crossing, player: Player) -> web.StreamResponse:
+        assert crossing.key is not None
+        played = player.play(crossing.key)
+        if isinstance(played, Missed):
+            return await self._missed(request, crossing, played)
+        recording = played.recording
+        crossing.tier, crossing.occurrence = played.tier, recording.mark.occurrence
+        answer = Answer(
+            status=recording.status,
+            headers=recording.headers,
+            body=recording.body,
+            chunks=recording.mark.chunks,
+            outcome=recording.mark.outcome,
+        )
+        crossing.answer = answer
+        self._parts.tape.bind(crossing)
+        return await deliver(request, answer, paced=self._parts.spec.pace == "recorded")
+
+    async def _missed(self, request: web.BaseRequest, crossing: Crossing, missed: Missed) -> web.StreamResponse:
+        crossing.tier = "miss"
+        tool = f"{crossing.endpoint.operation} {crossing.asked.model or crossing.endpoint.name}"
+        nearest: list[JsonObject] = [
+            {"tool": tool, "arguments": recorded_summary(item.arguments), "difference": item.difference}
+            for item in missed.nearest
+        ]
+        crossing.nearest = tuple(nearest)
+        self._parts.ledger.keep_miss({"tool": tool, "arguments": summary_of(crossing), "nearest": list(nearest)})
+        said = [f"no recording answers this request to {crossing.endpoint.path}"]
+        said += [f"nearest: {item['difference']}" for item in nearest] or ["nothing was recorded of this endpoint"]
+        return await self._refuse(request, crossing, "replay_miss", "; ".join(said))
+
+    def _finish(self, crossing: Crossing) -> None:
+        """Counts what was used and writes the span, however the request ended."""
+        parts, replied = self._parts, crossing.replied
+        self._charge(crossing, replied)
+        parts.ledger.model_tiers.update(() if crossing.tier is None else (crossing.tier,))
+        trace_crossing(crossing, replied, parts.recorder, parts.keys, parts.spec)
+
+    def _charge(self, crossing: Crossing, replied: Replied) -> None:
+        answer = crossing.answer
+        if replied.message is None or answer is None:
+            return
+        used = estimated(replied.used, len(crossing.raw), len(answer.body))
+        price = self._parts.spec.price_of(crossing.asked.model or "")
+        self._parts.ledger.charge(
+            input_tokens=used.input or 0,
+            output_tokens=used.output or 0,
+            usd=cost_usd(price, used),
+            real=crossing.tier == "live",
+        )
+
+
+def _parent(request: web.BaseRequest) -> str | None:
+    """The id of the span that a W3C `traceparent` header names."""
+    fields = request.headers.get("traceparent", "").split("-")
+    return fields[2] if len(fields) == 4 and len(fields[2]) == 16 else None

@@ -1,0 +1,21 @@
+"""What an unchanged agent is told about its models: the variables that the providers' own clients read."""
+
+from collections.abc import Mapping
+
+_DUMMY_KEY = "harness"
+"""Clients refuse to start without a key; the real one is added behind the door."""
+
+
+def model_environment(gateway_url: str | None) -> Mapping[str, str]:
+    """Variables for the agent's program; none where the gateway has no address."""
+    if gateway_url is None:
+        return {}
+    return {
+        "OPENAI_BASE_URL": f"{gateway_url}/v1",
+        "OPENAI_API_BASE": f"{gateway_url}/v1",
+        "OPENAI_API_KEY": _DUMMY_KEY,
+        "ANTHROPIC_BASE_URL": gateway_url,
+        "ANTHROPIC_API_KEY": _DUMMY_KEY,
+        "OTEL_EXPORTER_OTLP_ENDPOINT": gateway_url,
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+    }

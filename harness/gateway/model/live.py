@@ -1,0 +1,117 @@
+"""Requests that reach the real provider: passed on as they are, answered as they are answered."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import aiohttp
+from aiohttp import web
+
+from harness.case import ModelSpec, Provider
+from harness.cassette.redaction import KEPT_HEADERS, Redactor
+from harness.errors import GatewayError
+from harness.gateway.model.answer import EVENT_STREAM, Answer, Delivery, deliver
+from harness.gateway.model.crossing import Crossing
+from harness.gateway.model.endpoints import Endpoint
+from harness.gateway.model.upstream import Upstream, headers_back
+from harness.gateway.rate import RateLimiter
+
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+_REFUSED_KEY = frozenset({401, 403})
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveModel:
+    """The providers as one trial reaches them."""
+
+    spec: ModelSpec
+    upstreams: Mapping[Provider, Upstream]
+    limiter: RateLimiter
+    redactor: Redactor
+
+    async def answer(
+        self, request: web.BaseRequest, crossing: Crossing, keep: Callable[[Crossing], None]
+    ) -> web.StreamResponse:
+        """The provider's answer, also one that breaks off; `keep` is called when it is whole or broken.
+
+        Raises GatewayError where the provider does not take the key: that says nothing about the agent.
+        """
+        endpoint = crossing.endpoint
+        crossing.tier = "live"
+        await self.limiter.wait_for(endpoint.server, self.spec.rate_limit)
+        delivery = Delivery(request)
+        try:
+            async with (
+                asyncio.timeout(self.spec.timeout_s),
+                self.upstreams[endpoint.provider].ask(
+                    endpoint, request.rel_url.raw_query_string, request.headers, crossing.raw
+                ) as response,
+            ):
+                if response.status in _REFUSED_KEY:
+                    await self._raise_for_key(endpoint, response)
+                return await self._passed(crossing, response, delivery, keep)
+        except TimeoutError:
+            return await self._broken(request, crossing, delivery, "timeout", keep)
+        except (aiohttp.ClientError, ConnectionError):
+            return await self._broken(request, crossing, delivery, "reset", keep)
+
+    async def _passed(
+        self,
+        crossing: Crossing,
+        response: aiohttp.ClientResponse,
+        delivery: Delivery,
+        keep: Callable[[Crossing], None],
+    ) -> web.StreamResponse:
+        headers = headers_back(response.headers)
+        streams = response.headers.get("content-type", "").startswith(EVENT_STREAM)
+        kept = {name.lower(): value for name, value in headers.items() if name.lower() in KEPT_HEADERS}
+        answer = Answer(status=response.status, headers=kept)
+        crossing.answer = answer
+        if streams:
+            await delivery.begin(response.status, headers)
+        content = bytearray()
+        async for piece in response.content.iter_any():
+            content += piece
+            if streams:
+                await delivery.write(piece)
+            if len(content) > MAX_ANSWER_BYTES:
+                raise aiohttp.ClientPayloadError("the answer is too large")
+        answer.body = bytes(content)
+        answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
+        keep(crossing)
+        return (
+            await delivery.end() if streams else web.Response(status=answer.status, headers=headers, body=answer.body)
+        )
+
+    async def _broken(
+        self,
+        request: web.BaseRequest,
+        crossing: Crossing,
+        delivery: Delivery,
+        what: Literal["timeout", "reset"],
+        keep: Callable[[Crossing], None],
+    ) -> web.StreamResponse:
+        """The provider gave no whole answer: what came of a stream is kept as it came, and cut where it was cut."""
+        if delivery.begun and crossing.answer is not None:
+            answer = crossing.answer
+            answer.outcome, answer.body = what, delivery.body
+            answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
+            keep(crossing)
+            return delivery.cut()
+        message = "the model gave no answer in time" if what == "timeout" else "the model cannot be reached"
+        crossing.error = (what, message)
+        crossing.answer = Answer(
+            status=504 if what == "timeout" else 502,
+            headers={"content-type": "application/json"},
+            body=crossing.endpoint.error(what, message),
+        )
+        return await deliver(request, crossing.answer)
+
+    async def _raise_for_key(self, endpoint: Endpoint, response: aiohttp.ClientResponse) -> None:
+        said = self.redactor.text((await response.content.read(500)).decode("utf-8", "replace"))
+        name = self.spec.servers[endpoint.provider].api_key
+        raise GatewayError(
+            f"the provider {endpoint.provider!r} refused the request with status {response.status}: {said}",
+            remedy="give `model` an `api_key`" if name is None else f"look at the key in the variable {name}",
+        )

@@ -1,0 +1,80 @@
+"""The models of a run: what all of its trials share, and the door of each."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import aiohttp
+
+from harness.case import ModelMode, ModelSpec
+from harness.cassette.journal import Journal
+from harness.cassette.player import Player
+from harness.cassette.redaction import Redactor
+from harness.cassette.tape import Tape
+from harness.errors import UsageError
+from harness.gateway.ledger import Ledger
+from harness.gateway.model.door import ModelDoor, ModelParts
+from harness.gateway.model.keys import RequestKeys
+from harness.gateway.model.live import LiveModel
+from harness.gateway.model.taping import ModelTape
+from harness.gateway.model.upstream import Upstream
+from harness.gateway.rate import RateLimiter
+from harness.trace.recorder import TraceRecorder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trialled:
+    """What a door gets of its trial; `tape` None: not replayed, `journal` None: not recorded."""
+
+    tape: Tape | None
+    journal: Journal | None
+    recorder: TraceRecorder
+    redactor: Redactor
+    ledger: Ledger
+    under_way: set[asyncio.Task[object]]
+
+
+class ModelRoom:
+    """The suite's models in one mode."""
+
+    def __init__(self, spec: ModelSpec, mode: ModelMode, secrets: Mapping[str, str], limiter: RateLimiter) -> None:
+        """Raises UsageError where a real provider is to be asked and its key is not there."""
+        self._spec = spec
+        self.mode = mode
+        self._secrets = secrets
+        self._limiter = limiter
+        if mode != "replay":
+            check_keys(spec, mode, secrets)
+
+    def door(self, client: aiohttp.ClientSession, trial: Trialled) -> ModelDoor:
+        """The model endpoints of one trial."""
+        keys = RequestKeys(trial.redactor, self._spec.ignore)
+        return ModelDoor(
+            ModelParts(
+                spec=self._spec,
+                source=self._live(client, trial) if trial.tape is None else Player(trial.tape),
+                keys=keys,
+                tape=ModelTape(trial.journal, keys, trial.redactor),
+                recorder=trial.recorder,
+                ledger=trial.ledger,
+                under_way=trial.under_way,
+            )
+        )
+
+    def _live(self, client: aiohttp.ClientSession, trial: Trialled) -> LiveModel:
+        upstreams = {
+            provider: Upstream(provider, server, self._secrets.get(server.api_key or ""), client)
+            for provider, server in self._spec.servers.items()
+        }
+        return LiveModel(spec=self._spec, upstreams=upstreams, limiter=self._limiter, redactor=trial.redactor)
+
+
+def check_keys(spec: ModelSpec, mode: ModelMode, secrets: Mapping[str, str]) -> None:
+    """Raises UsageError for a key that is not in the environment."""
+    for provider, server in spec.servers.items():
+        if server.api_key is not None and not secrets.get(server.api_key):
+            raise UsageError(
+                f"the model is to answer ({mode}), but the key of the provider {provider!r} is not there: "
+                f"the environment variable {server.api_key} is not set",
+                remedy="set it, or run with --model replay",
+            )

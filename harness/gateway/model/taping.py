@@ -1,0 +1,61 @@
+"""Model replies on their way to the tape, and the bond between a reply's id and the request that it answers."""
+
+from collections import defaultdict
+
+from harness.cassette.journal import Journal
+from harness.cassette.keys import initial_state
+from harness.cassette.recording import Mark, Recording
+from harness.cassette.redaction import Redactor
+from harness.gateway.model.crossing import Crossing
+from harness.gateway.model.keys import RequestKeys
+
+_TRANSIENT = frozenset({408, 409, 425, 429})
+"""With all of 5xx: answers about the moment, not about the request."""
+_KEEPS_HISTORY = "/v1/responses"
+
+
+class ModelTape:
+    """Keeps the replies of one trial; without a journal it only remembers what they answer."""
+
+    def __init__(self, journal: Journal | None, keys: RequestKeys, redactor: Redactor) -> None:
+        self._journal = journal
+        self._keys = keys
+        self._redactor = redactor
+        self._made: defaultdict[str, int] = defaultdict(int)
+
+    def keep(self, crossing: Crossing) -> None:
+        """A reply that came from the provider."""
+        answer, key = crossing.answer, crossing.key
+        assert answer is not None
+        assert key is not None
+        if answer.status in _TRANSIENT or answer.status >= 500:
+            return
+        crossing.occurrence = self._made[key.key]
+        self._made[key.key] += 1
+        self.bind(crossing)
+        if self._journal is None:
+            return
+        mark = Mark(
+            server=key.server,
+            tool=key.tool,
+            effect="read",
+            key=key.key,
+            state=initial_state(key.server),
+            writes=0,
+            occurrence=crossing.occurrence,
+            outcome=answer.outcome,
+            kind="model",
+            chunks=answer.chunks,
+        )
+        clean = self._redactor.everywhere
+        body = clean(answer.body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        headers = {name: clean(value) for name, value in answer.headers.items()}
+        self._journal.add(
+            Recording(mark=mark, arguments=key.arguments, status=answer.status, headers=headers, body=body)
+        )
+
+    def bind(self, crossing: Crossing) -> None:
+        """Of a reply that was given, wherever it came from."""
+        assert crossing.key is not None
+        if crossing.endpoint.path == _KEEPS_HISTORY:
+            self._keys.bind(crossing.replied.id, crossing.key.key, crossing.occurrence)

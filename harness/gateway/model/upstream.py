@@ -1,0 +1,72 @@
+"""The real provider: where it is, the key that is added behind the door, and its answer piece by piece."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import aiohttp
+from yarl import URL
+
+from harness.case import ModelServer, Provider
+from harness.cassette.redaction import SECRET_HEADERS
+from harness.gateway.model.endpoints import Endpoint
+
+_NOT_PASSED_ON = SECRET_HEADERS | {
+    "accept-encoding",
+    "baggage",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "traceparent",
+    "tracestate",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+}
+_NOT_PASSED_BACK = _NOT_PASSED_ON | {"date", "server", "strict-transport-security", "alt-svc"}
+
+
+class Upstream:
+    """One provider as a live call reaches it."""
+
+    def __init__(self, provider: Provider, server: ModelServer, key: str | None, client: aiohttp.ClientSession) -> None:
+        self._provider = provider
+        self._server = server
+        self._key = key
+        self._client = client
+
+    @asynccontextmanager
+    async def ask(
+        self, endpoint: Endpoint, query: str, headers: Mapping[str, str], body: bytes
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Sends the agent's own bytes. Raises aiohttp.ClientError or ConnectionError."""
+        passed = {name: value for name, value in headers.items() if name.lower() not in _NOT_PASSED_ON}
+        async with self._client.request(
+            "POST" if body else "GET",
+            URL(f"{self._url(endpoint.path)}{'?' if query else ''}{query}", encoded=True),
+            data=body or None,
+            headers={**passed, "Accept-Encoding": "identity", **self._server.headers, **self._credentials()},
+            allow_redirects=False,
+        ) as response:
+            yield response
+
+    def _url(self, path: str) -> str:
+        base = (self._server.base_url or "").rstrip("/")
+        versioned = bool(urlsplit(base).path) if self._provider == "openai" else base.endswith("/v1")
+        # OpenAI's clients are given an address with its version, Anthropic's one without.
+        return base + (path.removeprefix("/v1") if versioned else path)
+
+    def _credentials(self) -> dict[str, str]:
+        if self._key is None:
+            return {}
+        return {"x-api-key": self._key} if self._provider == "anthropic" else {"Authorization": f"Bearer {self._key}"}
+
+
+def headers_back(headers: Mapping[str, str]) -> dict[str, str]:
+    """Those of a provider's answer that the agent's client may read."""
+    return {str(name): value for name, value in headers.items() if name.lower() not in _NOT_PASSED_BACK}

@@ -1,0 +1,114 @@
+"""What every wire format can tell, in the shape of OpenTelemetry's GenAI conventions.
+
+A message is `{"role", "parts"}`; parts are `text`, `reasoning`, `tool_call` and `tool_call_response`. What a format has
+beyond that is named in brackets: the trace says that it was there, the tape has its bytes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from harness.case import Provider
+from harness.frozen import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a request asks of a model."""
+
+    model: str | None
+    messages: tuple[JsonObject, ...] = ()
+    """Without the system's own."""
+    system: str | None = None
+    tools: tuple[JsonObject, ...] = ()
+    streams: bool = False
+    previous: str | None = None
+    """Id of the reply that this request goes on from, where the history stays at the provider."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Used:
+    """Tokens; `input` holds those that were read from and written to a cache. None: not told."""
+
+    input: int | None = None
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+
+    @property
+    def told(self) -> bool:
+        return self.input is not None or self.output is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replied:
+    """What a reply says. `message` None: the model answered with an error, or with nothing that can be read."""
+
+    message: JsonObject | None = None
+    id: str | None = None
+    model: str | None = None
+    finish_reasons: tuple[str, ...] = ()
+    used: Used = field(default_factory=Used)
+    complete: bool = True
+    """False for a stream that ended before its last event."""
+
+
+class WireFormat(Protocol):
+    """One wire format."""
+
+    provider: Provider
+
+    def asked(self, body: JsonObject) -> Asked: ...
+
+    def replied(self, body: JsonObject) -> Replied: ...
+
+    def streamed(self, events: list[JsonObject]) -> Replied:
+        """The reply that a whole stream of events makes."""
+        ...
+
+    def hosted(self, body: JsonObject) -> Iterator[str]:
+        """What the provider would do by itself, past the seal: each in words."""
+        ...
+
+
+def text_part(text: str) -> JsonObject:
+    return {"type": "text", "content": text}
+
+
+def reasoning_part(text: str) -> JsonObject:
+    return {"type": "reasoning", "content": text}
+
+
+def call_part(identity: JsonValue, name: JsonValue, arguments: JsonValue) -> JsonObject:
+    return {"type": "tool_call", "id": text_of(identity), "name": text_of(name) or "", "arguments": arguments}
+
+
+def result_part(identity: JsonValue, response: JsonValue, *, failed: bool = False) -> JsonObject:
+    part: JsonObject = {"type": "tool_call_response", "id": text_of(identity), "response": response}
+    return part | {"is_error": True} if failed else part
+
+
+def text_of(value: JsonValue) -> str | None:
+    """A text; None for anything else, and for an empty one."""
+    return value if isinstance(value, str) and value else None
+
+
+def count_of(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def object_of(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def objects_of(value: JsonValue) -> list[JsonObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def joined(texts: list[str]) -> str | None:
+    return "\n".join(text for text in texts if text) or None
+
+
+def is_remote(url: JsonValue) -> bool:
+    """Whether the provider would have to fetch it."""
+    return isinstance(url, str) and url.partition(":")[0].lower() in {"http", "https", "ftp", "gs", "s3"}

@@ -1,0 +1,25 @@
+"""Server-sent events: the JSON objects of a stream, in order."""
+
+import json
+
+from harness.frozen import JsonObject
+
+_END = "[DONE]"
+
+
+def events_of(body: bytes) -> list[JsonObject]:
+    """The data of each event that is a JSON object; comments and the closing mark are passed over."""
+    text = body.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    found: list[JsonObject] = []
+    for block in text.split("\n\n"):
+        lines = [line[5:].removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]
+        data = "\n".join(lines)
+        if not data or data == _END:
+            continue
+        try:
+            value = json.loads(data, parse_constant=lambda _: None)
+        except (ValueError, RecursionError):
+            continue  # half an event, where the stream was cut
+        if isinstance(value, dict):
+            found.append(value)
+    return found

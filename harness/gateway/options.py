@@ -1,0 +1,25 @@
+"""What a gateway may be given beside its suite and its mode."""
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+from harness.case import ModelMode
+from harness.gateway.budget import Budget
+from harness.gateway.contract import ServiceOpener
+
+
+class GatewayOptions(TypedDict, total=False):
+    """Each has a default."""
+
+    secrets: Mapping[str, str]
+    """Secret name -> value: never stored, and filled into the servers' headers."""
+    services: ServiceOpener | None
+    otlp_endpoint: str | None
+    refresh: bool
+    """In `record` mode, an answer that differs replaces the recorded one."""
+    lenient: bool
+    """In `replay` mode, a call that was not recorded in this state is answered as at an earlier one."""
+    model_mode: ModelMode | None
+    """None: as the suite says."""
+    budget: Budget | None
+    """What the run may spend."""

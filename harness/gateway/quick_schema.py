@@ -1,0 +1,129 @@
+"""Tells quickly that a value fits a schema, for schemas made of the keywords that tools nearly always use.
+
+jsonschema decides what does not fit, and says why; but asking it about each of thousands of good calls is a third of
+the gateway's work. Here "yes" means yes, and "no" means only that it is not known.
+"""
+
+from collections.abc import Callable, Mapping
+
+from harness.frozen import JsonValue
+
+Fits = Callable[[JsonValue], bool]
+
+_NOTES = frozenset({"$schema", "$comment", "title", "description", "default", "examples", "format", "deprecated"})
+_KNOWN = _NOTES | {
+    "type",
+    "enum",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+}
+_TYPES: Mapping[str, Fits] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+}
+
+
+def quick_check(schema: JsonValue) -> Fits:
+    """True only for a value that fits; a schema that is not understood fits nothing."""
+    try:
+        return _check(schema)
+    except RecursionError:
+        return _unsure
+
+
+def _check(schema: JsonValue) -> Fits:
+    if isinstance(schema, bool):
+        return lambda _: schema
+    if not isinstance(schema, dict) or not schema.keys() <= _KNOWN:
+        return _unsure
+    tests = [test for test in (_type(schema), _enum(schema), _text(schema), _number(schema)) if test is not None]
+    tests += [test for test in (_list(schema), _object(schema)) if test is not None]
+    if _unsure in tests:
+        return _unsure
+    return tests[0] if len(tests) == 1 else lambda value: all(test(value) for test in tests)
+
+
+def _unsure(_: JsonValue) -> bool:
+    return False
+
+
+def _type(schema: Mapping[str, JsonValue]) -> Fits | None:
+    match schema.get("type"):
+        case None:
+            return None
+        case str() as name:
+            return _TYPES.get(name, _unsure)
+        case list() as names:
+            tests = [_TYPES.get(str(name), _unsure) for name in names]
+            return lambda value: any(test(value) for test in tests)
+        case _:
+            return _unsure
+
+
+def _enum(schema: Mapping[str, JsonValue]) -> Fits | None:
+    allowed = schema.get("enum")
+    if allowed is None:
+        return None
+    if not isinstance(allowed, list) or not all(isinstance(item, str) for item in allowed):
+        return _unsure  # 1, 1.0 and true are told apart by the real validator
+    return lambda value: isinstance(value, str) and value in allowed
+
+
+def _text(schema: Mapping[str, JsonValue]) -> Fits | None:
+    if not schema.keys() & {"minLength", "maxLength"}:
+        return None
+    bounds = _bounds(schema, "minLength", "maxLength")
+    return lambda value: not isinstance(value, str) or bounds(len(value))
+
+
+def _number(schema: Mapping[str, JsonValue]) -> Fits | None:
+    if not schema.keys() & {"minimum", "maximum"}:
+        return None
+    bounds = _bounds(schema, "minimum", "maximum")
+    return lambda value: isinstance(value, bool) or not isinstance(value, int | float) or bounds(value)
+
+
+def _list(schema: Mapping[str, JsonValue]) -> Fits | None:
+    if not schema.keys() & {"items", "minItems", "maxItems"}:
+        return None
+    bounds, item = _bounds(schema, "minItems", "maxItems"), _check(schema.get("items", True))
+    return lambda value: not isinstance(value, list) or (bounds(len(value)) and all(item(each) for each in value))
+
+
+def _object(schema: Mapping[str, JsonValue]) -> Fits | None:
+    if not schema.keys() & {"properties", "required", "additionalProperties"}:
+        return None
+    declared, required = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(declared, dict) or not isinstance(required, list):
+        return _unsure
+    members = {name: _check(inner) for name, inner in declared.items()}
+    other = _check(schema.get("additionalProperties", True))
+
+    def fits(value: JsonValue) -> bool:
+        if not isinstance(value, dict):
+            return True
+        return all(name in value for name in required) and all(
+            members.get(name, other)(item) for name, item in value.items()
+        )
+
+    return fits
+
+
+def _bounds(schema: Mapping[str, JsonValue], least: str, most: str) -> Callable[[float], bool]:
+    low, high = schema.get(least, float("-inf")), schema.get(most, float("inf"))
+    if not isinstance(low, int | float) or not isinstance(high, int | float):
+        return _unsure
+    return lambda size: low <= size <= high

@@ -1,0 +1,180 @@
+"""The agent-facing HTTP of one session: its routes, and a JSON error for everything else."""
+
+import json
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import unquote
+
+from aiohttp import web
+from pydantic import TypeAdapter, ValidationError
+
+from harness.case import Case
+from harness.cassette.redaction import Redactor
+from harness.frozen import Frozen
+from harness.gateway.desk import CallDesk, Reply
+from harness.gateway.dialogue import Dialogue
+from harness.gateway.incoming import Door, Refusal, error_body, read_body
+from harness.gateway.ledger import Ledger
+from harness.gateway.pacing import trickle
+from harness.gateway.strict_json import NotJson, parse_json
+from harness.gateway.web.address import Place
+from harness.gateway.web.door import WebDoor
+from harness.trace import names
+from harness.trace.recorder import TraceRecorder
+
+_TOOLS = "/tools/"
+_MAX_NAME = 200
+_NOTHING = Reply(status=204, body=b"")
+T = TypeVar("T")
+
+
+class _Saying(Frozen, extra="ignore"):
+    message: str
+
+
+class _Thought(Frozen, extra="ignore"):
+    text: str
+    plan: tuple[str, ...] | None = None
+
+
+_SAYING = TypeAdapter(_Saying)
+_THOUGHT = TypeAdapter(_Thought)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """What the routes of one session work with."""
+
+    case: Case
+    listing: bytes
+    calls: CallDesk
+    ledger: Ledger
+    recorder: TraceRecorder
+    redactor: Redactor
+    doors: tuple[Door, ...] = ()
+    """Asked in this order, before the routes of the agent-facing protocol."""
+
+
+class Routes:
+    """Answers the requests of one session's agent."""
+
+    def __init__(self, desk: Desk, web_door: WebDoor | None = None) -> None:
+        self._desk = desk
+        self._web_door = web_door
+        self._dialogue = Dialogue(desk.case, desk.ledger.answered)
+        self.is_open = True
+
+    def end(self) -> None:
+        """The trial has ended: whoever waits for the user's next message is told that there is none."""
+        self.is_open = False
+        self._dialogue.close()
+
+    def unsaid(self) -> tuple[str, ...]:
+        """What the user never came to say."""
+        return self._dialogue.unsaid()
+
+    async def handle(self, request: web.BaseRequest, bound: Place | None = None) -> web.StreamResponse:
+        """One request; every way out of it is an answer in JSON. `bound`: the host that the connection was made to."""
+        await _continue(request)
+        try:
+            if self._web_door is not None:
+                address = self._web_door.address(request, bound)
+                if address is not None:
+                    return await self._web_door.handle(request, address, is_open=self.is_open)
+            for door in self._desk.doors:
+                if door.opens(request.rel_url.raw_path):
+                    return await door.handle(request, is_open=self.is_open)
+            reply = await self._reply(request)
+        except Refusal as refusal:
+            reply = Reply(status=refusal.status, body=error_body(refusal.kind, refusal.message))
+        if reply.pace_s:
+            return await trickle(request, reply)
+        body = None if reply.status == 204 else reply.body
+        return web.Response(
+            status=reply.status, body=body, headers=reply.headers, content_type=None if body is None else _JSON
+        )
+
+    async def _reply(self, request: web.BaseRequest) -> Reply:
+        path = request.rel_url.raw_path
+        if not self.is_open:
+            raise Refusal(403, "limit_reached", "the trial has ended")
+        match request.method, path:
+            case "GET", "/turn":
+                return await self._turn(request)
+            case "GET", "/tools":
+                return Reply(status=200, body=self._desk.listing)
+            case "POST", "/thought":
+                return self._thought(await read_body(request))
+            case "POST", "/reply":
+                return self._said(await read_body(request))
+            case "POST", _ if path.startswith(_TOOLS):
+                return await self._call(request, unquote(path[len(_TOOLS) :])[:_MAX_NAME])
+            case _:
+                raise Refusal(404, "no_such_route", f"there is no route {request.method[:20]} {path[:_MAX_NAME]}")
+
+    async def _call(self, request: web.BaseRequest, name: str) -> Reply:
+        raw = await read_body(request)
+        if not self.is_open:
+            raise Refusal(403, "limit_reached", "the trial has ended")
+        return await self._desk.calls.call(name, raw, self._desk.ledger)
+
+    async def _turn(self, request: web.BaseRequest) -> Reply:
+        message = await self._dialogue.next(lambda: request.transport is None or request.transport.is_closing())
+        if message is None:
+            return _NOTHING
+        case = self._desk.case
+        self._record(names.TURN, message, {})
+        told = {"message": message, "system": case.system, "profile": case.user_profile}
+        return Reply(status=200, body=json.dumps(told).encode())
+
+    def _thought(self, raw: bytes) -> Reply:
+        thought = _shaped(raw, _THOUGHT)
+        self._admit(raw)
+        clean = self._desk.redactor.everywhere
+        plan = None if thought.plan is None else tuple(clean(step) for step in thought.plan)
+        self._desk.ledger.think(clean(thought.text), plan)
+        return _NOTHING
+
+    def _said(self, raw: bytes) -> Reply:
+        message = self._desk.redactor.everywhere(_shaped(raw, _SAYING).message)
+        self._admit(raw)
+        self._desk.ledger.final_reply = message
+        self._dialogue.hear(message)
+        self._record(names.REPLY, message, thought_attributes(self._desk.ledger))
+        return _NOTHING
+
+    def _admit(self, raw: bytes) -> None:
+        ledger = self._desk.ledger
+        if not ledger.admits_saying(len(raw)):
+            raise Refusal(403, "limit_reached", f"the limit of {ledger.limit_reached} is reached")
+
+    def _record(self, kind: str, message: str, more: dict[str, str | None]) -> None:
+        recorder = self._desk.recorder
+        recorder.record(kind, {names.STEP_KIND: kind, names.MESSAGE: message, **more}, recorder.now_ns())
+
+
+_JSON = "application/json"
+
+
+def thought_attributes(ledger: Ledger) -> dict[str, str | None]:
+    """What was thought since the last step, as a span's attributes."""
+    thought, plan = ledger.take_thought()
+    return {names.THOUGHT: thought, names.PLAN: None if plan is None else json.dumps(plan, ensure_ascii=False)}
+
+
+async def _continue(request: web.BaseRequest) -> None:
+    """Clients that ask first (curl, with a long body) wait a second for this."""
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # the answer itself has not begun
+
+
+def _shaped(raw: bytes, shape: TypeAdapter[T]) -> T:
+    try:
+        return shape.validate_python(parse_json(raw))
+    except NotJson as error:
+        raise Refusal(400, "bad_request", f"the body is not JSON: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or "body"
+        raise Refusal(422, "bad_request", f"{field}: {first['msg']}") from None

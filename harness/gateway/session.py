@@ -1,0 +1,165 @@
+"""One trial's way out: a socket while the agent runs, a record afterwards."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from harness.case import StateProbe
+from harness.cassette.journal import Merge
+from harness.cassette.player import Player
+from harness.errors import GatewayError, HarnessError
+from harness.frozen import JsonValue
+from harness.gateway.contract import SessionRecord
+from harness.gateway.listener import Listener
+from harness.gateway.overlay.faults import FaultySource
+from harness.gateway.routes import Desk, Routes, thought_attributes
+from harness.gateway.sources.inside import InsideSource
+from harness.gateway.web.room import Entrance
+from harness.sandbox.outside import OutsideHosts
+from harness.sandbox.provider import Sandbox
+from harness.trace import names
+
+_GRACE_S = 5.0
+Await = Callable[[Coroutine[Any, Any, Any]], Any]
+"""Runs a coroutine on the gateway's own thread and waits for it."""
+
+
+@dataclass(kw_only=True)
+class SessionParts:
+    """What the gateway builds a session of."""
+
+    trial_id: str
+    socket: Path
+    desk: Desk
+    probes: tuple[StateProbe, ...]
+    wait_for: Await
+    closing: ExitStack
+    """Undone when the session is closed: the trial's services, its journal, its folder."""
+    players: tuple[Player, ...] = ()
+    web: Entrance | None = None
+    overlay: FaultySource | None = None
+    inside: InsideSource | None = None
+    merge: Callable[[], Merge] | None = None
+    export: Callable[[], bool] | None = None
+    failures: list[BaseException] = field(default_factory=list)
+
+
+class Session:
+    """A trial's session. `end()` it when the agent has ended; `close()` it in any case."""
+
+    def __init__(self, parts: SessionParts) -> None:
+        self._parts = parts
+        self._routes = Routes(parts.desk, None if parts.web is None else parts.web.door)
+        self._listener = Listener(self._routes, parts.failures.append, parts.web)
+        self._record: SessionRecord | None = None
+        self._closed = False
+        parts.wait_for(self._listener.listen(parts.socket))
+
+    @property
+    def socket(self) -> Path:
+        """The Unix socket; its folder holds nothing else but the certificate of the run, and can be mounted."""
+        return self._parts.socket
+
+    @property
+    def outside(self) -> OutsideHosts | None:
+        """The hosts that this session answers for; None: there are none."""
+        return None if self._parts.web is None else self._parts.web.outside
+
+    def attach(self, sandbox: Sandbox | None) -> None:
+        """Where the agent's program runs: the suite may have tools that act there. None: it runs no more."""
+        if self._parts.inside is not None:
+            self._parts.inside.attach(sandbox)
+
+    def end(self) -> SessionRecord:
+        """Refuses the agent from now on, waits for calls under way, runs the probes, merges what was recorded.
+
+        Raises GatewayError where the gateway itself failed during the trial, or CassetteError where the recording
+        must not be stored. A second call gives the same record.
+        """
+        if self._record is not None:
+            return self._record
+        if self._closed:
+            raise GatewayError(f"the session of trial {self._parts.trial_id!r} was closed before it was ended")
+        states: dict[str, JsonValue] = self._parts.wait_for(self._finish())
+        self._raise_failure()
+        parts, ledger = self._parts, self._parts.desk.ledger
+        merged = None if parts.merge is None else parts.merge()
+        spans = parts.desk.recorder.finish()
+        self._record = SessionRecord(
+            spans=spans,
+            final_reply=ledger.final_reply,
+            states=states,
+            misses=tuple(ledger.misses),
+            tiers=dict(sorted(ledger.tiers.items())),
+            limit_reached=ledger.limit_reached,
+            model_tiers=dict(sorted(ledger.model_tiers.items())),
+            used=ledger.used,
+            out_of_budget=ledger.out_of_budget,
+            recorded=0 if merged is None else merged.added,
+            differs=0 if merged is None else merged.differs,
+            unfired_faults=() if parts.overlay is None else tuple(one.words for one in parts.overlay.unfired()),
+            unsaid_turns=self._routes.unsaid(),
+            unused=sum(player.unused() for player in parts.players),
+            exported=None if parts.export is None else parts.export(),
+        )
+        return self._record
+
+    def clean(self, content: bytes) -> bytes:
+        """What the agent left (files, what it printed), without the secrets that this trial has met."""
+        return self._parts.desk.redactor.content(content)
+
+    def close(self) -> None:
+        """Ends every connection and removes the socket; safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._parts.wait_for(self._listener.close())
+        finally:
+            self._parts.closing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def _finish(self) -> dict[str, JsonValue]:
+        self._routes.end()
+        calls = self._parts.desk.calls
+        under_way = set(calls.under_way)
+        if under_way:
+            _, late = await asyncio.wait(under_way, timeout=_GRACE_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        await self._listener.close()
+        self._record_afterthought()
+        states: dict[str, JsonValue] = {}
+        for probe in self._parts.probes:
+            content, failure = await calls.probe(probe, self._parts.desk.ledger)
+            if failure is None:
+                states[probe.name] = content
+        return states
+
+    def _record_afterthought(self) -> None:
+        desk = self._parts.desk
+        attributes = thought_attributes(desk.ledger)
+        if any(attributes.values()):
+            desk.recorder.record(
+                names.AFTERTHOUGHT, {names.STEP_KIND: names.AFTERTHOUGHT, **attributes}, desk.recorder.now_ns()
+            )
+
+    def _raise_failure(self) -> None:
+        for failure in self._parts.failures:
+            if isinstance(failure, HarnessError):
+                raise failure
+            raise GatewayError(
+                f"the gateway failed in trial {self._parts.trial_id!r}: {type(failure).__name__}: {failure}"
+            ) from failure

@@ -1,0 +1,131 @@
+"""Answers from a real service over HTTP."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlencode
+
+import aiohttp
+from yarl import URL
+
+from harness.case import HttpRoute, ToolSpec
+from harness.errors import ServiceError
+from harness.frozen import JsonObject, JsonValue, canonical_json
+from harness.gateway.rate import RateLimiter
+from harness.gateway.sources.source import Reached, ToolAnswer, ToolMiss, ToolRequest
+
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_CHUNK = 65_536
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upstream:
+    """A tool server as one trial reaches it."""
+
+    base_url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    service: str | None = None
+    """The service of the environment that this is; None: somebody else's server."""
+
+
+class HttpSource:
+    """Calls the servers of a suite for one trial. Redirects are not followed and cookies not kept.
+
+    Raises ServiceError where a service of the environment is gone.
+    """
+
+    def __init__(
+        self,
+        client: aiohttp.ClientSession,
+        upstreams: Mapping[str, Upstream],
+        limiter: RateLimiter,
+        tier: Reached,
+    ) -> None:
+        self._client = client
+        self._upstreams = upstreams
+        self._limiter = limiter
+        self._tier: Reached = tier
+
+    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        if self._tier == "live":
+            await self._limiter.wait(request.tool)
+        try:
+            async with asyncio.timeout(request.tool.timeout_s):
+                return await self._send(request)
+        except TimeoutError:
+            return ToolAnswer(outcome="timeout", tier=self._tier)
+        except aiohttp.ClientConnectorError as error:
+            return self._unreachable(request, error)
+        except aiohttp.ClientResponseError:
+            return ToolAnswer(outcome="garbled", tier=self._tier)
+        except (aiohttp.ClientError, ConnectionError):
+            return ToolAnswer(outcome="reset", tier=self._tier)
+
+    def _unreachable(self, request: ToolRequest, error: aiohttp.ClientConnectorError) -> ToolAnswer:
+        service = self._upstreams[request.tool.server].service
+        if service is not None:
+            # The harness started it for the trial, so its absence says nothing about the agent or the tool.
+            raise ServiceError(f"service {service!r} cannot be reached any more: {error}") from error
+        return ToolAnswer(outcome="unreachable", tier=self._tier)
+
+    async def _send(self, request: ToolRequest) -> ToolAnswer:
+        upstream = self._upstreams[request.tool.server]
+        route = request.tool.http
+        assert route is not None  # who sends a tool here has asked for its source
+        body = _body(route, request.arguments)
+        headers = dict(upstream.headers) | ({} if body is None else {"Content-Type": "application/json"})
+        url = route_url(upstream.base_url, route, request.arguments)
+        async with self._client.request(
+            route.method, url, data=body, headers=headers, allow_redirects=False
+        ) as response:
+            content = bytearray()
+            async for chunk in response.content.iter_chunked(_CHUNK):
+                content += chunk
+                if len(content) > MAX_ANSWER_BYTES:
+                    return ToolAnswer(outcome="oversized", tier=self._tier, status=response.status)
+            return ToolAnswer(
+                outcome="answer",
+                tier=self._tier,
+                status=response.status,
+                headers={str(name).lower(): value for name, value in response.headers.items()},
+                body=bytes(content),
+            )
+
+
+def unroutable(tool: ToolSpec, arguments: JsonObject) -> str | None:
+    """What makes a path out of the arguments that leads elsewhere than the tool's route."""
+    if tool.http is None:
+        return None
+    for name in _PLACEHOLDER.findall(tool.http.path):
+        value = arguments.get(name)
+        if isinstance(value, dict | list | None) or _text(value) in {"", ".", ".."}:
+            return f"$.{name}: {canonical_json(value)} cannot stand in the path {tool.http.path!r}"
+    return None
+
+
+def route_url(base_url: str, route: HttpRoute, arguments: JsonObject) -> URL:
+    """The address of one call; what the arguments hold stays inside its own path segment or query parameter."""
+    path = _PLACEHOLDER.sub(lambda found: quote(_text(arguments[found[1]]), safe=""), route.path)
+    pairs: list[tuple[str, str]] = []
+    for parameter, source in route.query.items():
+        value = arguments.get(source.strip("{}"))
+        if value is not None:
+            pairs += [(parameter, _text(item)) for item in (value if isinstance(value, list) else [value])]
+    query = f"?{urlencode(pairs, quote_via=quote)}" if pairs else ""
+    return URL(f"{base_url.rstrip('/')}/{path.lstrip('/')}{query}", encoded=True)
+
+
+def _body(route: HttpRoute, arguments: JsonObject) -> bytes | None:
+    if route.body == "none":
+        return None
+    if route.body == "body":
+        return canonical_json(arguments["body"]).encode() if "body" in arguments else None
+    elsewhere = {*_PLACEHOLDER.findall(route.path), *(source.strip("{}") for source in route.query.values())}
+    rest = {name: value for name, value in arguments.items() if name not in elsewhere}
+    return canonical_json(rest).encode()
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else canonical_json(value)

@@ -1,0 +1,89 @@
+"""Answers from the trial's own sandbox: a shell beside the agent's program, and its files.
+
+They are the same in every tool mode and on no tape: the sandbox is restored from its seal, and what is done in it is
+part of the end state that the case is judged by.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+
+from harness.case.sourcing.places import READ_FILE, SHELL, WRITE_FILE
+from harness.errors import SandboxError
+from harness.frozen import JsonObject
+from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest
+from harness.sandbox.control import LauncherLost
+from harness.sandbox.provider import Sandbox
+
+_MOST_READ = 262_144
+_Done = tuple[int, JsonObject]
+
+
+class InsideSource:
+    """Acts in the sandbox that is attached; without one, nothing answers."""
+
+    def __init__(self) -> None:
+        self._sandbox: Sandbox | None = None
+
+    def attach(self, sandbox: Sandbox | None) -> None:
+        """The sandbox that the agent's program runs in; None: it runs no more."""
+        self._sandbox = sandbox
+
+    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        sandbox = self._sandbox
+        if sandbox is None:
+            return ToolAnswer(outcome="unreachable", tier="sealed")
+        status, said = await asyncio.to_thread(_act, sandbox, request)
+        body = json.dumps(said).encode()
+        return ToolAnswer(outcome="answer", tier="sealed", status=status, body=body)
+
+
+def _act(sandbox: Sandbox, request: ToolRequest) -> _Done:
+    acts: dict[str, Callable[[Sandbox, ToolRequest], _Done]] = {
+        SHELL: _shell,
+        READ_FILE: _read,
+        WRITE_FILE: _write,
+    }
+    try:
+        return acts[request.tool.source_name or request.tool.name](sandbox, request)
+    except FileNotFoundError as error:
+        return 404, _error(f"{error.filename}: there is no such file")
+    except (IsADirectoryError, PermissionError) as error:
+        return 403, _error(f"{error.filename}: {error.strerror}")
+    except LauncherLost:
+        raise
+    except SandboxError as error:
+        return 400, _error(error.message)
+
+
+def _shell(sandbox: Sandbox, request: ToolRequest) -> _Done:
+    # The gateway's own time for the call must not run out before the command's: its answer would be lost.
+    ended = sandbox.exec(["/bin/sh", "-c", _text(request, "command")], {}, request.tool.timeout_s)
+    said: JsonObject = {
+        "exit_code": ended.code,
+        "stdout": ended.stdout,
+        "stderr": ended.stderr,
+        "timed_out": ended.timed_out,
+    }
+    return 200, said
+
+
+def _read(sandbox: Sandbox, request: ToolRequest) -> _Done:
+    content = sandbox.read_file(_text(request, "path"), _MOST_READ)
+    return 200, {"content": content.decode("utf-8", "replace")}
+
+
+def _write(sandbox: Sandbox, request: ToolRequest) -> _Done:
+    content = _text(request, "content").encode()
+    sandbox.write_file(_text(request, "path"), content)
+    return 200, {"written_bytes": len(content)}
+
+
+def _text(request: ToolRequest, name: str) -> str:
+    value = request.arguments[name]
+    assert isinstance(value, str)  # the schema says so
+    return value
+
+
+def _error(message: str) -> JsonObject:
+    return {"message": message}

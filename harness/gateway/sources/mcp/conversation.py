@@ -1,0 +1,126 @@
+"""One conversation with an MCP server: the handshake, requests and their answers, whatever carries them."""
+
+from typing import Protocol
+
+from harness import __version__
+from harness.errors import ServiceError
+from harness.frozen import JsonObject, JsonValue
+
+VERSION = "2025-11-25"
+MODERN = "2026-07-28"
+_KNOWN = ("2024-11-05", "2025-03-26", "2025-06-18", VERSION)
+_CLIENT: JsonObject = {"name": "agent-harness", "version": __version__}
+_MAX_PAGES = 1000
+
+
+class Lost(Exception):
+    """The server is gone, or hung up before it had answered."""
+
+
+class Oversized(Exception):
+    """The server answered more than is kept."""
+
+
+class Garbled(Exception):
+    """The server answered something that is not its protocol."""
+
+
+class ServerError(Exception):
+    """The server answered with a JSON-RPC error: `error` is that member, word for word."""
+
+    def __init__(self, error: JsonObject) -> None:
+        super().__init__(str(error.get("message", "")))
+        self.error = error
+
+
+class Channel(Protocol):
+    """Carries messages to one server."""
+
+    async def open(self) -> None:
+        """Raises ServiceError where there is nobody to talk to."""
+        ...
+
+    async def request(self, method: str, params: JsonObject, version: str | None) -> JsonObject:
+        """The `result`. Raises ServerError, Lost, Oversized or Garbled; cancelled, it tells the server."""
+        ...
+
+    async def notify(self, method: str, version: str | None) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def said(self) -> str:
+        """What the server wrote for people, the last of it; empty where there is nothing."""
+        ...
+
+
+class Conversation:
+    """Talks to one server after the handshake; a server that knows none is talked to without."""
+
+    def __init__(self, name: str, channel: Channel) -> None:
+        self._name = name
+        self._channel = channel
+        self._version: str | None = None
+
+    async def open(self) -> None:
+        """Agrees on a version. Raises ServiceError that says what the server wrote."""
+        await self._channel.open()
+        try:
+            try:
+                await self._shake_hands()
+            except ServerError:
+                await self._discover()
+        except (ServerError, Lost, Oversized, Garbled) as error:
+            written = self._channel.said()
+            raise ServiceError(
+                f"the MCP server {self._name!r} did not start: {error}" + (f"\n{written}" if written else ""),
+                remedy="start it by hand, as the suite's `tools:` says",
+            ) from None
+
+    async def tools(self) -> list[JsonObject]:
+        """All pages of its listing, word for word."""
+        tools: list[JsonObject] = []
+        cursor: JsonValue = None
+        for _ in range(_MAX_PAGES):
+            page = await self._ask("tools/list", {} if cursor is None else {"cursor": cursor})
+            listed = page.get("tools")
+            tools += [tool for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                return tools
+        raise ServiceError(f"the MCP server {self._name!r} lists more than {_MAX_PAGES} pages of tools")
+
+    async def call(self, tool: str, arguments: JsonObject) -> JsonObject:
+        """The CallToolResult, word for word. Raises ServerError, Lost, Oversized or Garbled."""
+        return await self._ask("tools/call", {"name": tool, "arguments": arguments})
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    async def _shake_hands(self) -> None:
+        params: JsonObject = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": _CLIENT}
+        result = await self._channel.request("initialize", params, None)
+        version = result.get("protocolVersion")
+        if version not in _KNOWN:
+            raise Garbled(f"it speaks version {version!r} of the protocol")
+        self._version = str(version)
+        await self._channel.notify("notifications/initialized", self._version)
+
+    async def _discover(self) -> None:
+        self._version = MODERN
+        result = await self._ask("server/discover", {})
+        versions = result.get("supportedVersions")
+        if not isinstance(versions, list) or MODERN not in versions:
+            raise Garbled(f"it speaks the versions {versions!r} of the protocol")
+
+    async def _ask(self, method: str, params: JsonObject) -> JsonObject:
+        if self._version == MODERN:
+            params = params | {"_meta": _modern_meta()}
+        return await self._channel.request(method, params, self._version)
+
+
+def _modern_meta() -> JsonObject:
+    return {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": _CLIENT,
+    }

@@ -1,0 +1,25 @@
+"""Answers from a tape."""
+
+from harness.cassette.player import Missed, Player
+from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest
+
+
+class ReplaySource:
+    """Plays one trial's tape; touches no service."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        played = self._player.play(request.key)
+        if isinstance(played, Missed):
+            nearest = tuple(item.model_dump(mode="json") for item in played.nearest)
+            return ToolMiss(message=played.message, nearest=nearest)
+        recording = played.recording
+        return ToolAnswer(
+            outcome=recording.mark.outcome,
+            tier=played.tier,
+            status=recording.status,
+            headers=recording.headers,
+            body=recording.body,
+        )

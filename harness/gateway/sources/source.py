@@ -1,0 +1,56 @@
+"""The seam between the gateway and whatever answers a call."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from harness.case import ToolSpec
+from harness.cassette.keys import CallKey
+from harness.frozen import JsonObject
+from harness.trace import ReplayTier
+
+Reached = Literal["live", "sealed"]
+"""How a real service was reached."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolRequest:
+    """A valid call of a known tool."""
+
+    tool: ToolSpec
+    arguments: JsonObject
+    """With the schema's defaults filled in."""
+    key: CallKey
+    probe: bool = False
+    """The harness's own read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolAnswer:
+    """What came back. `unreachable`: no connection could be made, so the tool never saw the call."""
+
+    outcome: Literal["answer", "timeout", "reset", "unreachable", "oversized", "garbled"]
+    tier: ReplayTier
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    fault: str | None = None
+    """Kind of the fault that was done to this answer on purpose."""
+    pace_s: float = 0.0
+    """The agent is given the body in pieces over so long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolMiss:
+    """Nothing answers the call; `nearest` says what would have been."""
+
+    message: str
+    nearest: tuple[JsonObject, ...]
+
+
+class ToolSource(Protocol):
+    """Answers the calls of one trial."""
+
+    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        """Never raises for what the tool does, only HarnessError for what the harness could not."""
+        ...

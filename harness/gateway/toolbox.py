@@ -1,0 +1,169 @@
+"""The suite's tools made ready once: schemas compiled, listings written, malformed declarations refused."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
+from harness.case import Case, Suite, ToolSpec
+from harness.errors import UsageError
+from harness.frozen import JsonObject, JsonValue
+from harness.gateway.quick_schema import Fits, quick_check
+
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_SHOWN = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """A tool with its compiled schema."""
+
+    spec: ToolSpec
+    validator: Draft202012Validator
+    fits: Fits
+    """Whether arguments are surely valid: what is asked first, since it is quick."""
+
+    def problem_with(self, arguments: JsonObject) -> str | None:
+        """What is wrong with the arguments: the path, and what the schema wants there."""
+        if self.fits(arguments):
+            return None
+        found = best_match(self.validator.iter_errors(arguments))
+        return None if found is None else _explained(found)
+
+
+class Toolbox:
+    """All tools of a suite. Names are case-sensitive."""
+
+    def __init__(self, suite: Suite) -> None:
+        self.tools: dict[str, Tool] = {}
+        self._hosts = {host.tool for host in suite.hosts}
+        for spec in suite.tools:
+            check_schema(spec)
+            if spec.server not in suite.servers:
+                raise UsageError(
+                    f"tool {spec.name!r}: there is no server {spec.server!r}",
+                    remedy=f"one of: {', '.join(sorted(suite.servers)) or 'none is declared'}",
+                )
+            if spec.name in self.tools:
+                raise UsageError(f"tool {spec.name!r} is declared twice")
+            self.tools[spec.name] = Tool(spec=spec, validator=_validator(spec), fits=quick_check(spec.parameters))
+        _check_probes(suite, self.tools)
+
+    def offered(self, case: Case) -> frozenset[str]:
+        """The tools that a trial of the case may call. A forbidden tool can be called: that is what is scored."""
+        allowed = self.tools if case.tools is None else case.tools
+        unknown = {*allowed, *case.forbidden_tools} - set(self.tools) - self._hosts
+        if unknown:
+            raise UsageError(
+                f"case {case.id!r} names tools that the suite does not have: {', '.join(sorted(unknown))}",
+                remedy=f"the suite has: {', '.join(self.tools) or 'none'}",
+            )
+        return frozenset({*allowed, *case.forbidden_tools} - self._hosts)
+
+    def listing(self, offered: frozenset[str]) -> bytes:
+        """What `GET /tools` answers, in the suite's order."""
+        specs = [tool.spec for name, tool in self.tools.items() if name in offered]
+        shown = [{"name": s.name, "description": s.description, "parameters": s.parameters} for s in specs]
+        return json.dumps({"tools": shown}).encode()
+
+
+def check_schema(tool: ToolSpec) -> None:
+    """Refuses a malformed tool: UsageError that names the tool and the path in its declaration."""
+    try:
+        Draft202012Validator.check_schema(tool.parameters)
+    except SchemaError as error:
+        raise UsageError(
+            f"tool {tool.name!r}: {_place('parameters', error)}: {error.message[:_SHOWN]}",
+            remedy="parameters is a JSON Schema, draft 2020-12",
+        ) from None
+    _check_references(tool)
+    _check_patterns(tool)
+    _check_route(tool)
+
+
+def _validator(tool: ToolSpec) -> Draft202012Validator:
+    # An empty registry: a reference to another document is never fetched.
+    return Draft202012Validator(tool.parameters, registry=Registry())
+
+
+def _check_references(tool: ToolSpec) -> None:
+    resource = DRAFT202012.create_resource(tool.parameters)
+    resolver = Registry().with_resource("", resource).resolver()
+    for path, name, value in _members(tool.parameters, "parameters"):
+        if name in {"$ref", "$dynamicRef"} and isinstance(value, str):
+            try:
+                resolver.lookup(value)
+            except Unresolvable:
+                raise UsageError(
+                    f"tool {tool.name!r}: {path}: there is no {value!r} in the schema",
+                    remedy="put the definition into the schema's own $defs: other documents are not fetched",
+                ) from None
+
+
+def _check_patterns(tool: ToolSpec) -> None:
+    for path, name, value in _members(tool.parameters, "parameters"):
+        if name == "pattern" and isinstance(value, str):
+            try:
+                re.compile(value)
+            except re.error as error:
+                raise UsageError(f"tool {tool.name!r}: {path}: is no regular expression: {error}") from None
+
+
+def _check_route(tool: ToolSpec) -> None:
+    if tool.http is None:
+        return
+    properties = tool.parameters.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    required = tool.parameters.get("required")
+    for name in _PLACEHOLDER.findall(tool.http.path):
+        schema = known.get(name)
+        sure = (isinstance(required, list) and name in required) or (isinstance(schema, dict) and "default" in schema)
+        if not sure:
+            raise UsageError(
+                f"tool {tool.name!r}: http.path: the argument {name!r} is not required and has no default",
+                remedy="name it in parameters.required: a path has no place for what is left out",
+            )
+    for parameter, name in tool.http.query.items():
+        if name.strip("{}") not in known:
+            raise UsageError(f"tool {tool.name!r}: http.query.{parameter}: there is no argument {name.strip('{}')!r}")
+
+
+def _check_probes(suite: Suite, tools: dict[str, Tool]) -> None:
+    for probe in suite.probes:
+        tool = tools.get(probe.tool)
+        if tool is None:
+            raise UsageError(f"probe {probe.name!r}: there is no tool {probe.tool!r}")
+        if tool.spec.effect != "read":
+            raise UsageError(f"probe {probe.name!r}: tool {probe.tool!r} writes; a probe only reads")
+        problem = tool.problem_with(probe.arguments)
+        if problem is not None:
+            raise UsageError(f"probe {probe.name!r}: arguments: {problem}")
+
+
+def _members(schema: JsonValue, path: str) -> Iterator[tuple[str, str, JsonValue]]:
+    match schema:
+        case dict():
+            for name, item in schema.items():
+                yield f"{path}.{name}", name, item
+                yield from _members(item, f"{path}.{name}")
+        case list():
+            for index, item in enumerate(schema):
+                yield from _members(item, f"{path}[{index}]")
+        case _:
+            pass
+
+
+def _place(start: str, error: SchemaError | ValidationError) -> str:
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
+    return start + "".join(steps)
+
+
+def _explained(error: ValidationError) -> str:
+    message = error.message if len(error.message) <= _SHOWN else f"{error.message[: _SHOWN - 3]}..."
+    return f"{_place('$', error)}: {message}"

@@ -1,0 +1,173 @@
+"""Every request to a declared host passes here: within the limits, allowed, answered, traced."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from harness.case import HostSpec
+from harness.cassette.redaction import Redactor
+from harness.frozen import JsonObject, JsonValue, canonical_json
+from harness.gateway.failures import Failure
+from harness.gateway.ledger import Ledger
+from harness.gateway.sources.source import ToolAnswer
+from harness.gateway.web.call import WebCall
+from harness.gateway.web.observed import content_of, failure_of
+from harness.gateway.web.sources import Sink, WebMiss, WebSource
+from harness.trace import ReplayTier, names
+from harness.trace.recorder import TraceRecorder
+
+_MOST_REFUSED = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebAccount:
+    """What the requests of one trial are counted and traced with."""
+
+    ledger: Ledger
+    recorder: TraceRecorder
+    redactor: Redactor
+    under_way: set[asyncio.Task[object]]
+    """Waited for when the trial ends."""
+
+
+@dataclass(kw_only=True)
+class _Crossing:
+    """One request, and what came of it."""
+
+    call: WebCall
+    number: int
+    started_ns: int
+    thought: str | None
+    plan: tuple[str, ...] | None
+    content: JsonValue = None
+    failure: Failure | None = None
+    tier: ReplayTier | None = None
+    nearest: tuple[JsonObject, ...] = ()
+
+
+@dataclass(kw_only=True)
+class WebDesk:
+    """Serves the requests of one trial; may be asked by many connections at once."""
+
+    account: WebAccount
+    source: WebSource
+    allowed: Callable[[str], bool]
+    """Whether the case allows the tool of that name."""
+    refuses_writes: frozenset[str]
+    """Tools of hosts whose state may not be changed in this mode."""
+    _number: int = field(default=0, init=False)
+    _refused: set[tuple[str, str]] = field(default_factory=set, init=False)
+
+    async def answer(self, call: WebCall, sink: Sink) -> tuple[Failure | None, bool]:
+        """Why it failed, and whether the agent was given something of the host's answer."""
+        ledger = self.account.ledger
+        thought, plan = ledger.take_thought()
+        self._number += 1
+        crossing = _Crossing(
+            call=call, number=self._number, started_ns=self.account.recorder.now_ns(), thought=thought, plan=plan
+        )
+        admitted = ledger.admits_call()
+        refusal = self._refusal(call) if admitted else _limit(ledger)
+        begun = False
+        if refusal is not None:
+            crossing.failure, crossing.content = refusal, refusal.content
+        else:
+            begun = await self._tracked(crossing, sink)
+        if admitted or ledger.calls == ledger.steps + 1:
+            self._trace(crossing)
+        return crossing.failure, begun
+
+    def refuse(self, host: str, reason: str) -> None:
+        """Keeps in the trace whom else the agent wanted to reach: no step, and each once."""
+        if (host, reason) in self._refused or len(self._refused) == _MOST_REFUSED:
+            return
+        self._refused.add((host, reason))
+        recorder, clean = self.account.recorder, self.account.redactor
+        shown = clean.text(host)
+        recorder.record(
+            f"{names.REFUSED} http:{shown}",
+            {
+                names.STEP_KIND: names.REFUSED,
+                names.TOOL_NAME: f"http:{shown}",
+                names.ERROR_TYPE: "not_allowed",
+                names.TOOL_ERROR_MESSAGE: clean.text(reason),
+            },
+            recorder.now_ns(),
+            failed=True,
+        )
+
+    def _refusal(self, call: WebCall) -> Failure | None:
+        host: HostSpec = call.host
+        if not self.account.ledger.within_budget(host.tool):
+            return _limit(self.account.ledger)
+        if not self.allowed(host.tool):
+            return Failure(type="not_allowed", message=f"the host {host.host!r} is not allowed here")
+        if call.key.effect == "write" and host.tool in self.refuses_writes:
+            return Failure(
+                type="not_allowed",
+                message=f"{call.method} would write to {host.host}, which is not declared `disposable: true`",
+            )
+        return None
+
+    async def _tracked(self, crossing: _Crossing, sink: Sink) -> bool:
+        task = asyncio.current_task()
+        assert task is not None
+        under_way = self.account.under_way
+        under_way.add(task)
+        try:
+            return await self._answered(crossing, sink)
+        except asyncio.CancelledError:
+            failure = Failure(type="timeout", message="the trial ended while the request was under way")
+            crossing.failure, crossing.content = failure, failure.content
+            self._trace(crossing)
+            raise
+        finally:
+            under_way.discard(task)
+
+    async def _answered(self, crossing: _Crossing, sink: Sink) -> bool:
+        call, ledger = crossing.call, self.account.ledger
+        answer = await self.source.answer(call, sink)
+        if isinstance(answer, WebMiss):
+            asked: JsonValue = json.loads(call.key.arguments)
+            ledger.miss({"tool": call.key.tool, "arguments": asked, "nearest": list(answer.nearest)})
+            failure = Failure(type="replay_miss", message=answer.message)
+            crossing.failure, crossing.content = failure, failure.content
+            crossing.tier, crossing.nearest = "miss", answer.nearest
+            return False
+        ledger.tiers[answer.tier] += 1
+        crossing.tier, crossing.failure = answer.tier, failure_of(call.host, answer)
+        crossing.content = self._content(crossing.failure, answer)
+        if crossing.failure is None:
+            ledger.answered.add(call.key.tool)
+        return answer.status != 0
+
+    def _content(self, failure: Failure | None, answer: ToolAnswer) -> JsonValue:
+        return failure.content if failure is not None and answer.status == 0 else content_of(answer)
+
+    def _trace(self, crossing: _Crossing) -> None:
+        call, failure, clean = crossing.call, crossing.failure, self.account.redactor
+        self.account.recorder.record(
+            f"{names.EXECUTE_TOOL} {call.key.tool}",
+            {
+                names.OPERATION: names.EXECUTE_TOOL,
+                names.STEP_KIND: names.TOOL,
+                names.TOOL_NAME: call.key.tool,
+                names.TOOL_CALL_ID: f"http_{crossing.number}",
+                names.TOOL_ARGUMENTS: canonical_json(clean.value(call.asked)),
+                names.TOOL_EFFECT: call.key.effect,
+                names.TOOL_RESULT: json.dumps(clean.value(crossing.content, learn=True), ensure_ascii=False),
+                names.ERROR_TYPE: None if failure is None else failure.type,
+                names.TOOL_ERROR_MESSAGE: None if failure is None else clean.text(failure.message),
+                names.REPLAY_TIER: crossing.tier,
+                names.REPLAY_NEAREST: canonical_json(list(crossing.nearest)) if crossing.tier == "miss" else None,
+                names.THOUGHT: crossing.thought,
+                names.PLAN: None if crossing.plan is None else json.dumps(crossing.plan, ensure_ascii=False),
+            },
+            crossing.started_ns,
+            failed=failure is not None,
+        )
+
+
+def _limit(ledger: Ledger) -> Failure:
+    return Failure(type="limit_reached", message=f"the limit of {ledger.limit_reached} is reached")

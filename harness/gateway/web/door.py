@@ -1,0 +1,97 @@
+"""The forward proxy of one session: which requests are for a host of the outside, and how they are answered."""
+
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from harness.case import HostSpec
+from harness.cassette.redaction import Redactor
+from harness.gateway.incoming import Refusal, read_body
+from harness.gateway.model.answer import Delivery
+from harness.gateway.sources.http import MAX_ANSWER_BYTES
+from harness.gateway.web.address import Address, Place, absolute_address, address_at, is_absolute, place_of
+from harness.gateway.web.call import Incoming, web_call
+from harness.gateway.web.desk import WebDesk
+
+_MAX_BODY_BYTES = MAX_ANSWER_BYTES
+_OURSELVES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_REFUSED_METHODS = frozenset({"CONNECT", "TRACE"})
+
+
+class WebDoor:
+    """Opens for the declared hosts and for nobody else."""
+
+    def __init__(self, hosts: Iterable[HostSpec], desk: WebDesk, redactor: Redactor) -> None:
+        self._hosts = {host.host: host for host in hosts}
+        self._desk = desk
+        self._redactor = redactor
+
+    def knows(self, place: Place) -> bool:
+        """Whether there is such a host here, with such a port."""
+        host = self._hosts.get(place.host)
+        return host is not None and place.port in host.ports
+
+    def serves(self, name: str) -> bool:
+        """Whether there is a host of that name, with whatever ports."""
+        return name in self._hosts
+
+    def refuse(self, place: str, reason: str | None = None) -> Refusal:
+        """Keeps that the agent tried; what it is to be told."""
+        known = ", ".join(sorted(self._hosts))
+        told = reason or f"there is no host {place[:200]!r} here; the hosts are: {known}"
+        self._desk.refuse(place[:200], told)
+        return Refusal(403, "unknown_host", told)
+
+    def address(self, request: web.BaseRequest, bound: Place | None) -> Address | None:
+        """Where the request goes; None: to the gateway itself. `bound`: whom the connection was made to.
+
+        Raises Refusal for a host that is none of the declared ones.
+        """
+        target = request.raw_path
+        if is_absolute(target):
+            address = absolute_address(target)
+            if address.place.host in _OURSELVES and bound is None:
+                return None
+        else:
+            place = self._told(request.headers.get("host", ""), bound)
+            if place is None:
+                return None
+            address = address_at(place, target)
+        if bound is not None and not bound.covers(address.place):
+            raise Refusal(421, "bad_request", f"this connection was made to {bound.host}, not {address.place.host}")
+        if not self.knows(address.place):
+            raise self.refuse(f"{address.place.host}:{address.place.port}")
+        return address
+
+    async def handle(self, request: web.BaseRequest, address: Address, *, is_open: bool) -> web.StreamResponse:
+        """Answers one request; not `is_open`: the trial has ended. May raise Refusal."""
+        if not is_open:
+            raise Refusal(403, "limit_reached", "the trial has ended")
+        if request.method in _REFUSED_METHODS:
+            raise Refusal(405, "bad_request", f"{request.method} does not pass here")
+        if "upgrade" in request.headers.get("connection", "").lower() and "upgrade" in request.headers:
+            raise Refusal(501, "not_supported", "only plain requests and answers pass here, no WebSockets")
+        body = await read_body(request, _MAX_BODY_BYTES)
+        host = self._hosts[address.place.host]
+        incoming = Incoming(method=request.method, headers=request.headers, body=body)
+        delivery = Delivery(request)
+        failure, begun = await self._desk.answer(web_call(host, address, incoming, self._redactor), delivery)
+        if begun and (failure is None or failure.type in {"tool_error", "tool_unavailable"}):
+            return await delivery.end()
+        if begun or failure is None:
+            return delivery.cut()
+        return web.Response(
+            status=failure.http_status,
+            headers=failure.http_headers,
+            body=failure.encoded(),
+            content_type="application/json",
+        )
+
+    def _told(self, header: str, bound: Place | None) -> Place | None:
+        if bound is None:
+            place = place_of(header, "http")
+            return place if place is not None and place.host in self._hosts else None
+        place = place_of(header, bound.scheme)
+        if place is None:
+            raise Refusal(400, "bad_request", "the Host header names no host")
+        return place

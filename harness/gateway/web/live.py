@@ -1,0 +1,97 @@
+"""Hosts as they really are, or what stands for them: asked over the network, answered piece by piece."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import aiohttp
+from yarl import URL
+
+from harness.errors import ServiceError
+from harness.gateway.rate import RateLimiter
+from harness.gateway.sources.http import MAX_ANSWER_BYTES, Upstream
+from harness.gateway.sources.source import ToolAnswer
+from harness.gateway.web.call import WebCall
+from harness.gateway.web.headers import forwarded, passed_back
+from harness.gateway.web.sources import Sink
+
+
+@dataclass(kw_only=True)
+class _Come:
+    """What has come so far."""
+
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytearray = field(default_factory=bytearray)
+
+
+class LiveWeb:
+    """The hosts of a suite for one trial. Redirects are not followed: they are the agent's to follow."""
+
+    def __init__(
+        self,
+        client: aiohttp.ClientSession,
+        upstreams: Mapping[str, Upstream],
+        limiter: RateLimiter,
+        tier: Literal["live", "sealed"],
+    ) -> None:
+        self._client = client
+        self._upstreams = upstreams
+        self._limiter = limiter
+        self._tier: Literal["live", "sealed"] = tier
+
+    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer:
+        """Raises ServiceError where a service of the environment is gone."""
+        if self._tier == "live":
+            await self._limiter.wait_for(call.host.tool, call.host.rate_limit)
+        come = _Come()
+        try:
+            return await self._passed(call, come, sink)
+        except TimeoutError:
+            return self._answer("timeout", come)
+        except aiohttp.ClientConnectorError as error:
+            if call.host.service is not None:
+                raise ServiceError(f"service {call.host.service!r} cannot be reached any more: {error}") from error
+            return self._answer("unreachable", come)
+        except aiohttp.ClientResponseError:
+            return self._answer("garbled", come)
+        except (aiohttp.ClientError, ConnectionError):
+            return self._answer("reset", come)
+
+    async def _passed(self, call: WebCall, come: _Come, sink: Sink) -> ToolAnswer:
+        loop, host = asyncio.get_running_loop(), call.host
+        async with asyncio.timeout(host.timeout_s) as limit, self._ask(call) as response:
+            decoded = "content-encoding" in response.headers
+            come.headers = passed_back(response.headers, decoded=decoded)
+            if (response.content_length or 0) > MAX_ANSWER_BYTES and call.method != "HEAD":
+                return self._answer("oversized", _Come())
+            come.status = response.status
+            await sink.begin(response.status, come.headers)
+            async for piece in response.content.iter_any():
+                come.body += piece
+                if len(come.body) > MAX_ANSWER_BYTES:
+                    return self._answer("oversized", come)
+                await sink.write(piece)
+                limit.reschedule(loop.time() + host.timeout_s)
+        return self._answer("answer", come)
+
+    def _ask(self, call: WebCall) -> aiohttp.client._RequestContextManager:
+        upstream = self._upstreams[call.host.tool]
+        redirected = call.host.upstream is not None or call.host.service is not None
+        base = upstream.base_url.rstrip("/") if redirected else call.address.place.origin
+        return self._client.request(
+            call.method,
+            URL(base + call.address.target, encoded=True),
+            data=call.body or None,
+            headers=forwarded(call.headers, upstream.headers),
+            allow_redirects=False,
+            skip_auto_headers=("Content-Type", "User-Agent"),
+        )
+
+    def _answer(
+        self, outcome: Literal["answer", "timeout", "reset", "unreachable", "oversized", "garbled"], come: _Come
+    ) -> ToolAnswer:
+        return ToolAnswer(
+            outcome=outcome, tier=self._tier, status=come.status, headers=come.headers, body=bytes(come.body)
+        )

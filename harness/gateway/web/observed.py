@@ -1,0 +1,76 @@
+"""What an agent has seen of a host's answer, as a step's observation."""
+
+import hashlib
+from http import HTTPStatus
+
+from harness.case import HostSpec
+from harness.frozen import JsonObject, JsonValue
+from harness.gateway.failures import Failure
+from harness.gateway.sources.http import MAX_ANSWER_BYTES
+from harness.gateway.sources.source import ToolAnswer
+from harness.gateway.strict_json import NotJson, parse_json
+
+_SHOWN_BYTES = 262_144
+_BEGINNING = 1000
+
+
+def content_of(answer: ToolAnswer) -> JsonValue:
+    """Status and body: JSON as it is, text as text, and of what is neither, or too long, what it was."""
+    told: JsonObject = {"status": answer.status}
+    if "location" in answer.headers:
+        told["location"] = answer.headers["location"]
+    return told | ({"body": _shown(answer.body)} if answer.body else {})
+
+
+def failure_of(host: HostSpec, answer: ToolAnswer) -> Failure | None:
+    """Why the answer is a failed call; the words depend on nothing but the answer, live or replayed."""
+    name = host.host
+    match answer.outcome:
+        case "timeout":
+            return Failure(type="timeout", message=f"{name} gave no answer within {host.timeout_s:g} s")
+        case "reset":
+            how = "before it had answered" if answer.status == 0 else "in the middle of its answer"
+            return Failure(type="reset", message=f"{name} closed the connection {how}")
+        case "unreachable":
+            return Failure(type="tool_unavailable", message=f"{name} cannot be reached")
+        case "oversized":
+            return Failure(type="malformed_result", message=f"{name} answered more than {MAX_ANSWER_BYTES} bytes")
+        case "garbled":
+            return Failure(type="malformed_result", message=f"{name} answered something that is not HTTP")
+        case "answer":
+            return _refused(name, answer)
+
+
+def _refused(name: str, answer: ToolAnswer) -> Failure | None:
+    match answer.status // 100:
+        case 4:
+            said = f"{name} refused the request: {answer.status} {_phrase(answer.status)}".rstrip()
+            return Failure(type="tool_error", message=said, status=answer.status)
+        case 5:
+            return Failure(type="tool_unavailable", message=f"{name} failed with status {answer.status}")
+        case _:
+            return None
+
+
+def _shown(body: bytes) -> JsonValue:
+    if len(body) > _SHOWN_BYTES:
+        return {"bytes": len(body), "sha256": _sha256(body), "beginning": body[:_BEGINNING].decode("utf-8", "replace")}
+    try:
+        return parse_json(body)
+    except NotJson:
+        pass
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"bytes": len(body), "sha256": _sha256(body)}
+
+
+def _sha256(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""

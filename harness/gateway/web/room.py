@@ -1,0 +1,108 @@
+"""The hosts of a suite: what all trials of a run share, and the door of each."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from harness.case import Case, Suite
+from harness.cassette.journal import Journal
+from harness.cassette.player import Player
+from harness.cassette.redaction import Redactor
+from harness.gateway.contract import ToolMode
+from harness.gateway.ledger import Ledger
+from harness.gateway.rate import RateLimiter
+from harness.gateway.sources.http import Upstream
+from harness.gateway.web.desk import WebAccount, WebDesk
+from harness.gateway.web.door import WebDoor
+from harness.gateway.web.live import LiveWeb
+from harness.gateway.web.sources import RecordingWeb, ReplayWeb, WebSource
+from harness.sandbox.outside import OutsideHosts
+from harness.trace.recorder import TraceRecorder
+
+if TYPE_CHECKING:
+    from harness.gateway.web.authority import Authority
+
+
+CA_FILE = "ca.pem"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebTrial:
+    """What a door gets of its trial; `player` None: not replayed, `journal` None: not recorded."""
+
+    case: Case
+    player: Player | None
+    journal: Journal | None
+    reached: Mapping[str, Upstream]
+    recorder: TraceRecorder
+    redactor: Redactor
+    ledger: Ledger
+    under_way: set[asyncio.Task[object]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entrance:
+    """One trial's door, who vouches for the hosts behind it, and what the sandbox is told of them."""
+
+    door: WebDoor
+    authority: "Authority"
+    outside: OutsideHosts
+
+
+class WebRoom:
+    """The suite's hosts in one mode."""
+
+    def __init__(self, suite: Suite, mode: ToolMode, limiter: RateLimiter) -> None:
+        # Cryptography takes a tenth of a second to import, and most suites declare no host.
+        from harness.gateway.web.authority import Authority
+
+        self._suite = suite
+        self._mode = mode
+        self._limiter = limiter
+        self._authority = Authority()
+
+    def entrance(self, client: aiohttp.ClientSession, folder: Path, trial: WebTrial) -> Entrance:
+        """The certificate to trust is written to `folder`, which the sandbox sees."""
+        account = WebAccount(
+            ledger=trial.ledger, recorder=trial.recorder, redactor=trial.redactor, under_way=trial.under_way
+        )
+        desk = WebDesk(
+            account=account,
+            source=self._source(client, trial),
+            allowed=allowed_hosts(self._suite, trial.case).__contains__,
+            refuses_writes=self._protected(),
+        )
+        return Entrance(
+            door=WebDoor(self._suite.hosts, desk, trial.redactor),
+            authority=self._authority,
+            outside=self._outside(folder),
+        )
+
+    def _outside(self, folder: Path) -> OutsideHosts:
+        certificate = folder / CA_FILE
+        certificate.write_bytes(self._authority.certificate)
+        certificate.chmod(0o644)
+        hosts = self._suite.hosts
+        ports = sorted({port for host in hosts for port in host.ports})
+        return OutsideHosts(names=tuple(host.host for host in hosts), ports=tuple(ports), certificate=certificate)
+
+    def _source(self, client: aiohttp.ClientSession, trial: WebTrial) -> WebSource:
+        if trial.player is not None:
+            return ReplayWeb(trial.player)
+        live = LiveWeb(client, trial.reached, self._limiter, "sealed" if self._mode == "sealed" else "live")
+        return live if trial.journal is None else RecordingWeb(live, trial.journal, trial.redactor)
+
+    def _protected(self) -> frozenset[str]:
+        if self._mode == "replay":
+            return frozenset()
+        return frozenset(host.tool for host in self._suite.hosts if host.service is None and not host.disposable)
+
+
+def allowed_hosts(suite: Suite, case: Case) -> frozenset[str]:
+    """As with tools: a case that lists what is allowed names its hosts too; a forbidden one can be reached."""
+    declared = frozenset(host.tool for host in suite.hosts)
+    return declared if case.tools is None else declared & {*case.tools, *case.forbidden_tools}

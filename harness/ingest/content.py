@@ -1,0 +1,54 @@
+"""Text out of message content, which every provider lets be text or a list of parts."""
+
+from collections.abc import Collection
+
+from harness.frozen import JsonValue
+
+_TEXTS = ("text", "content", "refusal")
+
+
+def text_of(content: JsonValue) -> str | None:
+    """The text of a message; a part that is no text is named in brackets. None for nothing."""
+    match content:
+        case None:
+            return None
+        case str():
+            return content
+        case list():
+            parts = [part for part in (part_text(item) for item in content) if part]
+            return "\n".join(parts) if parts else None
+        case dict():
+            return part_text(content)
+        case _:
+            return str(content)
+
+
+def part_text(part: JsonValue) -> str | None:
+    """The text of one part, or what it is, in brackets."""
+    if not isinstance(part, dict):
+        return text_of(part)
+    for name in _TEXTS:
+        found = part.get(name)
+        if isinstance(found, str):
+            return found
+    return f"[{part.get('type') or 'part'}]"
+
+
+def result_of(content: JsonValue) -> JsonValue:
+    """What a tool gave back: text where it is nothing but text, else as it stands."""
+    if isinstance(content, list) and content and all(_is_text(part) for part in content):
+        return text_of(content)
+    return content
+
+
+def has_other_parts(
+    content: JsonValue, known: Collection[str] = ("text", "input_text", "output_text", "refusal")
+) -> bool:
+    """Whether a message holds parts that text cannot: images, sounds, files."""
+    return isinstance(content, list) and any(
+        isinstance(part, dict) and str(part.get("type", "text")) not in known for part in content
+    )
+
+
+def _is_text(part: JsonValue) -> bool:
+    return isinstance(part, dict) and part.get("type", "text") == "text" and isinstance(part.get("text"), str)

@@ -1,0 +1,1 @@
+"""Trials in formats that other tools read."""

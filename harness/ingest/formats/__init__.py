@@ -1,0 +1,1 @@
+"""One file a format: what its records look like, and nothing that the formats share."""

@@ -1,0 +1,66 @@
+"""The zip archive that Inspect keeps a log in: a header, and one JSON file a sample."""
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from harness.errors import InvalidDocument
+from harness.ingest.reading import MAX_BYTES, Record, decoded, kind_of, parse_json
+
+
+class LogArchive:
+    """An open `.eval` file. Raises InvalidDocument for whatever in it cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            raise InvalidDocument(
+                path,
+                f"is no whole .eval archive: {error}",
+                remedy="an evaluation that was cut off leaves one without an end",
+            ) from None
+        except OSError as error:
+            raise InvalidDocument(path, f"cannot be read: {error.strerror or error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._zip.close()
+
+    def header(self) -> Record:
+        """The log without its samples; of one that was never finished, what was written at its start."""
+        names = set(self._zip.namelist())
+        for name in ("header.json", "_journal/start.json"):
+            if name in names:
+                return self._record(name)
+        raise InvalidDocument(self._path, "holds no header.json", remedy="is it an archive of Inspect?")
+
+    def samples(self) -> Iterator[Record]:
+        """The samples one by one, in the order of their names; each is forgotten before the next is read."""
+        names = dict.fromkeys(self._zip.namelist())
+        for name in sorted(name for name in names if name.startswith("samples/") and name.endswith(".json")):
+            yield self._record(name)
+
+    def _record(self, name: str) -> Record:
+        inside = self._path / name
+        try:
+            if self._zip.getinfo(name).file_size > MAX_BYTES:
+                raise InvalidDocument(inside, f"is larger than {MAX_BYTES} bytes")
+            content = self._zip.read(name)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
+            # NotImplementedError (a RuntimeError) is a compression that this Python does not know.
+            raise InvalidDocument(
+                inside, f"cannot be unpacked: {error}", remedy="inspect log convert --to json writes one that can be"
+            ) from None
+        value = parse_json(inside, decoded(inside, content))
+        if not isinstance(value, dict):
+            raise InvalidDocument(inside, f"the document is {kind_of(value)}, not an object")
+        return Record(path=inside, data=value)

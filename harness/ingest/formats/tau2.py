@@ -1,0 +1,211 @@
+"""tau2-bench's result files: tasks, and simulations in which the user calls tools too."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from harness.case import Case
+from harness.frozen import JsonObject, JsonValue
+from harness.ingest.content import result_of, text_of
+from harness.ingest.definitions import tools_of
+from harness.ingest.found import Found, FoundRun, FoundTool, Importer, Source
+from harness.ingest.naming import case_id, wall_ns
+from harness.ingest.reading import Record, kind_of
+from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Transcript
+from harness.trace import Outcome, ToolFailure, Usage
+
+_ENDINGS: Mapping[str, Outcome] = MappingProxyType(
+    {
+        "agent_stop": "finished",
+        "user_stop": "finished",
+        "max_steps": "limit_reached",
+        "too_many_errors": "limit_reached",
+        "timeout": "limit_reached",
+        "agent_error": "agent_failed",
+        "invalid_agent_message": "agent_failed",
+        "context_window_exceeded": "agent_failed",
+        "user_error": "harness_failed",
+        "infrastructure_error": "harness_failed",
+        "unexpected_error": "harness_failed",
+    }
+)
+
+
+def read(source: Source) -> Iterator[Found]:
+    """Every simulation of the file, then the tasks that none was made of."""
+    document = source.whole(source.document())
+    if document.value("simulations") is None:
+        raise document.refusal("simulations", f"is {kind_of(None)}: a result file of tau2 has them")
+    shared = _Shared(source, document)
+    for simulation in document.records("simulations"):
+        yield shared.found(simulation)
+    yield from shared.unused()
+
+
+IMPORTER = Importer(patterns=("*.json",), read=read)
+
+
+class _Shared:
+    """What the simulations of a file share: the tasks, the domain's policy and tools, the agent's model."""
+
+    def __init__(self, source: Source, document: Record) -> None:
+        self._source = source
+        info = document.record("info") or source.whole({}, "info")
+        environment = info.record("environment_info") or source.whole({}, "info")
+        agent = info.record("agent_info") or source.whole({}, "info")
+        self._domain = environment.text("domain_name") or "tau2"
+        user = info.record("user_info") or source.whole({}, "info")
+        # Without a user the agent works on a ticket alone, and the tools of the user's device are its own.
+        self._solo = user.text("implementation") == "dummy_user"
+        self._policy = environment.text("policy")
+        self._tools = _tools(environment)
+        self._agent = agent.text("implementation") or "agent"
+        self._model = agent.text("llm")
+        self._tasks = {self._id(task): task for task in document.records("tasks")}
+        self._cases: dict[str, Case] = {}
+
+    def found(self, simulation: Record) -> Found:
+        task = simulation.identifier("task_id")
+        if task is None:
+            raise simulation.refusal("task_id", "is missing")
+        if task not in self._tasks:
+            raise simulation.refusal("task_id", f"{task!r} is none of the file's tasks")
+        name = f"{simulation.at} (task {task})"
+        ending = simulation.text("termination_reason")
+        outcome = _ENDINGS.get(ending or "", "finished")
+        if ending is not None and ending not in _ENDINGS:
+            self._source.note(name, f"termination reason {ending!r} is not known; read as finished")
+        began = wall_ns(simulation.value("start_time"))
+        transcript = self._source.transcript(name)
+        for message in simulation.records("messages"):
+            self._add(name, transcript, message, began)
+        rewards = simulation.record("reward_info")
+        return Found(
+            case=self._case(task),
+            record=name,
+            tools=self._tools,
+            run=FoundRun(
+                steps=transcript.steps(),
+                agent=self._agent,
+                version=self._model,
+                attempt=simulation.count("trial"),
+                outcome=outcome,
+                reason=None if outcome == "finished" else ending,
+                reward=rewards.number("reward") if rewards else None,
+                started_ns=began,
+                duration_s=simulation.number("duration"),
+            ),
+        )
+
+    def unused(self) -> Iterator[Found]:
+        for task in [task for task in self._tasks if task not in self._cases]:
+            yield Found(case=self._case(task), record=f"task {task}", tools=self._tools)
+
+    def _add(self, name: str, transcript: Transcript, message: Record, began: int | None) -> None:
+        content = message.value("content")
+        match message.text("role"):
+            case "tool":
+                transcript.result(_result(message))
+            case "multi_tool" | "multitool":
+                for inner in message.records("tool_messages"):
+                    transcript.result(_result(inner))
+            case "system":
+                transcript.add(ForeignStep(source="system", message=text_of(content)))
+            case "user" | "assistant" as role:
+                transcript.add(self._step(role == "assistant", message, began))
+            case None:
+                raise message.refusal("role", "is missing")
+            case other:
+                self._source.note(name, f"role {other!r} is not known; its message is read as the system's")
+                transcript.add(ForeignStep(source="system", message=text_of(content)))
+
+    def _step(self, by_agent: bool, message: Record, began: int | None) -> ForeignStep:
+        usage = message.record("usage")
+        now = wall_ns(message.value("timestamp"))
+        return ForeignStep(
+            source="agent" if by_agent else "user",
+            message=text_of(message.value("content")),
+            thought=text_of(message.value("reasoning")) if by_agent else None,
+            calls=tuple(_call(call) for call in message.records("tool_calls")),
+            model=self._model if by_agent and usage else None,
+            usage=Usage(
+                input_tokens=usage.count("prompt_tokens"),
+                output_tokens=usage.count("completion_tokens"),
+                cost_usd=message.number("cost"),
+            )
+            if usage
+            else None,
+            started_ns=None if now is None or began is None else max(0, now - began),
+        )
+
+    def _id(self, task: Record) -> str:
+        told = task.identifier("id")
+        if told is None:
+            raise task.refusal("id", "is missing")
+        return told
+
+    def _case(self, task_id: str) -> Case:
+        if task_id not in self._cases:
+            name = f"task {task_id}"
+            self._cases[task_id] = self._source.case(name, self._case_fields(task_id, self._tasks[task_id]))
+        return self._cases[task_id]
+
+    def _case_fields(self, task_id: str, task: Record) -> JsonObject:
+        criteria = task.record("evaluation_criteria")
+        fields: JsonObject = {
+            "id": case_id(f"{self._domain}-{task_id}"),
+            "category": self._domain,
+            "task": (task.text("ticket") if self._solo else None) or _asked(task),
+            "system": self._policy,
+            "origin": f"{self._source.path.name} task {task_id}",
+        }
+        if criteria is None:
+            return fields
+        actions = criteria.records("actions")
+        by_agent = [action for action in actions if self._solo or action.text("requestor") in (None, "assistant")]
+        if criteria.value("actions") is not None:
+            fields["reference"] = [_gold(index, action) for index, action in enumerate(by_agent)]
+        return {**fields, "expected": criteria.data}
+
+
+def _asked(task: Record) -> str | None:
+    """What the user is told to want, in the order in which tau2 tells it; a support ticket where there is no user."""
+    scenario = task.record("user_scenario")
+    told = scenario.value("instructions") if scenario else None
+    if isinstance(told, dict):
+        order = ("reason_for_call", "known_info", "unknown_info", "task_instructions")
+        parts = [part for part in (told.get(name) for name in order) if isinstance(part, str)]
+        return "\n".join(parts) or task.text("ticket")
+    return text_of(told) or task.text("ticket")
+
+
+def _tools(environment: Record) -> tuple[FoundTool, ...] | None:
+    told: JsonValue = environment.value("tool_defs")
+    return tools_of(environment.records("tool_defs")) if isinstance(told, list) else None
+
+
+def _call(call: Record) -> ForeignCall:
+    name = call.text("name")
+    if name is None:
+        raise call.refusal("name", "is missing: every call names a tool")
+    return ForeignCall(id=call.identifier("id"), name=name, arguments=call.value("arguments"))
+
+
+def _result(message: Record) -> ForeignResult:
+    content = result_of(message.value("content"))
+    text = text_of(content) or ""
+    unknown = text.startswith("Error: Tool ") and "not found" in text
+    return ForeignResult(
+        call_id=message.identifier("id"),
+        content=content,
+        error=ToolFailure(type="unknown_tool" if unknown else "tool_error", message=text[:500])
+        if message.flag("error")
+        else None,
+    )
+
+
+def _gold(index: int, action: Record) -> JsonObject:
+    name = action.text("name")
+    if name is None:
+        raise action.refusal("name", "is missing")
+    arguments = action.record("arguments")
+    return {"id": f"g{index}", "tool": name, "arguments": arguments.data if arguments else {}}

@@ -1,0 +1,105 @@
+"""What an importer finds in a file, record by record, before it is a suite and trials."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.case import Case
+from harness.frozen import JsonObject, JsonValue
+from harness.ingest.credentials import Cleaner
+from harness.ingest.options import ImportOptions, NoteBook
+from harness.ingest.reading import Record, read_json
+from harness.ingest.transcript import Transcript
+from harness.trace import Outcome, Step
+from harness.trace.span import Span
+
+UNTOLD_TASK = "(the file does not tell the task)"
+REDACTED = "what looks like a credential was replaced by a pseudonym"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundTool:
+    """A tool's definition as a file gives it."""
+
+    name: str
+    description: str = ""
+    parameters: JsonObject | None = None
+    """JSON Schema; None: not told."""
+    reads: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundRun:
+    """One attempt that a file tells of."""
+
+    steps: tuple[Step, ...]
+    agent: str = "agent"
+    version: str | None = None
+    attempt: int | None = None
+    outcome: Outcome = "finished"
+    reason: str | None = None
+    reward: float | None = None
+    final_output: JsonValue = None
+    """None: the agent's last message, where it called no tool after it."""
+    trace_id: str | None = None
+    started_ns: int | None = None
+    """Wall time, nanoseconds since the epoch."""
+    duration_s: float | None = None
+    spans: tuple[Span, ...] | None = None
+    """None: the file holds no spans, and they are made from the steps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """One record: a case, the tools that it offers (None: not told) and, where there was one, the attempt at it."""
+
+    case: Case
+    record: str
+    tools: tuple[FoundTool, ...] | None = None
+    run: FoundRun | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """One file to read, and where problems with it are noted."""
+
+    path: Path
+    options: ImportOptions
+    book: NoteBook
+    cleaner: Cleaner
+
+    def document(self) -> JsonValue:
+        """The whole file as JSON."""
+        return read_json(self.path)
+
+    def whole(self, value: JsonValue, at: str = "", *, line: int | None = None) -> Record:
+        """A value of this file as a record."""
+        outer = Record(path=self.path, data={}, line=line)
+        return outer.within(at, value)
+
+    def note(self, record: str | None, problem: str, *, field: str | None = None, remedy: str | None = None) -> None:
+        self.book.add(self.path, record, field, problem, remedy=remedy)
+
+    def case(self, record: str, fields: JsonObject) -> Case:
+        """A case without credentials; a task that is not told is said to be so."""
+        before = self.cleaner.found
+        task = fields.get("task") or UNTOLD_TASK
+        case = Case.model_validate(self.cleaner.fields({**fields, "task": task}))
+        if self.cleaner.found > before:
+            self.note(record, REDACTED, field="case")
+        return case
+
+    def transcript(self, record: str) -> Transcript:
+        """An empty transcript whose problems are noted for `record`."""
+        return Transcript(lambda problem: self.note(record, problem), self.cleaner)
+
+
+Reader = Callable[[Source], Iterator[Found]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Importer:
+    """A format: how its files are found in a folder, and how one is read."""
+
+    patterns: tuple[str, ...]
+    read: Reader

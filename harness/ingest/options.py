@@ -1,0 +1,71 @@
+"""What whoever imports may say about a foreign file, and what the import says back."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from harness.frozen import Frozen
+
+_READS = (
+    "get_*", "list_*", "search_*", "find_*", "lookup_*", "read_*", "view_*", "show_*", "check_*", "query_*",
+    "count_*", "describe_*", "fetch_*", "calculate*", "think",
+)  # fmt: skip
+
+
+class ImportOptions(Frozen):
+    """Nothing here is needed: every field only adds what a file does not tell."""
+
+    suite: str | None = None
+    """Name of the suite; None: that of the file or folder."""
+    tools: Path | None = None
+    """A JSON file with the tools' definitions (OpenAI or Anthropic shape), for formats that do not carry them."""
+    reads: tuple[str, ...] = _READS
+    """Names (with wildcards) of tools that only read: no format says it, and what is not told counts as a write."""
+    score: str | None = None
+    """Which of several scores is the reward; None: the first."""
+    conversations: bool = True
+    """Traces of one conversation are one trial; else every trace is one."""
+    secrets: dict[str, str] = Field(default={}, repr=False)
+    """Known secret values by name, to be taken out beside what looks like a credential."""
+
+
+class Note(Frozen):
+    """Something that was read otherwise than it stands, or not at all, and how often."""
+
+    file: Path
+    record: str | None
+    """The first record in which it was met."""
+    field: str | None
+    problem: str
+    remedy: str | None = None
+    count: int = 1
+
+
+class NoteBook:
+    """Collects notes, one for each kind of problem in each file."""
+
+    def __init__(self) -> None:
+        self._notes: dict[tuple[Path, str | None, str], Note] = {}
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """In the order in which they were first met."""
+        return tuple(self._notes.values())
+
+    def add(
+        self,
+        file: Path,
+        record: str | None,
+        field: str | None,
+        problem: str,
+        *,
+        remedy: str | None = None,
+        count: int = 1,
+    ) -> None:
+        """Counts a problem; only the first record of a kind is named."""
+        known = self._notes.get((file, field, problem))
+        total = count + (known.count if known else 0)
+        first = known.record if known else record
+        self._notes[file, field, problem] = Note(
+            file=file, record=first, field=field, problem=problem, remedy=remedy, count=total
+        )

@@ -1,0 +1,1 @@
+"""OpenTelemetry traces: from files to spans, from spans to messages, from messages to steps."""

@@ -1,0 +1,178 @@
+"""Files of spans as `Span` values: OTLP JSON (whole or line by line), this harness's spans.jsonl, printed SDK spans.
+
+OTLP JSON writes ids in hexadecimal (protobuf's own JSON mapping would write base64, and some writers do), 64-bit
+numbers as text and enumerations as numbers or names. Log records that belong to a span become its events: content
+moved there and back between versions of the conventions.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+from harness.frozen import JsonObject, JsonValue
+from harness.ingest.found import Source
+from harness.ingest.names import STATUS_MESSAGE
+from harness.ingest.naming import wall_ns
+from harness.ingest.otel.values import attributes_of, plain_value
+from harness.ingest.reading import Record, kind_of, read_lines
+from harness.trace.span import Span
+
+_HEX = re.compile(r"[0-9a-f]*")
+_STATUS = {0: "unset", 1: "ok", 2: "error"}
+
+
+def spans_in(source: Source) -> list[Span]:
+    """All spans of the file, in the order in which they stand, with the log records that belong to them."""
+    spans: list[Span] = []
+    logs: dict[tuple[str, str], list[JsonObject]] = {}
+    for record in _records(source):
+        for span in _spans(record):
+            spans.append(span)
+        for key, event in _logs(record):
+            logs.setdefault(key, []).append(event)
+    joined = [_with_events(span, logs.pop((span.trace_id, span.span_id), [])) for span in spans]
+    if logs:
+        source.note(None, "log records belong to no span of the file; they are left out", field="resourceLogs")
+    return joined
+
+
+def _records(source: Source) -> Iterator[Record]:
+    if source.path.suffix in (".jsonl", ".ndjson"):
+        for number, value in read_lines(source.path):
+            yield source.whole(value, line=number)
+        return
+    document = source.document()
+    if isinstance(document, list):
+        for index, value in enumerate(document):
+            yield source.whole(value, str(index))
+    else:
+        yield source.whole(document)
+
+
+def _spans(record: Record) -> Iterator[Span]:
+    if record.value("resourceSpans", "resource_spans", "batches") is not None:
+        for resource in record.records("resourceSpans", "resource_spans", "batches"):
+            for scope in resource.records("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+                yield from (_otlp(span) for span in scope.records("spans"))
+    elif record.value("trace") is not None or record.value("data") is not None:
+        inner = record.record("trace", "data")
+        yield from _spans(inner) if inner else ()
+    elif record.value("context") is not None:
+        yield _printed(record)
+    elif record.value("trace_id") is not None:
+        yield record.shaped(Span)
+    elif record.value("resourceLogs", "resource_logs") is None:
+        raise record.refusal("resourceSpans", f"is {kind_of(None)}: neither OTLP JSON nor a span")
+
+
+def _otlp(span: Record) -> Span:
+    status = span.record("status")
+    attributes = attributes_of(span)
+    message = status.text("message") if status else None
+    if message:
+        attributes[STATUS_MESSAGE] = message
+    return Span(
+        trace_id=_required(span, "traceId", "trace_id"),
+        span_id=_required(span, "spanId", "span_id"),
+        parent_id=_id(span, "parentSpanId", "parent_span_id") or None,
+        name=span.text("name") or "",
+        start_ns=_time(span, "startTimeUnixNano", "start_time_unix_nano"),
+        end_ns=_time(span, "endTimeUnixNano", "end_time_unix_nano"),
+        attributes=attributes,
+        events=tuple(_event(event) for event in span.records("events")),
+        status=_status(status),
+    )
+
+
+def _event(event: Record) -> JsonObject:
+    return {
+        "name": event.text("name") or "",
+        "time_ns": _time(event, "timeUnixNano", "time_unix_nano"),
+        "attributes": attributes_of(event),
+    }
+
+
+def _status(status: Record | None) -> str:
+    code = status.value("code") if status else None
+    if isinstance(code, int):
+        return _STATUS.get(code, "unset")
+    return str(code).removeprefix("STATUS_CODE_").lower() if code is not None else "unset"
+
+
+def _logs(record: Record) -> Iterator[tuple[tuple[str, str], JsonObject]]:
+    for resource in record.records("resourceLogs", "resource_logs"):
+        for scope in resource.records("scopeLogs", "scope_logs"):
+            for log in scope.records("logRecords", "log_records"):
+                attributes = attributes_of(log)
+                name = log.text("eventName", "event_name") or attributes.get("event.name")
+                body = plain_value(log.record("body"))
+                content: JsonObject = body if isinstance(body, dict) else {"content": body}
+                event: JsonObject = {
+                    "name": str(name or ""),
+                    "time_ns": _time(log, "timeUnixNano", "observedTimeUnixNano"),
+                    "attributes": {**content, **attributes} if body is not None else attributes,
+                }
+                key = (_id(log, "traceId", "trace_id"), _id(log, "spanId", "span_id"))
+                yield key, event
+
+
+def _with_events(span: Span, events: list[JsonObject]) -> Span:
+    return span.model_copy(update={"events": (*span.events, *events)}) if events else span
+
+
+def _printed(record: Record) -> Span:
+    """A span as the Python SDK prints it."""
+    context = record.record("context") or record
+    attributes = record.record("attributes")
+    status = record.record("status")
+    parent = record.text("parent_id")
+    return Span(
+        trace_id=_required(context, "trace_id"),
+        span_id=_required(context, "span_id"),
+        parent_id=parent.removeprefix("0x") if parent else None,
+        name=record.text("name") or "",
+        start_ns=wall_ns(record.value("start_time")) or 0,
+        end_ns=wall_ns(record.value("end_time")) or 0,
+        attributes=attributes.data if attributes else {},
+        events=tuple(_printed_event(event) for event in record.records("events")),
+        status=(status.text("status_code") or "unset").lower() if status else "unset",
+    )
+
+
+def _printed_event(event: Record) -> JsonObject:
+    attributes = event.record("attributes")
+    return {
+        "name": event.text("name") or "",
+        "time_ns": wall_ns(event.value("timestamp")) or 0,
+        "attributes": attributes.data if attributes else {},
+    }
+
+
+def _required(record: Record, *names: str) -> str:
+    found = _id(record, *names)
+    if not found:
+        raise record.refusal(names[0], "is missing")
+    return found
+
+
+def _id(record: Record, *names: str) -> str:
+    """Lower-case hexadecimal digits, also of an id that is written in base64."""
+    told = (record.text(*names) or "").strip().removeprefix("0x")
+    if _HEX.fullmatch(told.lower()):
+        return told.lower()
+    try:
+        return base64.b64decode(told, validate=True).hex()
+    except (binascii.Error, ValueError):
+        raise record.refusal(names[0], f"{told!r} is no id in hexadecimal digits") from None
+
+
+def _time(record: Record, *names: str) -> int:
+    told: JsonValue = record.value(*names)
+    if told is None:
+        return 0
+    if isinstance(told, str) and told.isascii() and told.isdigit() and len(told) < 30:
+        return int(told)
+    if isinstance(told, int) and not isinstance(told, bool) and 0 <= told < 10**30:
+        return told
+    raise record.refusal(names[0], f"{told!r} is no time in nanoseconds")

@@ -1,0 +1,160 @@
+"""Messages of a model call, whichever shape an instrumentation gives them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.frozen import JsonObject, JsonValue, canonical_json
+from harness.ingest.content import text_of
+from harness.ingest.reading import embedded_json
+from harness.ingest.transcript import ForeignCall, ForeignResult, read_arguments
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """One message of a model's input or output."""
+
+    role: str
+    text: str | None = None
+    thought: str | None = None
+    calls: tuple[ForeignCall, ...] = ()
+    results: tuple[ForeignResult, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What stays the same when an output comes back as history: no ids of calls, no reasoning, no outer spaces."""
+        if self.results:
+            told: list[JsonValue] = [[result.call_id or result.content] for result in self.results]
+            return canonical_json(["result", *told])
+        calls: list[JsonValue] = [[call.name, *read_arguments(call.arguments)] for call in self.calls]
+        return canonical_json([self.role, (self.text or "").strip(), calls])
+
+
+def messages_in(told: JsonValue, default_role: str) -> list[Message] | None:
+    """Messages that stand structured or as JSON text; None where it is neither."""
+    plain = embedded_json(told) if isinstance(told, str) else told
+    if isinstance(plain, dict):
+        inner = plain.get("messages")
+        plain = inner if isinstance(inner, list) else [plain]
+    if not isinstance(plain, list):
+        return None
+    return [message_of(item, default_role) for item in plain if isinstance(item, dict)]
+
+
+def message_of(told: JsonObject, default_role: str) -> Message:
+    """A message in the shape of the conventions (`parts`), of OpenAI (`content`, `tool_calls`) or of Gemini."""
+    inner = told.get("message")
+    if isinstance(inner, dict):  # OpenInference, and the choice event of older conventions
+        told = inner
+    role = {"model": "assistant", "ai": "assistant", "human": "user"}.get(str(told.get("role")), told.get("role"))
+    parts = told.get("parts")
+    if not isinstance(parts, list):
+        content = told.get("content", told.get("contents"))
+        parts = content if isinstance(content, list) else [{"type": "text", "content": content}]
+    collected = _Parts()
+    for part in parts:
+        collected.add(part if isinstance(part, dict) else {"type": "text", "content": part})
+    calls = told.get("tool_calls")
+    for call in calls if isinstance(calls, list) else []:
+        collected.call(call)
+    return collected.message(str(role or default_role), told)
+
+
+class _Parts:
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.thoughts: list[str] = []
+        self.calls: list[ForeignCall] = []
+        self.results: list[ForeignResult] = []
+
+    def add(self, part: JsonObject) -> None:
+        inner = part.get("message_content")
+        part = inner if isinstance(inner, dict) else part
+        match part.get("type"):
+            case "tool_call" | "server_tool_call" | "tool_use" | "function_call":
+                self.call(part)
+            case "tool_call_response" | "server_tool_call_response" | "tool_result":
+                self.results.append(_result(part))
+            case "reasoning" | "thinking":
+                self.thoughts.append(text_of(part.get("content", part.get("thinking", part.get("text")))) or "")
+            case _ if isinstance(part.get("function_call", part.get("functionCall")), dict):
+                self.call(part)
+            case _ if isinstance(part.get("function_response", part.get("functionResponse")), dict):
+                self.results.append(_result(part.get("function_response", part.get("functionResponse"))))
+            case _:
+                self.texts.append(text_of(part.get("content", part.get("text", _named(part)))) or "")
+
+    def call(self, told: JsonValue) -> None:
+        if not isinstance(told, dict):
+            return
+        for name in ("tool_call", "function_call", "functionCall"):
+            inner = told.get(name)
+            told = inner if isinstance(inner, dict) else told
+        function = told.get("function")
+        inner = function if isinstance(function, dict) else told
+        arguments = next((inner[name] for name in ("arguments", "args", "input") if inner.get(name) is not None), None)
+        self.calls.append(
+            ForeignCall(id=_text(told.get("id")), name=_text(inner.get("name")) or "", arguments=arguments)
+        )
+
+    def message(self, role: str, told: JsonObject) -> Message:
+        text = "\n".join(part for part in self.texts if part) or None
+        if role in ("tool", "function") and not self.results:
+            called = _text(told.get("tool_call_id", told.get("id")))
+            content = told.get("content", text)
+            self.results.append(ForeignResult(call_id=called, name=_text(told.get("name")), content=decoded(content)))
+            text = None
+        reasoning = told.get("reasoning_content", told.get("reasoning"))
+        thought = "\n".join(part for part in [*self.thoughts, text_of(reasoning) or ""] if part) or None
+        return Message(role=role, text=text, thought=thought, calls=tuple(self.calls), results=tuple(self.results))
+
+
+def decoded(value: JsonValue) -> JsonValue:
+    """A result that stands as JSON text, as it is meant; text that is no object or list stays text."""
+    found = embedded_json(value) if isinstance(value, str) else value
+    return found if isinstance(found, dict | list) else value
+
+
+def unflattened(attributes: Mapping[str, JsonValue], prefix: str) -> list[JsonObject]:
+    """Attributes `prefix.<n>.<rest>` as a list of nested objects, in the order of n."""
+    root: dict[str, JsonValue] = {}
+    for name, value in attributes.items():
+        if name.startswith(prefix + "."):
+            _place(root, name[len(prefix) + 1 :].split("."), value)
+    listed = _as_lists(root)
+    return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+
+
+def _place(root: dict[str, JsonValue], path: list[str], value: JsonValue) -> None:
+    at = root
+    for step in path[:-1]:
+        below = at.setdefault(step, {})
+        if not isinstance(below, dict):
+            return  # one attribute is a value and a prefix of another: the first to stand there stays
+        at = below
+    at.setdefault(path[-1], value)
+
+
+def _as_lists(value: JsonValue, depth: int = 0) -> JsonValue:
+    if not isinstance(value, dict) or depth > 32:
+        return value
+    if value and all(name.isascii() and name.isdecimal() for name in value):
+        return [_as_lists(value[name], depth + 1) for name in sorted(value, key=lambda digits: (len(digits), digits))]
+    return {name: _as_lists(item, depth + 1) for name, item in value.items()}
+
+
+def _result(part: JsonValue) -> ForeignResult:
+    told = part if isinstance(part, dict) else {}
+    # The conventions' schema says `response`, their own examples `result`.
+    names = ("response", "result", "content")
+    content = next((told[name] for name in names if told.get(name) is not None), None)
+    called = _text(told.get("id", told.get("tool_use_id")))
+    return ForeignResult(call_id=called, name=_text(told.get("name")), content=decoded(content))
+
+
+def _named(part: JsonObject) -> str | None:
+    kind = part.get("type")
+    return f"[{kind}]" if isinstance(kind, str) and kind != "text" else None
+
+
+def _text(value: JsonValue) -> str | None:
+    return None if value is None or value == "" else str(value)

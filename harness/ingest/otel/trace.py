@@ -1,0 +1,225 @@
+"""The spans of one conversation as steps: model calls and tool calls in the order in which they began."""
+
+from collections.abc import Iterable, Sequence
+
+from harness.ingest.found import FoundTool
+from harness.ingest.names import STATUS_MESSAGE
+from harness.ingest.otel import conventions as says
+from harness.ingest.otel.message import Message, decoded
+from harness.ingest.otel.thread import Thread
+from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Report, Transcript
+from harness.trace import Step, ToolErrorType, ToolFailure
+from harness.trace.span import Span
+
+_TIMEOUTS = ("timeout", "timed out", "timeouterror", "deadline")
+
+
+class Conversation:
+    """Reads the spans of one conversation."""
+
+    def __init__(self, spans: Sequence[Span], transcript: Transcript, report: Report) -> None:
+        self._spans = {span.span_id: span for span in spans}
+        self._transcript = transcript
+        self._report = report
+        self._kinds = {span.span_id: says.kind_of_span(span) for span in spans}
+        self._depths = _depths(self._spans)
+        self._threads: dict[str, Thread] = {}
+        self._calls: dict[str, str] = {}
+        self._bare: dict[str | None, int] = {}
+        self._tools: dict[str, FoundTool] = {}
+        agents = [span for span in self._ordered() if self._kinds[span.span_id] == "agent"]
+        self.root = agents[0] if agents else None
+        self.agent = (says.first_text(agents[0], says.AGENT) or agents[0].name if agents else "") or "agent"
+        self.began_ns = min((span.start_ns for span in spans), default=0)
+
+    def steps(self) -> tuple[Step, ...]:
+        wrapped = self._wrapping_chats()
+        for span in self._ordered():
+            match self._kinds[span.span_id]:
+                case "chat" if span.span_id not in wrapped:
+                    self._chat(span)
+                case "tool":
+                    self._tool(span)
+                case _:
+                    pass
+        self._without_chats()
+        return self._transcript.steps()
+
+    @property
+    def tools(self) -> tuple[FoundTool, ...] | None:
+        return tuple(self._tools.values()) or None
+
+    def _ordered(self) -> list[Span]:
+        return sorted(self._spans.values(), key=lambda span: (span.start_ns, self._depths[span.span_id]))
+
+    def _wrapping_chats(self) -> set[str]:
+        """Chat spans that only wrap another one: a framework and the client below it both tell of one model call."""
+        wrapped: set[str] = set()
+        for span_id, kind in self._kinds.items():
+            for above in self._above(span_id) if kind == "chat" else ():
+                if self._kinds[above.span_id] in ("tool", "agent"):
+                    break
+                if self._kinds[above.span_id] == "chat":
+                    wrapped.add(above.span_id)
+                    break
+        return wrapped
+
+    def _above(self, span_id: str) -> Iterable[Span]:
+        seen = {span_id}
+        above = self._spans[span_id].parent_id
+        while above in self._spans and above not in seen:
+            seen.add(above)
+            yield self._spans[above]
+            above = self._spans[above].parent_id
+
+    def _agent_span(self, span: Span) -> Span | None:
+        return next((above for above in self._above(span.span_id) if self._kinds[above.span_id] == "agent"), None)
+
+    def _agent_name(self, span: Span) -> str | None:
+        own = says.first_text(span, says.AGENT)
+        above = self._agent_span(span)
+        return own or (says.first_text(above, says.AGENT) if above else None)
+
+    def _parent_step(self, span: Span) -> int | None:
+        """The step whose call started the agent that this span belongs to."""
+        for above in self._above(span.span_id):
+            if above.span_id in self._calls:
+                return self._transcript.step_of(self._calls[above.span_id])
+        return None
+
+    def _thread(self, span: Span, inputs: Sequence[Message]) -> Thread:
+        name, above = self._agent_name(span), self._agent_span(span)
+        key = f"{above.span_id if above else ''}/{name}"
+        if key not in self._threads:
+            parent = self._parent_step(span)
+            alike = [thread for thread in self._threads.values() if thread.agent == name and thread.overlap(inputs)]
+            self._threads[key] = (
+                alike[-1]
+                if alike
+                else Thread(
+                    agent=name,
+                    parent=parent,
+                    is_main=parent is None and name in (None, self.agent),
+                    transcript=self._transcript,
+                    report=self._report,
+                )
+            )
+        return self._threads[key]
+
+    def _chat(self, span: Span) -> None:
+        inputs, outputs = says.inputs_of(span), says.outputs_of(span)
+        self._tools |= {tool.name: tool for tool in says.tools_of_span(span) or () if tool.name not in self._tools}
+        thread = self._thread(span, inputs)
+        thread.take(inputs)
+        if outputs is not None and len(outputs) > 1:
+            self._report("a model call gave several choices; the first is taken")
+        message = outputs[0] if outputs else None
+        index = thread.reply(
+            message,
+            ForeignStep(
+                source="agent",
+                agent=thread.agent,
+                parent=thread.parent,
+                message=message.text if message else None,
+                thought=message.thought if message else None,
+                calls=message.calls if message else (),
+                model=says.first_text(span, says.MODEL),
+                usage=says.usage_of_span(span),
+                started_ns=max(0, span.start_ns - self.began_ns),
+                ended_ns=max(0, span.end_ns - self.began_ns),
+                span_id=span.span_id,
+            ),
+        )
+        if message is None:
+            self._report("a model call's answer was not captured; its step has only what its tools' spans tell")
+            self._bare[thread.agent] = index
+        else:
+            self._bare.pop(thread.agent, None)
+
+    def _tool(self, span: Span) -> None:
+        call_id, name = says.first_text(span, says.CALL_ID), says.first_text(span, says.TOOL) or span.name
+        known = self._transcript.waiting(call_id, None if call_id else name)
+        if known is None and call_id and self._transcript.called(call_id):
+            self._report("two spans tell of one tool call; it is counted once")
+            return
+        self._calls[span.span_id] = known if known is not None else self._own_call(span, call_id, name)
+        content, failure = says.first(span, says.RESULT), _failure(span)
+        if content is None and failure is None:
+            return  # not captured: the history of the next model call may tell it
+        self._transcript.answer(
+            self._calls[span.span_id],
+            ForeignResult(
+                call_id=call_id,
+                content=decoded(content),
+                error=failure,
+                duration_ms=max(0, span.end_ns - span.start_ns) / 1e6,
+            ),
+        )
+
+    def _own_call(self, span: Span, call_id: str | None, name: str) -> str:
+        """A call that no captured reply tells of: of the reply before it, or a step of its own."""
+        arguments = says.first(span, says.ARGUMENTS)
+        if arguments is None:
+            self._report("the arguments of a call were not captured; it stands without any")
+        call = ForeignCall(id=call_id, name=name, arguments=arguments)
+        agent = self._agent_name(span)
+        if agent in self._bare:
+            return self._transcript.add_call(self._bare[agent], call)
+        return self._transcript.add(
+            ForeignStep(
+                source="agent",
+                agent=agent,
+                calls=(call,),
+                parent=self._parent_step(span),
+                started_ns=max(0, span.start_ns - self.began_ns),
+                ended_ns=max(0, span.end_ns - self.began_ns),
+                span_id=span.span_id,
+            )
+        )[0]
+
+    def _without_chats(self) -> None:
+        """Where no model call was captured, the agent's own input and output are all that was said."""
+        if self.root is None or "chat" in self._kinds.values():
+            return
+        for message in says.outputs_of(self.root) or ():
+            self._transcript.add(ForeignStep(source="agent", agent=self.agent, message=message.text))
+
+
+def task_of(conversation: Conversation, steps: Sequence[Step]) -> str | None:
+    """What was asked: the first message of the user, else the input of the outermost agent."""
+    told = next((step.message for step in steps if step.source == "user" and step.message), None)
+    if told is not None or conversation.root is None:
+        return told
+    return next((m.text for m in says.inputs_of(conversation.root) if m.role == "user" and m.text), None)
+
+
+def _depths(spans: dict[str, Span]) -> dict[str, int]:
+    depths: dict[str, int] = {}
+    for span_id in spans:
+        path: list[str] = []
+        at: str | None = span_id
+        while at is not None and at in spans and at not in depths:
+            depths[at] = 0  # also ends a circle of parents
+            path.append(at)
+            at = spans[at].parent_id
+        below = depths[at] + 1 if at in depths and at not in path else 0
+        for up, step in enumerate(reversed(path)):
+            depths[step] = below + up
+    return depths
+
+
+def _failure(span: Span) -> ToolFailure | None:
+    told = span.attributes.get("error.type")
+    if span.status != "error" and told is None:
+        return None
+    message = span.attributes.get("harness.tool.error.message") or span.attributes.get(STATUS_MESSAGE)
+    thrown = [event.get("attributes") for event in span.events if event.get("name") == "exception"]
+    for facts in thrown:
+        message = message or (facts.get("exception.message") if isinstance(facts, dict) else None)
+    return ToolFailure(
+        type=_error_type(f"{told or ''} {message or ''}"), message=str(message or told or "failed")[:500]
+    )
+
+
+def _error_type(told: str) -> ToolErrorType:
+    return "timeout" if any(word in told.lower() for word in _TIMEOUTS) else "tool_error"

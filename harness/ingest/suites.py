@@ -1,0 +1,143 @@
+"""A suite put together from what the records of an import tell."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from harness.case import AgentVersion, Case, HttpRoute, Suite, ToolServer, ToolSpec
+from harness.case.loading import suite_digest
+from harness.frozen import JsonObject, digest_of
+from harness.ingest.found import Found, FoundTool
+from harness.ingest.naming import is_tool_name
+from harness.ingest.options import ImportOptions, NoteBook
+
+SERVER = "imported"
+INFERRED = "(seen in use; its definition is not told)"
+_ANY_ARGUMENTS: JsonObject = {"type": "object"}
+
+
+@dataclass(kw_only=True)
+class SuiteBuilder:
+    """Takes the records of an import one by one; holds cases and tools, never a trajectory."""
+
+    name: str
+    folder: Path
+    options: ImportOptions
+    book: NoteBook
+    given: tuple[FoundTool, ...] = ()
+    """Tools that the options declare: every case is offered them."""
+    _cases: dict[str, Case] = field(default_factory=dict)
+    _offered: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _tools: dict[str, FoundTool] = field(default_factory=dict)
+    _used: dict[str, None] = field(default_factory=dict)
+    _agents: dict[str, None] = field(default_factory=dict)
+
+    def add(self, path: Path, found: Found) -> str:
+        """Takes in a record's case, tools and agent; the id under which the case stands in the suite."""
+        case = self._told_apart(path, found)
+        self._cases.setdefault(case.id, case)
+        if found.tools is not None:
+            self._offered.setdefault(case.id, tuple(tool.name for tool in found.tools))
+            for tool in found.tools:
+                self._declare(path, found.record, tool)
+        self._used |= dict.fromkeys(call.tool for call in found.case.reference or ())
+        if found.run is not None:
+            self._agents[found.run.agent] = None
+            self._used |= dict.fromkeys(_answered_tools(found))
+        return case.id
+
+    def build(self, path: Path) -> Suite | None:
+        """The suite; None where no record told of a case."""
+        if not self._cases:
+            return None
+        for tool in self.given:
+            self._declare(path, "tools", tool)
+        specs = tuple(self._specs(path))
+        names = tuple(spec.name for spec in specs)
+        agents = {agent or "agent": _placeholder() for agent in self._agents} or {"agent": _placeholder()}
+        suite = Suite(
+            name=self.name,
+            description=f"Imported from {path.name}",
+            folder=self.folder,
+            agents=agents,
+            default_agent=next(iter(agents)),
+            servers={SERVER: ToolServer(base_url="http://imported.invalid")},
+            tools=specs,
+            cases=tuple(self._offering(case, names) for case in self._cases.values()),
+            digest="",
+        )
+        return suite.model_copy(update={"digest": suite_digest(suite)})
+
+    def _told_apart(self, path: Path, found: Found) -> Case:
+        """The record's case; where another of its id asks something else, under an id of its own."""
+        known = self._cases.get(found.case.id)
+        if known is None or _asked(known) == _asked(found.case):
+            return found.case
+        self.book.add(path, found.record, "id", "two cases of one id ask different things; the later has digits added")
+        own = f"{found.case.id[:90]}-{digest_of(_asked(found.case))[:8]}"
+        return found.case.model_copy(update={"id": own})
+
+    def _declare(self, path: Path, record: str, tool: FoundTool) -> None:
+        known = self._tools.setdefault(tool.name, tool)
+        if known != tool:
+            self.book.add(
+                path, record, None, f"tool {tool.name!r} is declared differently than before; the first is kept"
+            )
+
+    def _specs(self, path: Path) -> Iterable[ToolSpec]:
+        undeclared = [name for name in self._used if name not in self._tools]
+        if self._tools:  # a call to a tool that nobody declared is the agent's invention, a reference's call is not
+            wanted = {call.tool for case in self._cases.values() for call in case.reference or ()}
+            undeclared = [name for name in undeclared if name in wanted]
+        if undeclared:
+            self.book.add(
+                path, None, "tools", "tools are not declared; those seen in use are taken, with any arguments",
+                remedy="name a file with their definitions (option `tools`)", count=len(undeclared),
+            )  # fmt: skip
+        for tool in [*self._tools.values(), *(FoundTool(name=name, description=INFERRED) for name in undeclared)]:
+            if is_tool_name(tool.name):
+                yield self._spec(path, tool)
+            else:
+                self.book.add(path, tool.name, "tools", "a tool's name cannot stand in a suite; it is left out")
+
+    def _spec(self, path: Path, tool: FoundTool) -> ToolSpec:
+        parameters = tool.parameters
+        if parameters is not None and parameters.get("type") != "object":
+            self.book.add(path, tool.name, "parameters", "a tool's schema is of no object; any arguments are taken")
+            parameters = None
+        guessed = any(fnmatchcase(tool.name, pattern) for pattern in self.options.reads)
+        return ToolSpec(
+            name=tool.name,
+            description=tool.description,
+            parameters=_ANY_ARGUMENTS if parameters is None else parameters,
+            effect="read" if (guessed if tool.reads is None else tool.reads) else "write",
+            server=SERVER,
+            http=HttpRoute(method="POST", path=f"/{tool.name}", body="arguments"),
+        )
+
+    def _offering(self, case: Case, names: tuple[str, ...]) -> Case:
+        offered = self._offered.get(case.id)
+        if offered is None:
+            return case
+        kept = tuple(name for name in names if name in offered or name in {tool.name for tool in self.given})
+        return case if kept == names else case.model_copy(update={"tools": kept})
+
+
+def _asked(case: Case) -> JsonObject:
+    """A case without the name of the file that it was read from."""
+    return case.model_dump(mode="json", exclude={"origin"})
+
+
+def _answered_tools(found: Found) -> Iterable[str]:
+    """The agent's tools that some call reached: one that was answered "unknown tool" does not exist."""
+    assert found.run is not None
+    for step in found.run.steps:
+        if step.source != "agent":
+            continue
+        unknown = {seen.call_id for seen in step.observations if seen.error and seen.error.type == "unknown_tool"}
+        yield from (call.name for call in step.calls if call.id not in unknown)
+
+
+def _placeholder() -> AgentVersion:
+    return AgentVersion(command=("false",), files=".")

@@ -1,0 +1,276 @@
+"""Messages of any foreign format put together into steps: results are joined to their calls here, and only here.
+
+Call ids in the wild are empty, repeated or missing. A result goes to the oldest unanswered call with its id; without
+such a call to the oldest unanswered call of its tool; then to the oldest unanswered call at all. In the steps every
+call has an id of its own, so that nobody who looks a result up by it meets another's.
+"""
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from harness.frozen import JsonObject, JsonValue
+from harness.ingest.credentials import Cleaner
+from harness.ingest.reading import embedded_json
+from harness.trace import Observation, ReplayTier, Step, ToolCall, ToolFailure, Usage
+from harness.trace.trajectory import Source
+
+Report = Callable[[str], None]
+"""Takes a note about the trajectory: the problem in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForeignCall:
+    """A call as a file tells it; `arguments` may be an object, or JSON text that was never looked at."""
+
+    id: str | None
+    name: str
+    arguments: JsonValue
+    unparsed: str | None = None
+    """Given where the file itself says that the arguments could not be read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForeignResult:
+    """What a call gave back."""
+
+    call_id: str | None
+    name: str | None = None
+    content: JsonValue
+    error: ToolFailure | None = None
+    replayed: ReplayTier | None = None
+    duration_ms: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForeignStep:
+    """One message, or one model reply with all its parallel calls."""
+
+    source: Source
+    message: str | None = None
+    calls: tuple[ForeignCall, ...] = ()
+    agent: str | None = None
+    parent: int | None = None
+    thought: str | None = None
+    plan: tuple[str, ...] | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    span_id: str | None = None
+
+
+@dataclass(kw_only=True)
+class _Open:
+    """A step that still takes calls and results; `told` is what was known when it began."""
+
+    told: ForeignStep
+    calls: list[tuple[str, ForeignCall]] = field(default_factory=list)
+    results: list[tuple[str, ForeignResult]] = field(default_factory=list)
+
+
+class Transcript:
+    """Collects steps and results in the order in which a file tells them."""
+
+    def __init__(self, report: Report, cleaner: Cleaner) -> None:
+        self._report = report
+        self._cleaner = cleaner
+        self._steps: list[_Open] = []
+        self._step_of: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        self._unanswered: dict[str, None] = {}
+        self._waiting: dict[tuple[str, str], deque[str]] = {}
+        self._repeats: dict[str, int] = {}
+        self._last_with: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def add(self, step: ForeignStep) -> tuple[str, ...]:
+        """Appends a step; the ids that its calls have here, in order."""
+        self._steps.append(_Open(told=step))
+        return tuple(self.add_call(len(self._steps) - 1, call) for call in step.calls)
+
+    def add_call(self, index: int, call: ForeignCall) -> str:
+        """Adds a call to an earlier step; its id here."""
+        known = self._unique(call.id or "")
+        self._steps[index].calls.append((known, call))
+        self._step_of[known] = index
+        self._names[known] = call.name
+        self._unanswered[known] = None
+        if call.id:
+            self._last_with[call.id] = known
+            self._waiting.setdefault(("id", call.id), deque()).append(known)
+        self._waiting.setdefault(("name", call.name), deque()).append(known)
+        return known
+
+    def is_answered(self, known: str) -> bool:
+        return known not in self._unanswered
+
+    def called(self, call_id: str) -> str | None:
+        """The oldest unanswered call that was told with this id, else the last answered one; None: no call has it."""
+        return self.waiting(call_id, None) or self._last_with.get(call_id)
+
+    def fill(self, known: str, content: JsonValue) -> None:
+        """Gives an answered call the content of its result, where the answer had none."""
+        results = self._steps[self._step_of[known]].results
+        for index, (answered, result) in enumerate(results):
+            if answered == known and result.content is None:
+                results[index] = (known, replace(result, content=content))
+
+    def is_bare(self, index: int) -> bool:
+        """Whether nothing of a step's content is known yet."""
+        step = self._steps[index]
+        return not step.calls and step.told.message is None and step.told.thought is None
+
+    def complete(self, index: int, message: str | None, thought: str | None) -> None:
+        """Gives a bare step the content that was told later."""
+        step = self._steps[index]
+        step.told = replace(step.told, message=message, thought=thought)
+
+    def calls_of(self, index: int) -> list[str]:
+        """Ids of a step's calls."""
+        return [known for known, _ in self._steps[index].calls]
+
+    def step_of(self, known: str) -> int:
+        """Index of the step that made a call."""
+        return self._step_of[known]
+
+    def name_of(self, known: str) -> str:
+        return self._names[known]
+
+    def result(self, result: ForeignResult) -> str | None:
+        """Joins a result to its call; the call's id here, or None where no call waits for one."""
+        known = self._call_for(result)
+        if known is None:
+            self._orphan(result)
+            return None
+        self.answer(known, result)
+        return known
+
+    def answer(self, known: str, result: ForeignResult) -> None:
+        """Gives a call its result."""
+        self._unanswered.pop(known, None)
+        self._steps[self._step_of[known]].results.append((known, result))
+
+    def waiting(self, call_id: str | None, name: str | None) -> str | None:
+        """The oldest unanswered call with this id; without an id, the oldest of this tool."""
+        if call_id:
+            return self._oldest(("id", call_id))
+        return self._oldest(("name", name)) if name else None
+
+    def steps(self) -> tuple[Step, ...]:
+        """All steps. Nothing may be added afterwards."""
+        before = self._cleaner.found
+        steps = tuple(self._finished(index, step) for index, step in enumerate(self._steps))
+        if self._cleaner.found > before:
+            self._report("what looks like a credential was replaced by a pseudonym")
+        return steps
+
+    def _call_for(self, result: ForeignResult) -> str | None:
+        found = self._oldest(("id", result.call_id)) if result.call_id else None
+        if found is not None:
+            return found
+        if result.call_id and result.call_id in self._repeats:
+            return None  # its call is there and was answered: a second answer is nobody else's
+        found = (self._oldest(("name", result.name)) if result.name else None) or next(iter(self._unanswered), None)
+        if found is not None and result.call_id:
+            self._report("a result names a call id that no call has; it was joined by order")
+        return found
+
+    def _oldest(self, key: tuple[str, str]) -> str | None:
+        queue = self._waiting.get(key)
+        while queue and queue[0] not in self._unanswered:
+            queue.popleft()
+        return queue[0] if queue else None
+
+    def _orphan(self, result: ForeignResult) -> None:
+        self._report("a result belongs to no call; it is kept with the step before it")
+        if not self._steps:
+            self._steps.append(_Open(told=ForeignStep(source="system")))
+        self._steps[-1].results.append((self._unique(f"{result.call_id or 'result'}#orphan", orphan=True), result))
+
+    def _unique(self, raw: str, *, orphan: bool = False) -> str:
+        count = self._repeats.get(raw, 0) + 1
+        self._repeats[raw] = count
+        if raw and count == 1 and raw not in self._step_of:
+            return raw
+        if raw and not orphan:
+            self._report("a call id is used again; later calls have a number added")
+        made = f"{raw or 'call'}#{count}"
+        while made in self._step_of or made in self._repeats:
+            count += 1
+            made = f"{raw or 'call'}#{count}"
+        self._repeats[raw] = count
+        return made
+
+    def _finished(self, index: int, step: _Open) -> Step:
+        told = step.told
+        clean = self._cleaner
+        return Step(
+            index=index,
+            source=told.source,
+            agent=told.agent,
+            parent=told.parent,
+            message=clean.text_or_none(told.message),
+            thought=clean.text_or_none(told.thought),
+            plan=None if told.plan is None else tuple(clean.text(part) for part in told.plan),
+            calls=tuple(self._call(known, call) for known, call in step.calls),
+            observations=tuple(self._observation(known, result) for known, result in step.results),
+            model=told.model,
+            usage=told.usage,
+            started_ns=told.started_ns,
+            ended_ns=told.ended_ns,
+            span_id=told.span_id,
+        )
+
+    def _call(self, known: str, call: ForeignCall) -> ToolCall:
+        arguments, unparsed = read_arguments(call.arguments) if call.unparsed is None else (None, call.unparsed)
+        if unparsed is not None:
+            self._report("the arguments of a call are no JSON object; their text is kept as it stands")
+        return ToolCall(
+            id=known,
+            name=call.name,
+            arguments=None if arguments is None else self._cleaner.fields(arguments),
+            unparsed=self._cleaner.text_or_none(unparsed, keep_empty=True),
+        )
+
+    def _observation(self, known: str, result: ForeignResult) -> Observation:
+        return Observation(
+            call_id=known,
+            content=self._cleaner.value(result.content),
+            error=None
+            if result.error is None
+            else ToolFailure(type=result.error.type, message=self._cleaner.text(result.error.message)),
+            replayed=result.replayed,
+            duration_ms=result.duration_ms,
+        )
+
+
+def read_arguments(told: JsonValue) -> tuple[JsonObject | None, str | None]:
+    """(the arguments, None), or (None, the text) where they are no JSON object. Nothing at all is no argument."""
+    match told:
+        case dict():
+            return told, None
+        case None:
+            return {}, None
+        case str():
+            if not told.strip():
+                return {}, None
+            parsed = embedded_json(told)
+            return (parsed, None) if isinstance(parsed, dict) else (None, told)
+        case _:
+            return None, json.dumps(told, ensure_ascii=False)
+
+
+def final_output(steps: Iterable[Step]) -> str | None:
+    """The agent's last message; None where it went on to call tools after it, and so gave no answer."""
+    answer: str | None = None
+    for step in steps:
+        if step.source == "agent" and step.parent is None:
+            if step.calls:
+                answer = None
+            elif step.message is not None:
+                answer = step.message
+    return answer

@@ -1,0 +1,62 @@
+"""Whether every attempt at a case did the same: the check behind `--check-determinism`."""
+
+from collections.abc import Iterable
+
+from harness.frozen import Frozen, canonical_json
+from harness.trace import MEASURED, Step, Trajectory, Trial, step_identity
+
+_SHOWN = 200
+
+
+class Divergence(Frozen):
+    """The first difference between two attempts at one case."""
+
+    case_id: str
+    attempts: tuple[int, int]
+    step: int | None
+    """Index of the first step that differs; None where only the final output does."""
+    before: str
+    after: str
+
+
+def divergences(trials: Iterable[Trial]) -> tuple[Divergence, ...]:
+    """One entry for each case of which two measured attempts differ: the first attempt against the first unlike it."""
+    first: dict[str, Trial] = {}
+    found: dict[str, Divergence] = {}
+    for trial in trials:
+        if trial.outcome not in MEASURED:
+            continue
+        known = first.setdefault(trial.case_id, trial)
+        if trial.case_id not in found and known.trajectory.digest != trial.trajectory.digest:
+            found[trial.case_id] = _divergence(known, trial)
+    return tuple(found.values())
+
+
+def _divergence(before: Trial, after: Trial) -> Divergence:
+    step, shown = _first_difference(before.trajectory, after.trajectory)
+    return Divergence(
+        case_id=before.case_id,
+        attempts=(before.attempt, after.attempt),
+        step=step,
+        before=shown[0],
+        after=shown[1],
+    )
+
+
+def _first_difference(before: Trajectory, after: Trajectory) -> tuple[int | None, tuple[str, str]]:
+    for index in range(max(len(before.steps), len(after.steps))):
+        pair = _shown(before.steps, index), _shown(after.steps, index)
+        if pair[0] != pair[1]:
+            return index, _around(*pair)
+    return None, _around(canonical_json(before.final_output), canonical_json(after.final_output))
+
+
+def _shown(steps: tuple[Step, ...], index: int) -> str:
+    return canonical_json(step_identity(steps[index])) if index < len(steps) else "no such step"
+
+
+def _around(before: str, after: str) -> tuple[str, str]:
+    """Both texts from a little before the place where they part."""
+    same = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+    start = max(0, same - 40)
+    return before[start : start + _SHOWN], after[start : start + _SHOWN]

@@ -1,0 +1,189 @@
+"""From failure to case: a stored trial, ours or imported, becomes a case of a suite with a tape of its own."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.case import Case, Suite
+from harness.case.document import open_document
+from harness.case.loading import SuiteFile, load_suite
+from harness.cassette.excerpt import excerpt
+from harness.cassette.journal import merge_recordings
+from harness.cassette.redaction import Redactor
+from harness.cassette.tape import Tape, load_tape, tape_path
+from harness.documents import read_plain, write_atomically
+from harness.errors import InvalidDocument, UsageError
+from harness.pipeline.drafting import draft
+from harness.pipeline.importing import IMPORTED
+from harness.pipeline.observed import Reader
+from harness.pipeline.run import case_of
+from harness.pipeline.secrets import secret_values
+from harness.results import RunFolder
+from harness.score import Scorecard
+from harness.trace import Trial
+
+FILE = "regressions.yaml"
+_HEADING = "# Cases drafted from trials that went wrong: read each before it is relied on.\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Which trial, and where the case is to go."""
+
+    run: Path
+    case_id: str
+    attempt: int = 1
+    suite: str | None = None
+    """None: the suite that was run."""
+    file: Path | None = None
+    """None: `regressions.yaml` in the suite's folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drafted:
+    """What was written."""
+
+    case: Case
+    suite: str
+    file: Path
+    tape: Path | None
+    """None: there is no call to replay."""
+    listed: bool
+    """Whether the suite reads the file already."""
+    line: str
+    """What `cases:` in suite.yaml has to say for the file to be read."""
+    notes: tuple[str, ...]
+
+
+def case_from_trace(project: Path, request: Request) -> Drafted:
+    """Writes case and tape, or neither. Raises UsageError for a trial that cannot be had, and for an id that exists."""
+    folder = RunFolder.open(request.run)
+    trial, card = _stored(folder, request)
+    suite = load_suite(project, request.suite or folder.manifest.suite)
+    asked = case_of(folder.suite or load_suite(project, folder.manifest.suite), request.case_id)
+    origin = f"{folder.manifest.run}/{request.case_id}/{request.attempt}"
+    drafted = draft(asked, trial, card, suite, origin)
+    file = (request.file or suite.folder / FILE).resolve()
+    tape = tape_path(project / "cassettes", suite.name, drafted.case.id)
+    _refuse_taken(suite, drafted.case.id, file, tape)
+    redactor = Redactor(secret_values(suite))
+    calls = Reader(suite=suite, case=drafted.case, redactor=redactor).calls(trial)
+    found = excerpt(_source_tape(project, folder, request.case_id), calls)
+    text = _with_case(file, drafted.case)
+    merge_recordings(tape, found.recordings, suite.name, drafted.case.id, redactor=redactor)
+    listed = _put(project, suite, file, text, tape)
+    unanswered = tuple(dict.fromkeys(f"no answer is known to {key.tool}({key.arguments})" for key in found.unanswered))
+    strange = tuple(
+        f"{name} is no tool of suite {suite.name!r}: its calls are refused" for name in _strange(trial, suite)
+    )
+    return Drafted(
+        case=drafted.case,
+        suite=suite.name,
+        file=file,
+        tape=tape if found.recordings else None,
+        listed=listed,
+        line=_line(suite, file),
+        notes=drafted.notes + strange + unanswered,
+    )
+
+
+def _stored(folder: RunFolder, request: Request) -> tuple[Trial, Scorecard]:
+    key = (request.case_id, request.attempt)
+    card = next((one for one in folder.scorecards() if (one.case_id, one.attempt) == key), None)
+    trial = folder.trial(*key)
+    if card is None or trial is None:
+        known = sorted({one.case_id for one in folder.scorecards()})
+        raise UsageError(
+            f"run {folder.manifest.run!r} has no trial {request.case_id!r} attempt {request.attempt}",
+            remedy=f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}",
+        )
+    if trial.outcome in ("harness_failed", "inconclusive"):
+        raise UsageError(
+            f"trial {request.case_id!r} attempt {request.attempt} is {trial.outcome}: it says nothing about the agent",
+            remedy="record what is missing and run it again",
+        )
+    return trial, card
+
+
+def _source_tape(project: Path, folder: RunFolder, case_id: str) -> Tape:
+    if folder.manifest.tool_mode == IMPORTED:
+        return Tape()
+    path = tape_path(project / "cassettes", folder.manifest.suite, case_id)
+    return load_tape(path) if path.exists() else Tape()
+
+
+def _refuse_taken(suite: Suite, case_id: str, file: Path, tape: Path) -> None:
+    places = [suite.name] if case_id in {case.id for case in suite.cases} else []
+    places += [str(file)] if case_id in {data.get("id") for data in _cases_in(file)} else []
+    places += [str(tape)] if tape.exists() else []
+    if places:
+        raise UsageError(
+            f"there is already a case {case_id!r} in {places[0]}",
+            remedy="a trace becomes a case once; change that case, or delete it with its cassette",
+        )
+
+
+def _cases_in(file: Path) -> list[dict[str, Any]]:
+    if not file.exists():
+        return []
+    data = read_plain(file)[0]
+    if data is not None and not (isinstance(data, list) and all(isinstance(item, dict) for item in data)):
+        raise InvalidDocument(file, "is no list of cases", remedy="name another file: -o FILE")
+    return data or []
+
+
+def _with_case(file: Path, case: Case) -> str:
+    """The file's text with the case at its end; what stood in it stays word for word."""
+    plain = case.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    # Whole: what the suite's own defaults would say otherwise is part of the case.
+    plain["limits"] = case.limits.model_dump(mode="json", exclude_none=True)
+    item = yaml.safe_dump([plain], sort_keys=False, allow_unicode=True, width=118)
+    before = file.read_text(encoding="utf-8").rstrip("\n") if file.exists() else _HEADING.rstrip("\n")
+    text = f"{before}\n\n{item}"
+    try:
+        together = yaml.safe_load(text)
+    except yaml.YAMLError:
+        together = None
+    if together != [*_cases_in(file), plain]:
+        raise InvalidDocument(file, "cannot take a further case at its end", remedy="name another file: -o FILE")
+    return text
+
+
+def _put(project: Path, suite: Suite, file: Path, text: str, tape: Path) -> bool:
+    """Writes the file; whether the suite reads it. A suite that cannot be loaded with it is left as it was."""
+    before = file.read_bytes() if file.exists() else None
+    try:
+        write_atomically(file, text.encode("utf-8"))
+        listed = file in _read_files(suite)
+        if listed:
+            load_suite(project, str(suite.folder))
+    except BaseException:
+        tape.unlink(missing_ok=True)
+        if before is None:
+            file.unlink(missing_ok=True)
+        else:
+            write_atomically(file, before)
+        raise
+    return listed
+
+
+def _patterns(suite: Suite) -> tuple[str, ...]:
+    raw = open_document(suite.folder / "suite.yaml").shaped(SuiteFile)
+    return (raw.cases,) if isinstance(raw.cases, str) else raw.cases
+
+
+def _read_files(suite: Suite) -> set[Path]:
+    return {path.resolve() for pattern in _patterns(suite) for path in suite.folder.glob(pattern)}
+
+
+def _line(suite: Suite, file: Path) -> str:
+    own = file.relative_to(suite.folder) if file.is_relative_to(suite.folder) else file
+    return f"cases: [{', '.join(dict.fromkeys((*_patterns(suite), str(own))))}]"
+
+
+def _strange(trial: Trial, suite: Suite) -> list[str]:
+    known = {tool.name for tool in suite.tools}
+    agents = (step for step in trial.trajectory.steps if step.source == "agent")
+    return sorted({call.name for step in agents for call in step.calls} - known)

@@ -1,0 +1,75 @@
+"""Foreign trajectories as an ordinary run folder: scored, compared and reported like one of ours."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness import __version__
+from harness.case import CheckSpec, Suite
+from harness.case.loading import suite_digest
+from harness.frozen import digest_of
+from harness.ingest import ImportedRun
+from harness.results import PlannedTrial, RunFolder, RunManifest, default_run_name
+from harness.score import Evidence, Scorer, build_scorer
+from harness.score.verifiers.reward import REWARD
+
+IMPORTED = "imported"
+"""Stands in the manifest where a run of ours names its modes, its sandbox and its digests."""
+
+
+def store_imported(
+    imported: ImportedRun, runs: Path, *, name: str | None = None, progress: Callable[[str], None] = lambda _: None
+) -> RunFolder:
+    """Writes and scores every imported trial; a reward that the file gave becomes the check `reward`.
+
+    Raises UsageError where the run's name is taken, InvalidDocument where a file changed meanwhile.
+    """
+    suite = _with_rewards(imported)
+    scorer = build_scorer(suite)
+    now = datetime.now(UTC)
+    run = name or default_run_name(now, suite.name, IMPORTED)
+    with RunFolder.create(runs, _manifest(imported, suite, scorer, run, now)) as folder:
+        folder.keep_suite(suite)
+        cases = {case.id: case for case in suite.cases}
+        for trial, spans in imported.trials:
+            reward = imported.rewards.get((trial.case_id, trial.attempt))
+            states = trial.states if reward is None else {**trial.states, REWARD: reward}
+            kept = trial.model_copy(update={"attempt": trial.attempt + 1, "states": states})
+            evidence = Evidence(case=cases[kept.case_id], trial=kept, tools=suite.tools)
+            folder.commit(kept, spans, scorer.score(evidence))
+            progress(f"{kept.case_id}/{kept.attempt}")
+        folder.write_run_scores(scorer.score_run(folder.scorecards()))
+    return RunFolder.open(folder.path)
+
+
+def _with_rewards(imported: ImportedRun) -> Suite:
+    """The imported suite, its cases that were rewarded checked by their reward."""
+    rewarded = {case_id for case_id, _ in imported.rewards}
+    check = CheckSpec.model_validate({"name": "reward", "verifier": "reward"})
+    cases = tuple(
+        case.model_copy(update={"checks": (*case.checks, check)}) if case.id in rewarded else case
+        for case in imported.suite.cases
+    )
+    suite = imported.suite.model_copy(update={"cases": cases})
+    return suite.model_copy(update={"digest": suite_digest(suite)})
+
+
+def _manifest(imported: ImportedRun, suite: Suite, scorer: Scorer, run: str, now: datetime) -> RunManifest:
+    keys = [(trial.case_id, trial.attempt) for trial, _ in imported.trials]
+    return RunManifest(
+        run=run,
+        created=now.isoformat(timespec="seconds"),
+        harness_version=__version__,
+        suite=suite.name,
+        suite_digest=suite.digest,
+        agent=suite.default_agent,
+        agent_digest=digest_of(IMPORTED),
+        snapshot_digest=digest_of(IMPORTED),
+        tools_digest=digest_of([tool.model_dump(mode="json") for tool in suite.tools]),
+        tool_mode=IMPORTED,
+        model_mode=IMPORTED,
+        provider=IMPORTED,
+        isolates=False,
+        scorer_versions=scorer.versions,
+        planned=tuple(PlannedTrial(case_id=case_id, attempt=attempt + 1) for case_id, attempt in keys),
+    )

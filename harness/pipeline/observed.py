@@ -1,0 +1,112 @@
+"""The calls of a stored trial that reached their tools, with what was seen to come back, as a tape is made of."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.case import Case, Suite
+from harness.cassette.excerpt import SeenAnswer, SeenCall
+from harness.cassette.keys import call_key, complete_arguments
+from harness.cassette.redaction import Redactor
+from harness.frozen import JsonObject, JsonValue
+from harness.gateway.sources.http import unroutable
+from harness.gateway.strict_json import NotJson, parse_json
+from harness.gateway.toolbox import Toolbox
+from harness.trace import Observation, ToolErrorType, ToolFailure, Trial
+
+_AT_THE_DOOR: frozenset[ToolErrorType] = frozenset(
+    {"unknown_tool", "not_allowed", "unparsable_arguments", "invalid_arguments", "limit_reached"}
+)
+"""Refused by the gateway: the tool never saw the call."""
+_STATUS = re.compile(r"refused the call: (4\d\d)\b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """Reads trials as the gateway of a suite would meet their calls in one case."""
+
+    suite: Suite
+    case: Case
+    redactor: Redactor
+
+    def calls(self, trial: Trial) -> tuple[SeenCall, ...]:
+        """The agent's calls in their order, then the suite's probes."""
+        return (*self._agents(trial), *self._probes(trial))
+
+    def _agents(self, trial: Trial) -> Iterator[SeenCall]:
+        seen = trial.trajectory.observations
+        box = Toolbox(self.suite)
+        offered = box.offered(self.case)
+        for step in trial.trajectory.steps:
+            for call in step.calls if step.source == "agent" else ():
+                found = seen.get(call.id)
+                if call.name in offered and call.arguments is not None and _reached(found):
+                    made = self._call(box, call.name, call.arguments, None if found is None else _answer(found))
+                    yield from made
+
+    def _probes(self, trial: Trial) -> Iterator[SeenCall]:
+        box = Toolbox(self.suite)
+        for probe in self.suite.probes:
+            known = probe.name in trial.states
+            answer = SeenAnswer(status=200, body=_encoded(trial.states[probe.name])) if known else None
+            yield from self._call(box, probe.tool, probe.arguments, answer)
+
+    def _call(self, box: Toolbox, name: str, arguments: JsonObject, answer: SeenAnswer | None) -> Iterator[SeenCall]:
+        """Nothing where the gateway would refuse the call, or where the sandbox itself answers it."""
+        tool = box.tools[name]
+        complete = complete_arguments(tool.spec, arguments)
+        refused = tool.problem_with(arguments) or unroutable(tool.spec, complete)
+        if refused is None and tool.spec.source != "sandbox":
+            yield SeenCall(key=call_key(tool.spec, complete, self.redactor), answer=answer)
+
+
+def _reached(seen: Observation | None) -> bool:
+    if seen is None:
+        return True
+    refused = seen.error is not None and seen.error.type in _AT_THE_DOOR
+    return not refused and seen.replayed not in ("fault", "fixture")
+
+
+def _answer(seen: Observation) -> SeenAnswer | None:
+    """None for a miss, and where a fault spoilt what came back."""
+    if seen.injected is not None:
+        return None
+    if seen.error is None:
+        return SeenAnswer(status=200, body=_encoded(_as_json(seen.content)))
+    return _refusal(seen.error, seen.content)
+
+
+def _refusal(error: ToolFailure, content: JsonValue) -> SeenAnswer | None:
+    match error.type:
+        case "tool_error":
+            told = _STATUS.search(error.message)
+            return SeenAnswer(status=400 if told is None else int(told[1]), body=_encoded(_own_words(content)))
+        case "timeout" | "reset" as outcome:
+            return SeenAnswer(status=504, body=b"", outcome=outcome)
+        case "tool_unavailable":
+            return SeenAnswer(status=500, body=b"")
+        case "malformed_result":
+            return SeenAnswer(status=200, body=b"")  # no JSON: told as malformed again
+        case _:
+            return None
+
+
+def _as_json(content: JsonValue) -> JsonValue:
+    """Foreign traces keep a tool's JSON as the text that the model was shown; a tool answers with the JSON itself."""
+    if not isinstance(content, str) or not content.lstrip().startswith(("{", "[")):
+        return content
+    try:
+        return parse_json(content.encode("utf-8", "replace"))
+    except NotJson:
+        return content
+
+
+def _own_words(content: JsonValue) -> JsonValue:
+    """What the tool itself said, where the gateway has put its own words around it."""
+    error = content.get("error") if isinstance(content, dict) else None
+    return error["body"] if isinstance(error, dict) and "body" in error else content
+
+
+def _encoded(content: JsonValue) -> bytes:
+    return json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")

@@ -1,0 +1,103 @@
+"""What a run is to do: which trials, with which agent, and where answers come from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from harness.case import Case, ModelMode, Suite
+from harness.errors import UsageError
+from harness.gateway import ToolMode
+from harness.gateway.budget import Budget
+from harness.results import PlannedTrial, RunFolder
+from harness.sandbox.providers import ProviderName
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which cases of a suite; every part that is given must hold."""
+
+    cases: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    difficulties: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    failed_in: Path | None = None
+    """A run folder: only the cases that it did not see succeed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPlan:
+    """One run, decided."""
+
+    project: Path
+    suite: Suite
+    planned: tuple[PlannedTrial, ...]
+    agent: str | None = None
+    tools: ToolMode = "replay"
+    model: ModelMode | None = None
+    """None: as the suite says."""
+    budget: Budget | None = None
+    """What the run may spend; None: as much as it takes."""
+    sandbox: ProviderName = "docker"
+    name: str | None = None
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    release: str | None = None
+    jobs: int = 1
+    shuffle: int | None = None
+    """Seed of the order in which trials are begun; results have the planned order all the same."""
+    replay: Literal["strict", "lenient"] = "strict"
+    """`lenient`: a call that the tape does not hold in this state is answered as at an earlier one."""
+    refresh: bool = False
+    """Recording replaces answers that differ from the tape's."""
+    otlp_endpoint: str | None = None
+    folder: str = "runs"
+    """Where the run folder is kept, within the project."""
+
+    @property
+    def model_mode(self) -> ModelMode | None:
+        """Who answers for the model; None: the suite has none."""
+        return None if self.suite.model is None else self.model or self.suite.model.mode
+
+    @property
+    def runs(self) -> Path:
+        """Where run folders are kept."""
+        return self.project / self.folder
+
+
+def planned_trials(suite: Suite, selection: Selection, trials: int) -> tuple[PlannedTrial, ...]:
+    """`trials` attempts at each selected case, in the suite's order; raises UsageError where none is selected."""
+    known = {case.id for case in suite.cases}
+    unknown = sorted(set(selection.cases) - known)
+    if unknown:
+        raise UsageError(f"suite {suite.name!r} has no case {', '.join(map(repr, unknown))}")
+    wanted = [case for case in suite.cases if _selected(case, selection)]
+    if selection.failed_in is not None:
+        succeeded = _succeeded(RunFolder.open(selection.failed_in))
+        wanted = [case for case in wanted if case.id not in succeeded]
+    if not wanted:
+        raise UsageError(
+            f"no case of suite {suite.name!r} is selected",
+            remedy=f"categories: {', '.join(sorted({case.category for case in suite.cases}))}",
+        )
+    attempts = range(1, trials + 1)
+    return tuple(PlannedTrial(case_id=case.id, attempt=attempt) for case in wanted for attempt in attempts)
+
+
+def _selected(case: Case, selection: Selection) -> bool:
+    return all(
+        [
+            not selection.cases or case.id in selection.cases,
+            not selection.categories or case.category in selection.categories,
+            not selection.difficulties or case.difficulty in selection.difficulties,
+            not selection.tags or bool(set(selection.tags) & set(case.tags)),
+        ]
+    )
+
+
+def _succeeded(run: RunFolder) -> set[str]:
+    """Cases of which every attempt of the run succeeded."""
+    by_case: dict[str, list[bool]] = {}
+    for card in run.scorecards():
+        by_case.setdefault(card.case_id, []).append(card.success is True)
+    return {case_id for case_id, successes in by_case.items() if all(successes)}

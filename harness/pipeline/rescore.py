@@ -1,0 +1,57 @@
+"""A stored run scored again, with the suite and the scorers as they are now, and without running anything."""
+
+from collections.abc import Iterator
+
+from harness import __version__
+from harness.case import Suite
+from harness.errors import UsageError
+from harness.results import RunFolder, Scoring
+from harness.score import Evidence, Scorecard, Scorer, build_scorer, decisions
+from harness.score.evaluators import Item, TrialKey, item_of
+
+
+def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
+    """Writes a further scoring beside the earlier ones, which stay.
+
+    Raises UsageError where the suite no longer has one of the run's cases.
+    """
+    scorer = build_scorer(suite)
+    best = best_known(folder, suite)
+    cards = tuple(
+        scorer.score(one.model_copy(update={"best_known_steps": best.get(one.case.id)}))
+        for one in evidence_of(folder, suite)
+    )
+    scoring = Scoring(harness_version=__version__, suite_digest=suite.digest, scorer_versions=scorer.versions)
+    folder.write_scorecards(cards, scorer.score_run(cards, items_of(folder, suite, scorer)), scoring)
+    return cards
+
+
+def evidence_of(folder: RunFolder, suite: Suite) -> Iterator[Evidence]:
+    """The stored trials as evidence, one at a time; raises UsageError where the suite lacks one of their cases."""
+    cases = {case.id: case for case in suite.cases}
+    for stored in folder.trials():
+        case = cases.get(stored.trial.case_id)
+        if case is None:
+            raise UsageError(f"suite {suite.name!r} has no case {stored.trial.case_id!r}")
+        yield Evidence(case=case, trial=stored.trial, tools=suite.tools, end_state_archive=stored.end_state)
+
+
+def best_known(folder: RunFolder, suite: Suite) -> dict[str, int]:
+    """Per case without an optimum of its own the fewest steps of the run's successes, by its latest scores."""
+    unknown = {case.id for case in suite.cases if case.optimal_steps is None and case.reference is None}
+    if not unknown:
+        return {}
+    good = {(card.case_id, card.attempt) for card in folder.scorecards() if card.success and card.case_id in unknown}
+    best: dict[str, int] = {}
+    for one in evidence_of(folder, suite) if good else ():
+        if (one.trial.case_id, one.trial.attempt) in good:
+            steps = len(decisions(one))
+            best[one.case.id] = min(steps, best.get(one.case.id, steps))
+    return best
+
+
+def items_of(folder: RunFolder, suite: Suite, scorer: Scorer) -> dict[TrialKey, Item]:
+    """What the run-level evaluators are given; empty where the suite has none."""
+    if not scorer.reads_items:
+        return {}
+    return {(one.case.id, one.trial.attempt): item_of(one) for one in evidence_of(folder, suite)}

@@ -1,0 +1,10 @@
+"""The values of a suite's secrets, taken from the environment and known only behind the door."""
+
+import os
+
+from harness.case import Suite
+
+
+def secret_values(suite: Suite) -> dict[str, str]:
+    """Name -> value of those secrets that the environment has; one that is not set is simply not there."""
+    return {name: os.environ[name] for name in suite.secrets if os.environ.get(name)}

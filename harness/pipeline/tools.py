@@ -1,0 +1,172 @@
+"""The listings of a suite's tool sources: taken anew, and compared with those that the suite keeps.
+
+A replay reads the kept listing and asks nobody; what a server offers today is only seen here.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import aiohttp
+
+from harness.case.loading import SuiteFile, tool_groups
+from harness.case.sourcing.declared import Group, McpTools, OpenApiTools, PythonTools
+from harness.case.sourcing.listing import Listing, file_digest, listing_path, read_listing, write_listing
+from harness.case.sourcing.reading import remote_document_path, server_of
+from harness.documents import read_plain, write_atomically
+from harness.errors import ServiceError, UsageError
+from harness.frozen import JsonObject, JsonValue, canonical_json
+from harness.gateway.client import open_client
+from harness.gateway.sources.mcp.servers import ServerStart, check_program
+from harness.gateway.upstreams import filled
+from harness.pipeline.world import open_services
+
+_WITHIN_S = 60.0
+Services = Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One tool that a source offers otherwise than the kept listing says."""
+
+    server: str
+    tool: str
+    what: Literal["added", "removed", "changed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refreshed:
+    """One source, asked."""
+
+    server: str
+    path: Path
+    tools: int
+    changes: tuple[Change, ...]
+
+
+def refresh_tools(project: Path, suite: str, *, write: bool) -> tuple[Refreshed, ...]:
+    """Asks every source that has a listing; not `write`: only compares.
+
+    Raises ServiceError for a source that does not answer, with what it wrote.
+    """
+    folder, groups, raw = tool_groups(project, suite)
+    asked = [group for group in groups if _has_listing(group)]
+    with ExitStack() as stack:
+        needed = any(isinstance(group, McpTools) and group.mcp.service is not None for group in asked)
+        services = stack.enter_context(open_services(project, raw.environment, raw.snapshot)) if needed else {}
+        return tuple(asyncio.run(_asked(asked, _Asking(folder=folder, raw=raw, services=services), write)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asking:
+    """Where the sources are found."""
+
+    folder: Path
+    raw: SuiteFile
+    services: Services
+
+    def resolved(self, name: str, field: str, declared: Mapping[str, str]) -> dict[str, str]:
+        values = {secret: os.environ[secret] for secret in self.raw.secrets if secret in os.environ}
+        return filled(name, field, declared, self.raw.secrets, values)
+
+
+def _has_listing(group: Group) -> bool:
+    return isinstance(group, McpTools | PythonTools) or (isinstance(group, OpenApiTools) and group.is_remote)
+
+
+async def _asked(groups: list[Group], asking: _Asking, write: bool) -> list[Refreshed]:
+    client = await open_client()
+    try:
+        return [await _ask(group, asking, client, write) for group in groups]
+    finally:
+        await client.close()
+
+
+async def _ask(group: Group, asking: _Asking, client: aiohttp.ClientSession, write: bool) -> Refreshed:
+    if isinstance(group, OpenApiTools):
+        return await _fetch(group, asking.folder, client, write)
+    assert isinstance(group, McpTools | PythonTools)  # no other has a listing
+    path = listing_path(asking.folder, group.server)
+    before = read_listing(path).tools if path.is_file() else ()
+    listing = await _listing(group, asking, client)
+    if write:
+        write_listing(path, listing)
+    changes = _changes(group.server, _by_name(before), _by_name(listing.tools))
+    return Refreshed(server=group.server, path=path, tools=len(listing.tools), changes=changes)
+
+
+async def _listing(group: McpTools | PythonTools, asking: _Asking, client: aiohttp.ClientSession) -> Listing:
+    server = server_of(group)
+    check_program(group.server, server, asking.folder)
+    if server.service is not None and server.service not in asking.services:
+        raise UsageError(f"server {group.server!r}: the environment has no service {server.service!r}")
+    start = ServerStart(
+        name=group.server,
+        server=server,
+        folder=asking.folder,
+        client=client,
+        base_url=server.base_url or asking.services.get(server.service or "", ""),
+        headers=asking.resolved(group.server, "headers", server.headers),
+        env=asking.resolved(group.server, "env", {} if server.mcp is None else server.mcp.env),
+    )
+    with ExitStack() as closing:
+        conversation = start(closing)
+        try:
+            async with asyncio.timeout(_WITHIN_S):
+                await conversation.open()
+                tools = await conversation.tools()
+        except TimeoutError:
+            raise ServiceError(
+                f"the MCP server {group.server!r} did not list its tools within {_WITHIN_S:g} s"
+            ) from None
+        finally:
+            await conversation.close()
+    digest = file_digest(asking.folder / group.python) if isinstance(group, PythonTools) else None
+    return Listing(server=group.server, source=_source(group), digest=digest, tools=tuple(tools))
+
+
+async def _fetch(group: OpenApiTools, folder: Path, client: aiohttp.ClientSession, write: bool) -> Refreshed:
+    path = remote_document_path(folder, group)
+    try:
+        async with asyncio.timeout(_WITHIN_S), client.get(group.openapi) as response:
+            response.raise_for_status()
+            document: JsonValue = json.loads(await response.read())
+    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        raise ServiceError(f"the OpenAPI document {group.openapi} cannot be had: {error}") from None
+    before: JsonValue = read_plain(path)[0] if path.is_file() else {}
+    if write:
+        write_atomically(path, f"{json.dumps(document, indent=2, ensure_ascii=False)}\n".encode())
+    changes = _changes(group.server, _paths(before), _paths(document))
+    return Refreshed(server=group.server, path=path, tools=len(_paths(document)), changes=changes)
+
+
+def _changes(server: str, before: JsonObject, now: JsonObject) -> tuple[Change, ...]:
+    found: list[Change] = []
+    for name in sorted({*before, *now}):
+        if name not in before:
+            found.append(Change(server=server, tool=name, what="added"))
+        elif name not in now:
+            found.append(Change(server=server, tool=name, what="removed"))
+        elif canonical_json(before[name]) != canonical_json(now[name]):
+            found.append(Change(server=server, tool=name, what="changed"))
+    return tuple(found)
+
+
+def _by_name(tools: tuple[JsonObject, ...]) -> JsonObject:
+    return {str(tool.get("name")): tool for tool in tools}
+
+
+def _paths(document: JsonValue) -> JsonObject:
+    paths = document.get("paths") if isinstance(document, dict) else None
+    return paths if isinstance(paths, dict) else {}
+
+
+def _source(group: McpTools | PythonTools) -> str:
+    if isinstance(group, PythonTools):
+        return group.python
+    return " ".join(group.mcp.command) or group.mcp.url or f"service {group.mcp.service}"

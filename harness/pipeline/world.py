@@ -1,0 +1,111 @@
+"""The world that a run's trials begin from: images built, snapshot verified, services that can be opened."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.gateway import ServiceOpener
+from harness.pipeline.plan import RunPlan
+from harness.sandbox.engine import reap
+from harness.sandbox.environment import Environment, load_environment
+from harness.sandbox.images import ImageStore
+from harness.sandbox.services import start_services
+from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.snapshots import SnapshotStore
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """What is sealed and built before the first trial."""
+
+    snapshot: Snapshot
+    images: Mapping[str, str]
+    """Image name -> tag, for agents that bring an image of their own."""
+    packages_digest: str | None
+    services: ServiceOpener | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentServices:
+    """Opens the services of an environment, restored from a snapshot."""
+
+    environment: Environment
+    snapshot: Snapshot
+    run: str
+    images: ImageStore
+
+    @contextmanager
+    def open(self, trial_id: str) -> Iterator[Mapping[str, str]]:
+        """All services of the environment, for one trial or for a whole run."""
+        del trial_id
+        with start_services(self.environment, self.snapshot, run=self.run, images=self.images) as running:
+            yield {name: running.url(name) for name in self.environment.services}
+
+
+def open_world(plan: RunPlan, run: str, say: Say) -> World:
+    """Builds what is missing and verifies the seal.
+
+    Raises SnapshotError naming a file that is not what was sealed, ImageError with the failing step.
+    """
+    suite = plan.suite
+    environment = load_environment(plan.project, suite.environment) if suite.environment else None
+    if plan.sandbox == "local":
+        return _local_world(plan, environment)
+    images = ImageStore(plan.project)
+    for removed in reap(images.client):
+        say(f"removed what a dead run left: {removed}")
+    names = {environment.image if environment else "base", *_agent_images(plan)}
+    built = {name: images.build(name, say) for name in sorted(names)}
+    snapshot = SnapshotStore(plan.project, images).load(suite.environment, suite.snapshot)
+    services = None
+    if environment is not None and environment.services and plan.tools != "replay":
+        for service in environment.services:
+            images.build(environment.image_of(service), say)
+        services = EnvironmentServices(environment=environment, snapshot=snapshot, run=run, images=images)
+    main = built[environment.image if environment else "base"]
+    return World(
+        snapshot=snapshot,
+        images={name: image.tag for name, image in built.items()},
+        packages_digest=main.packages_digest,
+        services=services,
+    )
+
+
+@contextmanager
+def open_services(project: Path, environment: str | None, snapshot: str | None) -> Iterator[Mapping[str, str]]:
+    """The services of an environment for a moment, outside of any run."""
+    if environment is None:
+        raise UsageError("the suite names no environment, so it has no services")
+    loaded, images = load_environment(project, environment), ImageStore(project)
+    for service in loaded.services:
+        images.build(loaded.image_of(service), lambda _: None)
+    sealed = SnapshotStore(project, images).load(environment, snapshot)
+    services = EnvironmentServices(environment=loaded, snapshot=sealed, run="tools", images=images)
+    with services.open("tools") as running:
+        yield running
+
+
+def _local_world(plan: RunPlan, environment: Environment | None) -> World:
+    if environment is not None and environment.services and plan.tools in ("sealed", "record", "live"):
+        raise UsageError(
+            f"--tools {plan.tools} needs the environment's services, which are containers",
+            remedy="use --sandbox docker, or --tools replay",
+        )
+    snapshot = SnapshotStore(plan.project, None).load(plan.suite.environment, plan.suite.snapshot)
+    return World(snapshot=snapshot, images={}, packages_digest=None, services=None)
+
+
+def _agent_images(plan: RunPlan) -> set[str]:
+    version = plan.suite.agents.get(plan.agent or plan.suite.default_agent)
+    return {version.image} if version is not None and version.image is not None else set()
+
+
+def pins(plan: RunPlan) -> dict[str, str]:
+    """What is pinned for the agent, for the manifest."""
+    pinned = {"TZ": "UTC", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
+    clocks = {case.clock for case in plan.suite.cases if case.clock is not None}
+    return {**pinned, "clock": ", ".join(sorted(clocks))} if clocks else pinned

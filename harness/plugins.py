@@ -1,0 +1,82 @@
+"""Names to classes, and to functions where a seam takes them: built-ins, installed packages, a suite's own files.
+
+A name is one of: a built-in's short name; the name of an entry point in the group `harness.<seam>`; `module:Name`;
+or `file.py:Name`, the file being relative to the suite's folder.
+"""
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from harness.errors import UsageError
+
+
+def find_plugin(seam: str, name: str, built_in: Mapping[str, type], folder: Path | None = None) -> type:
+    """The class that `name` stands for on a seam such as "verifier" or "metric".
+
+    Raises UsageError that lists what there is, or says why the file or module cannot be loaded.
+    """
+    return _checked(seam, name, find_object(seam, name, built_in, folder))
+
+
+def find_object(seam: str, name: str, built_in: Mapping[str, object], folder: Path | None = None) -> object:
+    """As `find_plugin`, for seams that take functions too."""
+    if name in built_in:
+        return built_in[name]
+    if ":" in name:
+        return _from_module(seam, name, folder)
+    found = {point.name: point for point in entry_points(group=f"harness.{seam}")}
+    if name not in found:
+        known = ", ".join(sorted({*built_in, *found})) or "none"
+        raise UsageError(
+            f"there is no {seam} named {name!r}",
+            remedy=f"one of: {known}; or module:Name; or file.py:Name in the suite",
+        )
+    loaded: object = found[name].load()
+    return loaded
+
+
+def _from_module(seam: str, name: str, folder: Path | None) -> object:
+    place, _, attribute = name.rpartition(":")
+    module = _file_module(seam, Path(folder or ".") / place) if place.endswith(".py") else _module(seam, name, place)
+    if not hasattr(module, attribute):
+        raise UsageError(f"{seam} {name!r}: {place} has no {attribute!r}")
+    found: object = getattr(module, attribute)
+    return found
+
+
+def _module(seam: str, name: str, place: str) -> ModuleType:
+    try:
+        return importlib.import_module(place)
+    except ImportError as error:
+        raise UsageError(f"{seam} {name!r}: {error}") from None
+
+
+def _file_module(seam: str, path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"{seam}: there is no file {path}")
+    unique = f"harness_plugin_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{path.stem}"
+    if unique in sys.modules:
+        return sys.modules[unique]
+    spec = importlib.util.spec_from_file_location(unique, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{seam}: {path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[unique] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a plug-in's own code: whatever it raises is its author's to read
+        del sys.modules[unique]
+        raise UsageError(f"{seam}: {path} cannot be loaded: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _checked(seam: str, name: str, found: object) -> type:
+    if not isinstance(found, type):
+        raise UsageError(f"{seam} {name!r} is not a class")
+    return found

@@ -1,0 +1,130 @@
+"""One figure before and after: how it changed, how sure that is, and how many cases would tell."""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from harness.frozen import Frozen
+from harness.report.intervals import Interval, cases_needed, holm, paired_interval, sign_test
+
+_SAME = 1e-9
+LEVEL = 0.05
+_FEWEST = 6
+"""Changed cases of which an exact two-sided sign test can say anything at 5 %."""
+
+Found = Literal["better", "worse", "same", "cannot_tell"]
+
+
+class Change(Frozen):
+    """One metric over the trials where both runs know it."""
+
+    metric: str
+    pairs: int
+    before: float | None
+    after: float | None
+    better: int = 0
+    """Trials with a better value than before: higher, or lower where less is better."""
+    worse: int = 0
+    same: int = 0
+    lower_is_better: bool = False
+    cases: int = 0
+    cases_better: int = 0
+    """Cases whose mean over the attempts is better than before; attempts at one case are not independent, cases are."""
+    cases_worse: int = 0
+    p: float | None = None
+    """Exact two-sided sign test over the cases; None where no case changed."""
+    p_corrected: float | None = None
+    """Holm's correction over all metrics of the comparison; None: not tested, or not corrected."""
+    interval: Interval | None = None
+    """Of the difference of the means, 95 %, cases being what is counted."""
+    width: float = 1.0
+    """The metric's range: 1 for shares, else that of what was seen."""
+    cases_needed: int | None = None
+    """Cases after which a difference of this size would be told in four of five comparisons; None: none was seen."""
+
+    @property
+    def difference(self) -> float | None:
+        return None if self.before is None or self.after is None else self.after - self.before
+
+    @property
+    def found(self) -> Found:
+        """What can be said at 5 %, corrected for many metrics where the comparison has many."""
+        p = self.p if self.p_corrected is None else self.p_corrected
+        if p is None:
+            return "same" if self.pairs else "cannot_tell"
+        if p > LEVEL:
+            return "cannot_tell"
+        return "better" if self.cases_better > self.cases_worse else "worse"
+
+    @property
+    def verdict(self) -> str:
+        """In words, and honest about what so few cases can show."""
+        changed = self.cases_better + self.cases_worse
+        if self.p is None:
+            return "no case changed"
+        corrected = "" if self.p_corrected is None else f", {self.p_corrected:.2g} for all metrics together"
+        if self.found != "cannot_tell":
+            return f"{self.found} (p = {self.p:.2g}{corrected})"
+        more = self.cases_needed is not None and self.cases_needed > max(self.cases, _FEWEST)
+        needed = f"; about {self.cases_needed} cases would tell" if more else ""
+        if changed < _FEWEST:
+            few = f"only {changed} case(s) changed: too few to tell from chance ({_FEWEST} the same way would do)"
+            return f"{few}{needed}"
+        return f"could be chance (p = {self.p:.2g}{corrected}){needed}"
+
+
+Values = tuple[str, float, float]
+"""Case id, value before, value after."""
+
+
+def change(metric: str, values: Sequence[Values], *, lower_is_better: bool = False, tested: bool = True) -> Change:
+    """`tested` False: counts and means only, for small parts that nobody should read a test into."""
+    n = len(values)
+    sign = -1.0 if lower_is_better else 1.0
+    steps = [sign * (after - before) for _, before, after in values]
+    plain = Change(
+        metric=metric,
+        pairs=n,
+        before=math.fsum(before for _, before, _ in values) / n if n else None,
+        after=math.fsum(after for _, _, after in values) / n if n else None,
+        better=sum(step > _SAME for step in steps),
+        worse=sum(step < -_SAME for step in steps),
+        same=sum(abs(step) <= _SAME for step in steps),
+        lower_is_better=lower_is_better,
+    )
+    return plain.model_copy(update=_tested(values, sign)) if tested and n else plain
+
+
+def case_differences(values: Sequence[Values]) -> list[float]:
+    """Per case the mean over its attempts of after less before, in the order of the cases' names."""
+    by_case: dict[str, list[float]] = {}
+    for case, before, after in values:
+        by_case.setdefault(case, []).append(after - before)
+    return [math.fsum(own) / len(own) for _, own in sorted(by_case.items())]
+
+
+def spread_of(values: Sequence[Values]) -> float:
+    """The width that a metric has: 1 for shares, else the range of what was seen."""
+    seen = [value for _, before, after in values for value in (before, after)]
+    return 1.0 if all(0 <= value <= 1 for value in seen) else max(seen) - min(seen)
+
+
+def corrected(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """Holm's correction of all tests that were made; the order is kept."""
+    found = holm([one.p for one in changes])
+    return tuple(one.model_copy(update={"p_corrected": p}) for one, p in zip(changes, found, strict=True))
+
+
+def _tested(values: Sequence[Values], sign: float) -> dict[str, object]:
+    differences = case_differences(values)
+    better = sum(sign * value > _SAME for value in differences)
+    worse = sum(sign * value < -_SAME for value in differences)
+    return {
+        "cases": len(differences),
+        "cases_better": better,
+        "cases_worse": worse,
+        "p": sign_test(better, worse),
+        "width": spread_of(values),
+        "interval": paired_interval(differences, spread_of(values)),
+        "cases_needed": cases_needed(differences),
+    }

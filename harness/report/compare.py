@@ -1,0 +1,217 @@
+"""Two runs side by side, trial by trial: what became better, what worse, and whether it could be chance."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, get_args
+
+from harness.case.case import Difficulty
+from harness.errors import UsageError
+from harness.frozen import Frozen
+from harness.report.attribution import Attribution, attribute
+from harness.report.change import Change, Values, change, corrected
+from harness.report.failuremodes import has_failure
+from harness.results import Difference, RunFolder, RunManifest, differences
+from harness.score import Scorecard
+from harness.score.diagnosis import Failure
+from harness.trace import MEASURED
+
+
+class GroupChange(Frozen):
+    """Success within one category."""
+
+    name: str
+    success: Change
+    metrics: tuple[Change, ...]
+
+
+SliceKind = Literal["difficulty", "tag", "model", "prompt"]
+
+
+class SliceChange(Frozen):
+    """Success within a part of the trials; tested, and not corrected: where to look, no verdict."""
+
+    kind: SliceKind
+    name: str
+    success: Change
+
+
+class CaseChange(Frozen):
+    """A trial whose success changed."""
+
+    case_id: str
+    attempt: int
+    category: str
+    before: bool
+    after: bool
+    reasons: tuple[str, ...]
+    """Why it fails where it fails."""
+
+
+class Comparison(Frozen):
+    """`before` and `after` are the runs' manifests."""
+
+    before: RunManifest
+    after: RunManifest
+    differences: tuple[Difference, ...]
+    success: Change
+    """Of the success rate: the question that the comparison is made for, and therefore not corrected."""
+    metrics: tuple[Change, ...]
+    """Corrected among themselves."""
+    categories: tuple[GroupChange, ...]
+    changed: tuple[CaseChange, ...]
+    unpaired: int
+    """Trials that only one of the runs has, or that one of them could not measure."""
+    slices: tuple[SliceChange, ...] = ()
+    """Success by difficulty, tag, model and prompt, where there are several of the kind."""
+    failures: tuple[Change, ...] = ()
+    """Trials in which each failure mode was found; less is better. Corrected among themselves."""
+    attribution: Attribution
+
+
+def compare_runs(before: RunFolder, after: RunFolder) -> Comparison:
+    """Two stored runs; raises as `compare` does."""
+    return compare(before.manifest, before.scorecards(), after.manifest, after.scorecards())
+
+
+def compare(
+    before: RunManifest, before_cards: Sequence[Scorecard], after: RunManifest, after_cards: Sequence[Scorecard]
+) -> Comparison:
+    """Pairs the trials of two runs by case and attempt.
+
+    Raises UsageError where the runs were asked different things (suite digest), were scored by different versions, or
+    share no trial: such a difference would say nothing about the agent.
+    """
+    _refuse_unlike(before, after)
+    old = {(card.case_id, card.attempt): card for card in before_cards}
+    new = {(card.case_id, card.attempt): card for card in after_cards}
+    keys = [key for key in new if key in old]
+    if not keys:
+        raise UsageError(f"runs {before.run!r} and {after.run!r} have no trial in common")
+    pairs = [(old[key], new[key]) for key in keys]
+    known = [pair for pair in pairs if pair[0].success is not None and pair[1].success is not None]
+    categories = list(dict.fromkeys(card.category for _, card in pairs))
+    return Comparison(
+        before=before,
+        after=after,
+        differences=differences(before, after),
+        success=_success(known),
+        metrics=corrected(_metrics(pairs)),
+        categories=tuple(_group(name, [pair for pair in pairs if pair[1].category == name]) for name in categories),
+        changed=tuple(_case(*pair) for pair in known if pair[0].success != pair[1].success),
+        unpaired=len({*old, *new}) - len(known),
+        slices=tuple(_slices(known)),
+        failures=corrected(_failures(pairs)),
+        attribution=attribute(before, [old for old, _ in pairs], after, [new for _, new in pairs]),
+    )
+
+
+def _refuse_unlike(before: RunManifest, after: RunManifest) -> None:
+    if before.suite_digest != after.suite_digest:
+        raise UsageError(
+            f"runs {before.run!r} and {after.run!r} were asked different things: their suite digests differ",
+            remedy="run the suite as it is now again, or score the older run again: harness score RUN",
+        )
+    unlike = _unlike(before.scorer_versions, after.scorer_versions)
+    if unlike:
+        raise UsageError(
+            f"runs {before.run!r} and {after.run!r} were scored by different versions: {', '.join(unlike)}",
+            remedy="score the older run again: harness score RUN",
+        )
+
+
+def _unlike(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    return [
+        f"{name} {before.get(name, 'absent')} / {after.get(name, 'absent')}"
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    ]
+
+
+_Pair = tuple[Scorecard, Scorecard]
+
+
+def _success(known: Sequence[_Pair], *, tested: bool = True) -> Change:
+    values = [(new.case_id, float(old.success or 0), float(new.success or 0)) for old, new in known]
+    return change("task_success", values, tested=tested)
+
+
+def _metrics(pairs: Sequence[_Pair], *, tested: bool = True) -> tuple[Change, ...]:
+    """All metrics but the success rate, which stands apart."""
+    lower = {score.metric: score.lower_is_better for _, card in pairs for score in card.scores}
+    values: dict[str, list[Values]] = {name: [] for name in lower if name != "task_success"}
+    for old, new in pairs:
+        before = _by_name(old)
+        for name, after in _by_name(new).items():
+            first = before.get(name)
+            if first is not None and after is not None and name in values:
+                values[name].append((new.case_id, first, after))
+    return tuple(change(name, own, lower_is_better=lower[name], tested=tested) for name, own in values.items())
+
+
+def _by_name(card: Scorecard) -> dict[str, float | None]:
+    return {score.metric: score.value for score in reversed(card.scores)}
+
+
+def _group(name: str, pairs: Sequence[_Pair]) -> GroupChange:
+    known = [pair for pair in pairs if pair[0].success is not None and pair[1].success is not None]
+    return GroupChange(name=name, success=_success(known), metrics=_metrics(pairs, tested=False))
+
+
+def _failures(pairs: Sequence[_Pair]) -> tuple[Change, ...]:
+    measured = [pair for pair in pairs if pair[0].outcome in MEASURED and pair[1].outcome in MEASURED]
+    seen = {one.failure for pair in measured for card in pair for one in card.diagnoses}
+    return tuple(
+        change(
+            failure,
+            [
+                (new.case_id, float(has_failure(old, failure)), float(has_failure(new, failure)))
+                for old, new in measured
+            ],
+            lower_is_better=True,
+        )
+        for failure in get_args(Failure)
+        if failure in seen
+    )
+
+
+def _slices(known: Sequence[_Pair]) -> Iterator[SliceChange]:
+    for kind in get_args(SliceKind):
+        parts: dict[str, list[_Pair]] = {}
+        for pair in known:
+            for name in _names(kind, pair):
+                parts.setdefault(name, []).append(pair)
+        if len(parts) > 1 or kind == "tag":
+            known_order = [name for name in get_args(Difficulty) if name in parts] if kind == "difficulty" else parts
+            for name in known_order:
+                own = parts[name]
+                yield SliceChange(kind=kind, name=name, success=_success(own))
+
+
+def _names(kind: SliceKind, pair: _Pair) -> Sequence[str]:
+    old, new = pair
+    match kind:
+        case "difficulty":
+            return (new.difficulty,)
+        case "tag":
+            return new.tags
+        case "model":
+            return _moved(", ".join(old.models), ", ".join(new.models))
+        case "prompt":
+            return _moved((old.prompt or "")[:12], (new.prompt or "")[:12])
+
+
+def _moved(before: str, after: str) -> Sequence[str]:
+    if not before and not after:
+        return ()
+    return (after,) if before == after else (f"{before or 'none'} → {after or 'none'}",)
+
+
+def _case(old: Scorecard, new: Scorecard) -> CaseChange:
+    failing = new if old.success else old
+    return CaseChange(
+        case_id=new.case_id,
+        attempt=new.attempt,
+        category=new.category,
+        before=bool(old.success),
+        after=bool(new.success),
+        reasons=tuple(f"{one.check}: {one.reason}" for one in failing.verdicts if one.passed is False),
+    )

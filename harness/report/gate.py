@@ -1,0 +1,108 @@
+"""The gate: whether a run is good enough, which a run that was not measured never is."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from harness.errors import ExitCode, UsageError
+from harness.frozen import Frozen
+from harness.report.summary import SUCCESS, Summary
+
+Holding = Literal["holds", "fails", "not_measured"]
+
+_SPEC = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*=\s*(\S+)\s*")
+_SLACK = 1e-9  # a mean of 0.9 is meant to reach 0.9
+
+
+class GateCheck(Frozen):
+    """One floor."""
+
+    metric: str
+    floor: float
+    value: float | None
+    holding: Holding
+    reason: str
+
+
+class GateResult(Frozen):
+    """`not_measured` outweighs `fails`: what was not measured is neither good nor bad."""
+
+    checks: tuple[GateCheck, ...]
+    holding: Holding
+
+    @property
+    def exit_code(self) -> ExitCode:
+        match self.holding:
+            case "holds":
+                return ExitCode.DONE
+            case "fails":
+                return ExitCode.VERDICT
+            case "not_measured":
+                return ExitCode.COULD_NOT
+
+
+def gate(summary: Summary, floors: Sequence[str], allow_unmeasured: int = 0) -> GateResult:
+    """Holds a run against floors such as `task_success=0.9`; a value that reaches its floor is enough.
+
+    `task_success` is the success rate; other names are metrics' means or the suite's run metrics. Not measured: no
+    trial was, more are unmeasured than allowed (for `task_success` those where success is not known too), or the
+    figure is None. Raises UsageError for a floor that is malformed or names no figure of the run.
+    """
+    checks = tuple(_check(summary, *_parsed(summary, floor), allow_unmeasured) for floor in floors)
+    found = {check.holding for check in checks}
+    holding: Holding = "not_measured" if "not_measured" in found else "fails" if "fails" in found else "holds"
+    return GateResult(checks=checks, holding=holding)
+
+
+def _parsed(summary: Summary, floor: str) -> tuple[str, float]:
+    found = _SPEC.fullmatch(floor)
+    if found is None:
+        raise UsageError(f"{floor!r} is no floor", remedy="METRIC=VALUE, for example task_success=0.9")
+    metric, text = found.groups()
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"{floor!r}: {text!r} is no number", remedy="for example task_success=0.9")
+    known = _known(summary)
+    if metric not in known:
+        raise UsageError(f"{floor!r}: the run has no figure {metric!r}", remedy=f"one of: {', '.join(known)}")
+    return metric, value
+
+
+def _known(summary: Summary) -> list[str]:
+    declared = [
+        key.partition(":")[2] for key in summary.manifest.scorer_versions if key.startswith(("metric:", "run_metric:"))
+    ]
+    measured = [figure.metric for figure in summary.figures] + [score.metric for score in summary.run_scores]
+    return sorted({SUCCESS, *declared, *measured})
+
+
+def _check(summary: Summary, metric: str, floor: float, allow_unmeasured: int) -> GateCheck:
+    value = _value(summary, metric)
+    unmeasured = summary.counts.unmeasured
+    if metric == SUCCESS:
+        unmeasured = summary.counts.planned - summary.success.n
+    holding: Holding
+    if not summary.counts.measured:
+        holding, reason = "not_measured", "no trial was measured"
+    elif unmeasured > allow_unmeasured:
+        holding, reason = "not_measured", f"{unmeasured} of {summary.counts.planned} trials were not measured"
+    elif value is None:
+        holding, reason = "not_measured", "no trial gives a value"
+    elif value + _SLACK >= floor:
+        holding, reason = "holds", f"{value:.4g} reaches {floor:g}"
+    else:
+        holding, reason = "fails", f"{value:.4g} is below {floor:g}"
+    return GateCheck(metric=metric, floor=floor, value=value, holding=holding, reason=reason)
+
+
+def _value(summary: Summary, metric: str) -> float | None:
+    if metric == SUCCESS:
+        return summary.success.rate
+    figure = summary.figure(metric)
+    if figure is not None:
+        return figure.mean
+    return next((score.value for score in summary.run_scores if score.metric == metric), None)

@@ -1,0 +1,38 @@
+"""What an agent or a tool said, as the page holds it: whole where it is short, else its beginning and its length.
+
+JSON is kept as text and laid out in the browser: a browser's numbers would round long integers.
+"""
+
+import json
+from dataclasses import dataclass
+
+from harness.frozen import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cutter:
+    """Cuts texts after `limit` characters; the whole stays in the run folder."""
+
+    limit: int
+
+    def text(self, text: str) -> JsonObject:
+        return self._cut("text", text)
+
+    def value(self, value: JsonValue) -> JsonObject:
+        """A text as it is, everything else as compact JSON."""
+        if isinstance(value, str):
+            return self.text(value)
+        return self._cut("json", json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+    def optional(self, text: str | None) -> JsonObject | None:
+        return None if text is None else self.text(text)
+
+    def _cut(self, kind: str, text: str) -> JsonObject:
+        if len(text) <= self.limit:
+            return {kind: text}
+        return {kind: text[: self.limit], "of": len(text)}
+
+
+def present(**fields: JsonValue) -> JsonObject:
+    """The fields that say something: a page of a thousand trials need not repeat what is not known."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {}, ())}

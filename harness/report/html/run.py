@@ -1,0 +1,114 @@
+"""A run as the page knows it from the start: its facts and figures, and one row for each of its trials."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from harness.errors import UsageError
+from harness.frozen import JsonObject, JsonValue
+from harness.report.change import Change
+from harness.report.compare import compare_runs
+from harness.report.html.payload import present
+from harness.report.latency import LatencyBook
+from harness.report.render.wording import facts
+from harness.report.summary import summarise
+from harness.results import RunFolder, RunManifest, StoredTrial, stop_reason
+from harness.score import Scorecard
+from harness.trace import Trial
+
+_REASON = 240
+
+
+def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[StoredTrial]) -> JsonObject:
+    """Reads each trial once."""
+    manifest = folder.manifest
+    rows: list[JsonValue] = []
+    book = LatencyBook(manifest)
+    summary = summarise(
+        manifest,
+        cards,
+        run_scores=folder.run_scores(),
+        trials=_rowed(trials, cards, book, rows),
+        stopped=stop_reason(folder),
+        book=book,
+    )
+    return {
+        "run": manifest.run,
+        "label": label(manifest),
+        "facts": [[name, value] for name, value in facts(manifest)],
+        "created": manifest.created,
+        "isolates": manifest.isolates,
+        "summary": summary.model_dump(mode="json", exclude={"manifest", "failed"}),
+        "rows": rows,
+    }
+
+
+def _rowed(
+    trials: Iterable[StoredTrial], cards: Sequence[Scorecard], book: LatencyBook, rows: list[JsonValue]
+) -> Iterator[Trial]:
+    by_key = {(card.case_id, card.attempt): card for card in cards}
+    for stored in trials:
+        book.add(stored)
+        rows.append(row(stored.trial, by_key[stored.trial.case_id, stored.trial.attempt]))
+        yield stored.trial
+
+
+def label(manifest: RunManifest) -> str:
+    """How a run is called beside others."""
+    return " · ".join(part for part in (manifest.agent, manifest.release, f"tools {manifest.tool_mode}") if part)
+
+
+def row(trial: Trial, card: Scorecard) -> JsonObject:
+    """What the table of cases shows, filters and sorts by."""
+    errors = [seen.error for step in trial.trajectory.steps for seen in step.observations if seen.error is not None]
+    return present(
+        id=card.case_id,
+        n=card.attempt,
+        category=card.category,
+        difficulty=card.difficulty,
+        tags=list(card.tags),
+        outcome=card.outcome,
+        success=card.success,
+        modes=list(dict.fromkeys(found.failure for found in card.diagnoses)),
+        reasons=_reasons(card),
+        steps=card.value("steps"),
+        calls=len(trial.trajectory.calls),
+        errors=len(errors),
+        efficiency=card.value("step_efficiency"),
+        cost=card.value("cost_usd"),
+        tokens=card.value("tokens"),
+        seconds=trial.duration_s,
+    )
+
+
+def comparison_view(before: RunFolder, after: RunFolder) -> JsonObject:
+    """How sure the difference is; `refused` says why two runs cannot be compared, only looked at side by side."""
+    try:
+        found = compare_runs(before, after)
+    except UsageError as error:
+        return {"refused": error.message}
+    return {
+        "verdict": found.success.verdict,
+        "cause": found.attribution.verdict,
+        "separating": list(found.attribution.separating),
+        "metrics": {one.metric: _changed(one.metric, one) for one in (found.success, *found.metrics)},
+        "failures": [_changed(one.metric, one) for one in found.failures],
+        "slices": [_changed(f"{one.kind}: {one.name}", one.success) for one in found.slices],
+        "differences": [[one.field, one.before, one.after, one.note] for one in found.differences],
+    }
+
+
+def _changed(name: str, one: Change) -> JsonObject:
+    return {
+        "name": name,
+        "before": one.before,
+        "after": one.after,
+        "difference": one.difference,
+        "pairs": one.pairs,
+        "found": one.found,
+        "verdict": one.verdict,
+    }
+
+
+def _reasons(card: Scorecard) -> list[JsonValue]:
+    failing = [f"{one.check}: {one.reason}" for one in card.verdicts if one.passed is not True]
+    ended = [] if card.outcome == "finished" else [f"{card.outcome}: {card.reason or 'no reason given'}"]
+    return [text[:_REASON] for text in [*ended, *failing][:5]]

@@ -1,0 +1,166 @@
+"""How sure a share or a mean is. Attempts at one case are not independent, so cases are what is counted."""
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from harness.frozen import Frozen
+
+_Z = 1.959963984540054  # 95 %, two-sided
+_Z_POWER = 0.8416212335729143  # 80 %, one-sided
+_RESAMPLES = 1000
+_NOTHING = 1e-9
+_FEWEST = 6
+_MOST = 1_000_000
+
+
+class Interval(Frozen):
+    """95 % confidence."""
+
+    low: float
+    high: float
+
+
+def wilson(share: float, n: float) -> Interval | None:
+    """Wilson's interval of a share over `n` independent observations; None for none."""
+    if n <= 0:
+        return None
+    z2 = _Z * _Z
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = _Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    return Interval(low=_clean(max(0.0, middle - half)), high=_clean(min(1.0, middle + half)))
+
+
+def effective_n(by_case: Mapping[str, Sequence[float]]) -> float:
+    """How many independent observations the 0/1 values are worth, given that those of one case go together.
+
+    n without repeats; else p(1 - p) / the cluster-robust variance of the mean, never more than all values and never
+    fewer than the cases; the number of cases where all values are equal, which says nothing about their spread.
+    """
+    cases, n = len(by_case), sum(len(values) for values in by_case.values())
+    if cases == n:
+        return n
+    mean = sum(sum(values) for values in by_case.values()) / n
+    if cases < 2 or mean in (0.0, 1.0):
+        return cases
+    spread = sum((sum(values) - len(values) * mean) ** 2 for values in by_case.values())
+    variance = spread / n**2 * cases / (cases - 1)
+    return n if variance == 0 else min(float(n), max(float(cases), mean * (1 - mean) / variance))
+
+
+def bootstrap(by_case: Mapping[str, Sequence[float]]) -> Interval | None:
+    """Percentile interval of the mean, whole cases resampled; None for fewer than two cases or no spread.
+
+    The resampling is seeded: the same values give the same interval.
+    """
+    sums = [(math.fsum(values), len(values)) for _, values in sorted(by_case.items())]
+    if len(sums) < 2 or len({value for values in by_case.values() for value in values}) < 2:
+        return None
+    draw = random.Random(0)
+    means = sorted(_mean(draw.choices(sums, k=len(sums))) for _ in range(_RESAMPLES))
+    return Interval(low=_clean(means[int(0.025 * _RESAMPLES)]), high=_clean(means[int(0.975 * _RESAMPLES) - 1]))
+
+
+def sign_test(better: int, worse: int) -> float | None:
+    """Exact two-sided p that better and worse are equally likely; ties say nothing. None where all are ties."""
+    n = better + worse
+    if not n:
+        return None
+    tail = ways = 1
+    for k in range(min(better, worse)):
+        ways = ways * (n - k) // (k + 1)  # C(n, k + 1) from C(n, k): thousands of cases in milliseconds
+        tail += ways
+    return _clean(float(min(Fraction(1), Fraction(2 * tail, 2**n))))
+
+
+def sign_test_greater(more: int, less: int) -> float | None:
+    """Exact one-sided p of as many `more` or further ones where both are equally likely. None where all are ties."""
+    n = more + less
+    if not n:
+        return None
+    tail = ways = 1
+    for k in range(less):
+        ways = ways * (n - k) // (k + 1)
+        tail += ways
+    return _clean(float(Fraction(tail, 2**n)))
+
+
+def fisher_greater(with_now: int, without_now: int, with_before: int, without_before: int) -> float:
+    """Fisher's exact one-sided p that the share now is no larger than before, all margins given."""
+    now, having = with_now + without_now, with_now + with_before
+    every = now + with_before + without_before
+    most = min(now, having)
+    ways = sum(math.comb(having, k) * math.comb(every - having, now - k) for k in range(with_now, most + 1))
+    return _clean(float(Fraction(ways, math.comb(every, now))))
+
+
+def holm(tests: Sequence[float | None]) -> list[float | None]:
+    """Holm's step-down correction of the tests that were made; None stays None, and counts for nothing."""
+    made = sorted((p, place) for place, p in enumerate(tests) if p is not None)
+    found: list[float | None] = [None] * len(tests)
+    least = 0.0
+    for rank, (p, place) in enumerate(made):
+        least = max(least, min(1.0, p * (len(made) - rank)))
+        found[place] = _clean(least)
+    return found
+
+
+def paired_interval(differences: Sequence[float], width: float) -> Interval | None:
+    """Interval of the mean of paired differences, one a case; None for no case.
+
+    Adjusted Wald (Bonett and Price 2012): two more cases are counted, of which one became better and one worse by
+    `width`, the whole range of the metric. So a few cases that all stayed the same are no proof that nothing changed.
+    """
+    if not differences or width <= 0:
+        return None if not differences else Interval(low=0.0, high=0.0)
+    n = len(differences) + 2
+    mean = math.fsum(differences) / n
+    squares = math.fsum(value * value for value in differences) + 2 * width * width
+    half = _Z * math.sqrt(max(0.0, squares / n - mean * mean) / n)
+    return Interval(low=_clean(max(-width, mean - half)), high=_clean(min(width, mean + half)))
+
+
+def cases_needed(differences: Sequence[float]) -> int | None:
+    """Cases after which a mean difference as seen would be told from none at 5 %, with a chance of 80 %.
+
+    None where no difference was seen, or where it is so small that a million cases would not do.
+    """
+    n = len(differences)
+    mean = math.fsum(differences) / n if n else 0.0
+    if abs(mean) < _NOTHING:
+        return None
+    spread = math.fsum((value - mean) ** 2 for value in differences) / n
+    needed = math.ceil(max(_FEWEST, (_Z + _Z_POWER) ** 2 * spread / (mean * mean)))
+    return needed if needed <= _MOST else None
+
+
+def cases_for_margin(cases: int, seen: Interval, margin: float, width: float) -> int | None:
+    """Cases after which a `paired_interval` like the one seen would lie above minus the margin, the mean and the spread
+    staying as they are; None where no number up to a million would do."""
+    n = cases + 2
+    middle = (seen.low + seen.high) / 2
+    squares = n * (n * ((seen.high - seen.low) / 2 / _Z) ** 2 + middle * middle)
+    mean, second = middle * n / cases, max(0.0, (squares - 2 * width * width) / cases)
+
+    def low(number: int) -> float:
+        shifted = mean * number / (number + 2)
+        total = (number * second + 2 * width * width) / (number + 2)
+        return shifted - _Z * math.sqrt(max(0.0, total - shifted * shifted) / (number + 2))
+
+    if low(_MOST) < -margin:
+        return None
+    few, enough = 0, _MOST
+    while enough - few > 1:
+        tried = (few + enough) // 2
+        few, enough = (tried, enough) if low(tried) < -margin else (few, tried)
+    return enough
+
+
+def _mean(sums: Sequence[tuple[float, int]]) -> float:
+    return math.fsum(total for total, _ in sums) / sum(n for _, n in sums)
+
+
+def _clean(value: float) -> float:
+    """Twelve digits: the last bits differ between machines' mathematics, and a report must not."""
+    return round(value, 12)

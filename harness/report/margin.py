@@ -1,0 +1,177 @@
+"""`--no-worse-than METRIC=MARGIN`: whether a run is better than another, as good, worse, or cannot be told.
+
+The margin is what the user is ready to lose. Beside the verdict stands the noise floor: how far repeated runs of one
+and the same version lie apart; a margin below it asks for more than the measurement can give.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from harness.errors import ExitCode, UsageError
+from harness.frozen import Frozen
+from harness.report.change import Change
+from harness.report.compare import Comparison
+from harness.report.intervals import Interval, cases_for_margin
+from harness.results import RunFolder, RunManifest, runs_in
+from harness.score import Scorecard
+from harness.trace import MEASURED
+
+Standing = Literal["better", "parity", "worse", "cannot_tell"]
+
+_SPEC = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*=\s*(\S+)\s*")
+_REPETITIONS = 20
+
+
+class NoiseFloor(Frozen):
+    """The range of a metric's mean over repetitions of one version: attempts, and other runs with the same digests."""
+
+    repetitions: int
+    range: float | None
+    """None: fewer than two repetitions."""
+    version: str
+
+
+class MarginCheck(Frozen):
+    """One metric against its margin. Differences are signed so that more is better."""
+
+    metric: str
+    margin: float
+    difference: float | None
+    low: float | None
+    """Of the 95 % interval of the difference, cases being what is counted."""
+    high: float | None
+    standing: Standing
+    reason: str
+    noise: tuple[NoiseFloor, ...] = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        match self.standing:
+            case "better" | "parity":
+                return ExitCode.DONE
+            case "worse":
+                return ExitCode.VERDICT
+            case "cannot_tell":
+                return ExitCode.COULD_NOT
+
+
+def no_worse_than(comparison: Comparison, specs: Sequence[str], runs: Sequence[RunFolder] = ()) -> list[MarginCheck]:
+    """Raises UsageError for a margin that is malformed or names no metric of the comparison.
+
+    `better`: the whole interval is above 0. `parity`: it is above minus the margin. `worse`: it is below minus the
+    margin. `cannot_tell`: it lies across; more cases would tell. `runs` are those in which repetitions are looked for.
+    """
+    parsed = [_parsed(comparison, spec) for spec in specs]
+    cards = [(run.manifest, run.scorecards()) for run in runs]
+    return [_check(comparison, found, margin, cards) for found, margin in parsed]
+
+
+def repetitions_of(comparison: Comparison, before: RunFolder, after: RunFolder) -> list[RunFolder]:
+    """The two runs, and the latest others beside them that repeat one of the two versions."""
+    versions = {_version(comparison.before), _version(comparison.after)}
+    names = {comparison.before.run, comparison.after.run}
+    others = [
+        run
+        for folder in {before.path.parent, after.path.parent}
+        for run in runs_in(folder)
+        if _version(run.manifest) in versions and run.manifest.run not in names
+    ]
+    latest = sorted(others, key=lambda run: (run.manifest.created, run.manifest.run), reverse=True)
+    return [before, after, *latest[:_REPETITIONS]]
+
+
+_Cards = tuple[RunManifest, Sequence[Scorecard]]
+
+
+def _check(comparison: Comparison, found: Change, margin: float, cards: Iterable[_Cards]) -> MarginCheck:
+    sign = -1.0 if found.lower_is_better else 1.0
+    difference = None if found.difference is None else sign * found.difference
+    ends: tuple[float, ...] = ()
+    if found.interval is not None:
+        ends = tuple(sorted((sign * found.interval.low, sign * found.interval.high)))
+    noise = _noise(comparison, found.metric, list(cards))
+    standing, reason = _standing(difference, ends, margin, found)
+    floor = max((one.range for one in noise if one.range is not None), default=None)
+    if floor is not None and floor > margin:
+        reason += f"; the margin is below the noise floor of {floor:.3g}"
+    return MarginCheck(
+        metric=found.metric,
+        margin=margin,
+        difference=difference,
+        low=ends[0] if ends else None,
+        high=ends[-1] if ends else None,
+        standing=standing,
+        reason=reason,
+        noise=noise,
+    )
+
+
+def _standing(difference: float | None, ends: tuple[float, ...], margin: float, found: Change) -> tuple[Standing, str]:
+    if difference is None or not ends:
+        return "cannot_tell", "no trial is measured in both runs"
+    low, high = ends[0], ends[-1]
+    seen = f"{difference:+.3g}, 95 %: {low:+.3g} to {high:+.3g}, over {found.cases} cases"
+    if low > 0:
+        return "better", seen
+    if low >= -margin:
+        return "parity", f"{seen}: not worse by more than {margin:g}"
+    if high < -margin:
+        return "worse", seen
+    needed = cases_for_margin(found.cases, Interval(low=low, high=high), margin, found.width)
+    more = "" if needed is None else f"; about {needed} cases would"
+    return "cannot_tell", f"{seen}: lies across -{margin:g}{more}"
+
+
+def _noise(comparison: Comparison, metric: str, cards: Sequence[_Cards]) -> tuple[NoiseFloor, ...]:
+    names = {_version(one): one.agent for one in (comparison.before, comparison.after)}
+    return tuple(
+        _floor(name, metric, [own for manifest, own in cards if _version(manifest) == version])
+        for version, name in names.items()
+    )
+
+
+def _floor(name: str, metric: str, runs: Sequence[Sequence[Scorecard]]) -> NoiseFloor:
+    repetitions: list[dict[str, float]] = []
+    for cards in runs:
+        by_attempt: dict[int, dict[str, float]] = {}
+        for card in cards:
+            value = _value(card, metric)
+            if value is not None:
+                by_attempt.setdefault(card.attempt, {})[card.case_id] = value
+        repetitions += by_attempt.values()
+    common = set.intersection(*(set(one) for one in repetitions)) if repetitions else set()
+    means = [math.fsum(one[case] for case in sorted(common)) / len(common) for one in repetitions] if common else []
+    spread = round(max(means) - min(means), 12) if len(means) > 1 else None
+    return NoiseFloor(repetitions=len(means), range=spread, version=name)
+
+
+def _value(card: Scorecard, metric: str) -> float | None:
+    if card.outcome not in MEASURED:
+        return None
+    if metric == "task_success":
+        return None if card.success is None else float(card.success)
+    return card.value(metric)
+
+
+def _version(manifest: RunManifest) -> str:
+    fields = ("suite_digest", "agent_digest", "tools_digest", "snapshot_digest", "tool_mode", "model_mode")
+    return " ".join(str(getattr(manifest, field)) for field in fields)
+
+
+def _parsed(comparison: Comparison, spec: str) -> tuple[Change, float]:
+    found = _SPEC.fullmatch(spec)
+    known = {one.metric: one for one in (comparison.success, *comparison.metrics)}
+    if found is None:
+        raise UsageError(f"{spec!r} is no margin", remedy="METRIC=MARGIN, for example task_success=0.05")
+    metric, text = found.groups()
+    try:
+        margin = float(text)
+    except ValueError:
+        margin = math.nan
+    if not math.isfinite(margin) or margin < 0:
+        raise UsageError(f"{spec!r}: {text!r} is no margin", remedy="a number from 0, for example task_success=0.05")
+    if metric not in known:
+        raise UsageError(f"{spec!r}: the runs have no metric {metric!r}", remedy=f"one of: {', '.join(sorted(known))}")
+    return known[metric], margin

@@ -1,0 +1,1 @@
+"""Renderings of a summary and of a comparison. The same run folder gives the same bytes."""

@@ -1,0 +1,81 @@
+"""What a comparison says beside its first tables, in words and tables that every rendering shows alike."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, get_args
+
+from harness.report.change import Change
+from harness.report.compare import Comparison, SliceKind
+from harness.report.margin import MarginCheck
+from harness.report.render.sections import Section
+from harness.report.render.wording import UNKNOWN, percent, signed_points
+
+NOTATION: Final = (
+    "p: exact sign test over cases (metrics and failure modes by Holm, corrected for their number); "
+    "?: cannot tell, ? N: N cases would; =: no case changed"
+)
+
+
+def comparison_sections(comparison: Comparison) -> tuple[Section, ...]:
+    """Those that have something to show."""
+    found = [_slice(kind, comparison) for kind in get_args(SliceKind)]
+    return tuple(section for section in (_failures(comparison), *found) if section.rows)
+
+
+def chance(change: Change) -> str:
+    """The corrected p where there is one; what cannot be told is marked."""
+    p = change.p if change.p_corrected is None else change.p_corrected
+    return UNKNOWN if p is None else f"{p:.2g}"
+
+
+def told(change: Change) -> str:
+    """What the test says; see NOTATION."""
+    if change.found == "cannot_tell" and change.cases_needed is not None and change.cases_needed > change.cases:
+        return f"? {change.cases_needed}"
+    return {"better": "better", "worse": "worse", "same": "=", "cannot_tell": "?"}[change.found]
+
+
+def attribution_lines(comparison: Comparison) -> Iterator[str]:
+    """What the change can be put down to, what differs, and the runs that would tell more."""
+    yield comparison.attribution.verdict
+    for one in comparison.attribution.changed:
+        yield f"{one.part}: {one.before} → {one.after}"
+    for words in comparison.attribution.separating:
+        yield f"would separate them: {words}"
+
+
+def margin_lines(checks: Sequence[MarginCheck]) -> Iterator[str]:
+    """One line a margin, and one for each version's noise floor."""
+    for check in checks:
+        standing = check.standing.replace("_", " ")
+        yield f"{check.metric} no worse than by {check.margin:g}: {standing} ({check.reason})"
+        for noise in check.noise:
+            if noise.range is None:
+                yield f"  noise floor of {noise.version}: not known; repeat it (--trials, or the same run again)"
+            else:
+                yield f"  noise floor of {noise.version}: {noise.range:.3g} over {noise.repetitions} repetitions"
+
+
+def _failures(comparison: Comparison) -> Section:
+    rows = tuple(_row(one.metric.replace("_", " "), one) for one in comparison.failures)
+    return Section(title="failure modes: share of trials", heads=("mode", *_HEADS), rows=rows)
+
+
+def _slice(kind: SliceKind, comparison: Comparison) -> Section:
+    rows = tuple(_row(one.name, one.success) for one in comparison.slices if one.kind == kind)
+    return Section(title=f"success by {kind}", heads=(kind, *_HEADS), rows=rows)
+
+
+_HEADS = ("before", "after", "change", "better", "worse", "pairs", "p", "says")
+
+
+def _row(name: str, one: Change) -> tuple[str, ...]:
+    counts = (str(one.better or UNKNOWN), str(one.worse or UNKNOWN), str(one.pairs))
+    return (
+        name,
+        percent(one.before),
+        percent(one.after),
+        signed_points(one.difference),
+        *counts,
+        chance(one),
+        told(one),
+    )

@@ -1,0 +1,24 @@
+"""A summary and a comparison as JSON, for programs."""
+
+import json
+from collections.abc import Sequence
+
+from harness.frozen import JsonObject
+from harness.report.compare import Comparison
+from harness.report.margin import MarginCheck
+from harness.report.summary import Summary
+
+
+def summary_json(summary: Summary) -> str:
+    return _text(summary)
+
+
+def comparison_json(comparison: Comparison, margins: Sequence[MarginCheck] = ()) -> str:
+    """With the verdicts on margins, where some were asked for."""
+    checks: JsonObject = {"margins": [check.model_dump() for check in margins]} if margins else {}
+    return _text({**comparison.model_dump(), **checks})
+
+
+def _text(value: Summary | JsonObject) -> str:
+    plain = value.model_dump() if isinstance(value, Summary) else value
+    return json.dumps(plain, indent=1, ensure_ascii=True) + "\n"

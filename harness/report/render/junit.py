@@ -1,0 +1,69 @@
+"""A run as JUnit XML, as continuous integration reads it.
+
+A failed check is a `failure`; a trial that the harness could not run is an `error`; an inconclusive one, one that never
+ran and one whose checks could not tell are `skipped`: they are neither passes nor fails.
+"""
+
+from collections.abc import Sequence
+from xml.etree import ElementTree as ET
+
+from harness.report.render.wording import printable
+from harness.report.summary import Summary
+from harness.score import Scorecard
+
+
+def junit_xml(summary: Summary, scorecards: Sequence[Scorecard]) -> str:
+    """One test suite a category, one test case a trial."""
+    run = summary.manifest
+    root = ET.Element("testsuites", name=printable(f"{run.suite} {run.agent}"))
+    cards = {(card.case_id, card.attempt): card for card in scorecards}
+    categories = list(dict.fromkeys(card.category for card in scorecards))
+    for category in categories:
+        _suite(root, category, [card for card in cards.values() if card.category == category])
+    never = [one for one in summary.unmeasured if one.outcome == "not_run"]
+    if never:
+        suite = ET.SubElement(root, "testsuite", name="not run")
+        for one in never:
+            test = ET.SubElement(suite, "testcase", classname="not run", name=f"{one.case_id}/{one.attempt}")
+            ET.SubElement(test, "skipped", message="the run ended before this trial")
+        _count(suite)
+    _count(root)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(root: ET.Element, category: str, cards: Sequence[Scorecard]) -> None:
+    suite = ET.SubElement(root, "testsuite", name=printable(category))
+    for card in cards:
+        name = f"{card.case_id}/{card.attempt}"
+        test = ET.SubElement(suite, "testcase", classname=printable(category), name=name)
+        _result(test, card)
+    _count(suite)
+
+
+def _result(test: ET.Element, card: Scorecard) -> None:
+    reason = printable(card.reason or card.outcome)
+    match card.outcome:
+        case "harness_failed":
+            ET.SubElement(test, "error", message=reason, type=card.outcome)
+        case "inconclusive":
+            ET.SubElement(test, "skipped", message=reason)
+        case "finished" | "limit_reached" | "agent_failed":
+            _verdicts(test, card)
+
+
+def _verdicts(test: ET.Element, card: Scorecard) -> None:
+    failed = [one for one in card.verdicts if one.passed is False]
+    for one in failed:
+        ET.SubElement(test, "failure", message=printable(f"{one.check}: {one.reason}"), type=one.verifier)
+    if not failed and card.success is None:
+        unknown = [f"{one.check}: {one.reason}" for one in card.verdicts if one.passed is None]
+        ET.SubElement(test, "skipped", message=printable("; ".join(unknown) or "the case has no check"))
+
+
+def _count(element: ET.Element) -> None:
+    tests = list(element.iter("testcase"))
+    element.set("tests", str(len(tests)))
+    for kind in ("failure", "error", "skipped"):
+        count = sum(test.find(kind) is not None for test in tests)
+        element.set({"failure": "failures", "error": "errors"}.get(kind, kind), str(count))

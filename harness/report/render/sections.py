@@ -1,0 +1,109 @@
+"""Tables that every rendering shows alike: failure modes, tools, reliability over attempts, latency."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.report.latency import Spread
+from harness.report.render.wording import UNKNOWN, percent, percent_between
+from harness.report.summary import Summary
+from harness.report.tooltable import ToolRow
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A table of words: the first column names the row, the others are figures; `notes` stand below."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def sections(summary: Summary) -> tuple[Section, ...]:
+    """Those that have something to show."""
+    found = (_failures(summary), _tools(summary), _models(summary), _reliability(summary), _latency(summary))
+    return tuple(section for section in found if section.rows)
+
+
+def _failures(summary: Summary) -> Section:
+    rows = tuple(
+        (
+            mode.failure.replace("_", " "),
+            str(mode.trials),
+            percent(mode.trials / mode.measured if mode.measured else None),
+            str(mode.failed_trials),
+            ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in mode.kinds.items()),
+        )
+        for mode in summary.failure_modes
+    )
+    notes = tuple(f"{mode.failure.replace('_', ' ')}: {mode.examples[0]}" for mode in summary.failure_modes)
+    return Section(title="failure modes", heads=("mode", "trials", "share", "failed", "kinds"), rows=rows, notes=notes)
+
+
+_TOOL_HEADS = ("calls", "wrong", "invalid", "errors", "recovered", "faults", "misses", "p50 ms", "p95 ms", "$")
+
+
+def _tools(summary: Summary) -> Section:
+    rows = tuple((row.name, *_cells(row)) for row in summary.tools)
+    shown = _with_content(("tool", *_TOOL_HEADS), rows)
+    notes = tuple(_invalid_words(row) for row in summary.tools if row.invalid)
+    return Section(title="tools", heads=shown[0], rows=shown[1], notes=notes)
+
+
+def _models(summary: Summary) -> Section:
+    rows = tuple((row.name, *_cells(row)) for row in summary.models)
+    shown = _with_content(("model", *_TOOL_HEADS), rows)
+    notes = tuple(_invalid_words(row) for row in summary.models if row.invalid)
+    return Section(title="calls by model", heads=shown[0], rows=shown[1], notes=notes)
+
+
+def _cells(row: ToolRow) -> tuple[str, ...]:
+    counts = (row.calls, row.wrong, row.invalid_calls, row.errors, row.recovered, row.faults, row.misses)
+    cost = UNKNOWN if row.cost_usd is None else f"{row.cost_usd:.4f}"
+    return (*(str(count or UNKNOWN) for count in counts), *_milliseconds(row.latency), cost)
+
+
+def _with_content(
+    heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Without the columns in which nothing stands."""
+    kept = [place for place in range(len(heads)) if place < 2 or any(row[place] != UNKNOWN for row in rows)]
+    return tuple(heads[place] for place in kept), tuple(tuple(row[place] for place in kept) for row in rows)
+
+
+def _invalid_words(row: ToolRow) -> str:
+    kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in row.invalid.items())
+    return f"{row.name}: invalid arguments: {kinds}"
+
+
+def _reliability(summary: Summary) -> Section:
+    rows = tuple(
+        (
+            f"k = {one.k}",
+            percent(one.at_least_one),
+            percent_between(one.at_least_one_interval),
+            percent(one.all_of_them),
+            percent_between(one.all_of_them_interval),
+            str(one.cases),
+        )
+        for one in summary.reliability
+    )
+    heads = ("of k attempts", "pass@k: one", "95 %", "pass^k: all", "95 %", "cases")
+    return Section(title="reliability", heads=heads, rows=rows)
+
+
+def _latency(summary: Summary) -> Section:
+    rows = tuple((name, str(spread.n), *_milliseconds(spread)) for name, spread in _spreads(summary))
+    return Section(title="latency", heads=("live answers", "n", "p50 ms", "p95 ms"), rows=rows)
+
+
+def _spreads(summary: Summary) -> Iterator[tuple[str, Spread]]:
+    latency = summary.latency
+    if latency is not None:
+        for name, spread in (("first token", latency.first_token), ("turn", latency.turn), ("trial", latency.trial)):
+            if spread is not None:
+                yield name, spread
+
+
+def _milliseconds(spread: Spread | None) -> tuple[str, str]:
+    return (UNKNOWN, UNKNOWN) if spread is None else (f"{spread.p50_ms:.0f}", f"{spread.p95_ms:.0f}")

@@ -1,0 +1,284 @@
+"""A summary and a comparison for people at a terminal: readable in 80 columns, more columns where there is room."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from harness.report.change import Change
+from harness.report.compare import Comparison
+from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, told
+from harness.report.render.sections import Section, sections
+from harness.report.render.wording import (
+    UNKNOWN,
+    between,
+    change_words,
+    facts,
+    measured_words,
+    number,
+    overlay_words,
+    own_metrics_first,
+    percent,
+    printable,
+    record_words,
+    share,
+    signed,
+    signed_points,
+    success_words,
+    tier_words,
+    unmeasured_words,
+    use_words,
+)
+from harness.report.summary import FailedCase, Summary, Unmeasured
+from harness.report.summary import Group as Part
+from harness.score.metrics import METRICS
+
+_SHOWN = 10
+_LONGEST = 200
+_WIDEST = 24  # of a first column; what is longer is folded
+_FIXED = 30  # characters of a table of parts between its first column and its metrics
+_REMARKS = 10
+
+
+class SummaryView:
+    """Print it with a rich Console; `where` is the folder of the written report."""
+
+    def __init__(self, summary: Summary, where: str | None = None) -> None:
+        self._summary = summary
+        self._where = where
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Sections in the order of their weight."""
+        del console
+        summary, width = self._summary, options.max_width
+        yield heading(f"{summary.manifest.suite} · {summary.manifest.agent}", summary.manifest.run)
+        yield _facts(summary)
+        yield Text()
+        yield _verdict(summary)
+        yield from _not_measured(summary)
+        metrics = _fitting([*summary.categories, *summary.difficulties], width)
+        yield from _parts("category", summary.categories, metrics)
+        yield from _parts("difficulty", summary.difficulties, metrics)
+        yield from _metrics(summary)
+        for section in sections(summary):
+            yield from section_table(section)
+        yield from _failures(summary.failed)
+        yield from _footer(summary, self._where)
+
+
+class ComparisonView:
+    """Print it with a rich Console."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self._comparison = comparison
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """First the answer, then what it is made of, then what else differs."""
+        del console, options
+        comparison = self._comparison
+        before, after = comparison.before, comparison.after
+        yield heading(f"{before.agent} → {after.agent}", f"{before.run} → {after.run}")
+        yield Text(change_words(comparison), style="bold")
+        if comparison.unpaired:
+            yield Text(f"{comparison.unpaired} trials have no measured counterpart and are left out", style="yellow")
+        yield from _changes("category", [(part.name, part.success) for part in comparison.categories])
+        metrics = {change.metric: change for change in comparison.metrics}
+        known = [name for name in own_metrics_first(list(metrics)) if metrics[name].pairs]
+        yield from _changes("metric", [(name, metrics[name]) for name in known])
+        for section in comparison_sections(comparison):
+            yield from section_table(section)
+        yield Text(f"\n{NOTATION}", style="dim")
+        yield from _changed_cases(comparison)
+        yield Text()
+        for place, line in enumerate(attribution_lines(comparison)):
+            yield Text(printable(line) if not place else f"  {printable(line)}", style="dim" if place else "bold")
+        yield from _differences(comparison)
+
+
+def heading(title: str, right: str) -> RenderableType:
+    """One line: what it is, and of which run."""
+    grid = Table.grid(expand=True)
+    grid.add_column(ratio=1, no_wrap=True)
+    grid.add_column(justify="right", overflow="fold")
+    grid.add_row(Text(printable(title), style="bold"), Text(printable(right), style="dim"))
+    return grid
+
+
+def _facts(summary: Summary) -> RenderableType:
+    grid = Table.grid(padding=(0, 2))
+    for name, value in facts(summary.manifest):
+        sealed = summary.manifest.isolates or name != "sandbox"
+        grid.add_row(Text(name, style="dim"), Text(printable(value), style="" if sealed else "bold yellow"))
+    return grid
+
+
+def _verdict(summary: Summary) -> RenderableType:
+    return Group(Text(success_words(summary.success), style="bold"), Text(measured_words(summary), style="dim"))
+
+
+def _not_measured(summary: Summary) -> Iterator[RenderableType]:
+    words = unmeasured_words(summary)
+    if words is None:
+        return
+    yield Text()
+    yield Text(f"{words}; they stand in no figure", style="bold yellow")
+    yield _cases([(one.case_id, one.attempt, _why(one)) for one in summary.unmeasured])
+    yield from _and_more(len(summary.unmeasured))
+    for miss in summary.misses:
+        yield Text(printable(f"no recording answers {miss.calls} call(s) of {miss.tool}, first {miss.example}"))
+        yield Text(f"  nearest  {printable(miss.nearest or 'the tape has none of this tool')}")
+    if summary.misses:
+        yield Text.assemble(("record what is missing:  ", "dim"), record_words(summary))
+
+
+def _why(one: Unmeasured) -> str:
+    outcome = one.outcome.replace("_", " ")
+    return f"{outcome}: {one.reason}" if one.reason else outcome
+
+
+def _parts(kind: str, parts: Sequence[Part], metrics: Sequence[str]) -> Iterator[RenderableType]:
+    heads = [name.replace("_", "\n", 1).replace("_", " ") for name in metrics]
+    table = _table(kind, "n", "success", "%", "95 %", *heads)
+    for part in parts:
+        rate = part.success
+        interval = "" if rate.interval is None else f"{100 * rate.interval.low:.0f}-{100 * rate.interval.high:.0f}"
+        shown = UNKNOWN if rate.rate is None else f"{100 * rate.rate:.0f}"
+        means = [number(part.mean(name)) for name in metrics]
+        table.add_row(_words(part.name.replace("_", " ")), str(part.trials), share(rate), shown, interval, *means)
+    yield Text()
+    yield table
+
+
+def _fitting(parts: Sequence[Part], width: int) -> list[str]:
+    """As many metrics as fit, the suite's own first."""
+    room = width - _FIXED - max((len(printable(part.name)) for part in parts), default=0)
+    names = own_metrics_first(list(dict.fromkeys(one.metric for part in parts for one in part.figures if one.n)))
+    chosen: list[str] = []
+    for name in names:
+        room -= 3 + max(5, *(len(line) for line in name.split("_", 1)))
+        if room < 0:
+            break
+        chosen.append(name)
+    return chosen
+
+
+def _metrics(summary: Summary) -> Iterator[RenderableType]:
+    table = _table("mean by metric", "mean", "95 %", "known for")
+    for name in own_metrics_first([figure.metric for figure in summary.figures]):
+        figure = summary.figure(name)
+        if figure is not None and (figure.n or name not in METRICS):
+            known = f"{figure.n} of {summary.counts.measured}"
+            table.add_row(printable(name), number(figure.mean), between(figure.interval), known)
+    for score in summary.run_scores:
+        table.add_row(printable(score.metric), number(score.value), "", "the run")
+    yield Text()
+    yield table
+
+
+def section_table(section: Section) -> Iterator[RenderableType]:
+    """A table with its title above and its notes below."""
+    table = _table(section.heads[0], *section.heads[1:])
+    table.columns[0].min_width = min(_WIDEST, max(len(row[0]) for row in section.rows))
+    for row in section.rows:
+        table.add_row(_words(row[0]), *(printable(cell) for cell in row[1:]))
+    yield Text()
+    yield Text(section.title, style="bold")
+    yield table
+    for note in section.notes:
+        yield Text(f"  {printable(note, _LONGEST)}", style="dim")
+
+
+def _failures(failed: Sequence[FailedCase]) -> Iterator[RenderableType]:
+    if not failed:
+        return
+    yield Text()
+    yield Text("did not succeed", style="bold")
+    unknown = {True: "", False: "", None: "could not tell: "}
+    yield _cases([(one.case_id, one.attempt, unknown[one.success] + "; ".join(one.reasons)) for one in failed])
+    yield from _and_more(len(failed))
+
+
+def _footer(summary: Summary, where: str | None) -> Iterator[RenderableType]:
+    yield Text()
+    told = (tier_words(summary), use_words(summary))
+    yield from (Text(words, style="dim") for words in told if words is not None)
+    remarks = overlay_words(summary)
+    yield from (Text(printable(remark), style="yellow") for remark in remarks[:_REMARKS])
+    if len(remarks) > _REMARKS:
+        yield Text(f"and {len(remarks) - _REMARKS} more of the kind (in the report)", style="yellow")
+    if where is not None:
+        yield Text.assemble(("report  ", "dim"), where, overflow="fold")
+
+
+def _changes(kind: str, changes: Sequence[tuple[str, Change]]) -> Iterator[RenderableType]:
+    of_success = kind == "category"
+    show = percent if of_success else number
+    sign = signed_points if of_success else signed
+    title = "success by category" if of_success else "mean by metric"
+    table = _table(title, "before", "after", "change", "better", "worse", "pairs", "p", "says")
+    for name, change in changes:
+        counts = [str(count or UNKNOWN) for count in (change.better, change.worse)]
+        words = _words(name.replace("_", " ") if of_success else name)
+        difference = _coloured(sign(change.difference), change.lower_is_better)
+        rest = [*counts, str(change.pairs), chance(change), told(change)]
+        table.add_row(words, show(change.before), show(change.after), difference, *rest)
+    yield Text()
+    yield table
+
+
+def _coloured(words: str, lower_is_better: bool) -> Text:
+    good, bad = ("-", "+") if lower_is_better else ("+", "-")
+    return Text(words, style={good: "green", bad: "red"}.get(words[0], "") if len(words) > 1 else "dim")
+
+
+def _changed_cases(comparison: Comparison) -> Iterator[RenderableType]:
+    for title, after in (("now succeed", True), ("now fail", False)):
+        found = [case for case in comparison.changed if case.after is after]
+        if found:
+            was = "failed on " if after else "fails on "
+            yield Text()
+            yield Text(f"{len(found)} {title}", style="bold green" if after else "bold red")
+            yield _cases([(case.case_id, case.attempt, was + "; ".join(case.reasons)) for case in found])
+            yield from _and_more(len(found))
+
+
+def _differences(comparison: Comparison) -> Iterator[RenderableType]:
+    yield Text()
+    if not comparison.differences:
+        yield Text("nothing else differs between the two runs", style="dim")
+        return
+    yield Text("what differs between the runs", style="bold")
+    for one in comparison.differences:
+        words = printable(f"{one.field.replace('_', ' ')}: {one.before} → {one.after}")
+        yield Text(f"  {words}", style="dim" if one.note is None else "")
+        if one.note is not None:
+            yield Text(f"    careful: {one.note}", style="yellow")
+
+
+def _cases(rows: Sequence[tuple[str, int, str]]) -> RenderableType:
+    """The first few trials, each with why."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for case_id, attempt, why in rows[:_SHOWN]:
+        grid.add_row(Text(f"  {printable(case_id)}/{attempt}"), Text(printable(why, _LONGEST)))
+    return grid
+
+
+def _words(text: str) -> Text:
+    return Text(printable(text))
+
+
+def _and_more(count: int) -> Iterator[RenderableType]:
+    if count > _SHOWN:
+        yield Text(f"  and {count - _SHOWN} more, in the report", style="dim")
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 1))
+    table.add_column(first, overflow="fold", vertical="bottom")
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
+    return table

@@ -1,0 +1,87 @@
+"""One trial step by step, as text, with the diagnosis at its steps."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from harness.frozen import JsonValue
+from harness.report.render.wording import printable
+from harness.score import Diagnosis, Scorecard
+from harness.trace import Observation, Step, ToolCall, Trial
+
+_LONGEST = 400
+_SETTLED = ("exact", "exact_reused", "live", "sealed")
+"""Tiers that need no word beside the answer."""
+
+
+def explained(trial: Trial, card: Scorecard, longest: int = _LONGEST) -> Iterator[str]:
+    """Lines: how it ended, every step with what was found there, what the checks said. Texts are cut at `longest`."""
+    yield _headline(card)
+    for one in card.diagnoses:
+        if one.origin_step is None:
+            yield f"!! {_title(one)}: {printable(one.evidence, longest)}"
+    for step in trial.trajectory.steps:
+        yield from _step(step, longest)
+        yield from _found(step, card.diagnoses, longest)
+    final = trial.trajectory.final_output
+    yield f"answer  {'none' if final is None else printable(_text(final), longest)}"
+    for verdict in card.verdicts:
+        mark = {True: "passed", False: "FAILED", None: "unknown"}[verdict.passed]
+        yield f"check {printable(verdict.check)}  {mark}: {printable(verdict.reason, longest)}"
+
+
+def _headline(card: Scorecard) -> str:
+    success = {True: "succeeded", False: "did not succeed", None: "success not known"}[card.success]
+    reason = f" ({printable(card.reason)})" if card.reason else ""
+    found = len(card.diagnoses)
+    return f"{card.case_id}/{card.attempt}: {card.outcome.replace('_', ' ')}{reason}, {success}; {found} finding(s)"
+
+
+def _step(step: Step, longest: int) -> Iterator[str]:
+    head = f"{step.index:>4}  {step.source}" + (f" [{printable(step.model)}]" if step.model else "")
+    if step.message is not None:
+        yield f"{head}: {printable(step.message, longest)}"
+    elif not step.calls:
+        yield head
+    if step.plan is not None:
+        yield f"      plan: {printable(' | '.join(step.plan), longest)}"
+    if step.thought is not None:
+        yield f"      thought: {printable(step.thought, longest)}"
+    seen = {one.call_id: one for one in step.observations}
+    for place, call in enumerate(step.calls):
+        lead = head if not place and step.message is None else "      "
+        yield f"{lead} {_call(call, longest)}".rstrip()
+        if call.id in seen:
+            yield f"      -> {_answer(seen[call.id], longest)}"
+
+
+def _call(call: ToolCall, longest: int) -> str:
+    arguments = f"not JSON: {call.unparsed!r}" if call.arguments is None else _text(call.arguments)
+    return printable(f"{call.name}({arguments})", longest)
+
+
+def _answer(seen: Observation, longest: int) -> str:
+    notes = [] if seen.replayed in (None, *_SETTLED) else [seen.replayed.replace("_", " ")]
+    notes += [f"injected {seen.injected}"] if seen.injected is not None else []
+    said = "" if seen.content is None else _text(seen.content)
+    if seen.error is not None:
+        said = f"ERROR {seen.error.type}: {seen.error.message}" + (f" {said}" if said else "")
+    return printable(said, longest) + (f"  [{', '.join(notes)}]" if notes else "")
+
+
+def _found(step: Step, diagnoses: Sequence[Diagnosis], longest: int) -> Iterator[str]:
+    for one in diagnoses:
+        if one.origin_step == step.index:
+            later = ", ".join(map(str, one.dependent_steps[:12]))
+            follows = f" -> steps {later}" if later else ""
+            yield f"  !!  {_title(one)}: {printable(one.evidence, longest)}{follows}"
+        elif step.index in one.dependent_steps:
+            yield f"   !  follows from {one.failure.replace('_', ' ')} of step {one.origin_step}"
+
+
+def _title(one: Diagnosis) -> str:
+    kind = one.kind.replace("_", " ")
+    return f"{one.failure.replace('_', ' ')} ({kind}, confidence {one.confidence:.2f})"
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

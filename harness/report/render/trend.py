@@ -1,0 +1,53 @@
+"""A trend as a table: a row a figure, a column a release, jumps marked and told below."""
+
+from harness.report.render.sections import Section
+from harness.report.render.wording import UNKNOWN
+from harness.report.trend import Trend, TrendLine, TrendPoint
+
+_MARK = "!"
+
+
+def trend_sections(trend: Trend, widest: int = 200) -> tuple[Section, ...]:
+    """Metrics, failure modes. `widest`: characters of a release's name that are shown."""
+    heads = tuple(_cut(release.name, widest) for release in trend.releases)
+    counts = ("trials", *(str(release.trials) for release in trend.releases))
+    metrics = tuple(_row(line) for line in trend.lines if line.kind == "metric")
+    failures = tuple(_row(line) for line in trend.lines if line.kind == "failure")
+    return (
+        Section(
+            title="metrics by release", heads=("mean", *heads), rows=(counts, *metrics), notes=_notes(trend, "metric")
+        ),
+        Section(
+            title="failure modes by release",
+            heads=("share of trials", *heads),
+            rows=failures,
+            notes=_notes(trend, "failure"),
+        ),
+    )
+
+
+def _cut(name: str, most: int) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _row(line: TrendLine) -> tuple[str, ...]:
+    return (
+        line.name.replace("_", " ") if line.kind == "failure" else line.name,
+        *(_cell(line, p) for p in line.points),
+    )
+
+
+def _cell(line: TrendLine, point: TrendPoint) -> str:
+    if point.value is None:
+        return UNKNOWN
+    value = f"{100 * point.value:.0f} %" if line.kind == "failure" else f"{point.value:.3f}"
+    return f"{value} {_MARK}" if point.spike else value
+
+
+def _notes(trend: Trend, kind: str) -> tuple[str, ...]:
+    return tuple(_words(line, point) for line, point in trend.spikes if line.kind == kind)
+
+
+def _words(line: TrendLine, point: TrendPoint) -> str:
+    test = f"p = {point.p:.2g}, {point.test}, one-sided, corrected for the release's figures"
+    return f"{_MARK} {line.name.replace('_', ' ')} is worse in {point.release}: {test}"

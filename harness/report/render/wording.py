@@ -1,0 +1,152 @@
+"""Figures and facts in words, the same in every rendering.
+
+Case texts, answers and reasons come from agents and tools: whatever is no printable character is shown as an escape,
+so that no report can steer a terminal or break a file format.
+"""
+
+import math
+from collections.abc import Sequence
+
+from harness.report.compare import Comparison
+from harness.report.intervals import Interval
+from harness.report.summary import SUCCESS, Rate, Summary
+from harness.results import RunManifest
+from harness.score.metrics import METRICS
+
+UNKNOWN = "-"
+
+
+def number(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.3f}"
+
+
+def signed(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    return "0" if abs(value) < 5e-4 else f"{value:+.3f}"
+
+
+def signed_points(value: float | None) -> str:
+    """Percentage points."""
+    if value is None:
+        return UNKNOWN
+    return "0" if abs(value) < 5e-3 else f"{100 * value:+.0f} pt"
+
+
+def percent(share: float | None) -> str:
+    return UNKNOWN if share is None else f"{100 * share:.0f} %"
+
+
+def between(interval: Interval | None) -> str:
+    return "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
+
+
+def percent_between(interval: Interval | None) -> str:
+    return "" if interval is None else f"{100 * interval.low:.0f} to {100 * interval.high:.0f} %"
+
+
+def share(rate: Rate) -> str:
+    return f"{rate.successes}/{rate.n}" if rate.n else UNKNOWN
+
+
+def printable(text: str, most: int | None = None) -> str:
+    """One line without control characters; at most `most` characters."""
+    plain = "".join(_visible(char) for char in " ".join(text.split()))
+    return plain if most is None or len(plain) <= most else plain[: most - 1] + "…"
+
+
+def _visible(char: str) -> str:
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
+
+
+def model_words(manifest: RunManifest) -> str:
+    return "no model" if manifest.model_mode == "none" else f"model {manifest.model_mode}"
+
+
+def facts(manifest: RunManifest) -> list[tuple[str, str]]:
+    """What a reader must know to read the figures."""
+    sandbox = manifest.provider if manifest.isolates else f"{manifest.provider}: NOT sealed from this machine"
+    found = [
+        ("suite", f"{manifest.suite} {manifest.suite_digest[:12]}"),
+        ("agent", f"{manifest.agent} {manifest.agent_digest[:12]}"),
+        ("answers", f"tools {manifest.tool_mode}, {model_words(manifest)}"),
+        ("sandbox", sandbox),
+        ("snapshot", f"{manifest.snapshot or 'empty'} {manifest.snapshot_digest[:12]}"),
+    ]
+    return found if manifest.release is None else [*found, ("release", manifest.release)]
+
+
+def unmeasured_words(summary: Summary) -> str | None:
+    """How many trials stand in no denominator; None where all were measured."""
+    counts = summary.counts
+    kinds = {
+        "inconclusive": counts.inconclusive,
+        "failed by the harness": counts.harness_failed,
+        "not run" if summary.stopped is None else f"not run: {summary.stopped}": counts.not_run,
+    }
+    named = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
+    return f"{counts.unmeasured} of {counts.planned} trials not measured: {named}" if named else None
+
+
+def measured_words(summary: Summary) -> str:
+    counts = summary.counts
+    kinds = {"reached a limit": counts.limit_reached, "agent failed": counts.agent_failed}
+    named = "".join(f", {count} {kind}" for kind, count in kinds.items() if count)
+    return f"{counts.measured} of {counts.planned} trials measured{named}"
+
+
+def success_words(rate: Rate) -> str:
+    if rate.rate is None:
+        return "success not known: no trial was measured"
+    interval = percent_between(rate.interval)
+    return f"{share(rate)} succeeded = {percent(rate.rate)}" + (f" (95 %: {interval})" if interval else "")
+
+
+def record_words(summary: Summary) -> str:
+    manifest = summary.manifest
+    return f"harness record {manifest.suite} --agent {manifest.agent}"
+
+
+def tier_words(summary: Summary) -> str | None:
+    named = ", ".join(f"{count} {tier.replace('_', ' ')}" for tier, count in summary.tiers.items() if count)
+    fidelity = "" if summary.fidelity is None else f"; replay fidelity {_floored(summary.fidelity)}"
+    return f"tool answers: {named}{fidelity}" if named else None
+
+
+def use_words(summary: Summary) -> str | None:
+    """Where the model's answers came from and what they used; None where no model was asked."""
+    named = ", ".join(f"{count} {tier.replace('_', ' ')}" for tier, count in summary.model_tiers.items() if count)
+    use = summary.model_use
+    if use is None:
+        return f"model answers: {named}" if named else None
+    cost = "" if use.cost_usd is None else f", {use.cost_usd:.4f} USD"
+    return f"model answers: {named}; {use.input_tokens} tokens in, {use.output_tokens} out{cost}"
+
+
+def overlay_words(summary: Summary) -> list[str]:
+    """What a reader must know of lenient answers, of faults that struck nothing and of users who were not asked."""
+    degraded = ", ".join(summary.degraded)
+    found = [f"answered in part as at an earlier state, which may be wrong: {degraded}"] if degraded else []
+    found += [f"fault that never fired: {one}" for one in summary.unfired_faults]
+    return found + [f"never said by the user: {one}" for one in summary.unsaid_turns]
+
+
+def _floored(share: float) -> str:
+    """A share that is not whole is never shown as 100 %."""
+    return f"{math.floor(1000 * share) / 10:g} %"
+
+
+def own_metrics_first(metrics: Sequence[str]) -> list[str]:
+    """The suite's own metrics before the built-in ones; the success rate stands apart."""
+    own = [name for name in metrics if name not in METRICS]
+    return own + [name for name in metrics if name in METRICS and name != SUCCESS]
+
+
+def change_words(comparison: Comparison) -> str:
+    change = comparison.success
+    if change.before is None or change.after is None:
+        return "success cannot be compared: no trial was measured in both runs"
+    return (
+        f"success {percent(change.before)} → {percent(change.after)} over {change.pairs} pairs: "
+        f"{change.better} better, {change.worse} worse, {change.same} same; {change.verdict}"
+    )

@@ -1,0 +1,110 @@
+"""Where the answers of a run came from, and what its cases asked for in vain."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from harness.frozen import Frozen, JsonObject, canonical_json
+from harness.trace import ModelUse, Trial
+
+_TRUE = ("exact", "exact_reused")
+_REPLAYED = (*_TRUE, "earlier_state", "miss")
+
+
+class MissedTool(Frozen):
+    """A tool that was asked something which no recording answers."""
+
+    tool: str
+    calls: int
+    trials: int
+    example: str
+    """The first such call's arguments."""
+    nearest: str | None
+    """The recording nearest to it and how it differs; None: the tape has none of this tool."""
+
+
+class Replay(Frozen):
+    """Over all trials of a run."""
+
+    tiers: dict[str, int] = {}
+    misses: tuple[MissedTool, ...] = ()
+    fidelity: float | None = None
+    """Share of the calls put to a tape that were answered as the tool would have; None: none was put to a tape."""
+    degraded: tuple[str, ...] = ()
+    """Trials in which some answer was that of an earlier state, and may be wrong."""
+    unfired_faults: tuple[str, ...] = ()
+    """`case/attempt: fault`: it struck no call, so the trial does not show how the agent takes it."""
+    unsaid_turns: tuple[str, ...] = ()
+    """`case/attempt: message`: the scripted user never came to say it."""
+    model_tiers: dict[str, int] = {}
+    """Requests to models, by where the answer came from."""
+    model_use: ModelUse | None = None
+    """Over all replies; None: no model replied."""
+
+
+def replay_of(trials: Iterable[Trial]) -> Replay:
+    """Reads each trial once."""
+    tiers: Counter[str] = Counter()
+    missed: dict[str, list[tuple[str, JsonObject]]] = {}
+    degraded: list[str] = []
+    unfired: list[str] = []
+    unsaid: list[str] = []
+    model_tiers: Counter[str] = Counter()
+    uses: list[ModelUse] = []
+    for trial in trials:
+        model_tiers.update(trial.model_tiers)
+        uses += [] if trial.model_use is None else [trial.model_use]
+        name = f"{trial.case_id}/{trial.attempt}"
+        tiers.update(trial.tiers)
+        degraded += [name] if trial.tiers.get("earlier_state") else []
+        unfired += [f"{name}: {fault}" for fault in trial.unfired_faults]
+        unsaid += [f"{name}: {turn}" for turn in trial.unsaid_turns]
+        for miss in trial.misses:
+            missed.setdefault(str(miss.get("tool")), []).append((name, miss))
+    return Replay(
+        tiers=dict(sorted(tiers.items())),
+        misses=tuple(_missed(tool, found) for tool, found in sorted(missed.items())),
+        fidelity=_fidelity(tiers),
+        degraded=tuple(degraded),
+        unfired_faults=tuple(unfired),
+        unsaid_turns=tuple(unsaid),
+        model_tiers=dict(sorted(model_tiers.items())),
+        model_use=_summed(uses),
+    )
+
+
+def _summed(uses: Sequence[ModelUse]) -> ModelUse | None:
+    costs = [use.cost_usd for use in uses if use.cost_usd is not None]
+    if not uses:
+        return None
+    return ModelUse(
+        replies=sum(use.replies for use in uses),
+        input_tokens=sum(use.input_tokens for use in uses),
+        output_tokens=sum(use.output_tokens for use in uses),
+        cost_usd=sum(costs) if costs else None,
+    )
+
+
+def _fidelity(tiers: Mapping[str, int]) -> float | None:
+    asked = sum(tiers.get(tier, 0) for tier in _REPLAYED)
+    return sum(tiers.get(tier, 0) for tier in _TRUE) / asked if asked else None
+
+
+def _missed(tool: str, found: Sequence[tuple[str, JsonObject]]) -> MissedTool:
+    first = found[0][1]
+    nearest = first.get("nearest")
+    best = nearest[0] if isinstance(nearest, list) and nearest else None
+    return MissedTool(
+        tool=tool,
+        calls=len(found),
+        trials=len({trial for trial, _ in found}),
+        example=canonical_json(first.get("arguments")),
+        nearest=None if best is None else _nearest_words(best),
+    )
+
+
+def _nearest_words(best: object) -> str:
+    if not isinstance(best, dict):
+        return str(best)
+    call = f"{best.get('tool')}({canonical_json(best.get('arguments'))})"
+    difference = best.get("difference")
+    return call if difference is None else f"{call}: {difference}"

@@ -1,0 +1,277 @@
+"""A run in figures: what was measured, how sure it is, and what was not measured and why."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from harness.frozen import Frozen
+from harness.report.failuremodes import FailureMode, failure_modes
+from harness.report.intervals import Interval, bootstrap, effective_n, wilson
+from harness.report.latency import Latency, LatencyBook
+from harness.report.reliability import Reliability, reliability
+from harness.report.replay import MissedTool, replay_of
+from harness.report.tooltable import ToolRow, by_model, by_tool
+from harness.results import RunFolder, RunManifest, stop_reason
+from harness.score import Score, Scorecard
+from harness.trace import MEASURED, ModelUse, Trial
+
+SUCCESS = "task_success"
+
+
+class Rate(Frozen):
+    """Trials that succeeded among those of which it is known."""
+
+    successes: int
+    n: int
+    rate: float | None
+    interval: Interval | None
+    """Wilson; where cases were tried several times, over as many observations as the trials are worth."""
+
+
+class Figure(Frozen):
+    """The mean of one metric over the trials where it is known."""
+
+    metric: str
+    n: int
+    mean: float | None
+    interval: Interval | None = None
+    """Bootstrap over cases; None where the values do not differ, or it was not asked for."""
+    lower_is_better: bool = False
+
+
+class Counts(Frozen):
+    """Trials by how they ended."""
+
+    planned: int
+    finished: int = 0
+    limit_reached: int = 0
+    agent_failed: int = 0
+    inconclusive: int = 0
+    harness_failed: int = 0
+    not_run: int = 0
+
+    @property
+    def measured(self) -> int:
+        """What stands in the denominators."""
+        return self.finished + self.limit_reached + self.agent_failed
+
+    @property
+    def unmeasured(self) -> int:
+        """Planned and not measured."""
+        return self.planned - self.measured
+
+
+class Group(Frozen):
+    """The trials of one category or difficulty."""
+
+    name: str
+    trials: int
+    """On disk; those that were not measured included."""
+    success: Rate
+    figures: tuple[Figure, ...]
+
+    def mean(self, metric: str) -> float | None:
+        return next((figure.mean for figure in self.figures if figure.metric == metric), None)
+
+
+class Unmeasured(Frozen):
+    """A trial that stands in no denominator."""
+
+    case_id: str
+    attempt: int
+    outcome: str
+    reason: str | None
+
+
+class FailedCase(Frozen):
+    """A trial in which a check failed or could not tell."""
+
+    case_id: str
+    attempt: int
+    category: str
+    success: bool | None
+    reasons: tuple[str, ...]
+
+
+class Summary(Frozen):
+    """One run."""
+
+    manifest: RunManifest
+    counts: Counts
+    success: Rate
+    figures: tuple[Figure, ...]
+    run_scores: tuple[Score, ...] = ()
+    categories: tuple[Group, ...]
+    """In the order in which the suite brings them."""
+    difficulties: tuple[Group, ...]
+    """From easy to hard."""
+    failed: tuple[FailedCase, ...]
+    unmeasured: tuple[Unmeasured, ...]
+    misses: tuple[MissedTool, ...] = ()
+    tiers: dict[str, int] = {}
+    fidelity: float | None = None
+    """See Replay.fidelity, and so for the next three."""
+    degraded: tuple[str, ...] = ()
+    unfired_faults: tuple[str, ...] = ()
+    unsaid_turns: tuple[str, ...] = ()
+    model_tiers: dict[str, int] = {}
+    model_use: ModelUse | None = None
+    stopped: str | None = None
+    """Why the run ended before its plan; None: it did not, or was killed."""
+    reliability: tuple[Reliability, ...] = ()
+    """pass@k and pass^k; empty where no case was tried twice."""
+    failure_modes: tuple[FailureMode, ...] = ()
+    tools: tuple[ToolRow, ...] = ()
+    models: tuple[ToolRow, ...] = ()
+    """The same by the model that made the calls."""
+    latency: Latency | None = None
+    """None: nothing was answered by a real service."""
+
+    def figure(self, metric: str) -> Figure | None:
+        return next((figure for figure in self.figures if figure.metric == metric), None)
+
+
+def summarise(
+    manifest: RunManifest,
+    scorecards: Sequence[Scorecard],
+    *,
+    run_scores: Sequence[Score] = (),
+    trials: Iterable[Trial] = (),
+    stopped: str | None = None,
+    book: LatencyBook | None = None,
+) -> Summary:
+    """The figures of a run; `trials` are read for replay misses and tiers only, one at a time.
+
+    `book` holds the times, once the trials were read.
+    """
+    ordered = _in_planned_order(manifest, scorecards)
+    replay = replay_of(trials)
+    return Summary(
+        manifest=manifest,
+        counts=_counts(manifest, ordered),
+        success=_rate(ordered),
+        figures=_figures(ordered, with_interval=True),
+        run_scores=tuple(run_scores),
+        categories=_groups(ordered, list(dict.fromkeys(card.category for card in ordered)), "category"),
+        difficulties=_groups(ordered, ["easy", "medium", "hard"], "difficulty"),
+        failed=tuple(_failed(ordered)),
+        unmeasured=tuple(_unmeasured(manifest, ordered, stopped)),
+        misses=replay.misses,
+        tiers=replay.tiers,
+        fidelity=replay.fidelity,
+        degraded=replay.degraded,
+        unfired_faults=replay.unfired_faults,
+        unsaid_turns=replay.unsaid_turns,
+        model_tiers=replay.model_tiers,
+        model_use=replay.model_use,
+        stopped=stopped,
+        reliability=reliability(ordered),
+        failure_modes=failure_modes(ordered),
+        tools=by_tool(ordered, {} if book is None else book.of_tools()),
+        models=by_model(ordered),
+        latency=None if book is None else book.of_run(),
+    )
+
+
+def summarise_run(folder: RunFolder) -> Summary:
+    """The figures of a stored run."""
+    book = LatencyBook(folder.manifest)
+    return summarise(
+        folder.manifest,
+        folder.scorecards(),
+        run_scores=folder.run_scores(),
+        trials=_read(folder, book),
+        stopped=stop_reason(folder),
+        book=book,
+    )
+
+
+def _read(folder: RunFolder, book: LatencyBook) -> Iterator[Trial]:
+    for stored in folder.trials():
+        book.add(stored)
+        yield stored.trial
+
+
+def _in_planned_order(manifest: RunManifest, cards: Sequence[Scorecard]) -> list[Scorecard]:
+    places = {(one.case_id, one.attempt): place for place, one in enumerate(manifest.planned)}
+    return sorted(
+        cards, key=lambda card: (places.get((card.case_id, card.attempt), len(places)), card.case_id, card.attempt)
+    )
+
+
+def _counts(manifest: RunManifest, cards: Sequence[Scorecard]) -> Counts:
+    outcomes: dict[str, int] = Counter(str(card.outcome) for card in cards)
+    planned = max(len(manifest.planned), len(cards))
+    return Counts(planned=planned, not_run=planned - len(cards), **outcomes)
+
+
+def _rate(cards: Sequence[Scorecard]) -> Rate:
+    known = _by_case((card, float(card.success)) for card in cards if card.success is not None)
+    values = [value for each in known.values() for value in each]
+    if not values:
+        return Rate(successes=0, n=0, rate=None, interval=None)
+    successes = int(sum(values))
+    share = successes / len(values)
+    return Rate(successes=successes, n=len(values), rate=share, interval=wilson(share, effective_n(known)))
+
+
+def _figures(cards: Sequence[Scorecard], *, with_interval: bool) -> tuple[Figure, ...]:
+    names = {score.metric: score.lower_is_better for card in cards for score in card.scores}
+    measured = [card for card in cards if card.outcome in MEASURED]
+    table = [(card, {score.metric: score.value for score in reversed(card.scores)}) for card in measured]
+    return tuple(
+        _figure(name, [(card, row.get(name)) for card, row in table], with_interval).model_copy(
+            update={"lower_is_better": lower}
+        )
+        for name, lower in names.items()
+    )
+
+
+def _figure(metric: str, found: Sequence[tuple[Scorecard, float | None]], with_interval: bool) -> Figure:
+    known = _by_case((card, value) for card, value in found if value is not None)
+    values = [value for each in known.values() for value in each]
+    mean = math.fsum(values) / len(values) if values else None
+    return Figure(
+        metric=metric, n=len(values), mean=mean, interval=bootstrap(known) if with_interval and values else None
+    )
+
+
+def _groups(cards: Sequence[Scorecard], names: Sequence[str], field: str) -> tuple[Group, ...]:
+    found = [(name, [card for card in cards if getattr(card, field) == name]) for name in names]
+    return tuple(
+        Group(name=name, trials=len(own), success=_rate(own), figures=_figures(own, with_interval=False))
+        for name, own in found
+        if own
+    )
+
+
+def _by_case(values: Iterable[tuple[Scorecard, float]]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for card, value in values:
+        found.setdefault(card.case_id, []).append(value)
+    return found
+
+
+def _failed(cards: Sequence[Scorecard]) -> Iterator[FailedCase]:
+    for card in cards:
+        if card.outcome in MEASURED and card.success is not True:
+            reasons = [f"{one.check}: {one.reason}" for one in card.verdicts if one.passed is not True]
+            if card.outcome != "finished":
+                reasons.insert(0, f"{card.outcome}: {card.reason or 'no reason given'}")
+            yield FailedCase(
+                case_id=card.case_id,
+                attempt=card.attempt,
+                category=card.category,
+                success=card.success,
+                reasons=tuple(reasons) or ("the case has no check",),
+            )
+
+
+def _unmeasured(manifest: RunManifest, cards: Sequence[Scorecard], stopped: str | None) -> Iterator[Unmeasured]:
+    there = {(card.case_id, card.attempt): card for card in cards}
+    for one in manifest.planned:
+        card = there.get((one.case_id, one.attempt))
+        if card is None:
+            yield Unmeasured(case_id=one.case_id, attempt=one.attempt, outcome="not_run", reason=stopped)
+        elif card.outcome not in MEASURED:
+            yield Unmeasured(case_id=one.case_id, attempt=one.attempt, outcome=card.outcome, reason=card.reason)

@@ -1,0 +1,77 @@
+"""The table by tool: how each was called, with what faults, and what came of it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from harness.frozen import Frozen
+from harness.report.latency import Spread
+from harness.score import Scorecard, ToolUse
+from harness.score.values import ParameterFault
+
+
+class ToolRow(Frozen):
+    """One tool, or the calls of one model, over a run's trials."""
+
+    name: str
+    calls: int
+    trials: int
+    """In which it was called."""
+    wrong: int
+    """Wrong selections; see the metric `tool_selection`."""
+    invalid: dict[ParameterFault, int]
+    """Calls by what is wrong with their arguments."""
+    errors: int
+    recovered: int
+    faults: int
+    """Injected ones that were met."""
+    misses: int
+    cost_usd: float | None
+    """Of the model replies that decided the calls, shared among the calls of a reply; None: not told."""
+    latency: Spread | None = None
+    """Milliseconds of a call, real services only; None: replayed, or not measured."""
+
+    @property
+    def invalid_calls(self) -> int:
+        return sum(self.invalid.values())
+
+
+def by_tool(cards: Iterable[Scorecard], latencies: Mapping[str, Spread]) -> tuple[ToolRow, ...]:
+    """Most called first."""
+    rows = _rows(cards, lambda use: use.tool)
+    return tuple(row.model_copy(update={"latency": latencies.get(row.name)}) for row in rows)
+
+
+def by_model(cards: Iterable[Scorecard]) -> tuple[ToolRow, ...]:
+    """Most calls first; empty where no model was seen."""
+    return _rows(cards, lambda use: use.model)
+
+
+def _rows(cards: Iterable[Scorecard], name_of: Callable[[ToolUse], str | None]) -> tuple[ToolRow, ...]:
+    parts: dict[str, list[tuple[Scorecard, ToolUse]]] = {}
+    for card in cards:
+        for use in card.tool_use:
+            name = name_of(use)
+            if name is not None:
+                parts.setdefault(name, []).append((card, use))
+    rows = [_row(name, own) for name, own in parts.items()]
+    return tuple(sorted(rows, key=lambda row: (-row.calls, row.name)))
+
+
+def _row(name: str, own: Sequence[tuple[Scorecard, ToolUse]]) -> ToolRow:
+    uses = [use for _, use in own]
+    invalid: dict[ParameterFault, int] = {}
+    for use in uses:
+        for kind, count in use.invalid.items():
+            invalid[kind] = invalid.get(kind, 0) + count
+    costs = [use.cost_usd for use in uses if use.cost_usd is not None]
+    return ToolRow(
+        name=name,
+        calls=sum(use.calls for use in uses),
+        trials=len({(card.case_id, card.attempt) for card, _ in own}),
+        wrong=sum(use.wrong for use in uses),
+        invalid=dict(sorted(invalid.items())),
+        errors=sum(use.errors for use in uses),
+        recovered=sum(use.recovered for use in uses),
+        faults=sum(use.faults for use in uses),
+        misses=sum(use.misses for use in uses),
+        cost_usd=round(sum(costs), 12) if costs else None,
+    )

@@ -1,0 +1,197 @@
+"""Metrics and failure modes of a suite, release by release, and where one of them jumped.
+
+A release is compared with all earlier ones shown, pooled. Where at least half of its cases were there before, the test
+is the exact sign test over those cases (now against their mean before); else, as with production traces, which never
+come twice, Fisher's exact test over the cases (for failure modes only). Tests are one-sided, towards the worse, and
+corrected by Holm for all figures of the release; at 5 % the figure is flagged.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, get_args
+
+from harness.errors import UsageError
+from harness.frozen import Frozen
+from harness.report.failuremodes import has_failure
+from harness.report.intervals import fisher_greater, holm, sign_test_greater
+from harness.results import RunFolder
+from harness.score import Scorecard
+from harness.score.diagnosis import Failure
+from harness.trace import MEASURED
+
+LEVEL = 0.05
+_SAME = 1e-9
+_SUCCESS = "task_success"
+
+Test = Literal["sign test over the same cases", "Fisher's exact test over cases"]
+
+
+class TrendPoint(Frozen):
+    """One figure in one release."""
+
+    release: str
+    n: int
+    """Trials in which it is known."""
+    value: float | None
+    p: float | None = None
+    """One-sided, corrected; None: nothing to compare with."""
+    test: Test | None = None
+    spike: bool = False
+
+
+class TrendLine(Frozen):
+    """One figure over the releases."""
+
+    name: str
+    kind: Literal["metric", "failure"]
+    lower_is_better: bool
+    points: tuple[TrendPoint, ...]
+
+
+class Release(Frozen):
+    """The runs of one release, put together."""
+
+    name: str
+    first: str
+    """When its first run was made."""
+    runs: tuple[str, ...]
+    agents: tuple[str, ...]
+    trials: int
+
+
+class Trend(Frozen):
+    """`releases` in the order of their first runs; every line has a point for each."""
+
+    suite: str
+    releases: tuple[Release, ...]
+    lines: tuple[TrendLine, ...]
+
+    @property
+    def spikes(self) -> list[tuple[TrendLine, TrendPoint]]:
+        """What jumped, release by release."""
+        found = [(line, point) for line in self.lines for point in line.points if point.spike]
+        order = [release.name for release in self.releases]
+        return sorted(found, key=lambda pair: order.index(pair[1].release))
+
+
+_Values = dict[str, list[float]]
+"""Case -> the figure in each of its measured trials."""
+
+
+def suite_of(runs: Iterable[RunFolder], suite: str | None) -> str:
+    """The suite itself, or the only one that has runs; raises UsageError where it has none or there are several."""
+    known = sorted({run.manifest.suite for run in runs})
+    if suite is None and len(known) == 1:
+        return known[0]
+    if suite not in known:
+        problem = "there are runs of several suites" if suite is None else f"there is no run of the suite {suite!r}"
+        raise UsageError(problem, remedy=f"suites with runs: {', '.join(known) or 'none'}")
+    return suite
+
+
+def trend(suite: str, runs: Iterable[RunFolder], *, agent: str | None = None, last: int = 12) -> Trend:
+    """Over the runs of `suite`, of one agent version where it is named; a run without a release is one by itself."""
+    wanted = [run for run in runs if run.manifest.suite == suite and agent in (None, run.manifest.agent)]
+    ordered = sorted(wanted, key=lambda run: (run.manifest.created, run.manifest.run))
+    parts: dict[str, list[RunFolder]] = {}
+    for run in ordered:
+        parts.setdefault(run.manifest.release or run.manifest.run, []).append(run)
+    if not parts:
+        raise UsageError(f"there is no run of {suite!r}" + ("" if agent is None else f" by the agent {agent!r}"))
+    kept = dict(list(parts.items())[-last:])
+    cards = {name: [card for run in own for card in run.scorecards()] for name, own in kept.items()}
+    releases = tuple(_release(name, own, cards[name]) for name, own in kept.items())
+    return Trend(suite=suite, releases=releases, lines=_flagged(_lines(cards), cards))
+
+
+def _release(name: str, runs: Sequence[RunFolder], cards: Sequence[Scorecard]) -> Release:
+    return Release(
+        name=name,
+        first=runs[0].manifest.created,
+        runs=tuple(run.manifest.run for run in runs),
+        agents=tuple(dict.fromkeys(run.manifest.agent for run in runs)),
+        trials=sum(card.outcome in MEASURED for card in cards),
+    )
+
+
+_Figure = tuple[str, Literal["metric", "failure"], bool, Callable[[Scorecard], float | None]]
+
+
+def _lines(cards: Mapping[str, Sequence[Scorecard]]) -> list[tuple[_Figure, dict[str, _Values]]]:
+    every = [card for own in cards.values() for card in own]
+    lower = {score.metric: score.lower_is_better for card in every for score in card.scores}
+    figures: list[_Figure] = [(_SUCCESS, "metric", False, _success)]
+    figures += [(name, "metric", less, _metric(name)) for name, less in lower.items() if name != _SUCCESS]
+    seen = {one.failure for card in every for one in card.diagnoses}
+    figures += [(mode, "failure", True, _mode(mode)) for mode in get_args(Failure) if mode in seen]
+    found = [(figure, {name: _values(own, figure[3]) for name, own in cards.items()}) for figure in figures]
+    return [(figure, by_release) for figure, by_release in found if any(by_release.values())]
+
+
+def _success(card: Scorecard) -> float | None:
+    return None if card.success is None else float(card.success)
+
+
+def _metric(name: str) -> Callable[[Scorecard], float | None]:
+    return lambda card: card.value(name)
+
+
+def _mode(failure: str) -> Callable[[Scorecard], float | None]:
+    return lambda card: float(has_failure(card, failure))
+
+
+def _values(cards: Iterable[Scorecard], figure: Callable[[Scorecard], float | None]) -> _Values:
+    found: _Values = {}
+    for card in cards:
+        value = figure(card) if card.outcome in MEASURED else None
+        if value is not None:
+            found.setdefault(card.case_id, []).append(value)
+    return found
+
+
+def _flagged(
+    lines: Sequence[tuple[_Figure, dict[str, _Values]]], cards: Mapping[str, Sequence[Scorecard]]
+) -> tuple[TrendLine, ...]:
+    points: list[list[TrendPoint]] = [[] for _ in lines]
+    before: list[_Values] = [{} for _ in lines]
+    for release in cards:
+        tested = [_tested(line, earlier, release) for line, earlier in zip(lines, before, strict=True)]
+        corrected = holm([p for p, _ in tested])
+        for place, ((_, by_release), (_, test), p) in enumerate(zip(lines, tested, corrected, strict=True)):
+            points[place].append(_point(release, by_release[release], p, test))
+            for case, values in by_release[release].items():
+                before[place].setdefault(case, []).extend(values)
+    return tuple(
+        TrendLine(name=figure[0], kind=figure[1], lower_is_better=figure[2], points=tuple(own))
+        for (figure, _), own in zip(lines, points, strict=True)
+    )
+
+
+def _point(release: str, values: _Values, p: float | None, test: Test | None) -> TrendPoint:
+    every = [value for own in values.values() for value in own]
+    mean = round(math.fsum(every) / len(every), 12) if every else None
+    return TrendPoint(release=release, n=len(every), value=mean, p=p, test=test, spike=p is not None and p <= LEVEL)
+
+
+def _tested(
+    line: tuple[_Figure, dict[str, _Values]], before: _Values, release: str
+) -> tuple[float | None, Test | None]:
+    (_, kind, less, _), by_release = line
+    now = by_release[release]
+    shared = [case for case in now if case in before]
+    if not now or not before:
+        return None, None
+    if 2 * len(shared) >= len(now):
+        steps = [(_mean(now[case]) - _mean(before[case])) * (1 if less else -1) for case in shared]
+        return sign_test_greater(sum(step > _SAME for step in steps), sum(step < -_SAME for step in steps)), (
+            "sign test over the same cases"
+        )
+    if kind != "failure":
+        return None, None
+    with_now, with_before = (sum(_mean(own) > 0 for own in one.values()) for one in (now, before))
+    p = fisher_greater(with_now, len(now) - with_now, with_before, len(before) - with_before)
+    return p, "Fisher's exact test over cases"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

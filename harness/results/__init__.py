@@ -1,0 +1,31 @@
+"""Run folders on disk: append-only, resumable, read back as values."""
+
+from harness.results.comparable import latest_comparable, runs_in
+from harness.results.folder import RunFolder, Scoring
+from harness.results.manifest import (
+    Difference,
+    PlannedTrial,
+    RunManifest,
+    check_run_name,
+    default_run_name,
+    differences,
+)
+from harness.results.stop import stop_reason, write_stop
+from harness.results.stored import StoredTrial, TrialKey
+
+__all__ = [
+    "Difference",
+    "PlannedTrial",
+    "RunFolder",
+    "RunManifest",
+    "Scoring",
+    "StoredTrial",
+    "TrialKey",
+    "check_run_name",
+    "default_run_name",
+    "differences",
+    "latest_comparable",
+    "runs_in",
+    "stop_reason",
+    "write_stop",
+]

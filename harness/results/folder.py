@@ -1,0 +1,279 @@
+"""A run folder: the manifest, one sealed folder a trial, and the scores of later scorers beside the first ones.
+
+    <run>/manifest.json, run_scores.json, suite.json (imported runs)
+    <run>/trials/<case>/<attempt>/           trial.json, spans.jsonl, scorecard.json, end_state.tar, seal.json
+    <run>/trials/<case>/<attempt>.failed-1/  an earlier try that the harness could not finish
+    <run>/scores/<n>/                        scorecards.jsonl, run_scores.json, scoring.json, seal.json: n-th scoring
+
+Append-only: nothing that was committed is changed or removed. What a killed harness leaves half-written is no result,
+and goes when the run is resumed.
+"""
+
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from harness.case import Suite
+from harness.documents import write_atomically
+from harness.errors import ResultsError, UsageError
+from harness.frozen import Frozen
+from harness.results.lock import WriterLock
+from harness.results.manifest import RunManifest, check_run_name
+from harness.results.storage import (
+    commit_folder,
+    json_bytes,
+    json_line,
+    parsed,
+    read_as,
+    read_sealed,
+    remove_unfinished,
+    verify_sealed,
+)
+from harness.results.stored import END_STATE, StoredTrial, TrialKey, first_scorecard, key_of
+from harness.score.values import Score, Scorecard
+from harness.trace import Trial
+from harness.trace.span import Span
+
+MANIFEST = "manifest.json"
+SUITE = "suite.json"
+RUN_SCORES = "run_scores.json"
+
+
+class Scoring(Frozen):
+    """With what a run was scored again."""
+
+    harness_version: str
+    suite_digest: str
+    scorer_versions: dict[str, str]
+
+
+class RunFolder:
+    """Made by `create`, `open` (to read) or `resume` (to go on); the writing ones hold the lock until `close`."""
+
+    def __init__(self, path: Path, manifest: RunManifest, lock: WriterLock | None) -> None:
+        self.path = path
+        self._manifest = manifest
+        self._lock = lock
+        self._threads = Lock()
+
+    @classmethod
+    def create(cls, root: Path, manifest: RunManifest) -> Self:
+        """A new folder `root/<run>`; raises UsageError where the name is taken, which is never overwritten."""
+        path = root / check_run_name(manifest.run)
+        unfinished = root / f".unfinished-{manifest.run}-{uuid.uuid4().hex[:8]}"
+        unfinished.mkdir(parents=True)
+        lock = WriterLock(unfinished)
+        try:
+            write_atomically(unfinished / MANIFEST, json_bytes(manifest))
+            _take_name(unfinished, path)
+        except BaseException:
+            lock.close()
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+        return cls(path, manifest, lock)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """A folder to read; raises UsageError where there is none, ResultsError naming the damaged file."""
+        return cls(path, _read_manifest(path), None)
+
+    @classmethod
+    def resume(cls, path: Path) -> Self:
+        """A folder to go on writing; raises ResultsError where another harness writes it."""
+        manifest = _read_manifest(path)
+        lock = WriterLock(path)
+        remove_unfinished(path)
+        return cls(path, manifest, lock)
+
+    def keep_suite(self, suite: Suite) -> None:
+        """Keeps the suite with the run, for one that lies in no project: an imported run is scored by it."""
+        self._must_write()
+        write_atomically(self.path / SUITE, json_bytes(suite.model_dump(mode="json", by_alias=True)))
+
+    @property
+    def suite(self) -> Suite | None:
+        """The suite that was kept with the run; None: it is the project's, by the manifest's name."""
+        path = self.path / SUITE
+        return read_as(path, Suite) if path.exists() else None
+
+    @property
+    def manifest(self) -> RunManifest:
+        """As the run was made, and with the suite and the scorers of its latest scoring."""
+        scoring = self._scoring()
+        if scoring is None:
+            return self._manifest
+        ran = self._manifest.suite_digest
+        return self._manifest.model_copy(
+            update={
+                "suite_digest": scoring.suite_digest,
+                "scorer_versions": scoring.scorer_versions,
+                "run_suite_digest": None if ran == scoring.suite_digest else ran,
+            }
+        )
+
+    def commit(self, trial: Trial, spans: Sequence[Span], scorecard: Scorecard, end_state: Path | None = None) -> Path:
+        """Puts a whole trial on disk at once and gives its folder; safe from several threads.
+
+        Where the harness failed at this trial before, that record moves to `<attempt>.failed-<n>`. Raises ResultsError
+        where the trial was already committed, or is not planned.
+        """
+        self._must_write()
+        if self._scores():
+            raise ResultsError(
+                f"run {self._manifest.run!r} was scored again since it ran, and takes no further trials",
+                remedy="run what is missing under another --run-name",
+            )
+        key = (trial.case_id, trial.attempt)
+        if key not in self._planned():
+            raise ResultsError(f"trial {key[0]!r} attempt {key[1]} is not planned in run {self._manifest.run!r}")
+        files: dict[str, bytes | Path] = {
+            "trial.json": json_bytes(trial),
+            "spans.jsonl": b"".join(json_line(span) for span in spans),
+            "scorecard.json": json_bytes(scorecard),
+        }
+        if end_state is not None and end_state.exists():
+            files[END_STATE] = end_state
+        target = self._place(key)
+        with self._threads:
+            self._set_failed_aside(target)
+            commit_folder(target, files)
+        return target
+
+    def finished(self) -> frozenset[TrialKey]:
+        """The trials that need not be run again: committed, and not failed by the harness."""
+        done = [folder for folder in self._committed() if first_scorecard(folder).outcome != "harness_failed"]
+        return frozenset(key_of(folder) for folder in done)
+
+    def trials(self) -> Iterator[StoredTrial]:
+        """The committed trials in the planned order; raises ResultsError naming a damaged file."""
+        for folder in self._committed():
+            path = folder / "trial.json"
+            yield StoredTrial(trial=parsed(path, read_sealed(folder, path.name), Trial), folder=folder)
+
+    def trial(self, case_id: str, attempt: int) -> Trial | None:
+        """One committed trial; None where there is none. Raises ResultsError naming a damaged file."""
+        folder = self._place((case_id, attempt))
+        if (case_id, attempt) not in self._planned() or not folder.is_dir():
+            return None
+        return parsed(folder / "trial.json", read_sealed(folder, "trial.json"), Trial)
+
+    def scorecards(self) -> tuple[Scorecard, ...]:
+        """The latest scorecard of each committed trial, in the planned order."""
+        later = {(card.case_id, card.attempt): card for card in self._later_scorecards()}
+        return tuple(later.get(key_of(folder)) or first_scorecard(folder) for folder in self._committed())
+
+    def run_scores(self) -> tuple[Score, ...]:
+        """The latest figures over the whole run; empty where none was written yet."""
+        folder = self._latest_scores()
+        if folder is not None:
+            return parsed(folder / RUN_SCORES, read_sealed(folder, RUN_SCORES), tuple[Score, ...])
+        path = self.path / RUN_SCORES
+        return read_as(path, tuple[Score, ...]) if path.exists() else ()
+
+    def write_run_scores(self, run_scores: Sequence[Score]) -> None:
+        """The run's own figures, at its end; a resumed run writes them anew."""
+        self._must_write()
+        write_atomically(self.path / RUN_SCORES, json_bytes([score.model_dump() for score in run_scores]))
+
+    def write_scorecards(self, scorecards: Sequence[Scorecard], run_scores: Sequence[Score], scoring: Scoring) -> Path:
+        """A further scoring beside the earlier ones, which stay as they are; gives its folder."""
+        self._must_write()
+        earlier = self._latest_scores()
+        number = 1 if earlier is None else int(earlier.name) + 1
+        target = self.path / "scores" / str(number)
+        commit_folder(
+            target,
+            {
+                "scorecards.jsonl": b"".join(json_line(card) for card in scorecards),
+                RUN_SCORES: json_bytes([score.model_dump() for score in run_scores]),
+                "scoring.json": json_bytes(scoring),
+            },
+        )
+        return target
+
+    def verify(self) -> None:
+        """Reads everything against its seal; raises ResultsError naming the first damaged file."""
+        for folder in self._committed():
+            verify_sealed(folder)
+        for folder in self._scores():
+            verify_sealed(folder)
+
+    def close(self) -> None:
+        """Lets others write; safe to call twice."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _must_write(self) -> None:
+        if self._lock is None:
+            raise ResultsError(f"run folder {str(self.path)!r} is open for reading only")
+
+    def _planned(self) -> frozenset[TrialKey]:
+        return frozenset((one.case_id, one.attempt) for one in self._manifest.planned)
+
+    def _place(self, key: TrialKey) -> Path:
+        return self.path / "trials" / key[0] / str(key[1])
+
+    def _committed(self) -> list[Path]:
+        places = [self._place((one.case_id, one.attempt)) for one in self._manifest.planned]
+        return [place for place in places if place.is_dir()]
+
+    def _set_failed_aside(self, target: Path) -> None:
+        if not target.exists():
+            return
+        if first_scorecard(target).outcome != "harness_failed":
+            raise ResultsError(f"{target} is already committed", remedy="a finished trial is never overwritten")
+        number = 1
+        while (aside := target.with_name(f"{target.name}.failed-{number}")).exists():
+            number += 1
+        target.rename(aside)
+
+    def _scores(self) -> list[Path]:
+        found = [path for path in (self.path / "scores").glob("*") if path.name.isdigit()]
+        return sorted(found, key=lambda path: int(path.name))
+
+    def _latest_scores(self) -> Path | None:
+        return next(reversed(self._scores()), None)
+
+    def _scoring(self) -> Scoring | None:
+        folder = self._latest_scores()
+        if folder is None:
+            return None
+        return parsed(folder / "scoring.json", read_sealed(folder, "scoring.json"), Scoring)
+
+    def _later_scorecards(self) -> list[Scorecard]:
+        folder = self._latest_scores()
+        if folder is None:
+            return []
+        path = folder / "scorecards.jsonl"
+        return [parsed(path, line, Scorecard) for line in read_sealed(folder, path.name).splitlines()]
+
+
+def _take_name(unfinished: Path, path: Path) -> None:
+    try:
+        if path.exists():
+            raise FileExistsError
+        unfinished.rename(path)  # fails where another harness took the name in between
+    except OSError:
+        raise UsageError(
+            f"there is already a run {path.name!r} in {path.parent}",
+            remedy="choose another --run-name, or go on with that run: --resume",
+        ) from None
+
+
+def _read_manifest(path: Path) -> RunManifest:
+    if not (path / MANIFEST).is_file():
+        raise UsageError(f"{str(path)!r} is no run folder: it has no {MANIFEST}")
+    return read_as(path / MANIFEST, RunManifest)

@@ -1,0 +1,37 @@
+"""One writer a run folder: an advisory lock that the kernel drops when its owner dies, however it dies."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from harness.errors import ResultsError
+
+NAME = ".lock"
+
+
+class WriterLock:
+    """Held from creation until `close`."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / NAME
+        try:
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise ResultsError(f"{path} cannot be opened: {error.strerror}") from None
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            owner = os.read(self._handle, 32).decode(errors="replace").strip() or "unknown"
+            os.close(self._handle)
+            raise ResultsError(
+                f"run folder {str(folder)!r} is being written by another harness (process {owner})",
+                remedy="wait until it has ended, or stop it; then use --resume",
+            ) from None
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+
+    def close(self) -> None:
+        """Lets others write; safe to call twice."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1

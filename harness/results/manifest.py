@@ -1,0 +1,121 @@
+"""What a run was: everything that a changed score could be put down to."""
+
+import re
+from datetime import datetime
+
+from pydantic import Field
+
+from harness.errors import UsageError
+from harness.frozen import Frozen
+
+RUN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$"
+
+
+class PlannedTrial(Frozen):
+    """One trial that the run is to make."""
+
+    case_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    """As in the suite; it becomes a folder's name."""
+    attempt: int = Field(ge=1)
+
+
+class RunManifest(Frozen):
+    """Digests are sha-256; None: there is no such thing in this run. How many jobs ran at a time is no part of it."""
+
+    run: str = Field(pattern=RUN_NAME)
+    created: str
+    """ISO 8601, UTC."""
+    harness_version: str
+    release: str | None = None
+    """What the user calls the state of the agent under test."""
+    suite: str
+    suite_digest: str
+    agent: str
+    """Name of the agent's version in the suite, or of a built-in agent."""
+    agent_digest: str
+    prompt_digest: str | None = None
+    code_digest: str | None = None
+    """Of the agent without its declared prompts; None: not known."""
+    snapshot: str | None = None
+    snapshot_digest: str
+    packages_digest: str | None = None
+    """Of the package list of the image that the sandboxes ran in."""
+    tools_digest: str
+    tool_mode: str
+    model_mode: str = "none"
+    replay: str = "strict"
+    """`lenient`: calls that were not recorded in their state may have been answered as at an earlier one."""
+    provider: str
+    isolates: bool
+    """Whether the sandbox was sealed; where not, scores may owe something to the machine."""
+    pins: dict[str, str] = {}
+    """What was pinned for the agent: clock, seeds, locale, time zone."""
+    scorer_versions: dict[str, str] = {}
+    """`verifier:<name>`, `metric:<name>`, `run_metric:<name>`, `detector:<name>` -> version."""
+    run_suite_digest: str | None = None
+    """The suite that was *run*, where the run was scored again with another one."""
+    planned: tuple[PlannedTrial, ...]
+    """In the order of the suite's cases, then by attempt; all results are given in this order."""
+
+
+def default_run_name(now: datetime, suite: str, agent: str) -> str:
+    """`20260131-235959-drive_thru-v2`: sorts by time; characters that are not safe in a path become `-`."""
+    stamp = now.strftime("%Y%m%d-%H%M%S")
+    return "-".join([stamp, *(re.sub(r"[^A-Za-z0-9._]+", "-", part).strip("-.")[:40] for part in (suite, agent))])
+
+
+def check_run_name(name: str) -> str:
+    """The name itself; raises UsageError where it could not be a folder's."""
+    if not re.fullmatch(RUN_NAME, name):
+        raise UsageError(
+            f"{name!r} cannot be a run's name",
+            remedy="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 120",
+        )
+    return name
+
+
+class Difference(Frozen):
+    """One thing in which two runs differ."""
+
+    field: str
+    before: str
+    after: str
+    note: str | None = None
+    """Why it matters, where it makes the comparison doubtful."""
+
+
+_SUBJECTS = {
+    "agent": None,
+    "agent_digest": None,
+    "prompt_digest": None,
+    "release": None,
+    "harness_version": None,
+    "tools_digest": None,
+    "snapshot_digest": "the agents began in different states",
+    "packages_digest": "the sandboxes' images hold different packages",
+    "tool_mode": "the tools' answers came from different sources",
+    "model_mode": "the model's answers came from different sources",
+    "replay": "one of the runs took answers of earlier states",
+    "provider": "the sandboxes are of different kinds",
+    "isolates": "one of the runs was not sealed",
+    "pins": "different things were pinned",
+    "run_suite_digest": "one of the runs was run with another suite, and scored again with this one",
+}
+
+
+def differences(before: RunManifest, after: RunManifest) -> tuple[Difference, ...]:
+    """What differs between two runs apart from name, time and planned trials."""
+    return tuple(
+        Difference(field=field, before=_shown(before, field), after=_shown(after, field), note=note)
+        for field, note in _SUBJECTS.items()
+        if getattr(before, field) != getattr(after, field)
+    )
+
+
+def _shown(manifest: RunManifest, field: str) -> str:
+    value = getattr(manifest, field)
+    if value is None:
+        return "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={item}" for key, item in sorted(value.items())) or "none"
+    return str(value)[:12] if field.endswith("_digest") else str(value)

@@ -1,0 +1,138 @@
+"""Folders committed as a whole: everything is written and flushed beside the place, then renamed into it.
+
+A reader, and a harness that was killed at any moment, sees a folder complete or not at all. Each holds `seal.json` with
+the sha-256 of its files, so that later damage is told from an honest result.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Hashable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from harness.errors import ResultsError
+from harness.frozen import JsonValue
+
+T = TypeVar("T")
+
+SEAL = "seal.json"
+_UNFINISHED = ".unfinished-"
+
+
+def json_bytes(value: BaseModel | JsonValue) -> bytes:
+    """Indented JSON, ASCII only: names that are no valid Unicode (file names can be) survive as escapes."""
+    plain = value.model_dump(by_alias=True) if isinstance(value, BaseModel) else value
+    return (json.dumps(plain, indent=1, ensure_ascii=True) + "\n").encode()
+
+
+def json_line(value: BaseModel) -> bytes:
+    return (json.dumps(value.model_dump(by_alias=True), ensure_ascii=True, separators=(",", ":")) + "\n").encode()
+
+
+def commit_folder(target: Path, files: dict[str, bytes | Path]) -> None:
+    """Makes the folder `target` with these files (content, or a file to copy); it must not exist yet."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.parent / f"{_UNFINISHED}{target.name}-{uuid.uuid4().hex[:8]}"
+    unfinished.mkdir()
+    try:
+        seal: dict[str, JsonValue] = {name: _write(unfinished / name, content) for name, content in files.items()}
+        _write(unfinished / SEAL, json_bytes(seal))
+        _flush_folder(unfinished)
+        unfinished.rename(target)
+        _flush_folder(target.parent)
+    except OSError as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise ResultsError(f"{target} cannot be written: {error.strerror or error}") from error
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+
+
+def remove_unfinished(root: Path) -> None:
+    """Removes what a killed harness left half-written; only for the one writer."""
+    for path in sorted(root.rglob(f"{_UNFINISHED}*")):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def read_sealed(folder: Path, name: str) -> bytes:
+    """A file of a committed folder. Raises ResultsError naming the file that is missing or is not what was written."""
+    content = _content(folder / name)
+    if hashlib.sha256(content).hexdigest() != _seal(folder).get(name):
+        raise _damaged(folder / name, "is not what was written")
+    return content
+
+
+def verify_sealed(folder: Path) -> None:
+    """Checks every file of a committed folder; raises ResultsError naming the first that is damaged."""
+    for name, digest in _seal(folder).items():
+        path = folder / name
+        try:
+            with path.open("rb") as stream:
+                actual = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            raise _damaged(path, f"cannot be read: {error.strerror}") from None
+        if actual != digest:
+            raise _damaged(path, "is not what was written")
+
+
+def parsed(path: Path, content: bytes, shape: type[T]) -> T:
+    """JSON content as `shape`; raises ResultsError naming the file and the field."""
+    try:
+        value: T = _adapter(cast(Hashable, shape)).validate_python(json.loads(content))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise _damaged(path, f"field {field!r}: {first['msg']}") from None
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, f"is not JSON: {error}") from None
+    return value
+
+
+@lru_cache(maxsize=64)
+def _adapter(shape: Hashable) -> TypeAdapter[Any]:
+    """Made once a shape: making one takes longer than reading a scorecard with it."""
+    return TypeAdapter(cast(Any, shape))
+
+
+def read_as(path: Path, shape: type[T]) -> T:
+    """A single file as `shape`; raises ResultsError."""
+    return parsed(path, _content(path), shape)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _damaged(path, f"cannot be read: {error.strerror}") from None
+
+
+def _seal(folder: Path) -> dict[str, str]:
+    return read_as(folder / SEAL, dict[str, str])
+
+
+def _damaged(path: Path, problem: str) -> ResultsError:
+    return ResultsError(f"{path} {problem}", remedy="the run folder is damaged: run again under another name")
+
+
+def _write(path: Path, content: bytes | Path) -> str:
+    if isinstance(content, Path):
+        shutil.copyfile(content, path)
+    else:
+        path.write_bytes(content)
+    with path.open("rb") as stream:
+        os.fsync(stream.fileno())
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

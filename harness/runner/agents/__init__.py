@@ -1,0 +1,30 @@
+"""Agents: the suite's own program, and two that check a suite: `oracle` and `nop`."""
+
+from pathlib import Path
+
+from harness.case import Suite
+from harness.errors import UsageError
+from harness.runner.agent import Agent
+from harness.runner.agents.nop import NopAgent
+from harness.runner.agents.oracle import OracleAgent
+from harness.runner.agents.program import ProgramAgent
+
+BUILT_IN = ("oracle", "nop")
+
+
+def open_agent(suite: Suite, name: str | None, staging: Path) -> Agent:
+    """The agent called `name` (None: the suite's default); `staging` is where frozen copies of its files are kept.
+
+    Raises UsageError that lists the agents there are.
+    """
+    chosen = name or suite.default_agent
+    if chosen in suite.agents:
+        return ProgramAgent(suite, chosen, staging)
+    match chosen:
+        case "oracle":
+            return OracleAgent()
+        case "nop":
+            return NopAgent()
+        case _:
+            known = ", ".join([*suite.agents, *BUILT_IN])
+            raise UsageError(f"suite {suite.name!r} has no agent {chosen!r}", remedy=f"one of: {known}")

@@ -1,0 +1,136 @@
+"""The agent under test: a program that the suite declares, its files frozen by content before a run."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+from harness.case import AgentVersion, Case, Suite
+from harness.errors import UsageError
+from harness.frozen import digest_of
+from harness.runner.agent import AgentProgram
+
+_DRIVER = Path(__file__).parent.parent / "programs" / "talk.py"
+_DRIVER_AT = ".harness/talk.py"
+
+
+class ProgramAgent:
+    """A version of the suite's agent.
+
+    Its files are copied once into `staging/<digest>`: an edit while a run goes on changes no trial of that run, and
+    the sandbox's user can read them whatever modes the checkout has.
+    """
+
+    def __init__(self, suite: Suite, version: str, staging: Path) -> None:
+        self.name = version
+        self._declared: AgentVersion = suite.agents[version]
+        self._source = suite.folder / self._declared.files
+        self._staging = staging
+
+    @cached_property
+    def digest(self) -> str:
+        """Sha-256 over the declaration and every file with its executable bit."""
+        declared = self._declared.model_dump(mode="json", exclude=None if self._is_driven else {"speaks", "chat"})
+        made: dict[str, object] = {"declared": declared, "files": _file_digests(self._source)}
+        return digest_of({**made, "driver": _sha256(_DRIVER)} if self._is_driven else made)
+
+    @property
+    def _is_driven(self) -> bool:
+        return self._declared.speaks != "turns"
+
+    @cached_property
+    def prompt_digest(self) -> str | None:
+        """Sha-256 over the declared prompt files; raises UsageError where one is missing."""
+        if not self._declared.prompts:
+            return None
+        for prompt in self._declared.prompts:
+            if not (self._source / prompt).is_file():
+                raise UsageError(
+                    f"agent {self.name!r} declares the prompt {prompt!r}, which {self._source} does not have"
+                )
+        digests = {prompt: _sha256(self._source / prompt) for prompt in sorted(self._declared.prompts)}
+        return digest_of(digests)
+
+    @cached_property
+    def code_digest(self) -> str | None:
+        """Sha-256 over the declaration and every file but the prompts: what changed where the prompts did not."""
+        declared = self._declared.model_dump(mode="json", exclude={"files", "prompts"})
+        prompts = set(self._declared.prompts)
+        files = {name: digest for name, digest in _file_digests(self._source).items() if name not in prompts}
+        return digest_of({"declared": declared, "files": files})
+
+    @cached_property
+    def _files(self) -> Path:
+        target = self._staging / self.digest[:24]
+        if not target.is_dir():
+            _freeze(self._source, target, {_DRIVER_AT: _DRIVER} if self._is_driven else {})
+        return target.resolve()
+
+    def program(self, case: Case) -> AgentProgram:
+        """The declared command; the same for every case."""
+        del case
+        command, env = self._declared.command, self._declared.env
+        if self._is_driven:
+            command = ("python3", f"{{agent}}/{_DRIVER_AT}", *command)
+            env = {**env, "HARNESS_TALK": self._declared.model_dump_json(include={"speaks", "chat"})}
+        return AgentProgram(
+            command=command,
+            files=self._files,
+            env=env,
+            image=self._declared.image,
+            answer=self._declared.answer,
+        )
+
+
+def _agent_files(source: Path) -> list[Path]:
+    found: list[Path] = []
+    for folder, folders, names in os.walk(source):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        found += [Path(folder) / name for name in sorted(names)]
+    return found
+
+
+def _file_digests(source: Path) -> dict[str, list[str]]:
+    digests: dict[str, list[str]] = {}
+    for path in _agent_files(source):
+        name = path.relative_to(source).as_posix()
+        if path.is_symlink():
+            digests[name] = ["link", str(path.readlink())]
+        else:
+            digests[name] = ["program" if _executable(path) else "file", _sha256(path)]
+    return digests
+
+
+def _freeze(source: Path, target: Path, more: Mapping[str, Path]) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".agent-", dir=target.parent))
+    try:
+        temporary.chmod(0o755)
+        files = {path.relative_to(source).as_posix(): path for path in _agent_files(source)}
+        for name, path in {**files, **more}.items():
+            copy = temporary / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy, follow_symlinks=False)
+            if not copy.is_symlink():
+                copy.chmod(0o755 if _executable(path) else 0o644)
+        for folder in temporary.rglob("*"):
+            if folder.is_dir() and not folder.is_symlink():
+                folder.chmod(0o755)
+        temporary.rename(target)
+    except FileExistsError:
+        shutil.rmtree(temporary)
+    except OSError:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if not target.is_dir():  # another harness may have frozen the same files meanwhile
+            raise
+
+
+def _executable(path: Path) -> bool:
+    return bool(path.stat().st_mode & 0o100)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

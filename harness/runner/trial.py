@@ -1,0 +1,173 @@
+"""One trial: restore, run the agent, read what it left, and say how it ended."""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.case import Case, Suite
+from harness.case.command import CommandCheck, commands_of
+from harness.errors import HarnessError
+from harness.gateway import SessionRecord, SessionRequest
+from harness.gateway.budget import OutOfBudget
+from harness.gateway.gateway import Gateway
+from harness.gateway.model.environment import model_environment
+from harness.gateway.session import Session
+from harness.runner.agent import Agent, AgentProgram
+from harness.sandbox.cleaning import clean_end_state
+from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
+from harness.sandbox.snapshot import Snapshot
+from harness.trace import CommandResult, EndState, Outcome, ProgramExit, Trajectory, Trial
+from harness.trace.projection import trajectory_from
+from harness.trace.span import Span
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialRunner:
+    """Everything that the trials of one run share."""
+
+    suite: Suite
+    snapshot: Snapshot
+    provider: SandboxProvider
+    gateway: Gateway
+    agent: Agent
+    run: str
+    images: Mapping[str, str] = field(default_factory=dict)
+    """Tags of the images that agents ask for by name."""
+
+    def run_trial(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
+        """Runs `case` once; the files that the agent changed go to `archive`.
+
+        Never raises HarnessError: what the harness could not do is the trial's outcome `harness_failed`. Raises
+        OutOfBudget where the run's budget ended it.
+        """
+        started = time.monotonic()
+        try:
+            trial, spans = self._attempt(case, attempt, archive)
+        except HarnessError as error:
+            trial, spans = self._failed(case, attempt, self.gateway.clean(str(error))), ()
+        return trial.model_copy(update={"duration_s": round(time.monotonic() - started, 4)}), spans
+
+    def _attempt(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
+        trial_id = f"{self.run}.{case.id}.{attempt}"
+        program = self.agent.program(case)
+        request = SessionRequest(
+            trial_id=trial_id, case=case, attempt=attempt, agent=self.suite.name, version=self.agent.name
+        )
+        with ExitStack() as stack:
+            session = self.gateway.open(request)
+            stack.callback(session.close)
+            spec = SandboxSpec(
+                trial_id=trial_id,
+                limits=case.limits,
+                image=self.images.get(program.image) if program.image else None,
+                agent_files=program.files,
+                gateway_socket=session.socket,
+                outside=session.outside,
+                clock=case.clock,
+            )
+            exit_, end_state = self._run_program(session, program, spec, archive)
+            commands = self._run_commands(case, spec, archive)
+            record = session.end()
+            # Only now: the checks' commands ran on what the agent really left.
+            end_state = clean_end_state(archive, session.clean) if archive.exists() else end_state
+            exit_ = _cleaned(exit_, session)
+            commands = {
+                name: result.model_copy(update={"exit": _cleaned(result.exit, session)})
+                for name, result in commands.items()
+            }
+        if record.out_of_budget is not None:
+            raise OutOfBudget(record.out_of_budget)
+        trajectory = _trajectory(record, program, exit_)
+        outcome, reason = _outcome(case, record, exit_)
+        trial = Trial(
+            case_id=case.id,
+            attempt=attempt,
+            outcome=outcome,
+            reason=reason,
+            trajectory=trajectory,
+            exit=exit_,
+            end_state=end_state,
+            states=record.states,
+            commands=commands,
+            misses=record.misses,
+            tiers=record.tiers,
+            exported=record.exported,
+            model_tiers=record.model_tiers,
+            model_use=record.used,
+            unfired_faults=record.unfired_faults,
+            unsaid_turns=record.unsaid_turns,
+        )
+        return trial, record.spans
+
+    def _run_program(
+        self, session: Session, program: AgentProgram, spec: SandboxSpec, archive: Path
+    ) -> tuple[ProgramExit, EndState]:
+        sandbox = self.provider.start(spec, self.snapshot)
+        try:
+            env = self._models_env(sandbox) | dict(program.env)
+            session.attach(sandbox)
+            exit_ = sandbox.exec(_filled(program.command, sandbox), env, spec.limits.seconds)
+            session.attach(None)
+            return exit_, sandbox.end_state(archive)
+        finally:
+            session.attach(None)
+            sandbox.close()
+
+    def _models_env(self, sandbox: Sandbox) -> dict[str, str]:
+        return {} if self.suite.model is None else dict(model_environment(sandbox.places.gateway_url))
+
+    def _run_commands(self, case: Case, spec: SandboxSpec, archive: Path) -> dict[str, CommandResult]:
+        return {check.name: self._run_command(check, spec, archive) for check in commands_of(self.suite, case)}
+
+    def _run_command(self, check: CommandCheck, spec: SandboxSpec, archive: Path) -> CommandResult:
+        restored = SandboxSpec(
+            trial_id=f"{spec.trial_id}.{check.name}", limits=spec.limits, clock=spec.clock, end_state_from=archive
+        )
+        sandbox = self.provider.start(restored, self.snapshot)
+        try:
+            return CommandResult(
+                digest=check.digest, exit=sandbox.exec(_filled(check.run, sandbox), {}, check.timeout_s)
+            )
+        finally:
+            sandbox.close()
+
+    def _failed(self, case: Case, attempt: int, reason: str) -> Trial:
+        nothing = Trajectory(trace_id="", agent=self.suite.name, version=self.agent.name, steps=())
+        return Trial(case_id=case.id, attempt=attempt, outcome="harness_failed", reason=reason, trajectory=nothing)
+
+
+def _cleaned(exit_: ProgramExit, session: Session) -> ProgramExit:
+    printed = {
+        name: session.clean(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        for name, text in (("stdout", exit_.stdout), ("stderr", exit_.stderr))
+    }
+    return exit_.model_copy(update=printed)
+
+
+def _filled(command: Sequence[str], sandbox: Sandbox) -> list[str]:
+    places = sandbox.places
+    return [part.replace("{agent}", places.agent).replace("{work}", places.work) for part in command]
+
+
+def _trajectory(record: SessionRecord, program: AgentProgram, exit_: ProgramExit) -> Trajectory:
+    trajectory = trajectory_from(record.spans)
+    if program.answer == "reply":
+        return trajectory
+    printed = exit_.stdout.strip()
+    return trajectory.model_copy(update={"final_output": printed or None})
+
+
+def _outcome(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str | None]:
+    if record.misses:
+        return "inconclusive", f"{len(record.misses)} call(s) met no recording"
+    if record.limit_reached is not None:
+        return "limit_reached", record.limit_reached
+    if exit_.timed_out:
+        return "limit_reached", f"the time limit of {case.limits.seconds:g} s"
+    if exit_.signal is not None:
+        return "agent_failed", f"the agent's program was ended by signal {exit_.signal}"
+    if exit_.code != 0:
+        return "agent_failed", f"the agent's program exited with status {exit_.code}"
+    return "finished", None

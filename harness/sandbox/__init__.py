@@ -1,0 +1,1 @@
+"""Sandboxes: images, sealed snapshots, services, and the containers that agents run in."""

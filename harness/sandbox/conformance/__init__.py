@@ -1,0 +1,49 @@
+"""What every sandbox provider must do, as checks that run against any of them.
+
+For a provider of your own: `run_conformance(provider, image, folder)` and look at what is not None. The image needs
+python3 and `sh`; the engine needs nothing else. Checks that only a sealed sandbox can pass are marked, and left out
+where `provider.isolates` is False: such a provider promises no more than the others.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from harness.errors import HarnessError
+from harness.sandbox.conformance.beside import CHECKS as BESIDE
+from harness.sandbox.conformance.clock import CHECKS as CLOCK
+from harness.sandbox.conformance.endstate import CHECKS as END_STATE
+from harness.sandbox.conformance.files import CHECKS as FILES
+from harness.sandbox.conformance.gateway import CHECKS as GATEWAY
+from harness.sandbox.conformance.isolation import CHECKS as ISOLATION
+from harness.sandbox.conformance.limits import CHECKS as LIMITS
+from harness.sandbox.conformance.programs import CHECKS as PROGRAMS
+from harness.sandbox.conformance.stand import Check, NotConforming, Stand
+from harness.sandbox.provider import SandboxProvider
+
+__all__ = ["Check", "NotConforming", "Stand", "checks", "run_conformance"]
+
+
+def checks() -> tuple[Check, ...]:
+    """All checks, in a fixed order."""
+    return (*PROGRAMS, *BESIDE, *FILES, *END_STATE, *GATEWAY, *LIMITS, *ISOLATION, *CLOCK)
+
+
+def run_conformance(
+    provider: SandboxProvider, image: str | None, folder: Path, chosen: Iterable[Check] | None = None
+) -> dict[str, str | None]:
+    """Runs what applies to the provider, of all checks or the chosen; check's name -> what is wrong, or None.
+
+    `image` is what sandboxes run in (None: they need none); `folder` is for files of the checks.
+    """
+    found: dict[str, str | None] = {}
+    for check in checks() if chosen is None else chosen:
+        if check.sealed and not provider.isolates:
+            continue
+        with Stand(provider, image, folder / check.name) as stand:
+            try:
+                check.run(stand)
+            except (NotConforming, HarnessError, OSError, ValueError) as error:
+                found[check.name] = f"{type(error).__name__}: {error}"
+            else:
+                found[check.name] = None
+    return found

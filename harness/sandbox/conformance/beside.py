@@ -1,0 +1,99 @@
+"""Programs and files beside a running program: what a tool does in the sandbox while the agent waits for it."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+from harness.sandbox.conformance.stand import NotConforming, Stand, check, expect, expect_raises, shell
+from harness.sandbox.provider import Sandbox
+from harness.trace.trial import ProgramExit
+
+_UNTIL_GO = "echo begun > begun; while [ ! -e go ]; do sleep 0.02; done; cat go; echo done"
+_MANY = 20
+
+
+@contextmanager
+def _running(sandbox: Sandbox) -> Iterator[Future[ProgramExit]]:
+    """A program that goes on until the file `go` is there."""
+    with ThreadPoolExecutor(1) as pool:
+        program = pool.submit(shell, sandbox, _UNTIL_GO)
+        for _ in range(1000):
+            try:
+                sandbox.read_file("begun")
+                break
+            except FileNotFoundError:
+                threading.Event().wait(0.01)
+        try:
+            yield program
+        finally:
+            if not program.done():
+                sandbox.write_file("go", b"on\n")
+
+
+def program_runs_beside_another(stand: Stand) -> None:
+    sandbox = stand.start()
+    with _running(sandbox) as program:
+        beside = shell(sandbox, "echo here; pwd; echo err >&2; exit 3")
+        expect("status", (beside.code, beside.timed_out, beside.stderr), (3, False, "err\n"))
+        expect("output", beside.stdout, f"here\n{sandbox.places.work}\n")
+        expect("the other one goes on", program.done(), False)
+        sandbox.write_file("go", b"on\n")
+        ended = program.result(30)
+    expect("the other one", (ended.code, ended.stdout), (0, "on\ndone\n"))
+
+
+def files_are_read_and_written_beside_a_program(stand: Stand) -> None:
+    sandbox = stand.start()
+    with _running(sandbox):
+        sandbox.write_file("notes/a.txt", b"text")
+        expect("read", sandbox.read_file("notes/a.txt"), b"text")
+        expect_raises("no such file", FileNotFoundError, lambda: sandbox.read_file("nothing"))
+        expect_raises("a folder", IsADirectoryError, lambda: sandbox.read_file("notes"))
+        expect("seen by programs", shell(sandbox, "cat notes/a.txt").stdout, "text")
+
+
+def slow_program_beside_is_ended_alone(stand: Stand) -> None:
+    sandbox = stand.start()
+    with _running(sandbox) as program:
+        slow = sandbox.exec(["sh", "-c", "echo a; sleep 60 & sleep 60"], {}, 0.3)
+        expect("status", (slow.timed_out, slow.code, slow.signal, slow.stdout), (True, None, 9, "a\n"))
+        expect("the other one goes on", program.done(), False)
+        expect("what a program leaves does not hold it up", shell(sandbox, "sleep 60 & echo b").stdout, "b\n")
+
+
+def many_programs_run_beside_at_once(stand: Stand) -> None:
+    sandbox = stand.start()
+    with _running(sandbox), ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(lambda number: shell(sandbox, f"echo {number}").stdout, range(_MANY)))
+        expect("answers", told, [f"{number}\n" for number in range(_MANY)])
+
+
+def programs_beside_end_with_the_program(stand: Stand) -> None:
+    sandbox = stand.start()
+    with ThreadPoolExecutor(1) as pool:
+        with _running(sandbox) as program:
+            beside = pool.submit(shell, sandbox, "echo up > up; sleep 60")
+            while not program.done():
+                try:
+                    sandbox.read_file("up")
+                    break
+                except FileNotFoundError:
+                    threading.Event().wait(0.01)
+        expect("the program", program.result(30).code, 0)
+        expect("the one beside", (beside.result(30).signal, beside.result().timed_out), (9, False))
+    left = shell(sandbox, "ls /proc | grep -c '^[0-9]'" if stand.provider.isolates else "echo 0")
+    if int(left.stdout) > 4:
+        raise NotConforming(f"{left.stdout.strip()} processes are left")
+
+
+CHECKS = tuple(
+    check(run)
+    for run in (
+        program_runs_beside_another,
+        files_are_read_and_written_beside_a_program,
+        slow_program_beside_is_ended_alone,
+        many_programs_run_beside_at_once,
+        programs_beside_end_with_the_program,
+    )
+)

@@ -1,0 +1,187 @@
+"""What a check works with: sandboxes of the provider under test, made up snapshots, and a real little gateway."""
+
+import hashlib
+import json
+import socketserver
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from harness.case.case import Limits
+from harness.sandbox.owner import private_folder, remove_private_folder
+from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
+from harness.sandbox.snapshot import SealedFile, Snapshot
+from harness.trace.trial import ProgramExit
+
+
+class NotConforming(AssertionError):
+    """The provider does not do what every provider must."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One promise of the seam."""
+
+    name: str
+    run: Callable[["Stand"], None]
+    sealed: bool = False
+    """Only a provider that isolates can keep it."""
+
+
+def check(run: Callable[["Stand"], None]) -> Check:
+    """A promise of every provider, named by its function."""
+    return Check(name=run.__name__.strip("_"), run=run)
+
+
+def sealed_check(run: Callable[["Stand"], None]) -> Check:
+    """A promise of providers that isolate."""
+    return replace(check(run), sealed=True)
+
+
+def expect(what: str, actual: object, expected: object) -> None:
+    if actual != expected:
+        raise NotConforming(f"{what}: expected {expected!r}, got {actual!r}")
+
+
+def expect_raises(what: str, kinds: type[Exception] | tuple[type[Exception], ...], run: Callable[[], object]) -> None:
+    try:
+        got = run()
+    except kinds:
+        return
+    raise NotConforming(f"{what}: expected {kinds!r}, got {got!r}")
+
+
+class Stand:
+    """Sandboxes started here are closed with it."""
+
+    def __init__(self, provider: SandboxProvider, image: str | None, folder: Path) -> None:
+        self.provider = provider
+        self.image = image
+        self.folder = folder
+        self._stack = ExitStack()
+        self._count = 0
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def start(self, snapshot: Snapshot | None = None, limits: Limits | None = None, **spec: Any) -> Sandbox:
+        """A sandbox; `spec` are further fields of SandboxSpec."""
+        self._count += 1
+        asked = SandboxSpec(trial_id=f"{self.folder.name}.{self._count}", limits=limits or Limits(), **spec)
+        sandbox = self.provider.start(asked, snapshot or self.snapshot())
+        self._stack.callback(sandbox.close)
+        return sandbox
+
+    def archive(self) -> Path:
+        """A new place for an end state."""
+        self._count += 1
+        return self.folder / f"end-{self._count}.tar"
+
+    def snapshot(self, files: Mapping[str, bytes] | None = None, **fields: Any) -> Snapshot:
+        """A snapshot of these files (mode 0644, the agent's), and `fields` of Snapshot; `more` are other entries."""
+        self._count += 1
+        folder = self.folder / f"snapshot-{self._count}"
+        sealed = [seal_file(folder, path, content) for path, content in (files or {}).items()]
+        sealed += fields.pop("more", ())
+        return Snapshot(
+            name="conformance",
+            environment="conformance",
+            files=tuple(sealed),
+            folder=folder,
+            image=self.image,
+            **fields,
+        )
+
+    def gateway(self) -> "Gateway":
+        """A real HTTP server on a Unix socket."""
+        gateway = Gateway()
+        self._stack.callback(gateway.close)
+        return gateway
+
+
+def seal_file(folder: Path, path: str, content: bytes, **fields: Any) -> SealedFile:
+    """Lays the content where a snapshot in `folder` has it."""
+    target = folder / "files" / path.lstrip("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content)
+    return SealedFile(path=path, size=len(content), sha256=hashlib.sha256(content).hexdigest(), **fields)
+
+
+def python(
+    sandbox: Sandbox, code: str, *arguments: str, timeout_s: float = 30.0, env: Mapping[str, str] | None = None
+) -> ProgramExit:
+    """Runs Python code in the sandbox."""
+    return sandbox.exec(["python3", "-c", code, *arguments], env or {}, timeout_s)
+
+
+def answer_of(what: str, ended: ProgramExit) -> Any:
+    """The JSON that a program printed; NotConforming where it did not get that far."""
+    if ended.code != 0:
+        raise NotConforming(f"{what}: the program ended with {ended!r}")
+    return json.loads(ended.stdout)
+
+
+def shell(sandbox: Sandbox, script: str, arguments: Sequence[str] = (), timeout_s: float = 30.0) -> ProgramExit:
+    return sandbox.exec(["sh", "-c", script, "sh", *arguments], {}, timeout_s)
+
+
+class Gateway:
+    """Answers every request with what it was: method, path and the digest of the body."""
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+        self._folder = private_folder()
+        self.socket = self._folder / "gateway.sock"
+        self._server = _Server(str(self.socket), _Handler)
+        self._server.seen = self.requests
+        self.socket.chmod(0o666)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+        remove_private_folder(self._folder)
+
+
+class _Server(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+    request_queue_size = 16
+    seen: list[str]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silent: nobody reads it."""
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", "0")))
+        assert isinstance(self.server, _Server)
+        self.server.seen.append(self.path)
+        size = int(self.path.partition("?bytes=")[2] or 0)
+        told = {"method": self.command, "path": self.path, "sha256": hashlib.sha256(body).hexdigest()}
+        content = b"x" * size if size else json.dumps(told).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)

@@ -1,0 +1,212 @@
+"""The host's end of a sandbox's control channel: one socket, one connection, one request at a time."""
+
+import itertools
+import os
+import queue
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+from harness.errors import SandboxError
+from harness.sandbox.inside.wire import CHUNK, Channel
+
+_LOOK_EVERY_S = 0.25
+
+
+class Refused(Exception):
+    """The launcher could not do what was asked, for a reason that has an errno."""
+
+    def __init__(self, number: int, problem: str) -> None:
+        super().__init__(problem)
+        self.number = number
+        self.problem = problem
+
+
+class LauncherLost(SandboxError):
+    """No answer came, and none will."""
+
+
+class Listener:
+    """Waits for the launcher; takes exactly one connection and is gone before any program runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "control.sock"
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.bind(os.fspath(self.path))
+            self.path.chmod(0o666)
+            self._socket.listen(1)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def accept(self, within_s: float, death: Callable[[], str | None]) -> "Control":
+        """`death` is asked now and then why there is no launcher; None: there still may be."""
+        deadline = time.monotonic() + within_s
+        while True:
+            if select.select([self._socket], [], [], _LOOK_EVERY_S)[0]:
+                connection, _ = self._socket.accept()
+                self.close()
+                return Control(connection)
+            reason = death()
+            if reason is None and time.monotonic() > deadline:
+                reason = f"its launcher did not report within {within_s:g} s"
+            if reason is not None:
+                raise SandboxError(
+                    f"the sandbox did not start: {reason}",
+                    remedy="the image needs python3 (3.10 or later); its memory limit may be too small",
+                )
+
+    def close(self) -> None:
+        self._socket.close()
+        self.path.unlink(missing_ok=True)
+
+
+class Control:
+    """Requests to the launcher. After any SandboxError the sandbox is of no use."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._channel = Channel(connection)
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._runs = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+
+    def ask(self, message: dict[str, Any], within_s: float) -> dict[str, Any]:
+        """The launcher's answer. Raises Refused or SandboxError.
+
+        What is asked while a program runs is done beside it: programs, reading and writing files.
+        """
+        if self._runs.locked():
+            return self._ask_beside(message, within_s)
+        with self._runs if message["do"] == "run" else nullcontext(), self._lock:
+            return self._ask(message, (), within_s)
+
+    def ask_with_content(
+        self, message: dict[str, Any], content: Iterable[dict[str, Any] | bytes], within_s: float
+    ) -> None:
+        """`content` follows the request, frames and bare bytes in the order given."""
+        with self._lock:
+            self._ask(message, content, within_s)
+
+    def ask_for_stream(self, message: dict[str, Any], within_s: float) -> Iterator[tuple[dict[str, Any], bytes]]:
+        """Frames up to and with the one that has `end`; behind each the bytes that it announces."""
+        with self._lock:
+            frame = self._ask(message, (), within_s)
+            try:
+                while "end" not in frame:
+                    yield frame, self._content(frame["size"]) if "content" in frame else b""
+                    frame = self._receive()
+                yield frame, b""
+            finally:
+                if "end" not in frame:
+                    self.close()  # the rest would be taken for the answer to the next request
+
+    def close(self) -> None:
+        """The launcher ends everything when it sees this; a request that waits in another thread fails."""
+        with suppress(OSError):  # the launcher was first
+            self._connection.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
+
+    def _ask_beside(self, message: dict[str, Any], within_s: float) -> dict[str, Any]:
+        number = next(self._numbers)
+        box = self._waiting[number] = queue.SimpleQueue()
+        deadline = time.monotonic() + within_s
+        try:
+            with self._sending:
+                self._channel.send(message | {"beside": number})
+            while time.monotonic() < deadline:
+                with suppress(queue.Empty):
+                    return _checked(box.get(timeout=_LOOK_EVERY_S))
+                self._receive_for(box)
+        except OSError as error:
+            raise _lost(error) from None
+        finally:
+            del self._waiting[number]
+        raise _lost(TimeoutError())
+
+    def _receive_for(self, box: queue.SimpleQueue[dict[str, Any]]) -> None:
+        """Where the program has just ended, nobody else receives any more."""
+        if self._lock.acquire(blocking=False):
+            try:
+                while box.empty():
+                    self._deliver(self._channel.receive())
+            except (EOFError, ValueError) as error:
+                raise _lost(error) from None
+            finally:
+                self._lock.release()
+
+    def _deliver(self, answer: dict[str, Any]) -> None:
+        waiting = self._waiting.get(answer.get("beside", 0))
+        if waiting is not None:
+            waiting.put(answer)
+
+    def _ask(
+        self, message: dict[str, Any], content: Iterable[dict[str, Any] | bytes], within_s: float
+    ) -> dict[str, Any]:
+        try:
+            self._connection.settimeout(within_s)
+            with self._sending:
+                self._channel.send(message)
+                for part in content:
+                    if isinstance(part, bytes):
+                        self._channel.send_content(part)
+                    else:
+                        self._channel.send(part)
+        except OSError as error:
+            raise _lost(error) from None
+        return self._receive()
+
+    def _receive(self) -> dict[str, Any]:
+        try:
+            answer = self._channel.receive()
+            while "beside" in answer:
+                self._deliver(answer)
+                answer = self._channel.receive()
+        except (OSError, EOFError, ValueError) as error:
+            raise _lost(error) from None
+        return _checked(answer)
+
+    def _content(self, size: int) -> bytes:
+        try:
+            return self._channel.receive_content(size)
+        except (OSError, EOFError) as error:
+            raise _lost(error) from None
+
+
+def file_content(path: Path, size: int) -> Iterator[bytes]:
+    """The bytes of a file in parts; exactly `size`, or SandboxError."""
+    left = size
+    with path.open("rb") as stream:
+        while part := stream.read(CHUNK):
+            left -= len(part)
+            if left < 0:
+                break
+            yield part
+    if left != 0:
+        raise SandboxError(f"{path} changed while it was read", remedy="verify the snapshot")
+
+
+def _checked(answer: dict[str, Any]) -> dict[str, Any]:
+    if "failed" in answer:
+        raise SandboxError(f"the sandbox failed: {answer['failed'].decode()}")
+    if "errno" in answer:
+        raise Refused(answer["errno"], answer["problem"].decode("utf-8", "replace"))
+    return answer
+
+
+def _lost(error: Exception) -> LauncherLost:
+    match error:
+        case TimeoutError():
+            return LauncherLost("the sandbox did not answer in time")
+        case ValueError():
+            return LauncherLost(f"the sandbox answered with something else: {error}")
+        case _:
+            return LauncherLost("the sandbox is gone: its launcher closed the connection")

@@ -1,0 +1,191 @@
+"""What an agent left in the sandbox's files, as an archive: `end_state.json` first, then `files/<path>`.
+
+A difference is one of content, mode, kind or link target; a file written anew with what it had is none, nor is a time
+or a folder's size. The archive of the same differences is the same bytes.
+"""
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import SandboxError
+from harness.sandbox.snapshot import SealedFile
+from harness.trace.trial import EndState, FileChange, FileKind
+
+_HEAD = "end_state.json"
+_KINDS: dict[bytes, FileKind] = {b"file": "file", b"directory": "directory", b"link": "link", b"other": "other"}
+
+Reported = Iterable[tuple[dict[str, Any], bytes]]
+"""The launcher's frames with the content behind each; the last says what is gone and what was too much."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seal:
+    """What the end state is compared with; `absent` was never laid into this sandbox."""
+
+    files: dict[str, SealedFile]
+    absent: frozenset[str] = frozenset()
+
+
+def write_end_state(archive: Path, seal: Seal, reported: Reported) -> EndState:
+    """Compares what the launcher reports with the seal, and writes the archive at once or not at all."""
+    try:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=archive.parent) as contents:
+            state, members = _compared(seal, reported, contents)
+            _write_archive(archive, state, members, contents)
+    except OSError as error:
+        raise SandboxError(
+            f"the end state cannot be written to {archive}: {error}", remedy="is the disk full?"
+        ) from None
+    return state
+
+
+def read_end_state(archive: Path) -> EndState:
+    """Raises SandboxError where the archive is missing or damaged."""
+    with open_end_state(archive) as opened:
+        return opened.state
+
+
+def read_changed_file(archive: Path, path: str) -> bytes | None:
+    """The content of an added or modified file; None where there is none in the archive."""
+    with open_end_state(archive) as opened:
+        return opened.content(path)
+
+
+class OpenEndState:
+    """An archive being read."""
+
+    def __init__(self, state: EndState, tar: tarfile.TarFile) -> None:
+        self.state = state
+        self._tar = tar
+
+    def content(self, path: str) -> bytes | None:
+        """None: not an added or modified file, or too large to have been read back."""
+        try:
+            stream = self._tar.extractfile(_member(path))
+        except KeyError:
+            return None
+        return None if stream is None else stream.read()
+
+
+@contextmanager
+def open_end_state(archive: Path) -> Iterator[OpenEndState]:
+    """Raises SandboxError where the archive is missing or damaged."""
+    with ExitStack() as stack:
+        try:
+            tar = stack.enter_context(tarfile.open(archive, encoding="utf-8", errors="surrogateescape"))
+            head = tar.extractfile(_HEAD)
+            # not by pydantic's own reader: it refuses the surrogates that stand for bytes that are not UTF-8
+            state = EndState.model_validate(json.loads(head.read() if head is not None else b"null"))
+        except (OSError, tarfile.TarError, KeyError, ValueError) as error:
+            raise SandboxError(f"{archive} is no readable end state: {error}", remedy="run the trial again") from error
+        yield OpenEndState(state, tar)
+
+
+def _compared(seal: Seal, reported: Reported, contents: Any) -> tuple[EndState, dict[str, tuple[int, int]]]:
+    """The state, and for each file of it where in `contents` its bytes are."""
+    changes: list[FileChange] = []
+    members: dict[str, tuple[int, int]] = {}
+    seen: set[str] = set()
+    gone = set(seal.absent)
+    problem = None
+    for frame, content in reported:
+        if "end" in frame:
+            gone |= {_text(path) for path in frame["gone"]}
+            problem = _text(frame["problem"]) if "problem" in frame else None
+            break
+        found = _change(seal.files, frame, content)
+        seen.add(_text(frame["path"]))
+        if found is None:
+            continue
+        changes.append(found)
+        if "content" in frame:
+            members[found.path] = (contents.tell(), len(content))
+            contents.write(content)
+    changes += [
+        FileChange(path=path, change="deleted", kind=entry.kind)
+        for path, entry in seal.files.items()
+        if path in gone and path not in seen
+    ]
+    ordered = tuple(sorted(changes, key=lambda change: change.path))
+    return EndState(changes=ordered, complete=problem is None, problem=problem), members
+
+
+def _change(sealed: dict[str, SealedFile], frame: dict[str, Any], content: bytes) -> FileChange | None:
+    path = _text(frame["path"])
+    kind = _KINDS[frame["kind"]]
+    before = sealed.get(path)
+    digest = hashlib.sha256(content).hexdigest() if "content" in frame else None
+    link = _text(frame["link"]) if "link" in frame else None
+    if before is not None and _is_same(before, kind, frame["mode"], digest, link):
+        return None
+    return FileChange(
+        path=path,
+        change="added" if before is None else "modified",
+        kind=kind,
+        mode=None if kind == "link" else frame["mode"],
+        size=frame.get("size"),
+        sha256=digest,
+        link=link,
+    )
+
+
+def _is_same(before: SealedFile, kind: FileKind, mode: int, digest: str | None, link: str | None) -> bool:
+    if before.kind != kind:
+        return False
+    if kind == "link":
+        return before.link == link
+    if kind == "directory":
+        return before.mode == mode
+    return digest is not None and (before.mode, before.sha256) == (mode, digest)
+
+
+def _write_tar(stream: Any, state: EndState, members: dict[str, tuple[int, int]], contents: Any) -> None:
+    modes = {change.path: change.mode for change in state.changes}
+    with tarfile.open(
+        fileobj=stream, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8", errors="surrogateescape"
+    ) as tar:
+        head = json.dumps(state.model_dump(mode="json"), ensure_ascii=True, sort_keys=True, indent=1).encode()
+        tar.addfile(_entry(_HEAD, len(head), 0o644), io.BytesIO(head))
+        for path in sorted(members):
+            at, size = members[path]
+            contents.seek(at)
+            tar.addfile(_entry(_member(path), size, modes[path] or 0), contents)
+
+
+def _write_archive(archive: Path, state: EndState, members: dict[str, tuple[int, int]], contents: Any) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{archive.name}.", suffix=".tmp", dir=archive.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            _write_tar(stream, state, members, contents)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(archive)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _entry(name: str, size: int, mode: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.size = size
+    entry.mode = mode
+    return entry
+
+
+def _member(path: str) -> str:
+    return f"files{path}"
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")

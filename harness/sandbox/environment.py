@@ -1,0 +1,192 @@
+"""An environment as people write it: `images/<environment>/environment.yaml`.
+
+    image: base                        # what its sandboxes run in; the built-in `base` where it is left out
+    services:                          # what runs beside the agent; only the gateway can reach it
+      menu:
+        image: menu                    # images/<environment>/menu/Dockerfile, else images/menu/Dockerfile
+        port: 8000                     # where it listens inside its container
+        wait: {http: /health}          # or {log: <regular expression>}: when it is ready
+        restore: /restore/menu.sql     # where its state is mounted, read-only: the seed at sealing, the dump later
+        dump: {command: [python3, -m, menu_service, --dump]}   # prints its canonical state
+    states:
+      breakfast:
+        files: states/breakfast        # mirrors the sandbox's root: states/breakfast/work/a.txt is /work/a.txt
+        services: {menu: {seed: menu/seed.sql}}
+
+Every path is relative to the environment's folder. An image is a folder with a Dockerfile, its name the folder's path
+under `images/`; it begins with `ARG BASE=<name of the image it builds on>` and `FROM ${BASE}`, and the harness gives
+`BASE` that image's tag. Where a `requirements.txt` with hashes lies beside the Dockerfile, `BASE` holds its wheels.
+"""
+
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from harness.documents import read_document
+from harness.errors import UsageError
+from harness.frozen import Frozen
+
+BASE_IMAGE = "base"
+DEFAULT_PLACES = ("/work", "/tmp")
+_RESERVED = ("/agent", "/harness", "/run/harness", "/proc", "/sys", "/dev")
+
+
+def _absolute(path: str) -> str:
+    parts = PurePosixPath(path)
+    if not parts.is_absolute() or ".." in parts.parts or str(parts) in {"/", "//"}:
+        raise ValueError(f"{path!r} is not an absolute path below /")
+    return str(parts)
+
+
+def _place(path: str) -> str:
+    plain = _absolute(path)
+    if any(PurePosixPath(plain).is_relative_to(taken) for taken in _RESERVED):
+        raise ValueError(f"{path!r} is the harness's own; it cannot be a writable place")
+    return plain
+
+
+def _inside(path: str) -> str:
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts or not parts.parts:
+        raise ValueError(f"{path!r} is not a path inside the environment's folder")
+    return str(parts)
+
+
+AbsolutePath = Annotated[str, AfterValidator(_absolute)]
+Place = Annotated[str, AfterValidator(_place)]
+InsidePath = Annotated[str, AfterValidator(_inside)]
+ImageName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._/-][a-z0-9]+)*$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$")]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Value = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+Mode = Annotated[str, StringConstraints(pattern=r"^0?[0-7]{3}$")]
+
+
+class Wait(Frozen):
+    """When a service is ready: a path that answers 200, or a line of its log. Exactly one of the two."""
+
+    http: str | None = Field(default=None, pattern=r"^/")
+    log: str | None = None
+    """Regular expression searched in what the service prints."""
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.http is None) == (self.log is None):
+            raise ValueError("give exactly one of `http` and `log`")
+        return self
+
+
+class Dump(Frozen):
+    """The command, run in the service's container, that prints the canonical state: equal states, equal bytes."""
+
+    command: tuple[str, ...] = Field(min_length=1)
+    timeout_s: float = Field(default=60.0, gt=0)
+
+
+class Service(Frozen):
+    """One service beside the agent, a container of its own."""
+
+    image: ImageName
+    port: int = Field(gt=0, lt=65_536)
+    wait: Wait
+    command: tuple[str, ...] | None = None
+    """None: the image's own."""
+    env: dict[Variable, Value] = {}
+    restore: AbsolutePath | None = None
+    """File in the container where the state is mounted; None: the service has no state."""
+    dump: Dump | None = None
+    timeout_s: float = Field(default=60.0, gt=0)
+    """Within which it must be ready."""
+    memory_mb: int = Field(default=512, ge=32)
+    processes: int = Field(default=256, ge=4)
+
+
+class Seed(Frozen):
+    """The state that a service starts from when it is sealed; mounted at the service's `restore`."""
+
+    seed: InsidePath
+
+
+class State(Frozen):
+    """One state to seal."""
+
+    files: InsidePath | None = None
+    """Folder that mirrors the sandbox's root. Links are kept as links; of the mode only the owner's x bit counts,
+    since a checkout keeps no more."""
+    folders: tuple[AbsolutePath, ...] = ()
+    """Folders that shall be there though empty."""
+    modes: dict[str, Mode] = {}
+    """Glob over absolute paths -> octal mode, such as "0600"; the last that matches holds. `*` matches `/` too."""
+    root_owned: tuple[str, ...] = ()
+    """Globs over absolute paths: what the agent can read and not change. In a folder of the agent's own it can still be
+    replaced by another file: name the folder too."""
+    env: dict[Variable, Value] = {}
+    browser_url: str | None = None
+    writable: tuple[Place, ...] = DEFAULT_PLACES
+    """Places that the agent may write; sealed files lie inside them."""
+    services: dict[str, Seed] = {}
+    parent: str | None = None
+    """Another state of this environment, sealed before: its files, env and dumps are the start of this one."""
+
+
+class EnvironmentFile(Frozen):
+    """What the file says."""
+
+    image: ImageName = BASE_IMAGE
+    services: dict[Name, Service] = {}
+    states: dict[Name, State] = {}
+
+    @model_validator(mode="after")
+    def _states_fit(self) -> Self:
+        for name, state in self.states.items():
+            self._seeds_fit(name, state)
+            self._lineage(name)
+        return self
+
+    def _seeds_fit(self, name: str, state: State) -> None:
+        for service in state.services:
+            if service not in self.services:
+                raise ValueError(f"state {name!r} seeds a service that is not declared: {service!r}")
+            if self.services[service].restore is None or self.services[service].dump is None:
+                raise ValueError(f"state {name!r} seeds service {service!r}, which needs both `restore` and `dump`")
+
+    def _lineage(self, name: str) -> None:
+        seen = [name]
+        while (parent := self.states[seen[-1]].parent) is not None:
+            if parent not in self.states:
+                raise ValueError(f"state {seen[-1]!r} has a parent that is not declared: {parent!r}")
+            if parent in seen:
+                raise ValueError(f"state {name!r} is its own ancestor")
+            seen.append(parent)
+
+
+class Environment(EnvironmentFile):
+    """A loaded environment. `folder` is where it lies."""
+
+    name: str
+    folder: Path
+
+    def image_of(self, service: str) -> str:
+        """The full name of a service's image: the environment's own where there is one."""
+        image = self.services[service].image
+        own = self.folder / image / "Dockerfile"
+        return f"{self.name}/{image}" if own.is_file() else image
+
+
+def load_environment(project: Path, name: str) -> Environment:
+    """The environment `images/<name>/environment.yaml` of a project.
+
+    Raises InvalidDocument for a malformed file, UsageError that lists what there is for an unknown name.
+    """
+    path = project / "images" / name / "environment.yaml"
+    if not path.is_file():
+        known = ", ".join(environment_names(project)) or "none"
+        raise UsageError(f"there is no environment {name!r}: {path} is missing", remedy=f"known: {known}")
+    plain = read_document(path, EnvironmentFile)
+    return Environment(name=name, folder=path.parent, **dict(plain))
+
+
+def environment_names(project: Path) -> tuple[str, ...]:
+    """The environments of a project, sorted."""
+    return tuple(sorted(path.parent.name for path in (project / "images").glob("*/environment.yaml")))

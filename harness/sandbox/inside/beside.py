@@ -1,0 +1,93 @@
+"""Programs that the host has started beside the agent's: they end with it at the latest."""
+
+from __future__ import annotations
+
+import posix
+import time
+
+from harness.sandbox.inside.program import Program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from harness.sandbox.inside.loop import Loop
+
+_SIGKILL = 9
+_FOREVER_S = 3600.0
+_LATE_OUTPUT_NS = 200_000_000
+"""A program that has ended may have left others that hold its output open."""
+
+
+class _Side:
+    """One of them."""
+
+    def __init__(self, program: Program, request: dict[str, Any]) -> None:
+        self.program = program
+        self.request = request
+        self.began = time.monotonic_ns()
+        self.deadline = self.began + request["timeout_ms"] * 1_000_000
+        self.ended = 0
+        self.status: int | None = None
+        self.timed_out = False
+
+
+class Beside:
+    """`answer` sends what came of a request. All of it happens in the turns of the main program's loop."""
+
+    def __init__(self, loop: Loop, uid: int | None, answer: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
+        self._loop = loop
+        self._uid = uid
+        self._answer = answer
+        self._sides: dict[int, _Side] = {}
+
+    def start(self, request: dict[str, Any]) -> None:
+        program = Program(self._loop, request, self._uid, _no_turns)
+        side = _Side(program, request)
+        self._sides[program.begin()] = side
+
+    def note(self, pid: int, status: int) -> None:
+        """A process has ended; it may be one of these."""
+        side = self._sides.get(pid)
+        if side is not None:
+            side.status, side.ended = status, time.monotonic_ns()
+
+    def tick(self) -> float:
+        """Ends those whose time is over, answers for those that are done, and says when to be called again."""
+        wait_s = _FOREVER_S
+        now = time.monotonic_ns()
+        for pid, side in list(self._sides.items()):
+            if side.status is None:
+                if now >= side.deadline and not side.timed_out:
+                    side.timed_out = True
+                    _kill_group(pid)
+                wait_s = min(wait_s, max(side.deadline - now, 1_000_000) / 1e9)
+            elif side.program.output_ended or now - side.ended >= _LATE_OUTPUT_NS:
+                self._tell(pid, side, side.status)
+            else:
+                wait_s = min(wait_s, (side.ended + _LATE_OUTPUT_NS - now) / 1e9)
+        return wait_s
+
+    def finish(self) -> None:
+        """The main program has ended, and with it all of these."""
+        for pid, side in list(self._sides.items()):
+            self._tell(pid, side, _SIGKILL if side.status is None else side.status)
+
+    def _tell(self, pid: int, side: _Side, status: int) -> None:
+        del self._sides[pid]
+        ended = side.ended or time.monotonic_ns()
+        told = side.program.told(status, timed_out=side.timed_out, duration_ns=ended - side.began)
+        self._answer(side.request, told)
+
+
+def _kill_group(pid: int) -> None:
+    """The program leads a session, and so a group, of its own."""
+    try:
+        posix.killpg(pid, _SIGKILL)
+    except OSError:
+        return  # it has just ended
+
+
+def _no_turns() -> float:
+    raise AssertionError("the main program turns the loop")

@@ -1,0 +1,222 @@
+"""The first process of a sandbox: takes requests from the host, one after the other, on the one connection there is.
+
+It is never the agent's user (who could trace it and forge what it reports), keeps no capability but SETUID, SETGID,
+KILL and DAC_READ_SEARCH, and connects before any program runs; the socket is gone by then. When the connection
+closes, the harness is done or dead: everything here ends.
+"""
+
+from __future__ import annotations
+
+import _signal
+import _socket
+import posix
+import sys
+import time
+
+from harness.sandbox.inside import tree
+from harness.sandbox.inside.loop import READ, Loop
+from harness.sandbox.inside.wire import Channel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from harness.sandbox.inside.beside import Beside
+    from harness.sandbox.inside.files import Places
+    from harness.sandbox.inside.forward import Forwarder
+
+_ESRCH = 3
+_BESIDE = (b"read", b"write")
+
+
+class Launcher:
+    """Serves one sandbox."""
+
+    def __init__(self, control: _socket.socket) -> None:
+        self._control = control
+        self._channel = Channel(control)
+        self._loop = Loop()
+        self._namespaced = posix.getpid() == 1
+        self._places: Places
+        self._uid: int | None = None
+        self._forwarder: Forwarder | None = None
+        self._laid: dict[bytes, tuple[int, ...]] = {}
+        self._clock_offset_ns: int | None = None
+        self._beside: Beside | None = None
+        self._wake_when_children_end()
+
+    def serve(self) -> None:
+        """Answers until the connection closes."""
+        while True:
+            try:
+                request = self._channel.receive()
+            except (EOFError, ConnectionError):
+                return
+            if "beside" in request and request["do"] not in _BESIDE:  # the program has ended meanwhile
+                self._answer(request, {"errno": _ESRCH, "problem": "no program runs any more"})
+                continue
+            try:
+                getattr(self, "_do_" + request["do"].decode())(request)
+            except OSError as error:
+                self._refuse(request, error)
+            except tree.StillAlive:
+                self._channel.send({"failed": "processes are left that cannot be killed"})
+
+    def end(self) -> None:
+        tree.end_all(namespaced=self._namespaced)
+
+    def _do_setup(self, request: dict[str, Any]) -> None:
+        from harness.sandbox.inside.files import Places
+
+        if not self._namespaced:
+            tree.adopt_orphans()
+        posix.umask(0)
+        self._uid = request.get("uid")
+        self._places = Places(request["places"], confined=not self._namespaced)
+        port = None
+        if "gateway" in request:
+            from harness.sandbox.inside.forward import Forwarder
+
+            self._forwarder = Forwarder(self._loop, request["gateway"], request["port"])
+            port = self._forwarder.port
+        self._channel.send({"port": port})
+
+    def _do_lay(self, request: dict[str, Any]) -> None:
+        from harness.sandbox.inside.files import lay
+
+        def work() -> None:
+            lay(self._channel, request["count"], self._places)
+            self._channel.send({})
+
+        self._as(None if request["owner"] == b"root" else self._uid, work, request)
+
+    def _do_seal(self, request: dict[str, Any]) -> None:
+        from harness.sandbox.inside.files import stamps
+
+        self._laid = stamps(self._places)
+        for path in request["unsealed"]:
+            self._laid.pop(path, None)
+        self._channel.send({})
+
+    def _do_run(self, request: dict[str, Any]) -> None:
+        from harness.sandbox.inside.beside import Beside
+        from harness.sandbox.inside.program import Program
+
+        self._pin_clock(request)
+        beside = self._beside = Beside(self._loop, self._uid, self._answer)
+        self._loop.watch(self._control.fileno(), READ, self._heard)
+        result = Program(self._loop, request, self._uid, self._between, beside.note).run(self._namespaced)
+        self._beside = None
+        beside.finish()
+        if self._forwarder is not None:
+            self._forwarder.finish()
+        self._loop.forget(self._control.fileno())
+        self._channel.send(result)
+
+    def _do_read(self, request: dict[str, Any]) -> None:
+        from harness.sandbox.inside.files import read
+
+        def work() -> None:
+            self._answer(request, {"content": read(request["path"], request["limit"], self._places)})
+
+        self._as(self._uid, work, request)
+
+    def _do_write(self, request: dict[str, Any]) -> None:
+        from harness.sandbox.inside.files import write
+
+        def work() -> None:
+            write(request["path"], request["content"], self._places)
+            self._answer(request, {})
+
+        self._as(self._uid, work, request)
+
+    def _do_changes(self, request: dict[str, Any]) -> None:
+        from harness.sandbox.inside.files import Changes
+
+        Changes(self._channel, self._laid, request).send(self._places)
+
+    def _as(self, uid: int | None, work: Callable[[], None], request: dict[str, Any]) -> None:
+        """Does the work, its answer included, as that user: what is forbidden to it is refused by the kernel."""
+        if uid is None:
+            work()
+            return
+        pid = posix.fork()
+        if pid == 0:
+            status = 1
+            try:
+                tree.become(uid)
+                work()
+                status = 0
+            except OSError as error:
+                self._refuse(request, error)
+                status = 0
+            finally:
+                posix._exit(status)
+        _, status = posix.waitpid(pid, 0)
+        if status != 0:
+            self._answer(request, {"failed": f"a part of the launcher ended with status {status}"})
+
+    def _refuse(self, request: dict[str, Any], error: OSError) -> None:
+        self._answer(request, {"errno": error.errno or 5, "problem": error.strerror or str(error)})
+
+    def _answer(self, request: dict[str, Any], answer: dict[str, Any]) -> None:
+        """An answer to what was asked beside a running program carries the number of what was asked."""
+        self._channel.send(answer | {"beside": request["beside"]} if "beside" in request else answer)
+
+    def _between(self) -> float:
+        forwarder_s = 3600.0 if self._forwarder is None else self._forwarder.tick()
+        return forwarder_s if self._beside is None else min(forwarder_s, self._beside.tick())
+
+    def _heard(self) -> None:
+        """The host asks for something while a program runs, or has closed the connection."""
+        try:
+            request = self._channel.receive()
+        except (EOFError, ConnectionError):
+            return self._leave()
+        try:
+            if request["do"] == b"run" and self._beside is not None:
+                self._pin_clock(request)
+                self._beside.start(request)
+            elif request["do"] in _BESIDE:
+                getattr(self, "_do_" + request["do"].decode())(request)
+            else:
+                self._answer(request, {"errno": _ESRCH, "problem": "not while a program runs"})
+        except OSError as error:
+            self._refuse(request, error)
+
+    def _pin_clock(self, request: dict[str, Any]) -> None:
+        """The clock starts at the instant with the first program, and goes on with the next."""
+        if "clock_ns" not in request:
+            return
+        posix.stat(request["clock_library"])
+        if self._clock_offset_ns is None:
+            self._clock_offset_ns = request["clock_ns"] - time.time_ns()
+        request["env"].append(b"HARNESS_CLOCK_OFFSET_NS=%d" % self._clock_offset_ns)
+
+    def _wake_when_children_end(self) -> None:
+        woken, wake = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
+        _signal.signal(_signal.SIGCHLD, lambda *_: None)
+        _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+
+        def empty() -> None:
+            posix.read(woken, 4096)
+
+        self._loop.watch(woken, READ, empty)
+
+    def _leave(self) -> None:
+        """The host closed the connection while a program runs."""
+        self.end()
+        posix._exit(0)
+
+
+def main(path: str) -> None:
+    """Connects to the host's socket at `path` and serves."""
+    control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    control.connect(path)
+    launcher = Launcher(control)
+    try:
+        launcher.serve()
+    finally:
+        launcher.end()
+        sys.stderr.flush()

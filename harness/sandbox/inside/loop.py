@@ -1,0 +1,48 @@
+"""One thread that waits for many descriptors."""
+
+from __future__ import annotations
+
+import select
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+READ = select.EPOLLIN
+WRITE = select.EPOLLOUT
+
+
+class Loop:
+    """Descriptors and who handles their events."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._waiting: dict[int, tuple[int, Callable[[], None]]] = {}
+
+    def watch(self, fd: int, events: int, handler: Callable[[], None]) -> None:
+        """Replaces what was watched for; no events: not at all, since a hang-up would be told again and again."""
+        before = self._waiting.pop(fd, None)
+        if events:
+            self._waiting[fd] = (events, handler)
+        if before is None:
+            if events:
+                self._epoll.register(fd, events)
+        elif not events:
+            self._epoll.unregister(fd)
+        elif before[0] != events:
+            self._epoll.modify(fd, events)
+
+    def forget(self, fd: int) -> None:
+        """To be called before `fd` is closed."""
+        self.watch(fd, 0, _nothing)
+
+    def turn(self, timeout_s: float) -> None:
+        """Waits at most so long, then handles what is ready."""
+        for fd, _ in self._epoll.poll(max(timeout_s, 0), 256):
+            waiting = self._waiting.get(fd)
+            if waiting is not None:
+                waiting[1]()
+
+
+def _nothing() -> None:
+    pass

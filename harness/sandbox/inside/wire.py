@@ -1,0 +1,115 @@
+"""How host and launcher talk: frames of bencode, each led by its length in eight hexadecimal digits.
+
+Bytes follow a frame as they are where a frame says how many (a file's content), so that no content is held twice.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    class Stream(Protocol):
+        """A connected socket; the launcher's is no `socket.socket`."""
+
+        def sendall(self, data: bytes, /) -> object: ...
+        def recv(self, size: int, /) -> bytes: ...
+
+
+FRAME_MAX = 0x1000_0000
+CHUNK = 1 << 18
+
+
+class Channel:
+    """Both directions of one connection."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def send(self, message: dict[str, Any]) -> None:
+        body = pack(message)
+        self._stream.sendall(b"%08x" % len(body) + body)
+
+    def send_content(self, content: bytes) -> None:
+        self._stream.sendall(content)
+
+    def receive(self) -> dict[str, Any]:
+        """The next frame. Raises EOFError when the other side is gone, ValueError when it talks nonsense."""
+        size = int(self.receive_content(8), 16)
+        if size > FRAME_MAX:
+            raise ValueError("the frame is too long")
+        message = unpack(self.receive_content(size))
+        if not isinstance(message, dict):
+            raise ValueError("the frame is no dictionary")
+        return message
+
+    def receive_content(self, size: int) -> bytes:
+        parts = []
+        while size > 0:
+            part = self._stream.recv(min(size, CHUNK))
+            if not part:
+                raise EOFError
+            parts.append(part)
+            size -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def pack(value: Any) -> bytes:
+    """Whole numbers, bytes, text (as UTF-8), lists and dictionaries; a dictionary's None values are left out."""
+    parts: list[bytes] = []
+    _pack(value, parts)
+    return b"".join(parts)
+
+
+def unpack(data: bytes) -> Any:
+    """What was packed, all text as bytes but for the keys of dictionaries."""
+    value, end = _unpack(data, 0)
+    if end != len(data):
+        raise ValueError("the frame has more than one value")
+    return value
+
+
+def _pack(value: Any, parts: list[bytes]) -> None:
+    if isinstance(value, int):
+        parts.append(b"i%de" % value)
+    elif isinstance(value, str):
+        _pack(value.encode("utf-8", "surrogateescape"), parts)
+    elif isinstance(value, bytes):
+        parts += (b"%d:" % len(value), value)
+    elif isinstance(value, dict):
+        parts.append(b"d")
+        for key, item in value.items():
+            if item is not None:
+                _pack(key, parts)
+                _pack(item, parts)
+        parts.append(b"e")
+    else:
+        parts.append(b"l")
+        for item in value:
+            _pack(item, parts)
+        parts.append(b"e")
+
+
+def _unpack(data: bytes, at: int) -> tuple[Any, int]:
+    kind = data[at : at + 1]
+    if kind == b"i":
+        end = data.index(b"e", at)
+        return int(data[at + 1 : end]), end + 1
+    if kind == b"l":
+        return _unpack_items(data, at + 1)
+    if kind == b"d":
+        flat, end = _unpack_items(data, at + 1)
+        return {key.decode(): item for key, item in zip(flat[::2], flat[1::2], strict=True)}, end
+    colon = data.index(b":", at)
+    end = colon + 1 + int(data[at:colon])
+    if end > len(data):
+        raise ValueError("the frame ends too early")
+    return data[colon + 1 : end], end
+
+
+def _unpack_items(data: bytes, at: int) -> tuple[list[Any], int]:
+    items = []
+    while data[at : at + 1] != b"e":
+        item, at = _unpack(data, at)
+        items.append(item)
+    return items, at + 1

@@ -1,0 +1,264 @@
+"""A sandbox whose first process is our launcher, wherever that runs."""
+
+import codecs
+import errno
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+from harness.errors import SandboxError
+from harness.sandbox.control import Control, LauncherLost, Refused
+from harness.sandbox.endstate import Seal, open_end_state, write_end_state
+from harness.sandbox.layout import Layout
+from harness.sandbox.outside import proxy_environment
+from harness.sandbox.provider import Places, SandboxSpec
+from harness.sandbox.snapshot import Snapshot
+from harness.trace.trial import EndState, ProgramExit
+
+CLOCK_LIBRARY = "/usr/local/lib/harness-clock.so"
+"""Moves CLOCK_REALTIME by HARNESS_CLOCK_OFFSET_NS; built into the base image."""
+
+_ANSWER_WITHIN_S = 60.0
+_ENDING_TAKES_S = 45.0
+_ENTRIES_MAX = 20_000
+_BYTES_MAX = 64 * 1024 * 1024
+_WRITE_MAX = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """How a provider's sandbox looks to the launcher."""
+
+    places: Places
+    temporary: str
+    search_path: str
+    real: Mapping[str, str]
+    """Where each writable place is, seen by the launcher."""
+    uid: int | None = None
+    """Whom the programs run as; None: the launcher's own user."""
+
+
+def layout_for(spec: SandboxSpec, snapshot: Snapshot) -> Layout:
+    """What is to be laid into the sandbox. Raises SnapshotError or SandboxError, also for a clock that is none."""
+    if spec.clock is not None:
+        _instant_ns(spec.clock)
+    if spec.end_state_from is None:
+        return Layout(snapshot)
+    with open_end_state(spec.end_state_from) as over:
+        return Layout(snapshot, over)
+
+
+class LaunchedSandbox:
+    """Implements `Sandbox` over the control channel. `why_dead` explains a lost launcher, `discard` cleans up."""
+
+    def __init__(
+        self,
+        control: Control,
+        inside: Inside,
+        spec: SandboxSpec,
+        why_dead: Callable[[], str | None],
+        discard: Callable[[], None],
+    ) -> None:
+        self._control = control
+        self._inside = inside
+        self._limits = spec.limits
+        self._clock_ns = None if spec.clock is None else _instant_ns(spec.clock)
+        self._why_dead = why_dead
+        self._discard = discard
+        self._outside = spec.outside
+        self._places = inside.places
+        self._env: dict[str, str] = {}
+        self._seal = Seal(files={})
+        self._closed = False
+
+    @property
+    def places(self) -> Places:
+        return self._places
+
+    def restore(self, snapshot: Snapshot, layout: Layout, ports: Sequence[int]) -> None:
+        """Lays the files; to be called once, before anything else. The gateway is reached at each of the ports."""
+        socket = self._places.gateway_socket
+        answer = self._ask(
+            {
+                "do": "setup",
+                "uid": self._inside.uid,
+                "places": [[place, self._inside.real[place]] for place in layout.places],
+                "gateway": socket,
+                "port": list(ports),
+            }
+        )
+        if socket is not None:
+            self._places = Places(
+                agent=self._places.agent,
+                work=self._places.work,
+                gateway_url=f"http://127.0.0.1:{answer['port']}",
+                gateway_socket=socket,
+            )
+        owners: tuple[Literal["root", "agent"], ...] = ("root", "agent")
+        for owner in owners:
+            self._lay(layout, owner)
+        if layout.sealed:
+            self._ask({"do": "seal", "unsealed": layout.unsealed})
+        self._seal = Seal(files=layout.sealed, absent=layout.absent)
+        self._env = self._pinned(snapshot)
+
+    def exec(self, command: Sequence[str], env: Mapping[str, str], timeout_s: float) -> ProgramExit:
+        environment = {**self._env, **env, **self._gateway_env()}
+        request: dict[str, Any] = {
+            "do": "run",
+            "argv": list(command),
+            "cwd": self._places.work,
+            "timeout_ms": round(timeout_s * 1000),
+            "keep": self._limits.output_kb * 1024,
+        }
+        if self._clock_ns is not None:
+            preloaded = environment.get("LD_PRELOAD")
+            environment["LD_PRELOAD"] = CLOCK_LIBRARY if preloaded is None else f"{CLOCK_LIBRARY}:{preloaded}"
+            request |= {"clock_ns": self._clock_ns, "clock_library": CLOCK_LIBRARY}
+        request["env"] = [f"{name}={value}" for name, value in environment.items()]
+        try:
+            answer = self._ask(request, timeout_s + _ENDING_TAKES_S)
+        except Refused as refused:
+            raise SandboxError(
+                f"the program cannot be started: {refused.problem}",
+                remedy=f"a pinned clock needs {CLOCK_LIBRARY} in the image: build the image upon `base`",
+            ) from None
+        return _program_exit(answer)
+
+    def read_file(self, path: str, max_bytes: int = 1_048_576) -> bytes:
+        try:
+            answer = self._ask({"do": "read", "path": self._absolute(path), "limit": max_bytes})
+        except Refused as refused:
+            _raise_for_file(refused, path, "read")
+        content: bytes = answer["content"]
+        if len(content) > max_bytes:
+            raise SandboxError(f"{path!r} is larger than {max_bytes} bytes")
+        return content
+
+    def write_file(self, path: str, content: bytes) -> None:
+        if len(content) > _WRITE_MAX:
+            raise SandboxError(f"{path!r}: {len(content)} bytes are more than can be written at once ({_WRITE_MAX})")
+        try:
+            self._ask({"do": "write", "path": self._absolute(path), "content": content})
+        except Refused as refused:
+            _raise_for_file(refused, path, "written")
+
+    def end_state(self, archive: Path) -> EndState:
+        """The differences below the writable places, the temporary folders /tmp and /dev/shm left out."""
+        request = {"do": "changes", "entries": _ENTRIES_MAX, "bytes": _BYTES_MAX}
+        with self._explained():
+            return write_end_state(archive, self._seal, self._control.ask_for_stream(request, _ANSWER_WITHIN_S))
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._control.close()
+            self._discard()
+
+    def _lay(self, layout: Layout, owner: Literal["root", "agent"]) -> None:
+        entries = layout.of(owner)
+        if not entries:
+            return
+        request = {"do": "lay", "owner": owner, "count": len(entries)}
+        content = (part for entry in entries for part in entry.parts())
+        try:
+            with self._explained():
+                self._control.ask_with_content(request, content, _ANSWER_WITHIN_S)
+        except Refused as refused:
+            raise SandboxError(
+                f"the sealed files cannot be laid: {refused.problem}",
+                remedy=f"all must fit into limits.disk_mb ({self._limits.disk_mb})",
+            ) from None
+
+    def _ask(self, message: dict[str, Any], within_s: float = _ANSWER_WITHIN_S) -> dict[str, Any]:
+        with self._explained():
+            return self._control.ask(message, within_s)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """A sandbox whose launcher is lost is thrown away, and the error says what became of it."""
+        try:
+            yield
+        except LauncherLost as lost:
+            reason = self._why_dead()
+            self.close()
+            if reason is None:
+                raise
+            raise SandboxError(f"{lost.message}; {reason}") from lost
+
+    def _pinned(self, snapshot: Snapshot) -> dict[str, str]:
+        return {
+            "PATH": self._inside.search_path,
+            "HOME": self._places.work,
+            "TMPDIR": self._inside.temporary,
+            "USER": "agent",
+            "TZ": "UTC",
+            "LANG": "C.UTF-8",
+            "LC_ALL": "C.UTF-8",
+            "PYTHONHASHSEED": "0",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **snapshot.env,
+        }
+
+    def _gateway_env(self) -> dict[str, str]:
+        if self._places.gateway_url is None or self._places.gateway_socket is None:
+            return {}
+        outside = {}
+        if self._outside is not None:
+            folder = self._places.gateway_socket.rpartition("/")[0]
+            outside = proxy_environment(self._places.gateway_url, f"{folder}/{self._outside.certificate.name}")
+        return {
+            **outside,
+            "HARNESS_GATEWAY_URL": self._places.gateway_url,
+            "HARNESS_GATEWAY_SOCKET": self._places.gateway_socket,
+            "HARNESS_MCP_URL": f"{self._places.gateway_url}/mcp",
+        }
+
+    def _absolute(self, path: str) -> str:
+        return os.path.normpath(path if path.startswith("/") else f"/work/{path}")
+
+
+def _program_exit(answer: dict[str, Any]) -> ProgramExit:
+    status = -signal.SIGKILL if answer["timed_out"] else os.waitstatus_to_exitcode(answer["status"])
+    return ProgramExit(
+        code=status if status >= 0 else None,
+        signal=-status if status < 0 else None,
+        timed_out=bool(answer["timed_out"]),
+        stdout=_text(answer["out"], answer["out_bytes"]),
+        stderr=_text(answer["err"], answer["err_bytes"]),
+        stdout_bytes=answer["out_bytes"],
+        stderr_bytes=answer["err_bytes"],
+        duration_s=answer["duration_ns"] / 1e9,
+    )
+
+
+def _text(kept: bytes, total: int) -> str:
+    """A character that the cap cut in two is left out; it was not wrong."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return decoder.decode(kept, final=total == len(kept))
+
+
+def _raise_for_file(refused: Refused, path: str, done: str) -> NoReturn:
+    match refused.number:
+        case errno.ENOENT | errno.ENOTDIR | errno.ELOOP | errno.ENAMETOOLONG:
+            raise FileNotFoundError(errno.ENOENT, refused.problem, path) from None
+        case errno.EISDIR:
+            raise IsADirectoryError(errno.EISDIR, refused.problem, path) from None
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            raise PermissionError(errno.EACCES, refused.problem, path) from None
+        case _:
+            raise SandboxError(f"{path!r} cannot be {done}: {refused.problem}") from None
+
+
+def _instant_ns(instant: str) -> int:
+    try:
+        moment = datetime.fromisoformat(instant)
+    except ValueError as error:
+        raise SandboxError(f"the clock {instant!r} is no ISO 8601 instant: {error}") from None
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1) * 1000

@@ -1,0 +1,154 @@
+"""What is laid into a fresh sandbox: the seal's files, and over them an earlier trial's end state.
+
+A root-owned entry must stay as it is, and who owns a folder can rename what lies in it. So every folder above a
+root-owned entry is root's too, and sticky: the agent adds files there and cannot touch those of others.
+"""
+
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from harness.errors import SnapshotError
+from harness.sandbox.control import file_content
+from harness.sandbox.endstate import OpenEndState
+from harness.sandbox.snapshot import SealedFile, Snapshot
+
+Owner = Literal["agent", "root"]
+
+_OPEN_AND_STICKY = 0o1777
+_FOR_OTHERS = 0o002
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One thing to create."""
+
+    path: str
+    kind: Literal["file", "directory", "link"]
+    mode: int
+    owner: Owner
+    link: str | None = None
+    content: bytes | Path = b""
+    size: int = 0
+
+    def parts(self) -> Iterator[dict[str, Any] | bytes]:
+        """As the launcher takes it: a frame, then a file's bytes."""
+        yield {"path": self.path, "kind": self.kind, "mode": self.mode, "link": self.link, "size": self.size}
+        if isinstance(self.content, Path):
+            yield from file_content(self.content, self.size)
+        elif self.content:
+            yield self.content
+
+
+class Layout:
+    """All entries of a sandbox, parents first. `absent` are the sealed ones that the end state had deleted."""
+
+    def __init__(self, snapshot: Snapshot, over: OpenEndState | None = None) -> None:
+        entries = {file.path: _sealed(snapshot, file) for file in snapshot.files}
+        self.unsealed = _lay_over(entries, over) if over is not None else ()
+        self.absent = frozenset(file.path for file in snapshot.files if file.path not in entries)
+        self.places = writable_places(snapshot)
+        self.implied = _add_parents(entries, self.places)
+        self._entries = _protect(entries, self.places)
+        _refuse_shut_folders(self._entries)
+        self.sealed = {
+            **{path: SealedFile(path=path, kind="directory", mode=entries[path].mode) for path in self.implied},
+            **{file.path: file for file in snapshot.files},
+        }
+
+    def of(self, owner: Owner) -> list[Entry]:
+        return [entry for _, entry in sorted(self._entries.items()) if entry.owner == owner]
+
+    def place_owner(self, place: str) -> Owner:
+        """Who owns a writable place itself."""
+        inner = (entry.owner for path, entry in self._entries.items() if path == place or path.startswith(f"{place}/"))
+        return "root" if "root" in inner else "agent"
+
+
+def writable_places(snapshot: Snapshot) -> tuple[str, ...]:
+    """The snapshot's and, whatever it says, the working directory and the temporary one."""
+    return tuple(sorted({*snapshot.writable, "/work", "/tmp"}))
+
+
+def _sealed(snapshot: Snapshot, file: SealedFile) -> Entry:
+    entry = Entry(path=file.path, kind=file.kind, mode=file.mode, owner=file.owner, link=file.link)
+    if file.kind != "file":
+        return entry
+    if snapshot.folder is None:
+        raise SnapshotError(f"snapshot {snapshot.name!r} has files, and no folder where they lie")
+    source = snapshot.folder / "files" / file.path.lstrip("/")
+    if not source.is_file():
+        raise SnapshotError(f"snapshot {snapshot.name!r}: {source} is missing", remedy="build the snapshot again")
+    return replace(entry, content=source, size=file.size)
+
+
+def _lay_over(entries: dict[str, Entry], over: OpenEndState) -> tuple[str, ...]:
+    for change in over.state.changes:
+        entries.pop(change.path, None)
+        if change.change == "deleted" or change.kind == "other":
+            continue
+        content = over.content(change.path) or b""
+        entries[change.path] = Entry(
+            path=change.path,
+            kind=change.kind,
+            mode=0o777 if change.mode is None else change.mode,
+            owner="agent",
+            link=change.link,
+            content=content,
+            size=len(content),
+        )
+    return tuple(change.path for change in over.state.changes)
+
+
+def _add_parents(entries: dict[str, Entry], places: Iterable[str]) -> tuple[str, ...]:
+    """Adds the folders that a path needs and nobody declared; refuses what lies in no writable place."""
+    tops = set(places)
+    added = {}
+    for path in entries:
+        above = list(_above(path))
+        if posixpath.normpath(path) != path or any(entries[top].kind != "directory" for top in above if top in entries):
+            raise SnapshotError(f"sealed file {path!r} lies below something that is no folder, or is no plain path")
+        if path not in tops and tops.isdisjoint(above):
+            raise SnapshotError(
+                f"sealed file {path!r} lies in no writable place",
+                remedy=f"seal below one of: {', '.join(sorted(tops))}",
+            )
+        for parent in above:
+            if parent in tops:
+                break
+            if parent not in entries:
+                added[parent] = Entry(path=parent, kind="directory", mode=0o755, owner="agent")
+    entries.update(added)
+    return tuple(added)
+
+
+def _protect(entries: Mapping[str, Entry], places: Iterable[str]) -> dict[str, Entry]:
+    above_root = {parent for path, entry in entries.items() if entry.owner == "root" for parent in _above(path)}
+    tops = {
+        place: Entry(path=place, kind="directory", mode=_OPEN_AND_STICKY, owner="root")
+        for place in above_root.intersection(places)
+    }
+    return tops | {
+        path: replace(entry, owner="root", mode=_OPEN_AND_STICKY)
+        if path in above_root and entry.owner == "agent"
+        else entry
+        for path, entry in entries.items()
+    }
+
+
+def _refuse_shut_folders(entries: Mapping[str, Entry]) -> None:
+    for path, entry in entries.items():
+        above = entries.get(path.rpartition("/")[0])
+        if entry.owner == "agent" and above is not None and above.owner == "root" and not above.mode & _FOR_OTHERS:
+            raise SnapshotError(
+                f"sealed file {path!r} is the agent's, and lies in a folder of root that only root may write",
+                remedy="let root own the file too, or give the folder to the agent",
+            )
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders above, nearest first, without `/`."""
+    while (path := path.rpartition("/")[0]) != "":
+        yield path

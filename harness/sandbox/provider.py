@@ -1,0 +1,100 @@
+"""The seam of the sandbox: start one from a snapshot, run programs in it, read what they left, throw it away."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from harness.case.case import Limits
+from harness.sandbox.outside import OutsideHosts
+from harness.sandbox.snapshot import Snapshot
+from harness.trace.trial import EndState, ProgramExit
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxSpec:
+    """What one sandbox needs, apart from the snapshot that it is restored from."""
+
+    trial_id: str
+    """Unique; stands in the container's labels."""
+    limits: Limits
+    image: str | None = None
+    """Tag of the image to run in; None: the snapshot's own. Ignored by the local sandbox."""
+    agent_files: Path | None = None
+    """Folder laid read-only at `/agent`."""
+    gateway_socket: Path | None = None
+    """Unix socket of the trial's gateway session; None: no gateway (a check's command)."""
+    outside: OutsideHosts | None = None
+    """Hosts that the gateway answers for; None: no name leads anywhere."""
+    clock: str | None = None
+    """ISO 8601 instant at which CLOCK_REALTIME starts; None: the real time."""
+    end_state_from: Path | None = None
+    """Archive of an earlier trial's end state to lay over the snapshot's files."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Where things are, seen from inside the sandbox."""
+
+    agent: str
+    work: str
+    gateway_url: str | None
+    gateway_socket: str | None
+
+
+class Sandbox(Protocol):
+    """A started sandbox. Every method raises SandboxError when the sandbox itself failed, never for the program."""
+
+    @property
+    def places(self) -> Places:
+        """Where the agent's files, its working directory and the gateway are."""
+        ...
+
+    def exec(self, command: Sequence[str], env: Mapping[str, str], timeout_s: float) -> ProgramExit:
+        """Runs a program as the agent's user until it ends or `timeout_s` is over; then its whole tree is gone.
+
+        Output past `limits.output_kb` is counted and thrown away. A program that does not exist exits with 127.
+        """
+        ...
+
+    def read_file(self, path: str, max_bytes: int = 1_048_576) -> bytes:
+        """The content of a regular file, followed through no link that leaves the sandbox.
+
+        Raises FileNotFoundError, IsADirectoryError, PermissionError, or SandboxError past `max_bytes`.
+        """
+        ...
+
+    def write_file(self, path: str, content: bytes) -> None:
+        """Writes a file as the agent's user, with its parent folders."""
+        ...
+
+    def end_state(self, archive: Path) -> EndState:
+        """The differences to the sealed files; the changed files' content is written to `archive`."""
+        ...
+
+    def close(self) -> None:
+        """Throws the sandbox away with all its processes; safe to call twice."""
+        ...
+
+
+class SandboxProvider(Protocol):
+    """Starts sandboxes. A used world is thrown away, never put back."""
+
+    @property
+    def name(self) -> str:
+        """As chosen on the command line: `docker`, `local`."""
+        ...
+
+    @property
+    def isolates(self) -> bool:
+        """Whether the sandbox is sealed; where not, output and manifest say so."""
+        ...
+
+    def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
+        """A fresh sandbox restored from the seal. Raises SandboxError or SnapshotError."""
+        ...
+
+    def close(self) -> None:
+        """Ends whatever this provider still has running; safe to call twice."""
+        ...

@@ -1,0 +1,125 @@
+"""A seal read back and checked to the last byte: nothing missing, nothing more, nothing changed.
+
+Modes and empty folders are taken from the seal, not from the disk: a checkout keeps neither.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from harness.documents import read_document
+from harness.errors import InvalidDocument, SnapshotError
+from harness.frozen import Frozen
+from harness.sandbox.sealing import content_of, digest_of_file, place_of
+from harness.sandbox.snapshot import SealedFile, Snapshot
+
+SEAL = "snapshot.json"
+
+
+class Seal(Frozen):
+    """What stands in `snapshot.json`."""
+
+    digest: str
+    snapshot: Snapshot
+
+
+def read_seal(folder: Path) -> Snapshot:
+    """The sealed state in `folder`, its own digest checked, its content not.
+
+    Raises SnapshotError that names the file.
+    """
+    path = folder / SEAL
+    if not path.is_file():
+        raise _refused(path, "is missing", folder)
+    try:
+        seal = read_document(path, Seal)
+    except InvalidDocument as error:
+        raise SnapshotError(error.message, remedy=_again(folder)) from None
+    snapshot = seal.snapshot.model_copy(update={"folder": folder, "image": None})
+    if (snapshot.environment, snapshot.name) != (folder.parent.name, folder.name):
+        raise _refused(path, f"is the seal of {snapshot.environment}/{snapshot.name}", folder)
+    if snapshot.digest != seal.digest:
+        raise _refused(path, "was changed: its content does not have the digest that it names", folder)
+    return snapshot
+
+
+def verify_content(snapshot: Snapshot) -> None:
+    """Compares everything that lies in the snapshot's folder with the seal.
+
+    Raises SnapshotError that names the first file that is missing, changed, or not part of the seal.
+    """
+    folder = snapshot.folder
+    if folder is None:
+        return
+    for problem in _contradictions(snapshot):
+        raise _refused(folder / SEAL, problem, folder)
+    expected: set[Path] = {folder / SEAL}
+    for entry in snapshot.files:
+        if entry.kind == "file":
+            path = content_of(folder, entry)
+            _verify_file(path, entry.sha256, entry.size, folder)
+            expected.add(path)
+    for dump in snapshot.dumps:
+        _verify_file(folder / "dumps" / dump.file, dump.sha256, None, folder)
+        expected.add(folder / "dumps" / dump.file)
+    for path in _all_below(folder):
+        if path not in expected:
+            raise _refused(path, "is no part of the seal", folder)
+
+
+def _verify_file(path: Path, sha256: str | None, size: int | None, folder: Path) -> None:
+    if path.is_symlink() or not path.is_file():
+        raise _refused(path, "is missing, or no plain file", folder)
+    found = path.stat().st_size
+    if size is not None and found != size:
+        raise _refused(path, f"has {found} bytes instead of {size}", folder)
+    if digest_of_file(path) != sha256:
+        raise _refused(path, "was changed: its content is not what was sealed", folder)
+
+
+def _all_below(folder: Path) -> Iterator[Path]:
+    for at, folders, files in os.walk(folder):
+        yield from (Path(at) / name for name in files)
+        yield from (Path(at) / name for name in folders if (Path(at) / name).is_symlink())
+
+
+def _contradictions(snapshot: Snapshot) -> Iterator[str]:
+    """What no build of ours writes, and what could lead a restore out of its places."""
+    kinds: dict[str, str] = {}
+    for entry in snapshot.files:
+        if entry.path in kinds:
+            yield f"names {entry.path} twice"
+        kinds[entry.path] = entry.kind
+        yield from _odd(entry, snapshot.writable)
+    for path in kinds:
+        for parent in PurePosixPath(path).parents:
+            if kinds.get(str(parent), "directory") != "directory":
+                yield f"puts {path} below {parent}, which is no folder"
+    yield from _odd_dumps(snapshot)
+
+
+def _odd_dumps(snapshot: Snapshot) -> Iterator[str]:
+    for dump in snapshot.dumps:
+        if PurePosixPath(dump.file).name != dump.file or dump.file in {"", ".", ".."}:
+            yield f"names a dump {dump.file!r}"
+    if len({dump.service for dump in snapshot.dumps}) != len(snapshot.dumps):
+        yield "holds two dumps of one service"
+
+
+def _odd(entry: SealedFile, writable: tuple[str, ...]) -> Iterator[str]:
+    if str(PurePosixPath(entry.path)) != entry.path or ".." in entry.path.split("/") or "\0" in entry.path:
+        yield f"holds the path {entry.path!r}"
+    elif place_of(entry.path, writable) is None:
+        yield f"holds {entry.path}, outside the writable places"
+    if (entry.sha256 is not None) != (entry.kind == "file") or (entry.link is not None) != (entry.kind == "link"):
+        yield f"describes {entry.path} as a {entry.kind} without what belongs to one"
+    if not 0 <= entry.mode <= 0o777:
+        yield f"gives {entry.path} the mode {entry.mode:o}"
+
+
+def _refused(path: Path, problem: str, folder: Path) -> SnapshotError:
+    return SnapshotError(f"{path} {problem}", remedy=_again(folder))
+
+
+def _again(folder: Path) -> str:
+    return f"restore it from version control, or seal anew: harness snapshot build {folder.parent.name} {folder.name}"

@@ -1,0 +1,54 @@
+"""A sealed state by content: files, service dumps, environment, browser URL; one digest on every machine."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from harness.frozen import Frozen, digest_of
+
+
+class SealedFile(Frozen):
+    """One sealed entry. `path` is absolute in the sandbox; its content lies under `files/` in the snapshot's folder."""
+
+    path: str = Field(pattern=r"^/")
+    kind: Literal["file", "directory", "link"] = "file"
+    mode: int = 0o644
+    owner: Literal["agent", "root"] = "agent"
+    """`root`: the agent can read it (by its mode) and not change it."""
+    size: int = 0
+    sha256: str | None = None
+    link: str | None = None
+
+
+class ServiceDump(Frozen):
+    """The sealed state of one service of the environment; the content lies under `dumps/`."""
+
+    service: str
+    file: str
+    sha256: str
+
+
+class Snapshot(Frozen):
+    """A sealed state. `folder` (None: an empty snapshot) and `image` are where it lies here, no part of the digest."""
+
+    name: str
+    environment: str
+    files: tuple[SealedFile, ...] = ()
+    dumps: tuple[ServiceDump, ...] = ()
+    env: dict[str, str] = {}
+    browser_url: str | None = None
+    writable: tuple[str, ...] = ("/work", "/tmp")
+    """Places that the agent may write: each a size-limited tmpfs. All else is read-only."""
+    parent: str | None = None
+    folder: Path | None = Field(default=None, exclude=True)
+    image: str | None = Field(default=None, exclude=True)
+    """Tag of the image that the environment's sandboxes run in."""
+
+    @property
+    def digest(self) -> str:
+        """Sha-256 over the sorted sealed content, and nothing of this machine."""
+        plain = self.model_dump(mode="json", exclude={"name", "folder", "image"})
+        plain["files"] = sorted(plain["files"], key=lambda entry: entry["path"])
+        plain["dumps"] = sorted(plain["dumps"], key=lambda entry: entry["service"])
+        return digest_of(plain)

@@ -1,0 +1,235 @@
+"""The sealed states of a project, in `snapshots/<environment>/<name>/`: built, listed, loaded, verified, compared.
+
+A seal holds nothing of the machine that made it: no image id, no time, no user id. What the sandbox is restored from
+is checked to the last byte each time that it is loaded.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from harness.documents import write_atomically
+from harness.errors import SnapshotError, UsageError
+from harness.frozen import Frozen
+from harness.sandbox.bootstrap import Progress
+from harness.sandbox.environment import BASE_IMAGE, Environment, State, load_environment
+from harness.sandbox.images import ImageStore
+from harness.sandbox.seal import SEAL, Seal, read_seal, verify_content
+from harness.sandbox.sealing import Sealed, content_of, gather
+from harness.sandbox.services import dump_service
+from harness.sandbox.snapshot import ServiceDump, Snapshot
+
+EMPTY = "empty"
+"""Name of the snapshot with nothing in it; it needs no folder."""
+
+_SEALING = ".sealing-"
+
+
+class Difference(Frozen):
+    """One difference between two sealed states."""
+
+    subject: str
+    """`/work/a.txt`, `dump menu`, `env NAME`, `browser_url`, `writable` or `parent`."""
+    change: Literal["added", "removed", "changed"]
+    detail: str = ""
+
+
+class SnapshotStore:
+    """The sealed states of `project`. Without `images` a loaded snapshot names no image, and no dump can be made."""
+
+    def __init__(self, project: Path, images: ImageStore | None = None) -> None:
+        self._project = project
+        self._root = project / "snapshots"
+        self._images = images
+
+    def build(self, environment: str, name: str, progress: Progress = lambda _: None) -> Snapshot:
+        """Seals a declared state, its images built first; what was sealed before stays until the new one is complete.
+
+        Raises UsageError for an unknown state, SnapshotError for what cannot be sealed, ServiceError for a service
+        that does not start from its seed.
+        """
+        declared = load_environment(self._project, environment)
+        if name not in declared.states:
+            known = ", ".join(sorted(declared.states)) or "none"
+            raise UsageError(f"environment {environment!r} declares no state {name!r}", remedy=f"declared: {known}")
+        state = declared.states[name]
+        if self._images is not None:
+            self._images.build(declared.image, progress)
+        parent = None if state.parent is None else self.verify(environment, state.parent)
+        folder = self._root / environment
+        with self._alone(folder), _temporary(folder, name) as temporary:
+            sealed = gather(declared, state, parent)
+            progress(f"sealing {len(sealed)} files, folders and links")
+            _copy(sealed, temporary)
+            snapshot = Snapshot(
+                name=name,
+                environment=environment,
+                files=tuple(item.entry for item in sealed),
+                dumps=self._dumps(declared, state, parent, temporary, progress),
+                env={**(parent.env if parent else {}), **state.env},
+                browser_url=state.browser_url or (parent.browser_url if parent else None),
+                writable=state.writable,
+                parent=None if parent is None else parent.digest,
+            )
+            write_atomically(temporary / SEAL, _seal_text(snapshot).encode())
+            verify_content(snapshot.model_copy(update={"folder": temporary}))
+            _put(temporary, folder / name)
+        progress(f"sealed {environment}/{name}: {snapshot.digest[:12]}")
+        return self._with_image(snapshot.model_copy(update={"folder": folder / name}), environment)
+
+    def list(self) -> tuple[Snapshot, ...]:
+        """All sealed states, sorted; their seals are checked, their content is not."""
+        found = sorted(path.parent for path in self._root.glob(f"*/*/{SEAL}") if not path.parent.name.startswith("."))
+        return tuple(read_seal(folder) for folder in found)
+
+    def load(self, environment: str | None, name: str | None) -> Snapshot:
+        """The verified sealed state, with the tag of the image that it runs in.
+
+        Without a name it is the empty snapshot, on the environment's image or on the built-in one.
+        Raises SnapshotError that names the damaged file, ImageError where the image is not built.
+        """
+        if name is None:
+            return self._with_image(Snapshot(name=EMPTY, environment=environment or BASE_IMAGE), environment)
+        if environment is None:
+            raise UsageError(f"snapshot {name!r} needs the name of its environment")
+        return self._with_image(self.verify(environment, name), environment)
+
+    def verify(self, environment: str, name: str) -> Snapshot:
+        """The sealed state, compared byte by byte with what lies on the disk; needs no engine."""
+        folder = self._root / environment / name
+        if not folder.is_dir():
+            known = ", ".join(f"{found.environment}/{found.name}" for found in self.list()) or "none"
+            raise SnapshotError(
+                f"there is no sealed state {environment}/{name} (sealed: {known})",
+                remedy=f"harness snapshot build {environment} {name}",
+            )
+        snapshot = read_seal(folder)
+        verify_content(snapshot)
+        return snapshot
+
+    def diff(self, before: Snapshot, after: Snapshot) -> tuple[Difference, ...]:
+        """What changes from one sealed state to the other, sorted by subject."""
+        old, new = _parts(before), _parts(after)
+        found = [Difference(subject=key, change="removed") for key in old.keys() - new.keys()]
+        found += [Difference(subject=key, change="added") for key in new.keys() - old.keys()]
+        for key in old.keys() & new.keys():
+            changed = [part for part in old[key] if old[key][part] != new[key][part]]
+            if changed:
+                detail = ", ".join(f"{part} {_short(old[key][part])} -> {_short(new[key][part])}" for part in changed)
+                found.append(Difference(subject=key, change="changed", detail=detail))
+        return tuple(sorted(found, key=lambda difference: difference.subject))
+
+    def _with_image(self, snapshot: Snapshot, environment: str | None) -> Snapshot:
+        if self._images is None:
+            return snapshot
+        image = BASE_IMAGE if environment is None else load_environment(self._project, environment).image
+        return snapshot.model_copy(update={"image": self._images.tag(image)})
+
+    def _dumps(
+        self, environment: Environment, state: State, parent: Snapshot | None, folder: Path, progress: Progress
+    ) -> tuple[ServiceDump, ...]:
+        """State of each service that has one: from its own seed, else carried on from the parent."""
+        found = {dump.service: dump for dump in (parent.dumps if parent else ())}
+        (folder / "dumps").mkdir()
+        for dump in found.values():
+            if parent is not None and parent.folder is not None and dump.service not in state.services:
+                shutil.copyfile(parent.folder / "dumps" / dump.file, folder / "dumps" / dump.file)
+        for service, seed in sorted(state.services.items()):
+            if self._images is None:
+                raise SnapshotError(
+                    f"the state of service {service!r} cannot be sealed without a container engine",
+                    remedy="start Docker, then seal again",
+                )
+            self._images.build(environment.image_of(service), progress)
+            progress(f"sealing the state of service {service!r}")
+            path = folder / "dumps" / f"{service}.sql"
+            start = environment.folder / seed.seed
+            found[service] = dump_service(environment, service, images=self._images, start=start, into=path)
+        return tuple(found[service] for service in sorted(found))
+
+    @contextmanager
+    def _alone(self, folder: Path) -> Iterator[None]:
+        """Waits for another sealing in the same environment, then removes what a killed one left."""
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            for left in folder.glob(f"{_SEALING}*"):
+                _recover(left, folder)
+            yield
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def _temporary(folder: Path, name: str) -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix=f"{_SEALING}{name}-", dir=folder))
+    try:
+        path.chmod(0o755)
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _copy(sealed: tuple[Sealed, ...], folder: Path) -> None:
+    for item in sealed:
+        if item.content is not None:
+            target = content_of(folder, item.entry)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(item.content, target)
+
+
+def _seal_text(snapshot: Snapshot) -> str:
+    """One field a line, so that a change of the seal can be read in a review."""
+    seal = Seal(digest=snapshot.digest, snapshot=snapshot)
+    return json.dumps(seal.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+
+
+def _put(new: Path, at: Path) -> None:
+    """The new state in the place of the old one, which is moved aside first and back if that fails."""
+    if not at.exists():
+        new.rename(at)
+        return
+    aside = at.parent / f"{_SEALING}old-{at.name}"
+    at.rename(aside)
+    try:
+        new.rename(at)
+    except BaseException:
+        aside.rename(at)
+        raise
+    shutil.rmtree(aside)
+
+
+def _recover(left: Path, folder: Path) -> None:
+    """A killed sealing may have moved the old state aside without putting the new one in its place."""
+    name = left.name.removeprefix(f"{_SEALING}old-")
+    if name != left.name and not (folder / name).exists():
+        left.rename(folder / name)
+    else:
+        shutil.rmtree(left)
+
+
+def _parts(snapshot: Snapshot) -> dict[str, dict[str, object]]:
+    parts: dict[str, dict[str, object]] = {}
+    for entry in snapshot.files:
+        parts[entry.path] = {**entry.model_dump(exclude={"path"}), "mode": f"{entry.mode:o}"}
+    for dump in snapshot.dumps:
+        parts[f"dump {dump.service}"] = {"sha256": dump.sha256}
+    for name, value in snapshot.env.items():
+        parts[f"env {name}"] = {"value": value}
+    for name in ("browser_url", "parent"):
+        value = getattr(snapshot, name)
+        if value is not None:
+            parts[name] = {"value": value}
+    return {**parts, "writable": {"value": ", ".join(snapshot.writable)}}
+
+
+def _short(value: object) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= 40 else f"{text[:12]}..."

@@ -1,0 +1,87 @@
+"""Python wheels for images: fetched on the host by hash, laid into a layer with their bytecode.
+
+Nothing is downloaded inside a build: a build has no access to a package index, and a read-only root could not write
+the bytecode later. Scripts that packages install are left out, they would name this machine's Python; `python3 -m`
+serves instead. Environment markers in the requirements are read for the Python that runs the harness.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from harness.errors import ImageError
+from harness.sandbox.bootstrap import PYTHON, Progress
+from harness.sandbox.recipe import ContextFile, read_files
+
+_SITE = f"/usr/local/lib/python{PYTHON}/dist-packages"
+LISTS = "/usr/local/share/harness/wheels"
+"""Where an image keeps the lists of its wheels."""
+
+_NEWEST_GLIBC = 36
+_OLDEST_GLIBC = 5
+_DOCKERFILE = f"""ARG BASE
+FROM ${{BASE}}
+COPY site/ {_SITE}/
+COPY lists/ {LISTS}/
+RUN python3 -m compileall -q -j 0 {_SITE}
+"""
+
+
+def wheels_digest(requirements: str) -> str:
+    """Sha-256 of what is asked for."""
+    return hashlib.sha256(f"{PYTHON}\n{_DOCKERFILE}\n{requirements}".encode()).hexdigest()
+
+
+def wheels_context(requirements: str, machine: str, cache: Path, progress: Progress) -> tuple[ContextFile, ...]:
+    """The build context of a layer with the wheels; `machine` is the engine's, such as x86_64."""
+    folder = cache / "wheels" / f"{wheels_digest(requirements)[:24]}-{machine}"
+    if not folder.is_dir():
+        progress(f"fetching the wheels of {requirements.count('==')} requirements")
+        _fetch(requirements, machine, folder)
+    names = sorted(path.name.removesuffix(".dist-info") for path in (folder / "site").glob("*.dist-info"))
+    listed = "".join(f"python:{name.replace('-', '=', 1)}\n" for name in names)
+    return (
+        ContextFile(path="Dockerfile", executable=False, content=_DOCKERFILE.encode()),
+        ContextFile(path=f"lists/{wheels_digest(requirements)[:12]}.txt", executable=False, content=listed.encode()),
+        *read_files(folder),
+    )
+
+
+def _fetch(requirements: str, machine: str, folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".fetching-", dir=folder.parent))
+    try:
+        (temporary / "requirements.txt").write_text(requirements, encoding="utf-8")
+        _install(temporary / "requirements.txt", temporary / "site", machine)
+        (temporary / "requirements.txt").unlink()
+        shutil.rmtree(temporary / "site" / "bin", ignore_errors=True)
+        if not folder.is_dir():
+            temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _install(requirements: Path, site: Path, machine: str) -> None:
+    platforms = [f"manylinux_2_{minor}_{machine}" for minor in range(_NEWEST_GLIBC, _OLDEST_GLIBC - 1, -1)]
+    old = [f"manylinux{year}_{machine}" for year in ("2014", "2010", "1")]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    command += ["--require-hashes", "--only-binary=:all:", "--no-compile", "--target", str(site)]
+    command += ["--implementation", "cp", "--python-version", PYTHON]
+    command += [part for name in (*platforms, *old, f"linux_{machine}") for part in ("--platform", name)]
+    ended = subprocess.run(
+        [*command, "--requirement", str(requirements)],
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ended.returncode != 0:
+        last = "\n".join(ended.stderr.strip().splitlines()[-8:])
+        raise ImageError(
+            f"the wheels of an image could not be fetched:\n{last}",
+            remedy="pin every requirement with its hashes; where pip itself is missing: python3 -m ensurepip",
+        )

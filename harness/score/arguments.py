@@ -1,0 +1,165 @@
+"""Tool arguments read by their schema: when two calls are the same, and when one is valid."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from jsonschema.protocols import Validator
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from harness.case import ToolSpec
+from harness.case.volatile import without_volatile
+from harness.frozen import JsonObject, JsonValue
+from harness.score.jsonvalue import equality_key
+from harness.score.values import Evidence, ParameterFault
+from harness.trace import ToolCall
+
+UNORDERED = "x-unordered"
+"""Annotation of an array schema: the order of its elements does not matter. `uniqueItems` says so too."""
+
+
+def call_key(tool: ToolSpec | None, name: str, arguments: JsonObject) -> str:
+    """Two calls are the same exactly when their keys are: tool, and arguments with the schema's defaults filled in.
+
+    1 equals 1.0, True differs from 1, and arrays that the schema calls unordered are compared as bags. Arguments that
+    the tool declares volatile are left out.
+    """
+    if tool is None:
+        return f"{name} {equality_key(arguments)}"
+    return f"{name} {equality_key(_normal(without_volatile(tool, arguments), tool.parameters))}"
+
+
+def key_of(call: ToolCall, tools: dict[str, ToolSpec]) -> str:
+    """The key of a call as it was made; arguments that are no JSON object equal only the same text."""
+    if call.arguments is None:
+        return f"{call.name} unparsed {call.unparsed!r}"
+    return call_key(tools.get(call.name), call.name, call.arguments)
+
+
+def keys_of(evidence: Evidence) -> tuple[str, ...]:
+    """The keys of the calls that count as made, in order."""
+    by_call = call_keys(evidence)
+    return tuple(by_call[id(call)] for call in evidence.made_calls)
+
+
+def call_keys(evidence: Evidence) -> Mapping[int, str]:
+    """The key of every call, by the call's identity."""
+    return evidence.once(_call_keys)
+
+
+def argument_faults(evidence: Evidence) -> Mapping[int, tuple[ParameterFault, str]]:
+    """What is wrong with the arguments of calls of known tools, by the call's identity; valid ones are left out."""
+    return evidence.once(_argument_faults)
+
+
+def argument_problem(tool: ToolSpec, call: ToolCall) -> str | None:
+    """In words why the arguments of a call are not valid; None where they are. Raises SchemaError for a bad schema."""
+    found = argument_fault(tool, call)
+    return None if found is None else found[1]
+
+
+def argument_fault(tool: ToolSpec, call: ToolCall) -> tuple[ParameterFault, str] | None:
+    """What is wrong with the arguments of a call, by kind and in words; None where they are valid.
+
+    Of several faults the first in the order of the kinds. Raises SchemaError for a bad schema.
+    """
+    if call.arguments is None:
+        return "unparsed", "the arguments are no JSON object"
+    validator = _validator(tool)
+    if validator.is_valid(call.arguments):
+        return None
+    errors = sorted(validator.iter_errors(call.arguments), key=lambda error: _ORDER.index(_kind(error)))
+    kind = _kind(errors[0])
+    error = best_match([one for one in errors if _kind(one) == kind]) or errors[0]
+    place = "".join(f"/{part}" for part in error.absolute_path)
+    return kind, f"{place or 'arguments'}: {error.message[:200]}"
+
+
+_ORDER: Final[tuple[ParameterFault, ...]] = ("unparsed", "unknown", "missing", "wrong_type", "out_of_range", "other")
+_KINDS: Final[dict[str, ParameterFault]] = {
+    **dict.fromkeys(("additionalProperties", "unevaluatedProperties", "propertyNames"), "unknown"),
+    **dict.fromkeys(("required", "dependentRequired"), "missing"),
+    "type": "wrong_type",
+    **dict.fromkeys(("enum", "const", "pattern", "format", "multipleOf", "uniqueItems"), "out_of_range"),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), "out_of_range"),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), "out_of_range"),
+    **dict.fromkeys(("minProperties", "maxProperties"), "out_of_range"),
+}
+
+
+def _kind(error: ValidationError) -> ParameterFault:
+    """Of a choice between schemas (`anyOf`) that of the nearest one, as far as it can be told."""
+    inner = best_match(error.context) if error.context else None
+    return _KINDS.get(str(error.validator), "other") if inner is None else _kind(inner)
+
+
+_VALIDATORS: Final[dict[int, tuple[JsonObject, Validator]]] = {}
+"""By the identity of the schema, which stands beside its validator so that no other object can take its place."""
+_MOST_VALIDATORS: Final = 1024
+
+
+def _validator(tool: ToolSpec) -> Validator:
+    found = _VALIDATORS.get(id(tool.parameters))
+    if found is not None:
+        return found[1]
+    Draft202012Validator.check_schema(tool.parameters)
+    # an empty registry: no `$ref` reaches a network
+    validator: Validator = Draft202012Validator(tool.parameters, registry=Registry())
+    if len(_VALIDATORS) >= _MOST_VALIDATORS:
+        _VALIDATORS.clear()
+    _VALIDATORS[id(tool.parameters)] = (tool.parameters, validator)
+    return validator
+
+
+def _call_keys(evidence: Evidence) -> dict[int, str]:
+    tools = {tool.name: tool for tool in evidence.tools}
+    return {id(call): key_of(call, tools) for call in evidence.trial.trajectory.calls}
+
+
+def _argument_faults(evidence: Evidence) -> dict[int, tuple[ParameterFault, str]]:
+    tools = {tool.name: tool for tool in evidence.tools}
+    known = (call for call in evidence.trial.trajectory.calls if call.name in tools)
+    found = ((id(call), argument_fault(tools[call.name], call)) for call in known)
+    return {call: fault for call, fault in found if fault is not None}
+
+
+def _normal(value: JsonValue, schema: JsonValue) -> JsonValue:
+    if not isinstance(schema, dict):
+        return value
+    match value:
+        case dict():
+            return _normal_object(value, schema)
+        case list():
+            items = [_normal(item, schema.get("items")) for item in value]
+            unordered = schema.get(UNORDERED) is True or schema.get("uniqueItems") is True
+            return sorted(items, key=equality_key) if unordered else items
+        case _:
+            return value
+
+
+def _normal_object(value: JsonObject, schema: JsonObject) -> JsonObject:
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return value
+    filled = {**_defaults(properties), **value}
+    return {key: _normal(item, properties.get(key)) for key, item in filled.items()}
+
+
+def _defaults(properties: JsonObject) -> JsonObject:
+    return {key: part["default"] for key, part in properties.items() if isinstance(part, dict) and "default" in part}
+
+
+__all__ = [
+    "UNORDERED",
+    "SchemaError",
+    "Unresolvable",
+    "argument_fault",
+    "argument_faults",
+    "argument_problem",
+    "call_key",
+    "call_keys",
+    "key_of",
+    "keys_of",
+]

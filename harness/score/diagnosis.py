@@ -1,0 +1,49 @@
+"""What a detector says: which failure, where it began, what followed from it, and how sure it is."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from harness.frozen import Frozen
+
+Failure = Literal["loop_trap", "goal_drift", "tool_hallucination", "premature_commitment", "cascading_error", "other"]
+
+Kind = Literal[
+    "repeated_call",
+    "repeated_cycle",
+    "foreign_task",
+    "plan_for_another_task",
+    "invented_tool",
+    "invented_parameter",
+    "claimed_call",
+    "fabricated_result",
+    "guessed_argument",
+    "unseen_target",
+    "missing_reads",
+    "stopped_early",
+    "unwarranted_write",
+    "assumed_data",
+    "miscopied_value",
+    "invented_value",
+    "first_result_carried",
+    "failed_code_carried",
+    "failed_without_a_known_mode",
+]
+"""Closed. Which failure each belongs to, what counts and what does not, stands in its detector's docstring."""
+
+
+class Diagnosis(Frozen):
+    """One finding. A trial may have several, of the same failure too where the origins differ."""
+
+    failure: Failure
+    kind: Kind
+    origin_step: int | None
+    """Index of the step in which it began; None: not known."""
+    dependent_steps: tuple[int, ...] = ()
+    """Later steps that repeat it or rest on it, ascending."""
+    evidence: str
+    """What was seen, in words."""
+    confidence: float = Field(ge=0, le=1)
+    """The detector's own: 0.9 and more where the finding follows from its definition, less where it is inferred."""
+    version: str
+    """The detector's, changed whenever the same evidence could give another finding."""

@@ -1,0 +1,7 @@
+"""Failure modes: what went wrong in a trial, where it began and what followed, told by deterministic detectors."""
+
+from harness.score.failures.diagnose import DETECTORS, diagnose, loops
+from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
+from harness.score.failures.recovery import Recovery, Response, recoveries
+
+__all__ = ["DETECTORS", "Diagnosis", "Failure", "Kind", "Recovery", "Response", "diagnose", "loops", "recoveries"]

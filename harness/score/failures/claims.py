@@ -1,0 +1,164 @@
+"""Tool hallucination, the two kinds that words show: a call that was claimed and never made, a result made up.
+
+`claimed_call` counts: the agent says that something was done ("I have cancelled", "has been booked") that one of the
+declared write tools does by name, and no tool of like meaning had succeeded before; or, in words of like meaning or in
+general ("completed", "submitted"), and no write at all had succeeded; or that it has looked something up, and no call
+at all had succeeded. Does not count: an offer, a question, what stands behind a condition or a denial
+in the same sentence; something that no tool does; a claim after a like write succeeded, however wrong its arguments.
+
+`fabricated_result` counts: an identifier in a message of the agent that nothing given to it had contained, nor any of
+its own calls; or a tool's answer written by the agent itself in the middle of its message ("Observation:", "API
+output:"). Does not count: amounts, dates and words; code; identifiers offered as an example ("such as", "e.g.").
+
+Origin: the message. Dependent steps: none.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from harness.score.failures.diagnosis import Diagnosis, Kind
+from harness.score.failures.grounding import atoms, is_identifier
+from harness.score.failures.reading import Act, Reading
+from harness.trace import Step
+
+VERSION: Final = "1"
+_SENTENCE: Final = re.compile(r"[^.!?\n]{1,600}[.!?]?")
+_ADVERBS: Final = r"(?:(?:now|just|also|already|then|successfully|fully|both|all) ){0,3}"
+_ACTIVE: Final = re.compile(rf"\b(?:i|we)(?: have|'ve| had)? {_ADVERBS}([a-z]{{2,20}})\b")
+_PASSIVE: Final = re.compile(rf"\b(?:(?:has|have) {_ADVERBS}been|was successfully) {_ADVERBS}([a-z]{{2,20}})\b")
+_UNCLAIMED: Final = re.compile(
+    r"\b(?:if|once|when|after|before|until|unless|whether|not|never|cannot|can't|couldn't|unable|unfortunately|would|"
+    r"could|should|may(?! \d)|might|let me|to be|please|haven't|hasn't|isn't|wasn't|previously|as soon|already|that|"
+    r"which)\b"
+)
+_EXAMPLE: Final = re.compile(r"\b(?:e\.g\.|for example|for instance|such as|like|format|example)", re.I)
+_OWN_OUTPUT: Final = re.compile(
+    r"(?m)^\s{0,8}(?:Observation|API output|Tool (?:output|result|response)|Function (?:output|result))\s?:\s?\S"
+)
+_CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.S)
+_WORD: Final = re.compile(r"[#A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
+_IRREGULAR: Final = {"sent": "send", "made": "make", "paid": "pay", "given": "give", "set": "set", "put": "put"}
+_LONG_NUMBER: Final = 7
+"""A shorter run of digits can be an amount, which is rightly computed."""
+_LIKE: Final = (
+    frozenset({"update", "modify", "change", "edit", "set", "adjust", "replace", "swap", "upgrade", "downgrade"}),
+    frozenset({"exchange", "replace", "swap"}),
+    frozenset({"cancel", "delete", "remove", "void"}),
+    frozenset({"return", "refund"}),
+    frozenset({"book", "reserve", "rebook"}),
+    frozenset({"create", "add", "place", "open", "order", "update", "modify"}),
+    frozenset({"send", "issue", "notify", "email", "message"}),
+    frozenset({"enable", "activate", "toggle", "turn", "restore"}),
+    frozenset({"disable", "deactivate", "suspend", "toggle", "turn", "pause"}),
+)
+_DONE: Final = frozenset({"completed", "processed", "submitted", "applied", "finalized", "initiated", "made"})
+"""Said of any request."""
+_LOOKED: Final = frozenset(
+    {"checked", "searched", "verified", "retrieved", "confirmed", "queried", "tested", "executed", "ran", "found"}
+)
+
+
+def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
+    """One finding a verb: the first message that claims it."""
+    offered = frozenset(_verb(tool.name) for tool in reading.evidence.tools if tool.effect == "write")
+    found: dict[str, Diagnosis] = {}
+    successes = iter([act for act in reading.acts if not act.failed])
+    upcoming = next(successes, None)
+    done, wrote = set[str](), False
+    for step in reading.steps:
+        if step.source != "agent" or not step.message:
+            continue
+        while upcoming is not None and upcoming.moment < reading.moments[step.index]:
+            done.add(_verb(upcoming.call.name))
+            wrote = wrote or upcoming.writes or upcoming.tool is None
+            upcoming = next(successes, None)
+        for verb, words in _claims(step.message):
+            if verb not in found and _is_false(verb, words, offered, done, wrote=wrote):
+                found[verb] = _found("claimed_call", step, f"says {words!r}; no call had done it", 0.8)
+    return tuple(found.values())
+
+
+def fabricated_results(reading: Reading) -> tuple[Diagnosis, ...]:
+    """One finding a message."""
+    own: set[str] = set()
+    found = []
+    called: dict[int, list[Act]] = {}
+    for act in reading.acts:
+        called.setdefault(act.step, []).append(act)
+    for step in reading.steps:
+        if step.source != "agent":
+            continue
+        own.update(a for act in called.get(step.index, ()) for value in act.identifiers for a in atoms(value))
+        if not step.message:
+            continue
+        if _OWN_OUTPUT.search(step.message):
+            found.append(_found("fabricated_result", step, "writes a tool's answer itself", 0.9))
+            continue
+        made_up = [value for value in _mentioned(step.message) if _is_made_up(value, reading, step, own)]
+        if made_up:
+            evidence = f"tells of {', '.join(map(repr, made_up[:5]))}, which nothing had given"
+            found.append(_found("fabricated_result", step, evidence, 0.8))
+    return tuple(found)
+
+
+def _verb(name: str) -> str:
+    return name.casefold().split("_")[0]
+
+
+def _claims(message: str) -> Iterator[tuple[str, str]]:
+    for sentence in _SENTENCE.findall(message.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
+        for pattern in () if sentence.endswith("?") else (_ACTIVE, _PASSIVE):
+            for match in pattern.finditer(sentence):
+                participle = match.group(1)
+                if not (participle.endswith("ed") or participle in _IRREGULAR or participle in _LOOKED):
+                    continue
+                if _UNCLAIMED.search(sentence, 0, match.start()) is None:
+                    yield participle, match.group()
+
+
+def _is_false(participle: str, words: str, offered: frozenset[str], done: set[str], *, wrote: bool) -> bool:
+    if participle in _LOOKED:
+        return not done and words.startswith(("i ", "i'", "we "))
+    if participle in _DONE:
+        return not wrote and bool(offered)
+    if any(_says(participle, verb) for verb in done):
+        return False
+    like = frozenset[str]().union(*(group for group in _LIKE if any(_says(participle, verb) for verb in group)))
+    if any(_says(participle, verb) for verb in offered):
+        return not like & done
+    return bool(like & offered) and not wrote  # a word of like meaning may be said of many a write
+
+
+def _says(participle: str, verb: str) -> bool:
+    if len(verb) < 3:
+        return False
+    stem = verb[:-1] if verb[-1] in "ey" else verb
+    return _IRREGULAR.get(participle) == verb or (participle.startswith(stem) and len(participle) <= len(stem) + 4)
+
+
+def _mentioned(message: str) -> Iterator[str]:
+    for sentence in re.split(r"(?<=[.!?])\s|\n", _CODE.sub(" ", message)):
+        if not _EXAMPLE.search(sentence):
+            yield from (word.rstrip(".:-+_@") for word in _WORD.findall(sentence))
+
+
+def _is_made_up(value: str, reading: Reading, step: Step, own: set[str]) -> bool:
+    if value.isalpha():  # most words: no digit is in them
+        return False
+    digits = sum(char.isdigit() for char in value)
+    short_number = digits == len(value) and digits < _LONG_NUMBER
+    if not digits or short_number or not is_identifier(value) or set(atoms(value)) <= own:
+        return False
+    return not reading.sources.grounded(value, reading.moments[step.index])
+
+
+def _found(kind: Kind, step: Step, evidence: str, confidence: float) -> Diagnosis:
+    return Diagnosis(
+        failure="tool_hallucination",
+        kind=kind,
+        origin_step=step.index,
+        evidence=evidence,
+        confidence=confidence,
+        version=VERSION,
+    )

@@ -1,0 +1,98 @@
+"""Where a failed conversation went wrong: agents that talk and have code run, without tool calls to look at.
+
+Looked at only where the trial is known to have failed and made no tool call, because words like "assume" stand in good
+conversations too. At most one finding, the first of these that applies:
+
+`first_result_carried` (cascading error): the opening message brought code that was run at once, so that all the rest
+stands on a result which nobody had planned or checked. Dependent steps: the agents' later messages that build on it.
+
+`assumed_data` (premature commitment): the first message after the opening that goes on with data which was assumed,
+simulated, remembered or filled in as a placeholder instead of being got. Does not count: code that is merely wrong.
+
+`failed_code_carried` (cascading error): the message whose code failed first. Dependent steps: the later failures.
+
+A plan for another task (see `goal_drift`) comes before all of them.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from harness.score.failures.diagnosis import Diagnosis, Kind
+from harness.score.failures.reading import Reading
+from harness.trace import Step
+
+VERSION: Final = "1"
+_ASSUMED: Final = re.compile(
+    r"\b(?:assum\w{1,10}|hypothetical\w{0,4}|simulat\w{1,6}|placeholder\w?|sample data|dummy|mock|fabricat\w{1,6}|"
+    r"for demonstration|example data|let's say|typical(?:ly)?|general knowledge|based on my knowledge|"
+    r"known (?:data|information)|commonly known|from memory)\b",
+    re.I,
+)
+_FAILED: Final = re.compile(r"execution failed|Traceback|exitcode: 1|Error")
+_CODE: Final = "```"
+
+
+def broken_conversation(reading: Reading) -> tuple[Diagnosis, ...]:
+    """At most one finding."""
+    if reading.acts or len(reading.steps) < 2:
+        return ()
+    first, second = reading.steps[:2]
+    if _has_code(first) and second.source == "system":
+        return (_carried(reading, first, "first_result_carried", "the opening message's code was run at once"),)
+    assumed = next((step for step in reading.steps[1:] if step.source == "agent" and _words(step)), None)
+    if assumed is not None:
+        return (
+            Diagnosis(
+                failure="premature_commitment",
+                kind="assumed_data",
+                origin_step=assumed.index,
+                evidence=f"goes on with what it has not got: {_words(assumed)!r}",
+                confidence=0.5,
+                version=VERSION,
+            ),
+        )
+    author = _failing_author(reading.steps)
+    if author is None:
+        return ()
+    return (_carried(reading, author, "failed_code_carried", "its code was the first to fail"),)
+
+
+def _carried(reading: Reading, step: Step, kind: Kind, evidence: str) -> Diagnosis:
+    later = [
+        one.index
+        for one in reading.steps
+        if one.index > step.index and (_failure(one) if kind == "failed_code_carried" else one.source == "agent")
+    ]
+    return Diagnosis(
+        failure="cascading_error",
+        kind=kind,
+        origin_step=step.index,
+        dependent_steps=tuple(later),
+        evidence=evidence,
+        confidence=0.5,
+        version=VERSION,
+    )
+
+
+def _failing_author(steps: Sequence[Step]) -> Step | None:
+    author: Step | None = None
+    for step in steps:
+        if step.source == "agent":
+            author = step
+        elif _failure(step):
+            return author
+    return None
+
+
+def _failure(step: Step) -> bool:
+    return step.source == "system" and _FAILED.search(step.message or "") is not None
+
+
+def _has_code(step: Step) -> bool:
+    return step.source == "agent" and _CODE in (step.message or "")
+
+
+def _words(step: Step) -> str | None:
+    found = _ASSUMED.search(step.message or "")
+    return None if found is None else found.group()

@@ -1,0 +1,103 @@
+"""All detectors over one trial."""
+
+from typing import Final
+
+from harness.score.failures.cascading_error import VERSION as CASCADING_ERROR_VERSION
+from harness.score.failures.cascading_error import carried_values
+from harness.score.failures.claims import VERSION as CLAIMS_VERSION
+from harness.score.failures.claims import claimed_calls, fabricated_results
+from harness.score.failures.conversation import VERSION as CONVERSATION_VERSION
+from harness.score.failures.conversation import broken_conversation
+from harness.score.failures.diagnosis import Diagnosis
+from harness.score.failures.foreign import foreign_values
+from harness.score.failures.goal_drift import VERSION as GOAL_DRIFT_VERSION
+from harness.score.failures.goal_drift import foreign_tasks, other_plans
+from harness.score.failures.loop_trap import VERSION as LOOP_TRAP_VERSION
+from harness.score.failures.loop_trap import loop_traps
+from harness.score.failures.premature_commitment import VERSION as PREMATURE_COMMITMENT_VERSION
+from harness.score.failures.premature_commitment import (
+    early_stops,
+    guesses,
+    missing_reads,
+    unseen_targets,
+    unwarranted_writes,
+)
+from harness.score.failures.reading import read
+from harness.score.failures.tool_hallucination import VERSION as TOOL_HALLUCINATION_VERSION
+from harness.score.failures.tool_hallucination import invented_parameters, invented_tools
+from harness.score.values import Evidence
+
+_OTHER_VERSION: Final = "1"
+DETECTORS: Final = {
+    "cascading_error": CASCADING_ERROR_VERSION,
+    "claims": CLAIMS_VERSION,
+    "conversation": CONVERSATION_VERSION,
+    "goal_drift": GOAL_DRIFT_VERSION,
+    "loop_trap": LOOP_TRAP_VERSION,
+    "premature_commitment": PREMATURE_COMMITMENT_VERSION,
+    "tool_hallucination": TOOL_HALLUCINATION_VERSION,
+    "other": _OTHER_VERSION,
+}
+"""Module of detectors -> its version; unlike ones do not compare."""
+
+
+def diagnose(evidence: Evidence) -> tuple[Diagnosis, ...]:
+    """Every finding, by origin step; pure and deterministic, in time linear in the trajectory.
+
+    Successful trials are looked at too: a loop that was left again was a loop. `other` stands alone, where the trial is
+    known to have failed and no detector found anything.
+    """
+    reading = read(evidence)
+    failed = _has_failed(evidence)
+    foreign = foreign_values(reading)
+    found: tuple[Diagnosis, ...] = (
+        *loops(evidence),
+        *invented_tools(reading),
+        *invented_parameters(reading),
+        *claimed_calls(reading),
+        *fabricated_results(reading),
+        *foreign_tasks(reading, foreign),
+        *other_plans(reading),
+        *guesses(foreign),
+        *unseen_targets(reading),
+        *missing_reads(reading),
+        *early_stops(reading),
+        *unwarranted_writes(reading),
+        *carried_values(reading, foreign),
+    )
+    if failed and not any(one.kind == "plan_for_another_task" for one in found):
+        found = (*found, *broken_conversation(reading))
+    if failed and not found:
+        found = (_other(evidence),)
+    return tuple(sorted(found, key=_order))
+
+
+def loops(evidence: Evidence) -> tuple[Diagnosis, ...]:
+    """The loop traps alone, which need no verdict; found at most once for the same evidence."""
+    return evidence.once(_loops)
+
+
+def _loops(evidence: Evidence) -> tuple[Diagnosis, ...]:
+    return loop_traps(read(evidence))
+
+
+def _order(one: Diagnosis) -> tuple[int, str, str, str]:
+    return (-1 if one.origin_step is None else one.origin_step, one.failure, one.kind, one.evidence)
+
+
+def _has_failed(evidence: Evidence) -> bool:
+    return evidence.success is False or evidence.trial.outcome in ("agent_failed", "limit_reached")
+
+
+def _other(evidence: Evidence) -> Diagnosis:
+    reasons = [f"{verdict.check}: {verdict.reason}" for verdict in evidence.verdicts if verdict.passed is False]
+    if evidence.trial.reason is not None:
+        reasons.append(evidence.trial.reason)
+    return Diagnosis(
+        failure="other",
+        kind="failed_without_a_known_mode",
+        origin_step=None,
+        evidence="; ".join(reasons) or evidence.trial.outcome,
+        confidence=1.0,
+        version=_OTHER_VERSION,
+    )

@@ -1,0 +1,177 @@
+"""Where a value can have come from: the atoms of every text, by when the agent could first have read them.
+
+A value is *grounded* at a moment when each of its atoms (runs of letters and digits, case ignored) stood in something
+that the agent was given before: the task, a user's message, an observation, a tool's description. Only *identifiers*
+are asked about: words, dates and amounts are rightly inferred or computed, identifiers are not.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from harness.frozen import JsonValue
+
+_ATOM = re.compile(r"[^\W_]+")
+_IDENTIFIER = re.compile(r"#?[A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
+_DATE_OR_TIME = re.compile(r"\d{1,4}[-.:]\d{1,2}([-.:]\d{1,4})?(T[\d:.+Z-]*)?|\d+\.\d+")
+_PREFIXED = re.compile(r"[a-z]{1,3}(\d{4,})")
+_SHORTEST = 4
+"""A shorter atom has look-alikes by chance."""
+_LONG = 5
+"""From here on, or where the rest of the value is known, two wrong characters still make a look-alike."""
+_DEPTH = 16
+"""Arguments nested deeper are not looked into."""
+
+NEVER = 1 << 60
+
+
+def atoms(text: str) -> list[str]:
+    """Runs of letters and digits, case folded."""
+    return _ATOM.findall(text.casefold())
+
+
+def is_identifier(value: str) -> bool:
+    """Looks like a name that some system gave out: `W2378156`, `mia_li_3668`, `ZFA04Y`; no date, amount or word."""
+    if not _IDENTIFIER.fullmatch(value) or _DATE_OR_TIME.fullmatch(value):
+        return False
+    return any(_is_code(part) for part in _ATOM.findall(value))
+
+
+def texts(value: JsonValue, depth: int = 0) -> Iterator[str]:
+    """Every string and number of a JSON value as text, keys left out."""
+    match value:
+        case str():
+            yield value
+        case bool() | None:
+            return
+        case int() | float():
+            yield str(value)
+        case dict() if depth < _DEPTH:
+            for item in value.values():
+                yield from texts(item, depth + 1)
+        case list() if depth < _DEPTH:
+            for item in value:
+                yield from texts(item, depth + 1)
+        case _:
+            return
+
+
+def identifiers(value: JsonValue) -> tuple[str, ...]:
+    """The identifiers among a value's strings, each once, in order."""
+    return tuple(dict.fromkeys(text for text in texts(value) if is_identifier(text)))
+
+
+class Sources:
+    """When each atom was first given to the agent, in words addressed to it or as an observation."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, int] = {}
+        self._observed: dict[str, int] = {}
+
+    def tell(self, text: str, moment: int) -> None:
+        """The task, the system prompt, a user's message, a tool's description."""
+        _note(text, moment, self._told)
+
+    def observe(self, content: JsonValue, moment: int) -> None:
+        """What a tool gave back; keys count too, because results are often keyed by id."""
+        _note("\n".join(_all_text(content)), moment, self._observed)
+
+    def tell_once(self, given: Mapping[str, int]) -> None:
+        """As `tell`, for atoms that were taken from texts before: nothing may have been told yet."""
+        self._told.update(given)
+
+    def observed(self, value: str, moment: int) -> bool:
+        """Whether it had stood in observations before `moment`."""
+        return all(_first(self._observed, atom) < moment for atom in atoms(value))
+
+    def grounded(self, value: str, moment: int) -> bool:
+        """Whether it had stood in anything that the agent was given before `moment`."""
+        return self.since(value) < moment
+
+    def since(self, value: str) -> int:
+        """The moment from which on the value was grounded; NEVER where it is not."""
+        return max((self._since(atom) for atom in atoms(value)), default=-1)
+
+    def lookalike(self, value: str, moment: int) -> str | None:
+        """An atom given before `moment` that differs from one of the value's in one or two characters."""
+        parts = atoms(value)
+        unknown = [atom for atom in parts if self._since(atom) >= moment]
+        if len(unknown) != 1 or len(unknown[0]) < _SHORTEST:
+            return None
+        wrong = unknown[0]
+        most = 2 if len(parts) > 1 or len(wrong) >= _LONG else 1
+        for known in (*self._told, *self._observed):
+            if _alike(known, wrong, most) and self._since(known) < moment:
+                return known
+        return None
+
+    def _since(self, atom: str) -> int:
+        return min(_first(self._told, atom), _first(self._observed, atom))
+
+
+def atoms_of(texts: Iterable[str], moment: int) -> dict[str, int]:
+    """The atoms of some texts, all given at one moment, as `Sources` keeps them."""
+    found: dict[str, int] = {}
+    _note("\n".join(texts), moment, found)
+    return found
+
+
+def _note(text: str, moment: int, given: dict[str, int]) -> None:
+    for atom in atoms(text):
+        if atom not in given:
+            given[atom] = moment
+            if atom[-1].isdigit():
+                bare = _PREFIXED.fullmatch(atom)
+                if bare is not None:
+                    given.setdefault(bare.group(1), moment)
+
+
+def _first(given: dict[str, int], atom: str) -> int:
+    found = given.get(atom)
+    if found is not None:
+        return found
+    bare = _PREFIXED.fullmatch(atom)  # people leave the letters of `W2378156` out
+    return NEVER if bare is None else given.get(bare.group(1), NEVER)
+
+
+def _all_text(value: JsonValue) -> list[str]:
+    """Keys and values as text."""
+    found: list[str] = []
+    _collect(value, 0, found)
+    return found
+
+
+def _collect(value: JsonValue, depth: int, found: list[str]) -> None:
+    """Written for speed: answers are by far the longest part of a trajectory."""
+    if isinstance(value, str):
+        found.append(value)
+    elif isinstance(value, dict | list):
+        if depth < _DEPTH:
+            if isinstance(value, dict):
+                found.extend(value)
+            for item in value.values() if isinstance(value, dict) else value:
+                _collect(item, depth + 1, found)
+    elif value is not None and not isinstance(value, bool):
+        found.append(str(value))
+
+
+def _is_code(atom: str) -> bool:
+    digits = sum(char.isdigit() for char in atom)
+    if not digits:
+        return len(atom) == 6 and atom.isupper()  # a booking reference has six capitals
+    if digits == len(atom):
+        return digits >= 4
+    return len(atom) >= 4 and (digits >= 3 or (len(atom) >= 5 and atom.upper() == atom))
+
+
+def _shape(atom: str) -> str:
+    return "".join("0" if char.isdigit() else "a" for char in atom)
+
+
+def _alike(known: str, wrong: str, most: int) -> bool:
+    if len(known) == len(wrong):
+        return sum(a != b for a, b in zip(known, wrong, strict=True)) <= most and _shape(known) == _shape(wrong)
+    if abs(len(known) - len(wrong)) != 1 or len(wrong) <= _SHORTEST:
+        return False
+    longer, shorter = sorted((known, wrong), key=len, reverse=True)
+    same = next((n for n, (a, b) in enumerate(zip(longer, shorter, strict=False)) if a != b), len(shorter))
+    return longer[same + 1 :] == shorter[same:]

@@ -1,0 +1,153 @@
+"""Premature commitment: acting, guessing or finishing before what is needed was known.
+
+`guessed_argument` counts: a call that wrote or failed with an identifier that nobody had given: it should have been
+looked up or asked for. `unseen_target` counts: a successful write to something (an argument called `id`, `..._id`,
+`..._ids`) that no observation had shown before: the user's word was taken for what should have been looked at.
+`missing_reads` counts: a write of the reference made while none of the reads was made that the reference makes before
+it, though it makes some. `stopped_early` counts: a finished trial in which a write of the reference was never
+attempted, as often as the reference makes it, or a required tool never called. `unwarranted_write` counts: an
+irreversible write (by its tool's verb: it cancels, books, buys, returns, exchanges, deletes, refunds) that succeeded
+more often than the reference makes it: what the reference requires to be seen first would have spoken against it.
+
+Does not count: a read with a wrong identifier that worked; a write that the tool refused (no harm was done), unless its
+identifier was guessed; fewer reads than the reference makes; a trial that a limit, a crash or the harness ended; a
+write with other arguments than the reference's (that is for the checks); another write that can be taken back; a
+hand-over to a person that did not happen (agents that settle the matter themselves succeed without).
+
+Origin: the write or guess; for `stopped_early` the last step of the agent. Dependent steps: none.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from harness.case import ReferenceCall
+from harness.frozen import JsonValue
+from harness.score.failures.diagnosis import Diagnosis, Kind
+from harness.score.failures.foreign import Foreign
+from harness.score.failures.grounding import is_identifier
+from harness.score.failures.reading import Act, Reading
+
+VERSION: Final = "1"
+_HAND_OVER: Final = frozenset({"escalate", "handoff", "transfer"})
+_IRREVERSIBLE: Final = frozenset(
+    {"book", "buy", "cancel", "close", "delete", "exchange", "order", "purchase", "refund", "remove", "return"}
+    | {"submit", "terminate"}
+)
+
+
+def guesses(foreign: Sequence[Foreign]) -> tuple[Diagnosis, ...]:
+    """One finding a value."""
+    return tuple(
+        _found(
+            "guessed_argument",
+            one.acts[0].step,
+            f"{one.acts[0].call.name} was called with {one.value!r}, which nobody had given",
+            0.9,
+        )
+        for one in foreign
+        if one.acts[0].failed or one.acts[0].writes
+    )
+
+
+def unseen_targets(reading: Reading) -> tuple[Diagnosis, ...]:
+    """One finding a write; where nothing at all was read before, the finding is surer."""
+    found = []
+    for act in reading.acts:
+        if not act.writes or act.failed:
+            continue
+        unseen = [value for value in _targets(act.call.arguments) if not reading.sources.observed(value, act.moment)]
+        if unseen:
+            evidence = f"{act.call.name} wrote to {', '.join(map(repr, unseen))} before any answer had shown it"
+            found.append(_found("unseen_target", act.step, evidence, 0.7))
+    return tuple(found)
+
+
+def missing_reads(reading: Reading) -> tuple[Diagnosis, ...]:
+    """At most one finding: the first write of the reference that was made blind."""
+    writes = _writing_tools(reading)
+    reference = reading.evidence.case.reference or ()
+    before: set[str] = set()
+    for call in reference:
+        if call.tool not in writes:
+            before.add(call.tool)
+            continue
+        made = next((act for act in reading.acts if act.call.name == call.tool and not act.failed), None)
+        if before and made is not None and not _any_read(reading, made):
+            evidence = f"{call.tool} was made, and none of the reads before it: {', '.join(sorted(before))}"
+            return (_found("missing_reads", made.step, evidence, 0.8),)
+    return ()
+
+
+def early_stops(reading: Reading) -> tuple[Diagnosis, ...]:
+    """At most one finding, naming all that is missing; the more of what is needed is missing, the surer."""
+    trial = reading.evidence.trial
+    last = next((step.index for step in reversed(reading.steps) if step.source == "agent"), None)
+    if trial.outcome != "finished" or last is None:
+        return ()
+    attempted = Counter(call.name for call in trial.trajectory.calls)  # a user may have made some himself
+    needed = Counter(call.tool for call in _needed(reading))
+    missing = sorted((needed - attempted).elements())
+    missing += sorted(set(reading.evidence.case.required_tools) - set(attempted) - set(missing))
+    if not missing:
+        return ()
+    share = len(missing) / max(len(missing), needed.total())
+    return (_found("stopped_early", last, f"ended without {', '.join(missing)}", round(0.6 + 0.3 * share, 2)),)
+
+
+def unwarranted_writes(reading: Reading) -> tuple[Diagnosis, ...]:
+    """One finding a tool: the first call that is one too many."""
+    reference = reading.evidence.case.reference
+    if reference is None:
+        return ()
+    left = Counter(call.tool for call in reference)
+    found: dict[str, Diagnosis] = {}
+    for act in reading.acts:
+        name = act.call.name
+        if not act.writes or act.failed or _verb(name) not in _IRREVERSIBLE:
+            continue
+        left[name] -= 1
+        if left[name] < 0 and name not in found:
+            evidence = f"{name} was made once more than the reference makes it"
+            found[name] = _found("unwarranted_write", act.step, evidence, 0.7)
+    return tuple(found.values())
+
+
+def _needed(reading: Reading) -> list[ReferenceCall]:
+    writes = _writing_tools(reading)
+    return [call for call in reading.evidence.case.reference or () if call.tool in writes]
+
+
+def _writing_tools(reading: Reading) -> frozenset[str]:
+    return frozenset(
+        tool.name for tool in reading.evidence.tools if tool.effect == "write" and _verb(tool.name) not in _HAND_OVER
+    )
+
+
+def _verb(tool: str) -> str:
+    return tool.casefold().split("_")[0]
+
+
+def _any_read(reading: Reading, write: Act) -> bool:
+    return any(act.moment < write.moment and not act.writes and not act.failed for act in reading.acts)
+
+
+def _targets(arguments: JsonValue) -> Iterator[str]:
+    if not isinstance(arguments, dict):
+        return
+    for key, value in arguments.items():
+        named = key.casefold()
+        if named in ("id", "ids") or named.endswith(("_id", "_ids")):
+            items = value if isinstance(value, list) else [value]
+            yield from (item for item in items if isinstance(item, str) and is_identifier(item))
+
+
+def _found(kind: Kind, step: int, evidence: str, confidence: float) -> Diagnosis:
+    return Diagnosis(
+        failure="premature_commitment",
+        kind=kind,
+        origin_step=step,
+        evidence=evidence,
+        confidence=confidence,
+        version=VERSION,
+    )

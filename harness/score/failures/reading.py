@@ -1,0 +1,162 @@
+"""A trial read once for all detectors: the agent's calls with what came of them, and what it had been given when.
+
+Moments order what happened: step number `n` of the trajectory acts at moment `2 n`, and its observations are there
+from moment `2 n + 1`; parallel calls therefore do not see each other's answers.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from harness.case import ToolSpec
+from harness.frozen import JsonValue, canonical_json
+from harness.score.arguments import call_keys
+from harness.score.failures.grounding import Sources, atoms_of, identifiers, texts
+from harness.score.jsonvalue import equality_key
+from harness.score.values import Evidence
+from harness.trace import Observation, Step, ToolCall
+
+_DEPTH: Final = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Act:
+    """One call of the agent and what came of it."""
+
+    number: int
+    """Among the agent's calls, from 0."""
+    step: int
+    """The step's index."""
+    moment: int
+    call: ToolCall
+    seen: Observation | None
+    """None: what came back is not recorded."""
+    tool: ToolSpec | None
+    """None: no such tool is declared."""
+    key: str
+    """Equal for equal calls."""
+
+    @property
+    def failed(self) -> bool:
+        return self.seen is not None and self.seen.error is not None
+
+    @property
+    def writes(self) -> bool:
+        """Declared as one; a call of an undeclared tool is none, because nothing is known of it."""
+        return self.tool is not None and self.tool.effect == "write"
+
+    @cached_property
+    def answer(self) -> str | None:
+        """Equal for equal answers; None: not recorded."""
+        if self.seen is None:
+            return None
+        kind = "" if self.seen.error is None else self.seen.error.type
+        return f"{kind} {equality_key(self.seen.content)}"
+
+    @cached_property
+    def identifiers(self) -> tuple[str, ...]:
+        return identifiers(self.call.arguments)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What detectors look at."""
+
+    evidence: Evidence
+    acts: tuple[Act, ...]
+    sources: Sources
+    moments: dict[int, int]
+    """Step index -> moment."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return self.evidence.trial.trajectory.steps
+
+
+def read(evidence: Evidence) -> Reading:
+    """One pass over the trajectory, at most once for the same evidence."""
+    reading = evidence.once(_read)
+    return reading if reading.evidence is evidence else replace(reading, evidence=evidence)
+
+
+def _read(evidence: Evidence) -> Reading:
+    tools = {tool.name: tool for tool in evidence.tools}
+    keys = call_keys(evidence)
+    sources = Sources()
+    _tell_the_task(evidence, sources)
+    acts: list[Act] = []
+    for place, step in enumerate(evidence.trial.trajectory.steps):
+        if step.source == "agent":
+            acts.extend(_acts(step, 2 * place, len(acts), tools, keys))
+            for seen in step.observations:
+                sources.observe(seen.content, 2 * place + 1)
+                if seen.error is not None:
+                    sources.observe(seen.error.message, 2 * place + 1)
+        elif step.message is not None:
+            sources.tell(step.message, 2 * place)
+    moments = {step.index: 2 * place for place, step in enumerate(evidence.trial.trajectory.steps)}
+    return Reading(evidence=evidence, acts=tuple(acts), sources=sources, moments=moments)
+
+
+def pairs(step: Step) -> list[tuple[ToolCall, Observation | None]]:
+    """Calls with their observations: by id where ids are there and differ, else by position."""
+    ids = [call.id for call in step.calls]
+    if all(ids) and len(set(ids)) == len(ids):
+        by_id = {seen.call_id: seen for seen in step.observations}
+        return [(call, by_id.get(call.id)) for call in step.calls]
+    padded: Sequence[Observation | None] = (*step.observations, *[None] * len(ids))
+    return list(zip(step.calls, padded, strict=False))
+
+
+def _acts(step: Step, moment: int, number: int, tools: Mapping[str, ToolSpec], keys: Mapping[int, str]) -> list[Act]:
+    return [
+        Act(
+            number=number + offset,
+            step=step.index,
+            moment=moment,
+            call=call,
+            seen=seen,
+            tool=tools.get(call.name),
+            key=keys[id(call)],
+        )
+        for offset, (call, seen) in enumerate(pairs(step))
+    ]
+
+
+def _tell_the_task(evidence: Evidence, sources: Sources) -> None:
+    case = evidence.case
+    sources.tell_once(_offered_atoms(evidence.tools))
+    for text in (case.task, case.system or "", canonical_json(case.user_profile)):
+        sources.tell(text, -1)
+
+
+_OFFERED: Final[dict[tuple[int, ...], tuple[tuple[ToolSpec, ...], dict[str, int]]]] = {}
+"""By the identities of a suite's tools, which stand beside, so that no other objects can take their place."""
+_MOST_SUITES: Final = 64
+
+
+def _offered_atoms(tools: tuple[ToolSpec, ...]) -> dict[str, int]:
+    key = tuple(map(id, tools))
+    found = _OFFERED.get(key)
+    if found is None:
+        if len(_OFFERED) >= _MOST_SUITES:
+            _OFFERED.clear()
+        found = (tools, atoms_of((text for tool in tools for text in _offered(tool.parameters)), -1))
+        _OFFERED[key] = found
+    return found[1]
+
+
+def _offered(schema: JsonValue, depth: int = 0) -> Iterator[str]:
+    """The values that a schema offers; the examples in its prose are none that an agent may use."""
+    if depth > _DEPTH:
+        return
+    match schema:
+        case dict():
+            for key, part in schema.items():
+                yield from texts(part) if key in ("enum", "const", "default") else _offered(part, depth + 1)
+        case list():
+            for part in schema:
+                yield from _offered(part, depth + 1)
+        case _:
+            return

@@ -1,0 +1,76 @@
+"""Tool hallucination, the two kinds that a call itself shows: a tool or a parameter that does not exist.
+
+`invented_tool` counts: a call to a name that is none of the declared tools, or that whoever ran the tools did not know.
+Does not count: a declared tool that the case does not allow (that is selection), or any name where no tool is declared.
+
+`invented_parameter` counts: a top-level argument that the tool's schema does not have, where the schema lists its
+properties and does not open itself (`additionalProperties`, `patternProperties`, or a composition). Does not count: a
+wrong type, a missing argument, arguments that are no JSON (those are invalid, not invented), or a call of an invented
+tool, whose parameters nobody declared.
+
+Origin: the first such call of that name. Dependent steps: the later ones. See `claims` for the other two kinds.
+"""
+
+from typing import Final
+
+from harness.case import ToolSpec
+from harness.score.failures.diagnosis import Diagnosis, Kind
+from harness.score.failures.reading import Act, Reading
+
+VERSION: Final = "1"
+_OPENING = ("patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "propertyNames")
+
+
+def invented_tools(reading: Reading) -> tuple[Diagnosis, ...]:
+    """One finding a name."""
+    names = {tool.name for tool in reading.evidence.tools}
+    by_name: dict[str, list[Act]] = {}
+    for act in reading.acts:
+        refused = act.seen is not None and act.seen.error is not None and act.seen.error.type == "unknown_tool"
+        if refused or (names and act.call.name not in names):
+            by_name.setdefault(act.call.name, []).append(act)
+    return tuple(
+        _diagnosis(
+            acts,
+            kind="invented_tool",
+            evidence=f"there is no tool {name!r}" + (f"; called {len(acts)} times" if len(acts) > 1 else ""),
+        )
+        for name, acts in by_name.items()
+    )
+
+
+def invented_parameters(reading: Reading) -> tuple[Diagnosis, ...]:
+    """One finding a tool and parameter."""
+    found: dict[tuple[str, str], list[Act]] = {}
+    for act in reading.acts:
+        declared = None if act.tool is None else _declared(act.tool)
+        if declared is None or act.call.arguments is None:
+            continue
+        for name in act.call.arguments:
+            if name not in declared:
+                found.setdefault((act.call.name, name), []).append(act)
+    return tuple(
+        _diagnosis(acts, kind="invented_parameter", evidence=f"{tool} has no parameter {name!r}")
+        for (tool, name), acts in found.items()
+    )
+
+
+def _declared(tool: ToolSpec) -> frozenset[str] | None:
+    """None: the schema is open."""
+    schema = tool.parameters
+    properties = schema.get("properties")
+    closed = schema.get("additionalProperties", False) is False and not any(key in schema for key in _OPENING)
+    return frozenset(properties) if closed and isinstance(properties, dict) else None
+
+
+def _diagnosis(acts: list[Act], *, kind: Kind, evidence: str) -> Diagnosis:
+    steps = list(dict.fromkeys(act.step for act in acts))
+    return Diagnosis(
+        failure="tool_hallucination",
+        kind=kind,
+        origin_step=steps[0],
+        dependent_steps=tuple(steps[1:]),
+        evidence=evidence,
+        confidence=1.0,
+        version=VERSION,
+    )

@@ -1,0 +1,71 @@
+"""Comparing JSON values: equality that keeps True and 1 apart, "contains", and the place a pointer names.
+
+Python's own `==` says True == 1 and takes 1 == 1.0 only by luck of the language; here 1 and 1.0 are one number and a
+truth value is never one.
+"""
+
+from harness.frozen import JsonValue, canonical_json
+
+
+class Absent(LookupError):
+    """A pointer leads to nothing."""
+
+
+def equality_key(value: JsonValue) -> str:
+    """Two values are equal exactly when their keys are; never raises, NaN being equal to itself."""
+    try:
+        return canonical_json(value)
+    except ValueError:  # NaN or an infinity: no JSON, yet an agent can send it
+        return "not JSON: " + repr(value)
+
+
+def json_equal(left: JsonValue, right: JsonValue) -> bool:
+    return equality_key(left) == equality_key(right)
+
+
+def json_contains(actual: JsonValue, expected: JsonValue) -> bool:
+    """An object holds the expected members, a list a different element for each expected one, a text the part.
+
+    Anything else must be equal. Order in a list does not matter.
+    """
+    match actual, expected:
+        case dict(), dict():
+            return all(key in actual and json_contains(actual[key], part) for key, part in expected.items())
+        case list(), list():
+            return _each_has_its_own(actual, expected)
+        case str(), str():
+            return expected in actual
+        case _:
+            return json_equal(actual, expected)
+
+
+def at_pointer(value: JsonValue, pointer: str) -> JsonValue:
+    """What stands at a JSON pointer (`/items/0/id`, RFC 6901; empty: the whole). Raises Absent."""
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        match value:
+            case dict() if key in value:
+                value = value[key]
+            case list() if key.isascii() and key.isdigit() and int(key) < len(value):
+                value = value[int(key)]
+            case _:
+                raise Absent(f"nothing stands at {pointer!r} (missing: {key!r})")
+    return value
+
+
+def _each_has_its_own(actual: list[JsonValue], expected: list[JsonValue]) -> bool:
+    fits = [[place for place, item in enumerate(actual) if json_contains(item, part)] for part in expected]
+    owner: dict[int, int] = {}
+    return all(_give(part, fits, owner, set()) for part in range(len(expected)))
+
+
+def _give(part: int, fits: list[list[int]], owner: dict[int, int], tried: set[int]) -> bool:
+    """One augmenting path of a bipartite matching: taking the first that fits would miss valid pairings."""
+    for place in fits[part]:
+        if place in tried:
+            continue
+        tried.add(place)
+        if place not in owner or _give(owner[place], fits, owner, tried):
+            owner[place] = part
+            return True
+    return False

@@ -1,0 +1,37 @@
+"""How much of what was done was done before, to no purpose."""
+
+from typing import ClassVar
+
+from harness.score.failures.reading import read
+from harness.score.values import Evidence
+
+
+class Redundancy:
+    """Redundant calls / calls made; share, 0 to 1, less being better.
+
+    Redundant: the very same call (tool and arguments by the schema) was made before, no call of a writing tool that
+    succeeded lies in between, and the answer is the same again: nothing could be learned and nothing was changed. A
+    write made again is redundant only where both were refused alike. Excluded: calls refused by the step limit. None
+    where no call was made.
+    """
+
+    name: ClassVar[str] = "redundancy"
+    version: ClassVar[str] = "1"
+    lower_is_better: ClassVar[bool] = True
+
+    def measure(self, evidence: Evidence) -> tuple[float | None, str]:
+        calls = evidence.made_calls
+        if not calls:
+            return None, "no call was made"
+        made = {id(call) for call in calls}
+        answers: dict[str, str | None] = {}
+        redundant = 0
+        for act in read(evidence).acts:
+            if id(act.call) not in made:
+                continue
+            redundant += act.key in answers and answers[act.key] == act.answer
+            if act.writes and not act.failed:
+                answers.clear()
+            else:
+                answers[act.key] = act.answer
+        return redundant / len(calls), f"{redundant} of {len(calls)} calls repeat an earlier one to no purpose"

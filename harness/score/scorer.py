@@ -1,0 +1,183 @@
+"""One trial's scorecard from its evidence: pure, so that a stored trial can be scored again by a later version."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.case import CheckSpec, Suite
+from harness.errors import UsageError
+from harness.frozen import digest_of
+from harness.score.composite import composite_score
+from harness.score.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
+from harness.score.failures import DETECTORS, diagnose
+from harness.score.loading import NamedVerifier, metrics_of, run_metrics_of, verifiers_of
+from harness.score.metrics import METRICS
+from harness.score.tooluse import models, prompt, tool_use
+from harness.score.values import Evidence, Metric, RunMetric, Score, Scorecard, Verdict
+from harness.trace import MEASURED, Trajectory
+
+_Figure = Metric | RunMetric | ItemEvaluator | RunEvaluator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scorer:
+    """A suite's verifiers and metrics, found and checked."""
+
+    suite: Suite
+    verifiers: Mapping[str, tuple[NamedVerifier, ...]]
+    """Case id -> its checks, the suite's first."""
+    metrics: tuple[Metric | ItemEvaluator, ...]
+    run_metrics: tuple[RunMetric | RunEvaluator, ...]
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """`verifier:`, `metric:`, `run_metric:` and `detector:<name>` -> version; unlike ones do not compare."""
+        checks = {f"verifier:{one.check.verifier}": one.version for each in self.verifiers.values() for one in each}
+        figures = {f"metric:{metric.name}": metric.version for metric in self.metrics}
+        run_figures = {f"run_metric:{metric.name}": metric.version for metric in self.run_metrics}
+        detectors = {f"detector:{name}": version for name, version in DETECTORS.items()}
+        return dict(sorted({**checks, **figures, **run_figures, **detectors}.items()))
+
+    def score(self, evidence: Evidence) -> Scorecard:
+        """The scorecard of one trial; a trial that was not measured has no success and only unknown scores."""
+        checks = self.verifiers.get(evidence.case.id)
+        if checks is None:
+            raise UsageError(f"case {evidence.case.id!r} is none of the suite {self.suite.name!r}")
+        trial = evidence.trial
+        if trial.outcome in MEASURED:
+            verdicts = tuple(_verdict(one, evidence) for one in checks)
+            complete = evidence.model_copy(update={"verdicts": verdicts})
+            scores = tuple(score for metric in self.metrics for score in _measured(metric, complete))
+            scores = (*scores, *self._composed(scores))
+        else:
+            reason = f"not measured: {trial.outcome}"
+            verdicts = tuple(_unmeasured(one, reason) for one in checks)
+            complete = evidence
+            scores = tuple(_unknown(metric, reason) for metric in self.metrics)
+        card = self._card(complete, verdicts, scores)
+        evidence.forget()
+        return card
+
+    def _composed(self, scores: Sequence[Score]) -> tuple[Score, ...]:
+        return (composite_score(self.suite.composite, scores),) if self.suite.composite else ()
+
+    def _card(self, evidence: Evidence, verdicts: tuple[Verdict, ...], scores: tuple[Score, ...]) -> Scorecard:
+        trial = evidence.trial
+        measured = trial.outcome in MEASURED
+        return Scorecard(
+            case_id=evidence.case.id,
+            attempt=trial.attempt,
+            category=evidence.case.category,
+            difficulty=evidence.case.difficulty,
+            tags=evidence.case.tags,
+            outcome=trial.outcome,
+            reason=trial.reason,
+            success=evidence.success if measured else None,
+            verdicts=verdicts,
+            scores=scores,
+            diagnoses=diagnose(evidence) if measured else (),
+            tool_use=tool_use(evidence),
+            models=models(evidence),
+            prompt=prompt(evidence),
+            digest=_digest(trial.trajectory),
+        )
+
+    @property
+    def reads_items(self) -> bool:
+        """Whether a figure over the whole run looks at the trials' outputs, which scorecards do not hold."""
+        return any(isinstance(metric, RunEvaluator) for metric in self.run_metrics)
+
+    def score_run(
+        self, scorecards: Sequence[Scorecard], items: Mapping[TrialKey, Item] | None = None
+    ) -> tuple[Score, ...]:
+        """The figures over a whole run, from its scorecards in their fixed order."""
+        return tuple(score for metric in self.run_metrics for score in _run_score(metric, scorecards, items or {}))
+
+
+def build_scorer(suite: Suite) -> Scorer:
+    """Finds and checks every verifier and metric of a suite.
+
+    Raises UsageError that names the check and the field, so that a wrong suite is refused before anything runs.
+    """
+    return Scorer(
+        suite=suite,
+        verifiers=verifiers_of(suite),
+        metrics=metrics_of(suite),
+        run_metrics=run_metrics_of(suite),
+    )
+
+
+def score_trial(evidence: Evidence, suite: Suite) -> Scorecard:
+    """One trial's scorecard; for many trials build the scorer once."""
+    return build_scorer(suite).score(evidence)
+
+
+def _verdict(one: NamedVerifier, evidence: Evidence) -> Verdict:
+    try:
+        passed, reason, seen = one.verifier.verify(evidence)
+        return _verdict_of(one.check, one.version, passed, reason).model_copy(update={"evidence": seen})
+    except Exception as error:  # noqa: BLE001 - a plug-in's own code: its fault must cost no other verdict of the run
+        return _verdict_of(one.check, one.version, None, f"the check itself failed: {type(error).__name__}: {error}")
+
+
+def _unmeasured(one: NamedVerifier, reason: str) -> Verdict:
+    return _verdict_of(one.check, one.version, None, reason)
+
+
+def _verdict_of(check: CheckSpec, version: str, passed: bool | None, reason: str) -> Verdict:
+    return Verdict(check=check.name, verifier=check.verifier, version=version, passed=passed, reason=reason)
+
+
+def _measured(metric: Metric | ItemEvaluator, evidence: Evidence) -> tuple[Score, ...]:
+    try:
+        if isinstance(metric, ItemEvaluator):
+            return _not_built_in(metric.scores(evidence))
+        return (_score_of(metric, *metric.measure(evidence)),)
+    except Exception as error:  # noqa: BLE001 - as above: unknown, with the reason, and the run goes on
+        return (_failed(metric, error),)
+
+
+def _not_built_in(scores: tuple[Score, ...]) -> tuple[Score, ...]:
+    taken = sorted({score.metric for score in scores} & METRICS.keys())
+    if taken:
+        raise ValueError(f"gives a figure the name of a built-in metric: {', '.join(taken)}")
+    return scores
+
+
+def _run_score(
+    metric: RunMetric | RunEvaluator, scorecards: Sequence[Scorecard], items: Mapping[TrialKey, Item]
+) -> tuple[Score, ...]:
+    try:
+        if isinstance(metric, RunEvaluator):
+            return metric.scores(scorecards, items)
+        return (_score_of(metric, *metric.measure(scorecards)),)
+    except Exception as error:  # noqa: BLE001 - as above
+        return (_failed(metric, error),)
+
+
+def _score_of(metric: Metric | RunMetric, value: float | None, explanation: str) -> Score:
+    if value is not None and not math.isfinite(value):
+        raise ValueError(f"{value} is no figure")
+    return _score(metric, value, explanation)
+
+
+def _failed(metric: _Figure, error: Exception) -> Score:
+    return _unknown(metric, f"the metric itself failed: {type(error).__name__}: {error}")
+
+
+def _unknown(metric: _Figure, why: str) -> Score:
+    return _score(metric, None, why)
+
+
+def _score(metric: _Figure, value: float | None, explanation: str) -> Score:
+    lower = getattr(metric, "lower_is_better", False) is True
+    return Score(
+        metric=metric.name, version=metric.version, value=value, explanation=explanation, lower_is_better=lower
+    )
+
+
+def _digest(trajectory: Trajectory) -> str:
+    try:
+        return trajectory.digest
+    except ValueError:  # NaN or an infinity in what an agent or a tool sent has no canonical JSON
+        return digest_of(repr(trajectory.model_dump(exclude={"trace_id", "version", "steps"})) + repr(trajectory.calls))

@@ -1,0 +1,78 @@
+"""How each tool was used in one trial, by the model that called it: the table by tool is the sum of these."""
+
+from collections.abc import Mapping
+
+from harness.frozen import digest_of
+from harness.score.arguments import argument_faults
+from harness.score.failures import recoveries
+from harness.score.selection import Chosen, choices
+from harness.score.values import Evidence, ParameterFault, ToolUse
+from harness.trace import Observation, ToolErrorType
+
+_NO_ERRORS: frozenset[ToolErrorType] = frozenset({"replay_miss", "limit_reached"})
+
+
+def tool_use(evidence: Evidence) -> tuple[ToolUse, ...]:
+    """By tool and model, in the order of their first call."""
+    faults = argument_faults(evidence)
+    seen = evidence.trial.trajectory.observations
+    recovered = {(one.step, one.tool) for one in recoveries(evidence) if one.recovered}
+    parts: dict[tuple[str, str | None], list[Chosen]] = {}
+    for chosen in choices(evidence):
+        parts.setdefault((chosen.call.name, chosen.step.model), []).append(chosen)
+    return tuple(_use(model, own, faults, seen, recovered) for (_, model), own in parts.items())
+
+
+def models(evidence: Evidence) -> tuple[str, ...]:
+    """The models that were seen to answer, each once."""
+    return tuple(dict.fromkeys(step.model for step in evidence.trial.trajectory.steps if step.model is not None))
+
+
+def prompt(evidence: Evidence) -> str | None:
+    """Digest of the system messages that were seen, each once; None: none was."""
+    said = dict.fromkeys(
+        step.message for step in evidence.trial.trajectory.steps if step.source == "system" and step.message is not None
+    )
+    return digest_of(list(said)) if said else None
+
+
+def _use(
+    model: str | None,
+    own: list[Chosen],
+    faults: Mapping[int, tuple[ParameterFault, str]],
+    seen: Mapping[str, Observation],
+    recovered: set[tuple[int, str]],
+) -> ToolUse:
+    observed = [(one, seen[one.call.id]) for one in own if one.call.id in seen]
+    failed = [(one, saw.error) for one, saw in observed if saw.error is not None]
+    errors = [one for one, error in failed if error.type not in _NO_ERRORS]
+    return ToolUse(
+        tool=own[0].call.name,
+        model=model,
+        calls=len(own),
+        wrong=sum(one.choice == "wrong" for one in own),
+        invalid=_invalid(own, faults),
+        errors=len(errors),
+        recovered=sum((one.step.index, one.call.name) in recovered for one in errors),
+        faults=sum(saw.injected is not None for _, saw in observed),
+        misses=sum(error.type == "replay_miss" for _, error in failed),
+        cost_usd=_cost(own),
+    )
+
+
+def _invalid(own: list[Chosen], faults: Mapping[int, tuple[ParameterFault, str]]) -> dict[ParameterFault, int]:
+    counts: dict[ParameterFault, int] = {}
+    for one in own:
+        found = faults.get(id(one.call))
+        if found is not None:
+            counts[found[0]] = counts.get(found[0], 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def _cost(own: list[Chosen]) -> float | None:
+    costs = [
+        one.step.usage.cost_usd / len(one.step.calls)
+        for one in own
+        if one.step.usage is not None and one.step.usage.cost_usd is not None
+    ]
+    return sum(costs) if costs else None

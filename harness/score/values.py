@@ -1,0 +1,196 @@
+"""What scoring takes and gives, and its two seams."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
+
+from pydantic import Field, PrivateAttr
+
+from harness.case import Case, ToolSpec
+from harness.frozen import Frozen, JsonObject
+from harness.score.diagnosis import Diagnosis
+from harness.trace import Outcome, ToolCall, Trial
+
+T = TypeVar("T")
+
+
+class Verdict(Frozen):
+    """One check's answer. `passed` None: it could not tell, which is neither a pass nor a fail."""
+
+    check: str
+    verifier: str
+    version: str
+    passed: bool | None
+    reason: str
+    evidence: JsonObject = {}
+
+
+class Evidence(Frozen):
+    """All that a verifier or a metric may look at. Nothing in it is live."""
+
+    case: Case
+    trial: Trial
+    tools: tuple[ToolSpec, ...]
+    """All tools of the suite, the case's allowed ones among them."""
+    end_state_archive: Path | None = Field(default=None, exclude=True)
+    """Content of the files that the trial changed; None: nothing was kept."""
+    verdicts: tuple[Verdict, ...] = ()
+    """What the checks said: there when metrics are measured, empty while the checks themselves look."""
+    best_known_steps: int | None = None
+    """The fewest steps of any success at this case that is known; None: no success is known, or nobody looked."""
+    _once: dict[object, object] = PrivateAttr(default_factory=dict)
+
+    def once(self, work: "Callable[[Evidence], T]") -> T:
+        """What `work` gives for this evidence, computed at most once; it must not look at the verdicts."""
+        kept = (self.__pydantic_private__ or {})["_once"]  # past pydantic's look-up, which is slow for what is private
+        if work not in kept:
+            kept[work] = work(self)
+        return cast(T, kept[work])
+
+    def forget(self) -> None:
+        """Drops what was computed once: it may refer to the evidence, and would outlive it until a collection."""
+        self._once.clear()
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy; what was computed once is kept only where nothing but the verdicts is replaced."""
+        copied = super().model_copy(update=update, deep=deep)
+        if not set(update or ()) <= {"verdicts"}:
+            copied._once = {}
+        return copied
+
+    @property
+    def success(self) -> bool | None:
+        """Every check passed; None where one could not tell and none failed, or where there is no check."""
+        answers = [verdict.passed for verdict in self.verdicts]
+        if False in answers:
+            return False
+        return None if not answers or None in answers else True
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        """Names of the tools that exist and that the case allows; forbidden ones are not among them."""
+        return self.once(_allowed)
+
+    @property
+    def made_calls(self) -> tuple[ToolCall, ...]:
+        """The calls, without those that the step limit refused: nothing could come of them."""
+        return self.once(_made_calls)
+
+    @property
+    def answered(self) -> bool:
+        """There is a final answer, and it is not blank."""
+        final = self.trial.trajectory.final_output
+        return final is not None and not (isinstance(final, str) and not final.strip())
+
+
+def _allowed(evidence: Evidence) -> frozenset[str]:
+    names = {tool.name for tool in evidence.tools}
+    offered = names if evidence.case.tools is None else names & set(evidence.case.tools)
+    return frozenset(offered - set(evidence.case.forbidden_tools))
+
+
+def _made_calls(evidence: Evidence) -> tuple[ToolCall, ...]:
+    seen = evidence.trial.trajectory.observations
+    refused = {key for key, value in seen.items() if value.error is not None and value.error.type == "limit_reached"}
+    return tuple(call for call in evidence.trial.trajectory.calls if call.id not in refused)
+
+
+class Score(Frozen):
+    """One metric's value. None: it does not apply or could not be told, and is never averaged as 0."""
+
+    metric: str
+    version: str
+    value: float | None
+    explanation: str = ""
+    lower_is_better: bool = False
+
+
+ParameterFault = Literal["unparsed", "unknown", "missing", "wrong_type", "out_of_range", "other"]
+"""What is wrong with a call's arguments: no JSON object; a parameter that the tool does not have; a required one left
+out; another JSON type than declared; a value outside what the schema allows (enum, bounds, pattern, length); else."""
+
+
+class ToolUse(Frozen):
+    """How one tool was used in a trial, by the model that called it."""
+
+    tool: str
+    model: str | None = None
+    """None: no model traffic was seen."""
+    calls: int
+    wrong: int = 0
+    """Calls that `tool_selection` takes for wrong ones."""
+    invalid: dict[ParameterFault, int] = {}
+    """Calls by what is wrong with their arguments, each under its first fault in the order of the kinds."""
+    errors: int = 0
+    """Answered with an error; misses and refusals by the step limit are not among them."""
+    recovered: int = 0
+    """Of the errors; see the metric `recovery`."""
+    faults: int = 0
+    """Met a fault that was injected on purpose."""
+    misses: int = 0
+    cost_usd: float | None = None
+    """Of the model replies that decided the calls, each shared evenly among its calls; None: not told."""
+
+
+class Scorecard(Frozen):
+    """All verdicts and scores of one trial. Holds no time, id or machine: equal trials give equal bytes."""
+
+    case_id: str
+    attempt: int
+    category: str
+    difficulty: str
+    tags: tuple[str, ...] = ()
+    outcome: Outcome
+    reason: str | None = None
+    success: bool | None
+    """Every verdict passed; None where the outcome is "not measured", where no check failed and one could not tell, or
+    where the case has no check."""
+    verdicts: tuple[Verdict, ...] = ()
+    scores: tuple[Score, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
+    """What the failure detectors found, by origin step; also in trials that succeeded."""
+    tool_use: tuple[ToolUse, ...] = ()
+    """By tool and model, in the order of their first call."""
+    models: tuple[str, ...] = ()
+    """The models that were seen to answer."""
+    prompt: str | None = None
+    """Digest of the system messages that were seen; None: none was."""
+    digest: str
+    """The trajectory's."""
+
+    def value(self, metric: str) -> float | None:
+        """The value of a metric by name; None where it is absent or not known."""
+        return next((score.value for score in self.scores if score.metric == metric), None)
+
+
+class Verifier(Protocol):
+    """A check. Implementations are Frozen models whose fields are the check's `with:` parameters."""
+
+    version: ClassVar[str]
+    """Changed whenever the same evidence could give another verdict."""
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        """(passed, reason in words, what was seen). Never raises for what the agent did."""
+        ...
+
+
+class Metric(Protocol):
+    """A figure about one trial. More is better, unless the class says `lower_is_better = True`."""
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+
+    def measure(self, evidence: Evidence) -> tuple[float | None, str]:
+        """(value or None, explanation in words). Never raises for what the agent did."""
+        ...
+
+
+class RunMetric(Protocol):
+    """A figure over a whole run."""
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+
+    def measure(self, scorecards: Sequence[Scorecard]) -> tuple[float | None, str]:
+        """(value or None, explanation), over the scorecards in their fixed order."""
+        ...

@@ -1,0 +1,56 @@
+"""A command that was run in a sandbox restored to the end state gave what it should.
+
+The runner runs it; here only its result is read, so that a stored trial can be scored again. A check whose command was
+changed since cannot be told from the old result.
+"""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from harness.case.command import CommandCheck
+from harness.frozen import Frozen, JsonObject
+from harness.score.textrule import TextRule
+from harness.score.values import Evidence
+from harness.trace import CommandResult
+
+
+class Command(Frozen):
+    """Exit status and output of `run`."""
+
+    version: ClassVar[str] = "1"
+
+    run: tuple[str, ...] = Field(min_length=1)
+    timeout_s: float = Field(default=30.0, gt=0)
+    exit_code: int | None = 0
+    """None: any exit status will do."""
+    stdout: TextRule = TextRule()
+    stderr: TextRule = TextRule()
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        result = self._result(evidence)
+        if result is None:
+            ran = bool(evidence.trial.commands)
+            why = "the command changed since it was run" if ran else "the command was not run"
+            return None, f"{why}: run again", {}
+        ended = result.exit
+        seen: JsonObject = {"code": ended.code, "signal": ended.signal, "stdout": ended.stdout[:2000]}
+        if ended.timed_out:
+            return False, f"the command did not end within {self.timeout_s:g} s", seen
+        problem = self._problem_with(result)
+        return problem is None, problem or "the command gave what it should", seen
+
+    def _result(self, evidence: Evidence) -> CommandResult | None:
+        digest = CommandCheck(name="", run=self.run, timeout_s=self.timeout_s).digest
+        return next((result for result in evidence.trial.commands.values() if result.digest == digest), None)
+
+    def _problem_with(self, result: CommandResult) -> str | None:
+        ended = result.exit
+        if self.exit_code is not None and ended.code != self.exit_code:
+            how = f"signal {ended.signal}" if ended.code is None else f"status {ended.code}"
+            return f"the command ended with {how}, not status {self.exit_code}"
+        wrong = self.stdout.problem(ended.stdout)
+        if wrong is not None:
+            return f"its standard output {wrong}"
+        wrong = self.stderr.problem(ended.stderr)
+        return None if wrong is None else f"its standard error {wrong}"

@@ -1,0 +1,108 @@
+"""The expected files changed, and nothing else did."""
+
+import re
+from pathlib import PurePosixPath
+from typing import ClassVar, Literal
+
+from harness.frozen import Frozen, JsonObject
+from harness.score.textrule import TextRule
+from harness.score.values import Evidence
+from harness.trace import EndState, FileChange
+
+Change = Literal["added", "modified", "deleted"]
+
+
+class Files(Frozen):
+    """Patterns of paths: `*` and `?` stay inside one folder, `**` crosses folders, `/work/` is the default start.
+
+    Each pattern must be met by at least one change of its kind, and each change must meet a pattern or be allowed.
+    The folders that lead to an expected file may be new. An end state that is larger than the harness reads back can
+    show a violation, but never that there is none.
+    """
+
+    version: ClassVar[str] = "1"
+
+    added: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    """May change in any way, and need not."""
+    content: dict[str, TextRule] = {}
+    """Path (no pattern) of a changed file -> what its text must be."""
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        end = evidence.trial.end_state
+        if end is None:
+            return None, "no end state was kept", {}
+        seen: JsonObject = {"changes": [f"{change.change} {change.path}" for change in end.changes[:100]]}
+        problem = self._unexpected(end) or (self._missing(end) if end.complete else None)
+        if problem is not None:
+            return False, problem, seen
+        if not end.complete:
+            return None, f"the end state is not complete: {end.problem or 'it was too large'}", seen
+        passed, reason = self._content(evidence)
+        return passed, reason, seen
+
+    def _unexpected(self, end: EndState) -> str | None:
+        folders: set[str] = set()
+        rest: list[FileChange] = []
+        for change in end.changes:
+            if self._expects(change) or _meets(change.path, self.allow):
+                folders.update(str(folder) for folder in PurePosixPath(change.path).parents)
+            else:
+                rest.append(change)
+        others = [change for change in rest if not (change.kind == "directory" and change.path in folders)]
+        if not others:
+            return None
+        more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
+        return f"{others[0].path!r} was {others[0].change}, which is not expected{more}"
+
+    def _missing(self, end: EndState) -> str | None:
+        for kind in ("added", "modified", "deleted"):
+            paths = [change.path for change in end.changes if change.change == kind]
+            for pattern in self._patterns(kind):
+                if not any(_meets(path, (pattern,)) for path in paths):
+                    return f"nothing that meets {pattern!r} was {kind}"
+        return None
+
+    def _content(self, evidence: Evidence) -> tuple[bool | None, str]:
+        from harness.sandbox.endstate import read_changed_file
+
+        archive = evidence.end_state_archive
+        if self.content and archive is None:
+            return None, "the content of the changed files was not kept"
+        for path, rule in self.content.items():
+            content = None if archive is None else read_changed_file(archive, _absolute(path))
+            if content is None:
+                return False, f"{path!r} was not written"
+            problem = rule.problem(content.decode(errors="replace"))
+            if problem is not None:
+                return False, f"{path!r} {problem}"
+        return True, "the expected files changed, and nothing else"
+
+    def _expects(self, change: FileChange) -> bool:
+        return _meets(change.path, self._patterns(change.change)) or (
+            change.change != "deleted" and change.path in {_absolute(path) for path in self.content}
+        )
+
+    def _patterns(self, kind: Change) -> tuple[str, ...]:
+        match kind:
+            case "added":
+                return self.added
+            case "modified":
+                return self.modified
+            case "deleted":
+                return self.deleted
+
+
+def _absolute(path: str) -> str:
+    return path if path.startswith("/") else f"/work/{path}"
+
+
+def _meets(path: str, patterns: tuple[str, ...]) -> bool:
+    return any(re.fullmatch(_expression(_absolute(pattern)), path, re.DOTALL) for pattern in patterns)
+
+
+def _expression(pattern: str) -> str:
+    parts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return "".join(parts.get(part, re.escape(part)) for part in re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern))

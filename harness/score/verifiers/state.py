@@ -1,0 +1,56 @@
+"""The world's state at the end is as it should be: what one of the suite's probes read."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from harness.case import Suite
+from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.score.jsonvalue import Absent, at_pointer, json_contains, json_equal
+from harness.score.values import Evidence
+
+
+class State(Frozen):
+    """The probe's answer, or what stands in it at `path`, equals or contains a value.
+
+    Without `equals` and `contains` it must equal the case's `expected`. A probe that gave nothing cannot tell.
+    """
+
+    version: ClassVar[str] = "1"
+
+    probe: str
+    path: str = Field(default="", pattern=r"^(/.*)?$")
+    """JSON pointer into the probe's answer, such as `/items/0/id`; empty: the whole."""
+    equals: JsonValue = None
+    contains: JsonValue = None
+    """Members of an object, elements of a list in any order, a part of a text."""
+
+    def problem_in(self, suite: Suite) -> str | None:
+        """In words why this check cannot work in its suite; None where it can."""
+        if self.probe not in {probe.name for probe in suite.probes}:
+            known = ", ".join(probe.name for probe in suite.probes) or "none"
+            return f"with.probe: {self.probe!r} is none of the suite's probes ({known})"
+        return None
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        whole = evidence.trial.states.get(self.probe)
+        if whole is None:
+            return None, f"the probe {self.probe!r} gave nothing", {}
+        given = {"equals", "contains"} & self.model_fields_set
+        if not given and evidence.case.expected is None:
+            return None, "neither the check nor the case says what the state should be", {}
+        try:
+            actual = at_pointer(whole, self.path)
+        except Absent as absent:
+            return False, f"{self.probe}: {absent}", {"state": whole}
+        problem = self._problem_with(actual, given, evidence.case.expected)
+        place = f"{self.probe}{self.path}"
+        return problem is None, f"{place} {problem or 'is as expected'}", {"state": actual}
+
+    def _problem_with(self, actual: JsonValue, given: set[str], expected: JsonValue) -> str | None:
+        wanted = self.equals if "equals" in given else expected
+        if given != {"contains"} and not json_equal(actual, wanted):
+            return "is another value than expected"
+        if "contains" in given and not json_contains(actual, self.contains):
+            return "does not contain what is expected"
+        return None

@@ -1,0 +1,159 @@
+"""The calls are those of the reference, in one of six senses, with partial credit.
+
+Argument equality is the schema's (defaults filled in, 1 = 1.0, True is not 1), each call meets one reference call at
+most, and pairs are as many as can be: so no call passes for two, an empty call matches nothing that has arguments, and
+arguments that are no JSON are a call that is wrong, not an error of the check.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from harness.case import Case, ReferenceCall, Suite
+from harness.frozen import Frozen, JsonObject
+from harness.score.arguments import call_key, key_of
+from harness.score.jsonvalue import json_contains
+from harness.score.matching import match_calls
+from harness.score.reference import neutral_calls
+from harness.score.values import Evidence
+from harness.trace import ToolCall
+
+Mode = Literal["strict", "ordered", "unordered", "subset", "superset", "dag"]
+Extra = Literal["none", "neutral", "any"]
+
+
+class Minefield(Frozen):
+    """A call that must not be made: of this tool, with at least these arguments."""
+
+    tool: str
+    arguments: JsonObject = {}
+
+
+class Trajectory(Frozen):
+    """The calls against the case's reference, or against `calls`.
+
+    `strict`: these calls in this order, nothing else; calls of one parallel step may stand in any order. `ordered`:
+    these calls in this order. `unordered`: these calls in any order, nothing else. `superset`: these calls in any
+    order. `dag`: these calls in the order that their `after` demands. `subset`: no call but these, and at least one
+    where there is any. `extra` says what else may be called: nothing (`none`: strict, unordered, subset), looking
+    around (`neutral`: ordered, superset, dag), or anything (`any`). Looking around is an allowed reading tool that the
+    reference does not call, not asked the same twice between two writes; a loop is none.
+
+    The credit is 2 x pairs / (calls that count + reference calls), for `subset` pairs / calls that count; 0 where a
+    minefield was met. The check passes where everything holds, or where the credit reaches `at_least`.
+    """
+
+    version: ClassVar[str] = "1"
+
+    mode: Mode = "dag"
+    calls: tuple[ReferenceCall, ...] | None = None
+    """None: the case's reference."""
+    arguments: Literal["schema", "ignore"] = "schema"
+    only: dict[str, tuple[str, ...]] = {}
+    """Tool -> the arguments that matter; the others of that tool are not compared."""
+    extra: Extra | None = None
+    minefields: tuple[Minefield, ...] = ()
+    at_least: float = Field(default=1.0, gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _calls_are_a_dag(self) -> "Trajectory":
+        if self.calls is not None:
+            Case(id="check", task="check", reference=self.calls)  # refuses what a case would be refused for
+        return self
+
+    def problem_in(self, suite: Suite) -> str | None:
+        """In words why this check cannot work in its suite; None where it can."""
+        known = {tool.name for tool in suite.tools}
+        named = {call.tool for call in self.calls or ()} | {one.tool for one in self.minefields} | set(self.only)
+        unknown = sorted(named - known)
+        return f"with: {', '.join(unknown)} is none of the suite's tools" if unknown and known else None
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        reference = self.calls if self.calls is not None else evidence.case.reference
+        if reference is None:
+            return None, "neither the check nor the case has reference calls", {}
+        hit = next((call for call in evidence.made_calls if self._is_mine(call)), None)
+        if hit is not None:
+            return False, f"{hit.name} was called, which is a minefield", {"credit": 0.0}
+        return self._judged(evidence, reference)
+
+    def _judged(self, evidence: Evidence, reference: Sequence[ReferenceCall]) -> tuple[bool | None, str, JsonObject]:
+        wanted = [self._wanted_key(evidence, call) for call in reference]
+        made = self._made_keys(evidence, wanted)
+        counted = [key for key, counts in zip(made, self._counts(evidence, made, wanted), strict=True) if counts]
+        paired = self._pairs(reference, wanted, counted)
+        others = 0 if self._allows == "any" else len(counted) - paired
+        credit = self._credit(paired, others, len(wanted))
+        complete = paired == len(wanted) or (self.mode == "subset" and paired > 0)
+        passed = (complete and not others) or credit >= self.at_least
+        words = f"{paired} of {len(wanted)} reference calls paired ({self.mode}), {others} others"
+        return passed, words, {"credit": credit, "paired": paired, "needed": len(wanted), "others": others}
+
+    @property
+    def _allows(self) -> Extra:
+        if self.extra is not None:
+            return self.extra
+        return "neutral" if self.mode in ("ordered", "superset", "dag") else "none"
+
+    def _credit(self, paired: int, others: int, needed: int) -> float:
+        if self.mode == "subset":
+            return paired / (paired + others) if paired + others else float(not needed)
+        return 2 * paired / (2 * paired + others + needed - paired) if paired + others + needed else 1.0
+
+    def _pairs(self, reference: Sequence[ReferenceCall], wanted: Sequence[str], made: Sequence[str]) -> int:
+        match self.mode:
+            case "unordered" | "superset" | "subset":
+                return (Counter(wanted) & Counter(made)).total()
+            case "strict" | "ordered":
+                return len(match_calls(_chained(reference), wanted, made).pairs)
+            case "dag":
+                return len(match_calls(reference, wanted, made).pairs)
+
+    def _counts(self, evidence: Evidence, made: Sequence[str], wanted: Sequence[str]) -> list[bool]:
+        """For each call whether it counts."""
+        if self._allows == "none":
+            return [True] * len(made)
+        asked = set(wanted)
+        neutral = neutral_calls(evidence) if self._allows == "neutral" else frozenset(range(len(made)))
+        return [key in asked or place not in neutral for place, key in enumerate(made)]
+
+    def _made_keys(self, evidence: Evidence, wanted: Sequence[str]) -> list[str]:
+        made = {id(call) for call in evidence.made_calls}
+        keys: list[str] = []
+        for step in evidence.trial.trajectory.steps:
+            own = [self._key(evidence, call) for call in step.calls if id(call) in made]
+            window = list(wanted[len(keys) : len(keys) + len(own)])
+            keys += window if len(own) > 1 and Counter(own) == Counter(window) else own
+        return keys
+
+    def _key(self, evidence: Evidence, call: ToolCall) -> str:
+        if self.arguments == "ignore":
+            return call.name
+        kept = self.only.get(call.name)
+        if kept is not None and call.arguments is not None:
+            call = call.model_copy(update={"arguments": {k: v for k, v in call.arguments.items() if k in kept}})
+        return key_of(call, {tool.name: tool for tool in evidence.tools})
+
+    def _wanted_key(self, evidence: Evidence, call: ReferenceCall) -> str:
+        if self.arguments == "ignore":
+            return call.tool
+        kept = self.only.get(call.tool)
+        arguments = call.arguments if kept is None else {k: v for k, v in call.arguments.items() if k in kept}
+        tool = next((tool for tool in evidence.tools if tool.name == call.tool), None)
+        return call_key(tool, call.tool, arguments)
+
+    def _is_mine(self, call: ToolCall) -> bool:
+        return any(
+            mine.tool == call.name and (not mine.arguments or json_contains(call.arguments, mine.arguments))
+            for mine in self.minefields
+        )
+
+
+def _chained(reference: Sequence[ReferenceCall]) -> list[ReferenceCall]:
+    """The same calls, each after the one that stands before it."""
+    return [
+        ReferenceCall(id=str(place), tool=call.tool, after=(str(place - 1),) if place else ())
+        for place, call in enumerate(reference)
+    ]

@@ -1,0 +1,43 @@
+"""What happened: spans, the trajectory projected from them, and the trial around it."""
+
+from harness.trace.trajectory import (
+    Observation,
+    ReplayTier,
+    Step,
+    ToolCall,
+    ToolErrorType,
+    ToolFailure,
+    Trajectory,
+    Usage,
+    step_identity,
+)
+from harness.trace.trial import (
+    MEASURED,
+    CommandResult,
+    EndState,
+    FileChange,
+    ModelUse,
+    Outcome,
+    ProgramExit,
+    Trial,
+)
+
+__all__ = [
+    "MEASURED",
+    "CommandResult",
+    "EndState",
+    "FileChange",
+    "ModelUse",
+    "Observation",
+    "Outcome",
+    "ProgramExit",
+    "ReplayTier",
+    "Step",
+    "ToolCall",
+    "ToolErrorType",
+    "ToolFailure",
+    "Trajectory",
+    "Trial",
+    "Usage",
+    "step_identity",
+]

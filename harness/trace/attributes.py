@@ -1,0 +1,52 @@
+"""Reads the attributes of a trial's spans; what is not as this harness writes it is a ResultsError."""
+
+import json
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from harness.errors import ResultsError
+from harness.frozen import JsonValue
+from harness.trace import names
+from harness.trace.span import Span
+
+T = TypeVar("T")
+
+
+def began(span: Span) -> tuple[int, int]:
+    began = number(span, names.STARTED_MONOTONIC)
+    return (span.start_ns, 0) if began is None else (began, span.start_ns)
+
+
+def text_in(span: Span, name: str) -> str | None:
+    value = span.attributes.get(name)
+    return None if value is None else str(value)
+
+
+def number(span: Span, name: str) -> int | None:
+    value = span.attributes.get(name)
+    return value if isinstance(value, int) else None
+
+
+def decoded_as(span: Span, name: str, shape: TypeAdapter[T]) -> T:
+    text = text_in(span, name)
+    return shaped(span, name, None if text is None else json_in(span, name, text), shape)
+
+
+def checked(span: Span, name: str, shape: TypeAdapter[T]) -> T:
+    return shaped(span, name, span.attributes.get(name), shape)
+
+
+def shaped(span: Span, name: str, value: object, shape: TypeAdapter[T]) -> T:
+    try:
+        return shape.validate_python(value)
+    except ValidationError as error:
+        raise ResultsError(f"span {span.span_id}: attribute {name!r}: {error.errors()[0]['msg']}") from None
+
+
+def json_in(span: Span, name: str, text: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError as error:
+        raise ResultsError(f"span {span.span_id}: attribute {name!r} is not JSON: {error}") from None
+    return value

@@ -1,0 +1,127 @@
+"""Calls and observations: as the gateway saw them, and as a model's traffic tells them."""
+
+import re
+
+from pydantic import TypeAdapter
+
+from harness.frozen import JsonObject, JsonValue
+from harness.trace import names
+from harness.trace.attributes import checked, decoded_as, json_in, number, text_in
+from harness.trace.replies import SeenCall, SeenReply, decoded
+from harness.trace.span import Span
+from harness.trace.trajectory import Observation, ReplayTier, Step, ToolCall, ToolErrorType, ToolFailure, Usage
+
+_GATEWAYS_OWN = re.compile(r"call_\d+")
+_ARGUMENTS: TypeAdapter[JsonObject | None] = TypeAdapter(JsonObject | None)
+_ERROR: TypeAdapter[ToolErrorType | None] = TypeAdapter(ToolErrorType | None)
+_TIER: TypeAdapter[ReplayTier | None] = TypeAdapter(ReplayTier | None)
+
+
+def call_of(span: Span) -> ToolCall:
+    return ToolCall(
+        id=_call_id(span),
+        name=text_in(span, names.TOOL_NAME) or "",
+        arguments=decoded_as(span, names.TOOL_ARGUMENTS, _ARGUMENTS),
+        unparsed=text_in(span, names.TOOL_UNPARSED),
+    )
+
+
+def observation_of(span: Span) -> Observation:
+    started, ended = number(span, names.STARTED_MONOTONIC), number(span, names.ENDED_MONOTONIC)
+    result = text_in(span, names.TOOL_RESULT)
+    error = checked(span, names.ERROR_TYPE, _ERROR)
+    return Observation(
+        call_id=_call_id(span),
+        content=None if result is None else json_in(span, names.TOOL_RESULT, result),
+        error=None if error is None else ToolFailure(type=error, message=text_in(span, names.TOOL_ERROR_MESSAGE) or ""),
+        replayed=checked(span, names.REPLAY_TIER, _TIER),
+        injected=text_in(span, names.FAULT_KIND),
+        duration_ms=None if started is None or ended is None else (ended - started) / 1e6,
+    )
+
+
+def _call_id(span: Span) -> str:
+    return text_in(span, names.TOOL_CALL_ID) or span.span_id
+
+
+class ReplyCalls:
+    """Calls and observations of replies; gives every call an id of its own, since models repeat theirs."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+
+    def of(self, reply: SeenReply) -> tuple[tuple[ToolCall, ...], tuple[Observation, ...]]:
+        calls: list[ToolCall] = []
+        seen: list[Observation] = []
+        for place, call in enumerate(reply.calls):
+            if call.span is not None:
+                calls.append(call_of(call.span))
+                seen.append(observation_of(call.span))
+                continue
+            made = ToolCall(
+                id=self._identity(call, reply, place),
+                name=call.name,
+                arguments=call.arguments,
+                unparsed=None if call.arguments is not None else _as_text(call.told),
+            )
+            calls.append(made)
+            if call.result is not None:
+                seen.append(_told(call.result, made.id))
+        return tuple(calls), tuple(seen)
+
+    def _identity(self, call: SeenCall, reply: SeenReply, place: int) -> str:
+        told = call.id or f"{reply.span.span_id}.{place}"
+        taken = told in self._ids or _GATEWAYS_OWN.fullmatch(told) is not None
+        identity = f"{told}@{reply.span.span_id}" if taken else told
+        while identity in self._ids:
+            identity += "'"
+        self._ids.add(identity)
+        return identity
+
+
+def reply_step(reply: SeenReply, agent: str, calls: ReplyCalls) -> Step:
+    """A model's reply as a step that has no place yet."""
+    span = reply.span
+    made, seen = calls.of(reply)
+    thoughts = [text_in(call.span, names.THOUGHT) for call in reply.calls if call.span is not None]
+    told = [thought for thought in (reply.thought, *thoughts) if thought]
+    return Step(
+        index=0,
+        source="agent",
+        agent=agent,
+        message=reply.text,
+        thought="\n".join(told) or None,
+        calls=made,
+        observations=seen,
+        model=text_in(span, names.RESPONSE_MODEL) or text_in(span, names.REQUEST_MODEL),
+        usage=_usage(span),
+        started_ns=number(span, names.STARTED_MONOTONIC),
+        ended_ns=number(span, names.ENDED_MONOTONIC),
+        span_id=span.span_id,
+    )
+
+
+def _usage(span: Span) -> Usage | None:
+    cost = span.attributes.get(names.COST_USD)
+    usage = Usage(
+        input_tokens=number(span, names.INPUT_TOKENS),
+        output_tokens=number(span, names.OUTPUT_TOKENS),
+        cost_usd=float(cost) if isinstance(cost, int | float) else None,
+    )
+    return None if usage == Usage() else usage
+
+
+def _told(result: JsonObject, call_id: str) -> Observation:
+    """What the agent gave the model as the call's result."""
+    response = result.get("response")
+    content = decoded(response) if isinstance(response, str) else response
+    failed = result.get("is_error") is True
+    return Observation(
+        call_id=call_id,
+        content=content if isinstance(content, dict | list) else response,
+        error=ToolFailure(type="tool_error", message=_as_text(response)[:500]) if failed else None,
+    )
+
+
+def _as_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else str(value)

@@ -1,0 +1,207 @@
+"""Spans that an agent sends of itself: OTLP over HTTP, as protobuf or as JSON.
+
+Protobuf's wire format is read here: the few messages that make a span need fifty lines, and the generated classes would
+be a dependency of every installation. Fields that are not known are passed over, as the format wants it.
+"""
+
+import json
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from harness.frozen import JsonObject, JsonValue
+from harness.trace.span import Span
+
+_MAX_DEPTH = 32
+_STATUS = ("unset", "ok", "error")
+_LENGTHS = {1: 8, 5: 4}
+
+
+class NotOtlp(ValueError):
+    """The body is no OTLP export request; the message says why."""
+
+
+def spans_of(body: bytes, *, as_json: bool) -> tuple[Span, ...]:
+    """The spans of an ExportTraceServiceRequest, as they were sent. Raises NotOtlp."""
+    try:
+        return tuple(_json_spans(body) if as_json else _protobuf_spans(body))
+    except NotOtlp:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, struct.error, RecursionError) as error:
+        raise NotOtlp(f"the body is no OTLP export request: {type(error).__name__}: {error}") from None
+
+
+def _protobuf_spans(body: bytes) -> Iterator[Span]:
+    for resource in _Message(body).messages(1):
+        for scope in resource.messages(2):
+            for span in scope.messages(2):
+                status = next(iter(span.messages(15)), _Message(b""))
+                yield Span(
+                    trace_id=span.data(1).hex(),
+                    span_id=span.data(2).hex(),
+                    parent_id=span.data(4).hex() or None,
+                    name=span.text(5),
+                    start_ns=span.number(7),
+                    end_ns=span.number(8),
+                    attributes=_pairs(span, 9),
+                    events=tuple(_event(event) for event in span.messages(11)),
+                    status=_status(status.number(3)),
+                )
+
+
+def _event(event: "_Message") -> JsonObject:
+    return {"time_ns": event.number(1), "name": event.text(2), "attributes": _pairs(event, 3)}
+
+
+def _pairs(holder: "_Message", field: int, depth: int = 0) -> JsonObject:
+    found: JsonObject = {}
+    for pair in holder.messages(field):
+        value = next(iter(pair.messages(2)), None)
+        found[pair.text(1)] = None if value is None else _any_value(value, depth)
+    return found
+
+
+def _any_value(value: "_Message", depth: int) -> JsonValue:
+    if depth > _MAX_DEPTH:
+        raise NotOtlp(f"a value is nested more than {_MAX_DEPTH} levels deep")
+    for field, raw in value.fields():
+        match field, raw:
+            case ((2 | 3), int()):
+                return raw != 0 if field == 2 else raw - ((raw >> 63) << 64)
+            case 5, bytes():
+                return [_any_value(item, depth + 1) for item in _Message(raw).messages(1)]
+            case 6, bytes():
+                return _pairs(_Message(raw), 1, depth + 1)
+            case _, bytes() if field in _PLAIN:
+                return _PLAIN[field](raw)
+            case _:
+                continue
+    return None
+
+
+_PLAIN: Mapping[int, Callable[[bytes], JsonValue]] = {
+    1: lambda raw: raw.decode("utf-8", "replace"),
+    4: lambda raw: float(struct.unpack("<d", raw)[0]),
+    7: bytes.hex,
+}
+"""Fields of an AnyValue that hold a text, a double or bytes."""
+
+
+@dataclass(frozen=True)
+class _Message:
+    """A message in protobuf's wire format."""
+
+    content: bytes
+
+    def fields(self) -> Iterator[tuple[int, int | bytes]]:
+        """Field number and value; fixed-size numbers as their bytes."""
+        at = 0
+        while at < len(self.content):
+            key, at = self._varint(at)
+            match key & 7:
+                case 0:
+                    number, at = self._varint(at)
+                    yield key >> 3, number
+                case 2:
+                    length, at = self._varint(at)
+                    yield key >> 3, self._slice(at, length)
+                    at += length
+                case (1 | 5) as kind:
+                    yield key >> 3, self._slice(at, _LENGTHS[kind])
+                    at += _LENGTHS[kind]
+                case kind:
+                    raise NotOtlp(f"wire type {kind} at byte {at} is none of protobuf's")
+
+    def messages(self, field: int) -> "Iterator[_Message]":
+        return (_Message(value) for number, value in self.fields() if number == field and isinstance(value, bytes))
+
+    def data(self, field: int) -> bytes:
+        found = b""
+        for number, value in self.fields():
+            found = value if number == field and isinstance(value, bytes) else found
+        return found
+
+    def text(self, field: int) -> str:
+        return self.data(field).decode("utf-8", "replace")
+
+    def number(self, field: int) -> int:
+        """Of a varint or a fixed 64-bit field; 0 where it is absent."""
+        found: int | bytes = 0
+        for number, value in self.fields():
+            found = value if number == field else found
+        return int.from_bytes(found, "little") if isinstance(found, bytes) else found
+
+    def _slice(self, at: int, length: int) -> bytes:
+        if at + length > len(self.content):
+            raise NotOtlp(f"the message ends in the middle of a field (at byte {at})")
+        return self.content[at : at + length]
+
+    def _varint(self, at: int) -> tuple[int, int]:
+        value = shift = 0
+        while True:
+            if at >= len(self.content) or shift > 63:
+                raise NotOtlp(f"the message ends in the middle of a number (at byte {at})")
+            byte = self.content[at]
+            value |= (byte & 0x7F) << shift
+            at, shift = at + 1, shift + 7
+            if byte < 0x80:
+                return value, at
+
+
+def _json_spans(body: bytes) -> Iterator[Span]:
+    whole: JsonValue = json.loads(body)
+    for resource in _list(whole, "resourceSpans"):
+        for scope in _list(resource, "scopeSpans"):
+            for span in _list(scope, "spans"):
+                status = span.get("status")
+                yield Span(
+                    trace_id=str(span.get("traceId", "")).lower(),
+                    span_id=str(span.get("spanId", "")).lower(),
+                    parent_id=str(span.get("parentSpanId") or "").lower() or None,
+                    name=str(span.get("name", "")),
+                    start_ns=_number(span, "startTimeUnixNano"),
+                    end_ns=_number(span, "endTimeUnixNano"),
+                    attributes=_json_pairs(span),
+                    events=tuple(_json_event(event) for event in _list(span, "events")),
+                    status=_status(status.get("code") if isinstance(status, dict) else 0),
+                )
+
+
+def _json_event(event: JsonObject) -> JsonObject:
+    return {
+        "time_ns": _number(event, "timeUnixNano"),
+        "name": str(event.get("name", "")),
+        "attributes": _json_pairs(event),
+    }
+
+
+def _json_pairs(holder: JsonValue, name: str = "attributes") -> JsonObject:
+    return {str(pair.get("key", "")): _json_value(pair.get("value")) for pair in _list(holder, name)}
+
+
+def _json_value(value: JsonValue) -> JsonValue:
+    kind, told = next(iter(value.items()), ("", None)) if isinstance(value, dict) else ("", None)
+    match kind:
+        case "intValue":
+            return int(str(told))
+        case "arrayValue":
+            return [_json_value(item) for item in _list(told, "values")]
+        case "kvlistValue":
+            return _json_pairs(told, "values")
+        case _:
+            return told
+
+
+def _list(holder: JsonValue, name: str) -> list[JsonObject]:
+    value = holder.get(name) if isinstance(holder, dict) else None
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _number(holder: JsonObject, name: str) -> int:
+    return int(str(holder.get(name) or 0))
+
+
+def _status(code: object) -> str:
+    if isinstance(code, int):
+        return _STATUS[code] if 0 <= code < len(_STATUS) else "unset"
+    return str(code).removeprefix("STATUS_CODE_").lower()

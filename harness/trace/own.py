@@ -1,0 +1,94 @@
+"""Tool calls that only the agent's own OpenTelemetry spans tell: made inside its program, and in no model's reply."""
+
+from collections.abc import Iterable, Sequence
+
+from harness.frozen import JsonValue
+from harness.trace import names
+from harness.trace.replies import SeenReply, decoded
+from harness.trace.span import Span
+from harness.trace.trajectory import Observation, Step, ToolCall, ToolFailure
+
+_IS_TOOL = {"gen_ai.operation.name": "execute_tool", "openinference.span.kind": "TOOL"}
+_NAMES = ("gen_ai.tool.name", "tool.name")
+_IDS = ("gen_ai.tool.call.id", "tool_call.id")
+_ARGUMENTS = ("gen_ai.tool.call.arguments", "input.value", "tool.parameters")
+_RESULTS = ("gen_ai.tool.call.result", "output.value")
+
+
+def tool_spans(spans: Iterable[Span]) -> list[Span]:
+    """The agent's own spans of tool calls; of those inside each other with one name the outermost."""
+    own = {span.span_id: span for span in spans if span.attributes.get(names.ORIGIN) == "agent"}
+    found = [span for span in own.values() if any(span.attributes.get(key) == kind for key, kind in _IS_TOOL.items())]
+    inner = {span.span_id for span in found if _is_within(span, own, _name(span))}
+    return [span for span in found if span.span_id not in inner]
+
+
+def fill_results(replies: Sequence[SeenReply], spans: Sequence[Span]) -> None:
+    """Gives calls that no later request told the result of what the agent's span of the same id tells."""
+    told = {str(identity): span for span in spans if (identity := _first(span, _IDS)) is not None}
+    for call in (call for reply in replies for call in reply.calls):
+        span = told.get(call.id or "")
+        result = None if span is None else _first(span, _RESULTS)
+        if call.span is None and call.result is None and result is not None:
+            call.result = {"response": result}
+
+
+def unseen(spans: Sequence[Span], seen: Iterable[str]) -> list[Span]:
+    """Calls of tools that neither a model's reply nor the gateway has named: anything else would be told twice."""
+    known = list(seen)
+    return [
+        span for span in spans if not any(name.endswith(_name(span)) or _name(span).endswith(name) for name in known)
+    ]
+
+
+def own_step(span: Span, agent: str) -> Step:
+    """Such a call as a step that has no place yet."""
+    told, result = _value(_first(span, _ARGUMENTS)), _value(_first(span, _RESULTS))
+    arguments = told if isinstance(told, dict) else {} if told is None else None
+    failed = span.status == "error"
+    return Step(
+        index=0,
+        source="agent",
+        agent=agent,
+        calls=(
+            ToolCall(
+                id=span.span_id,
+                name=_name(span),
+                arguments=arguments,
+                unparsed=None if arguments is not None else str(told),
+            ),
+        ),
+        observations=(
+            Observation(
+                call_id=span.span_id,
+                content=result,
+                error=ToolFailure(type="tool_error", message="") if failed else None,
+                duration_ms=(span.end_ns - span.start_ns) / 1e6,
+            ),
+        ),
+        span_id=span.span_id,
+    )
+
+
+def _is_within(span: Span, own: dict[str, Span], name: str) -> bool:
+    at = own.get(span.parent_id or "")
+    for _ in range(len(own)):
+        if at is None:
+            return False
+        if _name(at) == name:
+            return True
+        at = own.get(at.parent_id or "")
+    return False
+
+
+def _name(span: Span) -> str:
+    return str(_first(span, _NAMES) or span.name.removeprefix("execute_tool "))
+
+
+def _first(span: Span, keys: Sequence[str]) -> JsonValue:
+    return next((span.attributes[key] for key in keys if span.attributes.get(key) is not None), None)
+
+
+def _value(told: JsonValue) -> JsonValue:
+    plain = decoded(told) if isinstance(told, str) else told
+    return plain if isinstance(plain, dict | list) else told

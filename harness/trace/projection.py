@@ -1,0 +1,169 @@
+"""The one projection from spans to a trajectory: how every scorer sees what a trial did."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter
+
+from harness.errors import ResultsError
+from harness.frozen import JsonValue
+from harness.trace import names
+from harness.trace.agents import Agents
+from harness.trace.attributes import began, decoded_as, number, text_in
+from harness.trace.calls import ReplyCalls, call_of, observation_of, reply_step
+from harness.trace.own import fill_results, own_step, tool_spans, unseen
+from harness.trace.replies import SeenReply, replies_in, texts_of
+from harness.trace.span import Span
+from harness.trace.trajectory import Step, Trajectory
+
+_PLAN: TypeAdapter[tuple[str, ...] | None] = TypeAdapter(tuple[str, ...] | None)
+_STEPS = {names.TURN, names.REPLY, names.TOOL, names.AFTERTHOUGHT}
+
+
+def trajectory_from(spans: Iterable[Span], *, final_output: JsonValue = None) -> Trajectory:
+    """The steps in order of their beginning; probes are no steps.
+
+    Where the agent's model traffic was seen, each reply is one step with its calls and what came of them.
+    `final_output` None: the agent's last reply to the user, or without any the model's last word. Raises ResultsError
+    where the spans are no trace of this harness.
+    """
+    given = sorted(spans, key=began)
+    ordered = [span for span in given if names.ORIGIN not in span.attributes]
+    root = next((span for span in ordered if span.attributes.get(names.OPERATION) == names.INVOKE_AGENT), None)
+    if root is None:
+        raise ResultsError(f"{len(ordered)} spans hold no {names.INVOKE_AGENT!r} span, so they are no trace of a trial")
+    agent = text_in(root, names.AGENT_NAME) or ""
+    replies = replies_in(ordered)
+    own, agents = tool_spans(given), Agents(agent, given)
+    fill_results(replies, own)
+    drafts = _drafts(ordered, replies, agent) + _asked(ordered, replies, agents)
+    drafts += _own(root, unseen(own, _named(drafts)), agents)
+    steps = _numbered(_without_echo(sorted(drafts, key=lambda draft: draft.began)))
+    if final_output is None:
+        final_output = _final_output(ordered, steps)
+    return Trajectory(
+        trace_id=root.trace_id,
+        agent=agent,
+        version=text_in(root, names.AGENT_VERSION),
+        steps=steps,
+        final_output=final_output,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Draft:
+    """A step before it has its place."""
+
+    began: tuple[int, int]
+    step: Step
+    kind: str
+
+
+def _drafts(ordered: list[Span], replies: list[SeenReply], agent: str) -> list[_Draft]:
+    """The steps that the gateway saw by itself, without the calls that belong to a model's reply."""
+    claimed = {call.span.span_id for reply in replies for call in reply.calls if call.span is not None}
+    shown = [span for span in ordered if span.attributes.get(names.STEP_KIND) in _STEPS]
+    return [
+        _Draft(began=began(span), step=_step(span, agent), kind=str(span.attributes[names.STEP_KIND]))
+        for span in shown
+        if span.span_id not in claimed
+    ]
+
+
+def _asked(ordered: list[Span], replies: list[SeenReply], agents: Agents) -> list[_Draft]:
+    """The model's replies; and what the user said, where only the model's requests tell it."""
+    told_by_turns = any(span.attributes.get(names.STEP_KIND) == names.TURN for span in ordered)
+    calls, drafts, main = ReplyCalls(), list[_Draft](), agents.of(replies[0].span) if replies else ""
+    heard: Counter[str] = Counter()
+    for reply in replies:
+        agent, start = agents.of(reply.span), began(reply.span)
+        if not told_by_turns and agent == main:
+            for text in _newly_said(reply, heard):
+                drafts.append(_Draft(began=start, step=Step(index=0, source="user", message=text), kind=names.TURN))
+        step = reply_step(reply, agent, calls)
+        drafts.append(_Draft(began=start, step=step, kind=names.MODEL))
+    return drafts
+
+
+def _named(drafts: list[_Draft]) -> list[str]:
+    return [call.name for draft in drafts for call in draft.step.calls]
+
+
+def _own(root: Span, spans: list[Span], agents: Agents) -> list[_Draft]:
+    """Steps by the agent's own spans, whose clock may be another one: those out of the trial's time come last."""
+    drafts: list[_Draft] = []
+    for span in spans:
+        since = span.start_ns - root.start_ns
+        start = since if root.start_ns <= span.start_ns <= root.end_ns else root.end_ns - root.start_ns
+        step = own_step(span, agents.of(span))
+        drafts.append(_Draft(began=(start, span.start_ns), step=step, kind=names.TOOL))
+    return drafts
+
+
+def _newly_said(reply: SeenReply, heard: Counter[str]) -> list[str]:
+    """What the user says in this request and had not said in an earlier one."""
+    texts = [texts_of(message) for message in reply.asked if message.get("role") == "user"]
+    said = [text for text in texts if text is not None]
+    new = [text for place, text in enumerate(said) if said[: place + 1].count(text) > heard[text]]
+    heard.update(new)
+    return new
+
+
+def _without_echo(drafts: list[_Draft]) -> list[_Draft]:
+    """An answer that the model has just given and that the program then tells the user is one step."""
+    kept: list[_Draft] = []
+    for draft in drafts:
+        last = kept[-1] if kept else None
+        if (
+            last is not None
+            and (last.kind, draft.kind) == (names.MODEL, names.REPLY)
+            and not last.step.calls
+            and (last.step.message or "").strip() == (draft.step.message or "").strip()
+        ):
+            thought = last.step.thought or draft.step.thought
+            told = last.step.model_copy(update={"thought": thought, "plan": draft.step.plan})
+            kept[-1] = _Draft(began=last.began, step=told, kind=names.REPLY)
+        else:
+            kept.append(draft)
+    return kept
+
+
+def _numbered(drafts: list[_Draft]) -> tuple[Step, ...]:
+    """With its place; a sub-agent's step belongs to the last step of another agent that made calls."""
+    main = next((draft.step.agent for draft in drafts if draft.kind == names.MODEL), None)
+    steps: list[Step] = []
+    for index, draft in enumerate(drafts):
+        parent = None
+        if draft.kind == names.MODEL and draft.step.agent != main:
+            callers = [step.index for step in steps if step.calls and step.agent != draft.step.agent]
+            parent = callers[-1] if callers else None
+        steps.append(draft.step.model_copy(update={"index": index, "parent": parent}))
+    return tuple(steps)
+
+
+def _final_output(ordered: list[Span], steps: tuple[Step, ...]) -> str | None:
+    said = [span for span in ordered if span.attributes.get(names.STEP_KIND) == names.REPLY]
+    if said:
+        return text_in(said[-1], names.MESSAGE)
+    own = [step for step in steps if step.source == "agent" and step.parent is None and (step.calls or step.message)]
+    last = own[-1] if own else None
+    return None if last is None or last.calls else last.message
+
+
+def _step(span: Span, agent: str) -> Step:
+    by_user = span.attributes[names.STEP_KIND] == names.TURN
+    is_call = span.attributes[names.STEP_KIND] == names.TOOL
+    return Step(
+        index=0,
+        source="user" if by_user else "agent",
+        agent=None if by_user else agent,
+        message=text_in(span, names.MESSAGE),
+        thought=text_in(span, names.THOUGHT),
+        plan=decoded_as(span, names.PLAN, _PLAN),
+        calls=(call_of(span),) if is_call else (),
+        observations=(observation_of(span),) if is_call else (),
+        started_ns=number(span, names.STARTED_MONOTONIC),
+        ended_ns=number(span, names.ENDED_MONOTONIC),
+        span_id=span.span_id,
+    )

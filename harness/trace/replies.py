@@ -1,0 +1,171 @@
+"""Model replies as they crossed the gateway, joined with what came of their calls.
+
+A call that a model made is one call, wherever it is seen: in the reply, in the history of every later request, and as
+the gateway's own tool span. The gateway's span is the better witness and is preferred; what never passed the gateway
+(a tool inside the agent's own program) is read from the history.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from harness.frozen import JsonObject, JsonValue, canonical_json
+from harness.trace import names
+from harness.trace.span import Span
+
+_SEPARATORS = "_-./:"
+
+
+@dataclass(kw_only=True)
+class SeenCall:
+    """A call in a reply; `span` is the gateway's own of it, `result` what the next request's history told."""
+
+    id: str | None
+    name: str
+    told: JsonValue
+    span: Span | None = None
+    result: JsonObject | None = None
+
+    @property
+    def arguments(self) -> JsonObject | None:
+        """None where the model wrote no JSON object."""
+        value = self.told if not isinstance(self.told, str) else decoded(self.told)
+        if value is None or self.told == "":
+            return {}
+        return value if isinstance(value, dict) else None
+
+
+@dataclass(kw_only=True)
+class SeenReply:
+    """One reply of a model."""
+
+    span: Span
+    text: str | None
+    thought: str | None
+    calls: list[SeenCall] = field(default_factory=list)
+
+    @property
+    def asked(self) -> list[JsonObject]:
+        """The messages that the request held."""
+        return _objects(self.span.attributes.get(names.INPUT_MESSAGES))
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the history stayed at the provider, so that the request holds only what is new."""
+        return self.span.attributes.get(names.PREVIOUS_RESPONSE) is not None
+
+
+def replies_in(spans: Sequence[Span]) -> list[SeenReply]:
+    """The replies among the spans, in order, joined with the tool spans and with the histories."""
+    replies = [_reply(span) for span in spans if names.OUTPUT_MESSAGES in span.attributes]
+    _join_spans(replies, [span for span in spans if span.attributes.get(names.STEP_KIND) == names.TOOL])
+    _join_histories(replies)
+    return replies
+
+
+def decoded(text: str) -> JsonValue:
+    """The JSON value of a text; the text itself where it is none."""
+    try:
+        value: JsonValue = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+    return value
+
+
+def texts_of(message: JsonObject, kind: str = "text") -> str | None:
+    """What the parts of one kind say together."""
+    found = [part.get("content") for part in _objects(message.get("parts")) if part.get("type") == kind]
+    return "\n".join(text for text in found if isinstance(text, str) and text) or None
+
+
+def _reply(span: Span) -> SeenReply:
+    message: JsonObject = next(iter(_objects(span.attributes.get(names.OUTPUT_MESSAGES))), {})
+    calls = [part for part in _objects(message.get("parts")) if part.get("type") == "tool_call"]
+    return SeenReply(
+        span=span,
+        text=texts_of(message),
+        thought=texts_of(message, "reasoning"),
+        calls=[
+            SeenCall(id=_text(part.get("id")), name=_text(part.get("name")) or "", told=part.get("arguments"))
+            for part in calls
+        ],
+    )
+
+
+def _join_spans(replies: Sequence[SeenReply], tools: Sequence[Span]) -> None:
+    """Equal arguments first, over all spans; then arguments that a framework has completed; then rewritten ones."""
+    left = list(tools)
+    for alike in (_equal, _completed, _any):
+        left = [span for span in left if not _claimed(span, replies, alike)]
+
+
+def _claimed(span: Span, replies: Sequence[SeenReply], alike: Callable[[JsonObject, JsonObject], bool]) -> bool:
+    name, arguments = str(span.attributes.get(names.TOOL_NAME)), _arguments(span)
+    for reply in reversed([one for one in replies if one.span.start_ns <= span.start_ns]):
+        for call in reply.calls:
+            if call.span is None and _same_name(call.name, name) and alike(call.arguments or {}, arguments):
+                call.span = span
+                return True
+    return False
+
+
+def _same_name(told: str, name: str) -> bool:
+    """Frameworks put the server's name before a tool's: `mcp__harness__look` is `look`."""
+    return told == name or (told.endswith(name) and told[-len(name) - 1] in _SEPARATORS)
+
+
+def _equal(told: JsonObject, made: JsonObject) -> bool:
+    return canonical_json(told) == canonical_json(made)
+
+
+def _completed(told: JsonObject, made: JsonObject) -> bool:
+    given = {name: value for name, value in told.items() if value is not None}
+    return all(name in made and _equal({"": value}, {"": made[name]}) for name, value in given.items())
+
+
+def _any(told: JsonObject, made: JsonObject) -> bool:
+    del told, made
+    return True
+
+
+def _arguments(span: Span) -> JsonObject:
+    value = decoded(str(span.attributes.get(names.TOOL_ARGUMENTS, "{}")))
+    return value if isinstance(value, dict) else {}
+
+
+def _join_histories(replies: Sequence[SeenReply]) -> None:
+    """Results by call id; an id that was given twice means its calls in turn, as often as the history tells it."""
+    made: defaultdict[str, list[SeenCall]] = defaultdict(list)
+    for reply in replies:
+        for identity, results in _results(reply).items():
+            waiting = [call for call in made[identity] if call.result is None]
+            new = results if reply.goes_on else results[len(made[identity]) - len(waiting) :]
+            for call, result in zip(waiting, new, strict=False):
+                call.result = result
+        for call in reply.calls:
+            if call.id is not None:
+                made[call.id].append(call)
+
+
+def _results(reply: SeenReply) -> dict[str, list[JsonObject]]:
+    """The results that a request tells, by the id of their call."""
+    told: dict[str, list[JsonObject]] = {}
+    for part in (part for message in reply.asked for part in _objects(message.get("parts"))):
+        identity = _text(part.get("id"))
+        if part.get("type") == "tool_call_response" and identity is not None:
+            told.setdefault(identity, []).append(part)
+    return told
+
+
+def _objects(value: JsonValue) -> list[JsonObject]:
+    plain = decoded(value) if isinstance(value, str) else value
+    return [item for item in plain if isinstance(item, dict)] if isinstance(plain, list) else []
+
+
+def _text(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")

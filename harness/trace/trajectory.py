@@ -1,0 +1,128 @@
+"""A trajectory: what one agent did in one trial, step by step.
+
+A *step* is one decision: a message of the user or of the agent, or a tool call where no model traffic is seen.
+"""
+
+from typing import Literal
+
+from harness.frozen import Frozen, JsonObject, JsonValue, canonical_json, digest_of_text
+
+ToolErrorType = Literal[
+    "unknown_tool",
+    "not_allowed",
+    "unparsable_arguments",
+    "invalid_arguments",
+    "tool_error",
+    "tool_unavailable",
+    "timeout",
+    "reset",
+    "malformed_result",
+    "replay_miss",
+    "limit_reached",
+]
+"""Closed. `tool_error`: the tool itself refused (4xx). `tool_unavailable`: it could not answer (5xx, no connection)."""
+
+ReplayTier = Literal["exact", "exact_reused", "earlier_state", "fixture", "fault", "miss", "live", "sealed"]
+"""Where an answer came from: the tape (`exact`; `exact_reused`: the same read again; `earlier_state`: the same call
+after fewer writes, which may be wrong), a fixture pack, a fault that kept the call from the tool, nowhere, or a real
+service."""
+
+Source = Literal["agent", "user", "system"]
+
+
+class ToolCall(Frozen):
+    """A call as the agent made it. `arguments` is None where what it sent is no JSON object: see `unparsed`."""
+
+    id: str
+    name: str
+    arguments: JsonObject | None
+    unparsed: str | None = None
+
+
+class ToolFailure(Frozen):
+    """What went wrong with a call, in a closed vocabulary."""
+
+    type: ToolErrorType
+    message: str
+
+
+class Observation(Frozen):
+    """What the agent was given back for the call `call_id`."""
+
+    call_id: str
+    content: JsonValue
+    error: ToolFailure | None = None
+    replayed: ReplayTier | None = None
+    injected: str | None = None
+    """Kind of the fault that was done to this call on purpose; None: what is seen is the tool's own doing."""
+    duration_ms: float | None = None
+
+
+class Usage(Frozen):
+    """What one model reply used; None: not told."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+class Step(Frozen):
+    """One decision and what came of it; times in nanoseconds of the monotonic clock since the session opened."""
+
+    index: int
+    source: Source
+    agent: str | None = None
+    """Which (sub-)agent; None where it cannot be told."""
+    parent: int | None = None
+    message: str | None = None
+    thought: str | None = None
+    """What the agent said to itself; absent is None, never ""."""
+    plan: tuple[str, ...] | None = None
+    calls: tuple[ToolCall, ...] = ()
+    observations: tuple[Observation, ...] = ()
+    model: str | None = None
+    usage: Usage | None = None
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    span_id: str | None = None
+
+
+_TIMES = {"started_ns", "ended_ns", "span_id"}
+
+
+class Trajectory(Frozen):
+    """All steps of one trial, in the order in which they began."""
+
+    trace_id: str
+    agent: str
+    version: str | None = None
+    steps: tuple[Step, ...]
+    final_output: JsonValue = None
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """Every tool call, in order."""
+        return tuple(call for step in self.steps for call in step.calls)
+
+    @property
+    def observations(self) -> dict[str, Observation]:
+        """Observations by the id of their call."""
+        return {seen.call_id: seen for step in self.steps for seen in step.observations}
+
+    @property
+    def digest(self) -> str:
+        """Sha-256 of what was done and seen: no times, no ids, no replay tier, no version."""
+        # the canonical JSON of {"final_output", "steps"}, put together step by step: most have its quick way
+        steps = ",".join(canonical_json(step_identity(step)) for step in self.steps)
+        return digest_of_text(f'{{"final_output":{canonical_json(self.final_output)},"steps":[{steps}]}}')
+
+
+def step_identity(step: Step) -> JsonObject:
+    """A step without times and ids: two runs that did the same have equal identities."""
+    plain = step.model_dump(mode="json", exclude=_TIMES)
+    plain["calls"] = [{"name": c.name, "arguments": c.arguments, "unparsed": c.unparsed} for c in step.calls]
+    plain["observations"] = [
+        {"content": seen.content, "error": None if seen.error is None else seen.error.type}
+        for seen in step.observations
+    ]
+    return plain

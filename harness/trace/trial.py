@@ -1,0 +1,100 @@
+"""A trial: one attempt at one case, and how it ended."""
+
+from typing import Literal
+
+from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.trace.trajectory import Trajectory
+
+Outcome = Literal["finished", "limit_reached", "agent_failed", "inconclusive", "harness_failed"]
+"""`inconclusive` (a replay miss) and `harness_failed` are "not measured": they stand in no denominator."""
+
+MEASURED: frozenset[Outcome] = frozenset({"finished", "limit_reached", "agent_failed"})
+
+
+class ProgramExit(Frozen):
+    """How the agent's program ended, and what it printed."""
+
+    code: int | None
+    """Exit status; None where a signal ended it."""
+    signal: int | None = None
+    timed_out: bool = False
+    stdout: str = ""
+    """The first `limits.output_kb`; bytes that are not UTF-8 stand as replacement characters."""
+    stderr: str = ""
+    stdout_bytes: int = 0
+    """What was printed in all, the part that was thrown away included."""
+    stderr_bytes: int = 0
+    duration_s: float | None = None
+
+
+FileKind = Literal["file", "directory", "link", "other"]
+
+
+class FileChange(Frozen):
+    """One difference between the end state's files and the sealed ones."""
+
+    path: str
+    """Absolute in the sandbox; bytes that are not UTF-8 are surrogate-escaped and written as `\\udcXX`."""
+    change: Literal["added", "modified", "deleted"]
+    kind: FileKind = "file"
+    mode: int | None = None
+    size: int | None = None
+    sha256: str | None = None
+    link: str | None = None
+
+
+class EndState(Frozen):
+    """What the agent left behind. `complete` is False where it was more than the harness reads back."""
+
+    changes: tuple[FileChange, ...] = ()
+    complete: bool = True
+    problem: str | None = None
+
+
+class CommandResult(Frozen):
+    """What a check's command gave in a sandbox restored to the end state."""
+
+    digest: str
+    """Of the command that was run, so that a changed check is not scored with an old result."""
+    exit: ProgramExit
+
+
+class ModelUse(Frozen):
+    """What the model's replies in one trial used; where a reply did not tell, tokens are estimated from its length."""
+
+    replies: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None = None
+    """By the suite's prices; None: no reply had one."""
+
+
+class Trial(Frozen):
+    """One attempt at one case, with all evidence that scoring needs."""
+
+    case_id: str
+    attempt: int
+    outcome: Outcome
+    reason: str | None = None
+    """Why the outcome is not `finished`, in words."""
+    trajectory: Trajectory
+    exit: ProgramExit | None = None
+    end_state: EndState | None = None
+    states: dict[str, JsonValue] = {}
+    """The suite's probes: name -> what the read gave at the end."""
+    commands: dict[str, CommandResult] = {}
+    misses: tuple[JsonObject, ...] = ()
+    """Replay misses: tool, arguments and the nearest recordings."""
+    tiers: dict[str, int] = {}
+    """Calls served, by replay tier."""
+    exported: bool | None = None
+    """Whether the OTLP endpoint took the spans; None: there was none."""
+    model_tiers: dict[str, int] = {}
+    """Requests to models, by replay tier."""
+    model_use: ModelUse | None = None
+    """None: no model replied."""
+    unfired_faults: tuple[str, ...] = ()
+    """Faults of the case that no call has met."""
+    unsaid_turns: tuple[str, ...] = ()
+    """What the scripted user would have said, had its condition ever held."""
+    duration_s: float | None = None

@@ -1,0 +1,63 @@
+"""What all tests share: container tests that say so when they cannot run, and the base image."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_SKIPPED = pytest.StashKey[int]()
+_PROJECT = Path(__file__).parent.parent
+
+
+def _why_no_engine() -> str | None:
+    from harness.errors import EngineUnavailable
+    from harness.sandbox.engine import connect
+
+    try:
+        connect().close()
+    except EngineUnavailable as error:
+        return error.message
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    containers = [item for item in items if item.get_closest_marker("docker")]
+    reason = _why_no_engine() if containers else None
+    if reason is None:
+        return
+    config.stash[_SKIPPED] = len(containers)
+    for item in containers:
+        item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    skipped = config.stash.get(_SKIPPED, 0)
+    if skipped:
+        terminalreporter.section("NO CONTAINER ENGINE", red=True, bold=True)
+        terminalreporter.line(f"{skipped} container tests did NOT run. Start Docker and run them again.", red=True)
+
+
+@pytest.fixture(scope="session")
+def project() -> Path:
+    """This repository, which is a project of its own."""
+    return _PROJECT
+
+
+@pytest.fixture(scope="session")
+def base_image(project: Path) -> Iterator[str]:
+    """Tag of the base image, built where it is not there yet."""
+    from harness.sandbox.engine import connect
+    from harness.sandbox.images import ImageStore
+
+    client = connect()
+    yield ImageStore(project, client).build("base").tag
+    client.close()
+
+
+@pytest.fixture(autouse=True)
+def _same_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test depends on what the developer's shell exports."""
+    for name in tuple(os.environ):
+        if name.startswith("HARNESS_"):
+            monkeypatch.delenv(name)

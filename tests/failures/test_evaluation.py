@@ -1,0 +1,64 @@
+"""The evaluation on real runs: says so where there are none, and holds its floors where there are."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def _run(project: Path, *arguments: str, data: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = dict(os.environ) if data is None else {**os.environ, "HARNESS_REAL_DATA": str(data)}
+    command = [sys.executable, str(project / "tests" / "scorer_eval" / "run.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=project)
+
+
+def test_without_data_it_says_so_and_exits_2(project: Path, tmp_path: Path) -> None:
+    done = _run(project, data=tmp_path)
+    assert (2, "") == (done.returncode, done.stdout)
+    assert f"no real runs in {tmp_path}" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def tables(project: Path) -> str:
+    done = _run(project, "--only", "tool-hallucination", "loops", "repetition")
+    if done.returncode == 2:
+        pytest.skip(done.stderr.strip())
+    assert "" == done.stderr
+    return done.stdout
+
+
+def _row(tables: str, start: str) -> str:
+    return next(line.strip() for line in tables.splitlines() if line.strip().startswith(start))
+
+
+def test_every_call_to_a_missing_tool_is_found_and_no_other(tables: str) -> None:
+    assert ["1719", "34", "24", "34", "0", "0"] == _row(tables, "1719").split()
+
+
+def test_loops_are_found_as_by_the_cycle_rule_with_fewer_false_alarms(tables: str) -> None:
+    assert "70/70 (100.0 %)     1/260 (0.4 %)" in _row(tables, "ours  ")
+    assert "70/70 (100.0 %)     4/260 (1.5 %)" in _row(tables, "cycle of period")
+
+
+def test_repetition_is_seen_better_than_by_exact_repeats(tables: str) -> None:
+    ours = float(_row(tables, "ours          all").split()[-1])
+    exact = float(_row(tables, "exact repeat  all").split()[-1])
+    assert ours > exact
+
+
+def test_the_split_is_by_the_hash_of_the_id_and_fixed(project: Path) -> None:
+    spec = importlib.util.spec_from_file_location("corpus", project / "tests" / "scorer_eval" / "corpus.py")
+    assert spec is not None
+    assert spec.loader is not None
+    corpus = importlib.util.module_from_spec(spec)
+    sys.modules["corpus"] = corpus  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(corpus)
+        parts = [corpus.split_of(f"set/{n}") for n in range(1000)]
+    finally:
+        del sys.modules["corpus"]
+    assert ("development", "held-out", "development") == tuple(parts[:3])
+    assert 794 == parts.count("development")

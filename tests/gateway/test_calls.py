@@ -1,0 +1,264 @@
+"""Every call is known, allowed, within the limits and valid before it is answered; and every one is traced."""
+
+import json
+
+import pytest
+
+from harness.case import Case, Limits, Suite, ToolServer
+from harness.trace import Trajectory
+from harness.trace.projection import trajectory_from
+
+
+def error_of(answer: tuple[int, dict]) -> tuple[int, str]:
+    return answer[0], answer[1]["error"]["type"]
+
+
+def traced(run, play, **more) -> Trajectory:
+    return trajectory_from(run("live", play, **more).spans)
+
+
+def test_the_user_speaks_once_and_the_last_reply_is_the_final_answer(run) -> None:
+    def play(agent) -> None:
+        assert agent.ask("GET", "/turn") == (
+            200,
+            {"message": "One egg, please.", "system": "Be quick.", "profile": {"name": "Ann"}},
+        )
+        assert agent.ask("GET", "/turn") == (204, None)
+        assert agent.ask("POST", "/reply", {"message": "One moment."}) == (204, None)
+        assert agent.ask("POST", "/reply", {"message": "Done. \U0001f373"}) == (204, None)
+
+    record = run("live", play)
+    assert record.final_reply == "Done. \U0001f373"
+    steps = trajectory_from(record.spans).steps
+    assert [(step.source, step.message) for step in steps] == [
+        ("user", "One egg, please."),
+        ("agent", "One moment."),
+        ("agent", "Done. \U0001f373"),
+    ]
+
+
+def test_the_agent_sees_the_allowed_tools_and_the_forbidden_ones(run, case: Case) -> None:
+    narrow = case.model_copy(update={"tools": ("look",), "forbidden_tools": ("add",)})
+    seen = []
+
+    def play(agent) -> None:
+        seen.append(agent.ask("GET", "/tools")[1]["tools"])
+        assert agent.call("add", item="egg")[0] == 200
+        assert error_of(agent.call("order")) == (403, "not_allowed")
+
+    trajectory = traced(run, play, case=narrow)
+    assert [tool["name"] for tool in seen[0]] == ["look", "add"]
+    assert seen[0][0]["description"] == "Finds items."
+    assert seen[0][0]["parameters"]["required"] == ["q"]
+    assert [call.name for call in trajectory.calls] == ["add", "order"]
+
+
+@pytest.mark.parametrize("name", ["nope", "LOOK", "Look", "look%2F..%2Fadd", "../turn", "look/", "", "%00", "a" * 5000])
+def test_a_tool_that_is_not_there_is_answered_and_traced_as_it_was_called(run, name: str) -> None:
+    trajectory = traced(run, lambda agent: error_of_unknown(agent, name))
+
+    assert [observation.error.type for observation in trajectory.observations.values()] == ["unknown_tool"]
+
+
+def error_of_unknown(agent, name: str) -> None:
+    status, answer = agent.ask("POST", f"/tools/{name}", {})
+    assert (status, answer["error"]["type"]) == (404, "unknown_tool")
+    assert "the tools are: look, add" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'"q"',
+        b"null",
+        b'{"q": NaN}',
+        b'{"q": 1e999}',
+        b'{"q": "\xff"}',
+        b'{"q": "\\ud800"}',
+        b"[" * 100_000,
+        b'{"q":' * 200 + b"1" + b"}" * 200,
+        b'{"q": ' + b"9" * 10_000 + b"}",
+        b"q=egg",
+    ],
+)
+def test_arguments_that_are_no_json_object_are_told_and_kept_as_they_came(run, body: bytes) -> None:
+    answers = []
+    trajectory = traced(run, lambda agent: answers.append(agent.ask("POST", "/tools/look", body)))
+
+    assert error_of(answers[0]) == (400, "unparsable_arguments")
+    (call,) = trajectory.calls
+    assert (call.arguments, call.unparsed) == (None, body.decode("utf-8", "replace"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "$: 'q' is a required property"),
+        ({"q": 1}, "$.q: 1 is not of type 'string'"),
+        ({"q": "egg", "limit": True}, "$.limit: True is not of type 'integer'"),
+        ({"q": "egg", "limit": 1.5}, "$.limit: 1.5 is not of type 'integer'"),
+        ({"q": "egg", "more": 1}, "$: Additional properties are not allowed ('more' was unexpected)"),
+    ],
+)
+def test_arguments_that_the_schema_does_not_allow_are_named_by_path(run, shop, arguments: dict, said: str) -> None:
+    answers = []
+    trajectory = traced(run, lambda agent: answers.append(agent.call("look", **arguments)))
+
+    assert error_of(answers[0]) == (422, "invalid_arguments")
+    assert answers[0][1]["error"]["message"].endswith(said)
+    assert trajectory.calls[0].arguments == arguments
+    assert [path for _, path, _, _ in shop.seen] == ["/order"]
+
+
+def test_an_integral_float_is_an_integer(run) -> None:
+    answers = []
+    traced(run, lambda agent: answers.append(agent.ask("POST", "/tools/look", b'{"q": "egg", "limit": 2.0}')))
+
+    assert answers == [(200, {"found": ["egg"]})]
+
+
+@pytest.mark.parametrize("content_type", [None, "text/plain", "application/x-www-form-urlencoded", "image/png; x"])
+def test_json_is_read_whatever_the_client_calls_it(run, content_type: str | None) -> None:
+    headers = {} if content_type is None else {"Content-Type": content_type}
+    answers = []
+    traced(run, lambda agent: answers.append(agent.ask("POST", "/tools/look", {"q": "egg"}, headers)))
+
+    assert answers == [(200, {"found": ["egg"]})]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ((200, {}, b'{"a": 1.0,  "b":"\\u00e9"}'), (200, None)),
+        ((200, {}, b"null"), (200, None)),
+        ((201, {}, b"[]"), (200, None)),
+        ((204, {}, b""), (200, None)),
+        ((200, {}, b""), (502, "malformed_result")),
+        ((200, {}, b"<html>"), (502, "malformed_result")),
+        ((200, {}, b'{"a": NaN}'), (502, "malformed_result")),
+        ((200, {}, b"\xff"), (502, "malformed_result")),
+        ((302, {"Location": "/order"}, b""), (502, "malformed_result")),
+        ((400, {}, b'{"detail": "no"}'), (400, "tool_error")),
+        ((424, {}, b"plain text"), (424, "tool_error")),
+        ((429, {"Retry-After": "7"}, b""), (429, "tool_error")),
+        ((500, {}, b"{}"), (502, "tool_unavailable")),
+        ((503, {}, b"{}"), (502, "tool_unavailable")),
+    ],
+)
+def test_every_answer_of_a_tool_has_one_meaning(run, shop, answer, expected: tuple[int, str | None]) -> None:
+    shop.answer = answer
+    got = []
+    traced(run, lambda agent: got.append(agent.ask_raw("POST", "/tools/answer", {})))
+    ((status, headers, body),) = got
+
+    assert status == expected[0]
+    if expected[1] is None:
+        assert body == (answer[2] or b"null")
+    else:
+        assert json.loads(body)["error"]["type"] == expected[1]
+    assert headers.get("retry-after") == answer[1].get("Retry-After")
+
+
+def test_what_the_tool_said_is_passed_on(run, shop) -> None:
+    shop.answer = (409, {}, b'{"detail": "the kitchen is closed"}')
+    got = []
+    trajectory = traced(run, lambda agent: got.append(agent.call("answer")))
+
+    assert got[0][1]["error"] == {
+        "type": "tool_error",
+        "message": "answer refused the call: 409 Conflict",
+        "body": {"detail": "the kitchen is closed"},
+    }
+    assert trajectory.steps[0].observations[0].content == got[0][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("slow", (504, "timeout")),
+        ("reset", (502, "reset")),
+        ("garbled", (502, "malformed_result")),
+        ("big", (502, "malformed_result")),
+    ],
+)
+def test_a_tool_that_misbehaves_is_told_in_the_closed_vocabulary(run, name: str, expected) -> None:
+    got = []
+    traced(run, lambda agent: got.append(agent.call(name)))
+
+    assert error_of(got[0]) == expected
+
+
+def test_a_tool_that_cannot_be_reached_is_unavailable_and_not_recorded(run, suite: Suite) -> None:
+    away = suite.model_copy(update={"servers": {"shop": ToolServer(base_url="http://127.0.0.1:1", disposable=True)}})
+    got = []
+    record = run("record", lambda agent: got.append(agent.call("look", q="egg")), suite=away)
+
+    assert error_of(got[0]) == (502, "tool_unavailable")
+    assert (record.recorded, record.states) == (0, {})
+
+
+def test_past_the_limit_every_call_is_refused_and_only_the_first_is_kept(run, case: Case) -> None:
+    short = case.model_copy(update={"limits": Limits(steps=2)})
+    answers = []
+
+    def play(agent) -> None:
+        answers.extend(agent.call("look", q="egg")[0] for _ in range(5))
+        answers.append(error_of(agent.call("nope")))
+        agent.ask("POST", "/reply", {"message": "I give up."})
+
+    record = run("live", play, case=short)
+    assert answers == [200, 200, 403, 403, 403, (403, "limit_reached")]
+    assert (record.limit_reached, record.final_reply) == ("2 tool calls", "I give up.")
+    assert len(trajectory_from(record.spans).calls) == 3
+    assert record.states == {"order": {"lines": []}}
+
+
+def test_thoughts_and_plans_belong_to_the_next_step(run) -> None:
+    def play(agent) -> None:
+        agent.ask("GET", "/turn")
+        agent.ask("POST", "/thought", {"text": "An egg?", "plan": ["look"]})
+        agent.ask("POST", "/thought", {"text": "Look.", "plan": ["look", "add"]})
+        agent.call("look", q="egg")
+        agent.ask("POST", "/thought", {"text": "Enough."})
+        agent.ask("POST", "/reply", {"message": "Here."})
+        agent.ask("POST", "/thought", {"text": "Was that right?"})
+
+    steps = traced(run, play).steps
+    assert [(step.message, step.thought, step.plan) for step in steps] == [
+        ("One egg, please.", None, None),
+        (None, "An egg?\nLook.", ("look", "add")),
+        ("Here.", "Enough.", None),
+        (None, "Was that right?", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("route", "body", "expected"),
+    [
+        ("/reply", b"{", 400),
+        ("/reply", {"text": "x"}, 422),
+        ("/reply", {"message": 1}, 422),
+        ("/reply", ["message"], 422),
+        ("/thought", {"text": "x", "plan": "y"}, 422),
+        ("/thought", b'{"text": "\\ud800"}', 400),
+    ],
+)
+def test_a_saying_of_another_shape_is_refused_with_its_field(run, route: str, body, expected: int) -> None:
+    got = []
+    record = run("live", lambda agent: got.append(agent.ask("POST", route, body)))
+
+    assert error_of(got[0]) == (expected, "bad_request")
+    assert record.final_reply is None
+
+
+def test_an_agent_that_never_stops_talking_is_stopped(run) -> None:
+    long = {"message": "x" * 1_000_000}
+    statuses = []
+    record = run("live", lambda agent: statuses.extend(agent.ask("POST", "/reply", long)[0] for _ in range(18)))
+
+    assert statuses[:16] == [204] * 16
+    assert statuses[-1] == 403
+    assert record.limit_reached == "16777216 bytes of thoughts and replies"

@@ -1,0 +1,277 @@
+"""One trial's tools replayed, recorded, live and sealed."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.case import RateLimit, Suite, ToolServer
+from harness.cassette.check import check_tape, list_tapes
+from harness.cassette.tape import load_tape
+from harness.errors import CassetteError, GatewayError, ServiceError, UsageError
+from harness.gateway import SessionRequest
+from harness.gateway.gateway import Gateway
+from harness.trace.projection import trajectory_from
+
+
+def order_an_egg(agent) -> None:
+    agent.ask("GET", "/turn")
+    assert agent.call("look", q="egg") == (200, {"found": ["egg"]})
+    assert agent.call("add", item="egg") == (200, {"lines": 1})
+    assert agent.call("order") == (200, {"lines": [{"item": "egg"}]})
+    agent.ask("POST", "/reply", {"message": "One egg."})
+
+
+def test_what_was_recorded_is_replayed_without_the_service(run, shop, tmp_path: Path) -> None:
+    recorded = run("record", order_an_egg)
+    seen = len(shop.seen)
+    replayed = run("replay", order_an_egg)
+
+    assert (recorded.recorded, recorded.differs, recorded.tiers) == (4, 0, {"live": 4})
+    assert (replayed.tiers, replayed.misses, replayed.unused) == ({"exact": 4}, (), 0)
+    assert replayed.states == recorded.states == {"order": {"lines": [{"item": "egg"}]}}
+    assert len(shop.seen) == seen
+    assert check_tape(tmp_path / "cassettes/breakfast/c1.yaml", {}) == ()
+
+
+def test_every_mode_gives_the_same_trajectory(run) -> None:
+    digests = {trajectory_from(run(mode, order_an_egg).spans).digest for mode in ("record", "replay", "live", "sealed")}
+
+    assert len(digests) == 1
+
+
+def test_recording_the_same_again_changes_no_byte_and_another_path_is_added(run, tmp_path: Path) -> None:
+    tape = tmp_path / "cassettes/breakfast/c1.yaml"
+    run("record", order_an_egg)
+    first = tape.read_bytes()
+    assert run("record", order_an_egg).recorded == 0
+    assert tape.read_bytes() == first
+
+    def order_ham(agent) -> None:
+        agent.call("add", item="ham")
+
+    assert run("record", order_ham).recorded == 2
+    assert run("replay", order_an_egg).misses == ()
+    assert run("replay", order_ham).misses == ()
+
+
+def test_a_call_that_was_not_recorded_is_a_miss_that_no_client_retries(run) -> None:
+    run("record", order_an_egg)
+    answers = []
+    record = run("replay", lambda agent: answers.append(agent.ask_raw("POST", "/tools/look", {"q": "ham"})))
+
+    ((status, headers, body),) = answers
+    assert (status, headers["x-should-retry"]) == (424, "false")
+    assert b'"replay_miss"' in body
+    assert record.tiers == {"miss": 2}
+    miss, _ = record.misses  # the other is the probe's: the tape knows the order only with an egg in it
+    assert (miss["tool"], miss["arguments"]) == ("look", {"limit": 5, "q": "ham"})
+    assert miss["nearest"][0]["difference"] == '$.q: "ham" here, "egg" in the recording'
+
+
+def test_a_read_after_another_write_is_a_miss_and_so_is_the_probe(run) -> None:
+    run("record", order_an_egg)
+
+    def order_ham(agent) -> None:
+        assert agent.call("add", item="ham")[0] == 424
+        assert agent.call("order")[0] == 424
+
+    record = run("replay", order_ham)
+    assert record.states == {}
+    assert [miss.get("probe") for miss in record.misses] == [None, None, "order"]
+
+
+def test_a_case_without_a_tape_misses_everything(run) -> None:
+    record = run("replay", lambda agent: agent.call("look", q="egg"))
+
+    assert record.tiers == {"miss": 2}
+
+
+def test_a_damaged_tape_is_told_when_the_session_is_opened(run, tmp_path: Path) -> None:
+    path = tmp_path / "cassettes/breakfast/c1.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("interactions: [")
+    with pytest.raises(CassetteError, match=r"c1\.yaml:"):
+        run("replay", order_an_egg)
+
+
+def test_failures_are_recorded_and_replayed_in_the_same_words(run) -> None:
+    told = []
+
+    def fail(agent) -> None:
+        told.append([agent.call(name) for name in ("slow", "reset")] + [agent.call("item", id="nothing")])
+
+    run("record", fail)
+    assert run("replay", fail).misses == ()
+    assert told[0] == told[1]
+    assert [(status, answer["error"]["type"]) for status, answer in told[0]] == [
+        (504, "timeout"),
+        (502, "reset"),
+        (404, "tool_error"),
+    ]
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_what_says_something_about_the_moment_alone_is_not_recorded(run, shop, status: int) -> None:
+    shop.answer = (status, {}, b"{}")
+
+    assert run("record", lambda agent: agent.call("answer")).recorded == 1  # the probe
+
+
+def test_an_answer_that_changed_is_counted_and_replaces_the_old_one_only_on_refresh(run, shop) -> None:
+    given = []
+
+    def ask(agent) -> None:
+        given.append(agent.call("answer")[1])
+
+    shop.answer = (200, {}, b'{"price": 1}')
+    run("record", ask)
+    shop.answer = (200, {}, b'{"price": 2}')
+    assert run("record", ask).differs == 1
+    run("replay", ask)
+    run("record", ask, refresh=True)
+    run("replay", ask)
+
+    assert [answer["price"] for answer in given] == [1, 2, 1, 2, 2]
+
+
+def test_sealed_trials_have_a_service_each_and_live_ones_share_it(run, shop) -> None:
+    run("sealed", order_an_egg)
+    run("sealed", order_an_egg)
+    run("live", order_an_egg)
+
+    assert shop.opened == shop.closed == ["trial-1", "trial-2", "shared"]
+
+
+def test_a_service_that_cannot_keep_trials_apart_is_not_shared(run, shop, suite: Suite) -> None:
+    apart = suite.model_copy(update={"servers": {"shop": ToolServer(service="shop", disposable=True)}})
+    run("record", order_an_egg, suite=apart)
+
+    assert shop.opened == ["trial-1"]
+
+
+def test_the_session_header_reaches_the_service_and_no_recording(run, shop, tmp_path: Path) -> None:
+    run("record", order_an_egg)
+
+    (sent,) = {headers["X-Order-Session"] for _, _, headers, _ in shop.seen}
+    assert sent.startswith("trial-1.")
+    assert "trial-1" not in (tmp_path / "cassettes/breakfast/c1.yaml").read_text()
+
+
+def test_a_trial_that_is_tried_again_does_not_find_what_the_first_try_left(suite, case, shop, tmp_path, agent) -> None:
+    request = SessionRequest(trial_id="t", case=case, attempt=1, agent="a")
+    with Gateway(suite, "record", cassettes=tmp_path, services=shop) as gateway:
+        with gateway.open(request) as first:
+            agent(first.socket).call("add", item="egg")
+        with gateway.open(request) as second:
+            assert agent(second.socket).call("order") == (200, {"lines": []})
+
+
+def test_a_service_that_is_gone_is_the_harness_failure_and_no_tools(run, shop) -> None:
+    shop.url = "http://127.0.0.1:1"
+    got = []
+    with pytest.raises(ServiceError, match="service 'shop' cannot be reached any more"):
+        run("record", lambda agent: got.append(agent.call("look", q="egg")))
+
+    assert [(status, answer["error"]["type"]) for status, answer in got] == [(500, "harness_failed")]
+
+
+def test_defaults_are_sent_and_arguments_stay_in_their_place(run, shop, suite: Suite) -> None:
+    def play(agent) -> None:
+        agent.call("look", q="a&b=c d/é")
+        agent.call("item", id="a/b?c#d%2e")
+
+    run("live", play)
+
+    assert [path for _, path, _, _ in shop.seen][:2] == [
+        "/items?q=a%26b%3Dc%20d%2F%C3%A9",
+        "/items/a%2Fb%3Fc%23d%252e",
+    ]
+
+
+@pytest.mark.parametrize("path", ["..", ".", ""])
+def test_an_argument_cannot_lead_to_another_path(run, shop, path: str) -> None:
+    answers = []
+    run("live", lambda agent: answers.append(agent.call("item", id=path)))
+
+    assert answers[0][0] == 422
+    assert [seen for _, seen, _, _ in shop.seen] == ["/order"]
+
+
+def test_live_calls_keep_to_the_rate_limit_and_replayed_ones_need_not(run, suite: Suite) -> None:
+    limited = [
+        spec.model_copy(update={"rate_limit": RateLimit(calls=2, per_s=0.3)}) if spec.name == "look" else spec
+        for spec in suite.tools
+    ]
+    suite = suite.model_copy(update={"tools": tuple(limited)})
+
+    def look_five_times(agent) -> None:
+        for _ in range(5):
+            agent.call("look", q="egg")
+
+    def began_s(record) -> list[float]:
+        looks = [
+            step.started_ns + step.observations[0].duration_ms * 1e6 for step in trajectory_from(record.spans).steps
+        ]
+        return [(end - looks[0]) / 1e9 for end in looks]
+
+    live = began_s(run("record", look_five_times, suite=suite))
+    replayed = began_s(run("replay", look_five_times, suite=suite))
+
+    assert live[2] - live[0] >= 0.29
+    assert live[4] - live[2] >= 0.29
+    assert replayed[4] < 0.29
+
+
+def base_url(suite: Suite, **server) -> Suite:
+    return suite.model_copy(update={"servers": {"shop": ToolServer(**server)}})
+
+
+@pytest.mark.parametrize(
+    ("mode", "server", "said"),
+    [
+        ("live", {"base_url": "http://api.example"}, "is not disposable, and add would write to it in live mode"),
+        ("record", {"base_url": "http://api.example"}, "is not disposable"),
+        ("sealed", {"base_url": "http://api.example", "disposable": True}, "cannot be sealed"),
+        ("live", {"base_url": "api.example", "disposable": True}, "no http"),
+        ("live", {"service": "shop", "headers": {"X": "Bearer ${KEY}"}}, "not one of the suite's secrets"),
+    ],
+)
+def test_what_a_mode_cannot_do_is_told_before_any_trial(
+    suite: Suite, tmp_path: Path, shop, mode, server, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        Gateway(base_url(suite, **server), mode, cassettes=tmp_path, services=shop)
+    Gateway(base_url(suite, **server), "replay", cassettes=tmp_path)
+
+
+def test_a_server_of_reads_alone_may_be_live(run, shop, suite: Suite) -> None:
+    reads = base_url(suite, base_url=shop.url).model_copy(
+        update={"tools": tuple(spec for spec in suite.tools if spec.effect == "read")}
+    )
+
+    assert run("live", lambda agent: agent.call("look", q="egg"), suite=reads).tiers == {"live": 2}
+    assert shop.opened == []
+
+
+def test_a_service_that_the_environment_lacks_is_named(run, suite: Suite) -> None:
+    lacking = base_url(suite, service="bank", disposable=True)
+    with pytest.raises(ServiceError, match=r"no service 'bank'"):
+        run("sealed", order_an_egg, suite=lacking)
+
+
+def test_services_that_nobody_starts_are_told(suite: Suite, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing was given to start them"):
+        Gateway(suite, "sealed", cassettes=tmp_path)
+
+
+def test_a_gateway_that_was_not_entered_opens_no_session(suite: Suite, case, tmp_path: Path) -> None:
+    gateway = Gateway(suite, "replay", cassettes=tmp_path)
+    with pytest.raises(GatewayError, match="not running"):
+        gateway.open(SessionRequest(trial_id="t", case=case, attempt=1, agent="a"))
+
+
+def test_tapes_of_a_suite_are_listed(run, tmp_path: Path) -> None:
+    run("record", order_an_egg)
+
+    assert [(tape.case, tape.recordings) for tape in list_tapes(tmp_path / "cassettes", "breakfast")] == [("c1", 4)]
+    assert len(load_tape(tmp_path / "cassettes/breakfast/c1.yaml")) == 4

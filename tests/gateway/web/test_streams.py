@@ -1,0 +1,103 @@
+"""Answers that come piece by piece, break off, come too late or not at all."""
+
+import http.client
+import json
+import time
+
+import pytest
+
+from harness.case import HostSpec
+from harness.gateway import SessionRequest
+from harness.gateway.gateway import Gateway
+from harness.gateway.session import Session
+from tests.gateway.web.hostile import HOST, ask, connected, error_of, secured
+
+
+@pytest.mark.parametrize("link", [connected, secured])
+def test_a_stream_arrives_as_it_comes_and_is_replayed(started, link) -> None:
+    def read(session: Session) -> tuple[list[float], bytes]:
+        with link(session) as client:
+            client.sendall(f"GET /stream HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+            times, got = [], b""
+            while not got.endswith(b"0\r\n\r\n"):
+                got += client.recv(65536)
+                times.append(time.monotonic())
+            return times, got
+
+    with started("record") as session:
+        times, got = read(session)
+        assert {"live": 1} == session.end().tiers
+    with started("replay") as session:
+        _, again = read(session)
+        assert {"exact": 1} == session.end().tiers
+    assert times[-1] - times[0] > 0.3
+    for answer in (got, again):
+        assert [b"data: %d" % n for n in range(5)] == [line for line in answer.splitlines() if b"data" in line]
+
+
+def test_a_stream_that_is_cut_is_cut_for_the_agent_too_live_and_replayed(started) -> None:
+    for mode in ("record", "replay"):
+        with started(mode) as session:
+            with pytest.raises(http.client.IncompleteRead) as cut:
+                ask(session, "/cut")
+            record = session.end()
+        assert b"data: 0\n\ndata: 1\n\n" == cut.value.partial
+        assert "reset" == error_of(record)
+        assert () == record.misses
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "error"),
+    [
+        ("/huge", 502, "malformed_result"),
+        ("/garbled", 502, "malformed_result"),
+        ("/headers", 502, "malformed_result"),
+        ("/reset", 502, "reset"),
+        ("/slow", 504, "timeout"),
+    ],
+)
+def test_a_host_that_gives_no_answer_is_told_in_json(started, path: str, status: int, error: str) -> None:
+    with started() as session:
+        given, body = ask(session, path)
+        record = session.end()
+
+    assert (status, error, error) == (given, json.loads(body)["error"]["type"], error_of(record))
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [("/short", "reset"), ("/stall", "timeout"), ("/endless", "malformed_result"), ("/bomb", "malformed_result")],
+)
+def test_an_answer_that_breaks_off_is_cut_and_told_in_the_trace(started, path: str, error: str) -> None:
+    with started(timeout_s=0.6 if path == "/stall" else 20) as session:
+        with pytest.raises(http.client.IncompleteRead):
+            ask(session, path)
+        record = session.end()
+
+    assert error == error_of(record)
+
+
+def test_two_hundred_megabytes_are_not_read_to_their_end(started, outside) -> None:
+    with started() as session:
+        ask(session, "/huge")
+        assert outside[0].gone.wait(10)
+
+
+def test_a_host_that_cannot_be_reached_is_told(suite, case, tmp_path) -> None:
+    host = HostSpec(host=HOST, upstream="http://127.0.0.1:9", disposable=True)
+    chosen = suite.model_copy(update={"hosts": (host,), "probes": (), "servers": {}, "tools": ()})
+    request = SessionRequest(trial_id="t", case=case, attempt=1, agent="a")
+    with Gateway(chosen, "live", cassettes=tmp_path) as gateway, gateway.open(request) as session:
+        assert 502 == ask(session, "/")[0]
+        assert "tool_unavailable" == error_of(session.end())
+
+
+def test_a_request_under_way_at_the_end_is_traced(started) -> None:
+    with started() as session:
+        client = connected(session)
+        client.sendall(f"GET http://{HOST}/slow HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+        time.sleep(0.2)
+        record = session.end()
+        client.close()
+
+    assert "timeout" == error_of(record)

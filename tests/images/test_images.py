@@ -1,0 +1,147 @@
+"""Images built by a real engine."""
+
+import base64
+import hashlib
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ImageError
+from harness.sandbox.images import ImageStore
+from harness.sandbox.lock import LockedImage, read_lock, write_lock
+
+pytestmark = pytest.mark.docker
+
+Project = Callable[..., Path]
+
+DOCKERFILE = "ARG BASE=base\nFROM ${BASE}\nCOPY run.sh /run.sh\n"
+
+
+def run(store: ImageStore, tag: str, *command: str) -> str:
+    output = store.client.containers.run(tag, list(command), remove=True, network_disabled=True)
+    return str(output.decode())
+
+
+def test_an_image_is_built_once_and_found_again_by_its_inputs(base: str, project: Project, name: str) -> None:
+    store = ImageStore(project(**{f"{name}/Dockerfile": DOCKERFILE, f"{name}/run.sh": "echo one"}))
+    with pytest.raises(ImageError, match=rf"not built(.|\n)*harness image build {name}"):
+        store.tag(name)
+
+    first = store.build(name)
+    again = ImageStore(project()).build(name)
+    project(**{f"{name}/run.sh": "echo two"})
+    changed = ImageStore(project()).build(name)
+
+    assert (False, True, False) == (first.reused, again.reused, changed.reused)
+    assert f"harness/{name}:{first.digest[:12]}" == first.tag == again.tag == store.tag(name)
+    assert ["one\n", "two\n"] == [run(store, image.tag, "sh", "/run.sh") for image in (first, changed)]
+    assert first.packages_digest == changed.packages_digest
+
+
+def test_an_image_that_builds_on_another_has_it_built_first(base: str, project: Project, name: str) -> None:
+    files = {f"{name}/Dockerfile": DOCKERFILE, f"{name}/run.sh": "echo below"}
+    files |= {f"{name}/top/Dockerfile": f"ARG BASE={name}\nFROM $BASE\nENV ABOVE=1\n"}
+    store = ImageStore(project(**files))
+
+    top = store.build(f"{name}/top")
+
+    assert "below\n1\n" == run(store, top.tag, "sh", "-c", "sh /run.sh; echo $ABOVE")
+    store.client.api.remove_image(top.tag)
+
+
+def test_images_that_build_on_each_other_are_refused(base: str, project: Project) -> None:
+    files = {"a/Dockerfile": "ARG BASE=b\nFROM ${BASE}\n", "b/Dockerfile": "ARG BASE=a\nFROM ${BASE}\n"}
+
+    with pytest.raises(ImageError, match="'a' builds on itself: a on b on a"):
+        ImageStore(project(**files)).build("a")
+
+
+def test_a_failing_step_is_shown_with_its_last_lines_and_leaves_no_tag(base: str, project: Project, name: str) -> None:
+    text = "ARG BASE=base\nFROM ${BASE}\nRUN echo before; echo no such disk >&2; exit 7\n"
+    store = ImageStore(project(**{f"{name}/Dockerfile": text}))
+
+    with pytest.raises(ImageError, match=r"non-zero code: 7\n  in Step 3/3 : RUN echo(.|\n)*no such disk"):
+        store.build(name)
+
+    assert [] == store.client.api.images(f"harness/{name}")
+
+
+def test_the_base_image_has_python_with_bytecode_certificates_and_no_caches(base: str, tmp_path: Path) -> None:
+    store = ImageStore(tmp_path)
+    script = (
+        "import asyncio, ctypes, json, locale, pathlib, sqlite3, ssl, sys;"
+        "print(sys.version_info[:2], locale.getpreferredencoding(), bool(ssl.create_default_context().get_ca_certs()),"
+        " pathlib.Path(json.__cached__).exists(), pathlib.Path(asyncio.__cached__).exists(),"
+        " sum(path.stat().st_size for path in pathlib.Path('/var/cache/apt').rglob('*') if path.is_file()))"
+    )
+
+    assert "(3, 11) UTF-8 True True True 0\n" == run(store, base, "python3", "-c", script)
+    assert store.build("base").size_mb < 200
+
+
+def wheel(folder: Path, version: str) -> str:
+    """A wheel written by hand; gives its requirement line."""
+    content = {
+        "tinypack/__init__.py": f"VERSION = {version!r}\n",
+        f"tinypack-{version}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: tinypack\nVersion: {version}\n",
+        f"tinypack-{version}.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    path = folder / f"tinypack-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        record = ""
+        for file, text in content.items():
+            archive.writestr(file, text)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+            record += f"{file},sha256={digest},{len(text)}\n"
+        archive.writestr(f"tinypack-{version}.dist-info/RECORD", record)
+    hashed = hashlib.sha256(path.read_bytes()).hexdigest()
+    return f"--no-index\n--find-links {folder}\ntinypack=={version} --hash=sha256:{hashed}\n"
+
+
+def test_wheels_are_fetched_by_hash_and_lie_in_the_image_with_bytecode(
+    base: str, project: Project, name: str, tmp_path: Path
+) -> None:
+    text = "ARG BASE=base\nFROM ${BASE}\nRUN python3 -c 'import tinypack'\n"
+    store = ImageStore(
+        project(**{f"{name}/Dockerfile": text, f"{name}/requirements.txt": wheel(tmp_path, version="1.5")})
+    )
+
+    built = store.build(name)
+
+    script = "import tinypack, pathlib; print(tinypack.VERSION, pathlib.Path(tinypack.__cached__).exists())"
+    assert "1.5 True\n" == run(store, built.tag, "python3", "-c", script)
+    assert "python:tinypack=1.5" in store.packages(built.tag)
+    assert "python:tinypack=1.5" not in store.packages(base)
+    layers = [tag for layer in store.client.api.history(built.tag) for tag in layer["Tags"] or ()]
+    for tag in [built.tag, *(tag for tag in layers if tag.startswith("harness/wheels:"))]:
+        store.client.api.remove_image(tag)
+
+
+def test_wheels_without_the_right_hash_are_refused(base: str, project: Project, name: str, tmp_path: Path) -> None:
+    requirement = wheel(tmp_path, version="1.6")
+    wrong = requirement.replace(requirement[-12:-1], "0" * 11)
+    store = ImageStore(
+        project(**{f"{name}/Dockerfile": "ARG BASE=base\nFROM ${BASE}\n", f"{name}/requirements.txt": wrong})
+    )
+
+    with pytest.raises(ImageError, match=r"wheels of an image could not be fetched(.|\n)*DO NOT MATCH"):
+        store.build(name)
+
+
+def test_packages_that_differ_from_the_lock_are_reported_not_refused(base: str, tmp_path: Path) -> None:
+    store = ImageStore(tmp_path)
+    built = store.build("base")
+    store.lock()
+    said: list[str] = []
+    store.build("base", said.append)
+    assert ([], built.packages_digest) == (said, read_lock(tmp_path / "images")["base"].packages_digest)
+
+    locked = read_lock(tmp_path / "images")["base"]
+    packages = ("bash=0.1", *(line for line in locked.packages if not line.startswith("bash=")))
+    write_lock(tmp_path / "images", {"base": LockedImage(inputs=locked.inputs, packages_digest="0", packages=packages)})
+
+    assert built.tag == store.build("base", said.append).tag
+    assert 1 == len(said)
+    assert "other packages than images/lock.toml says: bash 0.1 -> 5" in said[0]

@@ -1,0 +1,90 @@
+"""Keys of requests: what is the same request, and what is not."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.cassette.redaction import Redactor
+from harness.gateway.model.endpoints import endpoint_of
+from harness.gateway.model.keys import RequestKeys
+
+Json = dict[str, Any]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def key(body: Json, path: str = "/v1/chat/completions", secrets: dict[str, str] | None = None) -> str:
+    endpoint = endpoint_of("POST", path, anthropic=False)
+    assert endpoint is not None
+    return RequestKeys(Redactor(secrets or {}), ()).key(endpoint, body).key
+
+
+def chat(identity: str, arguments: str = '{"id": "egg"}', result: str = "[1, 2]") -> Json:
+    call = {"id": identity, "type": "function", "function": {"name": "look", "arguments": arguments}}
+    return {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "Eggs?"},
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": identity, "content": result},
+        ],
+    }
+
+
+def anthropic(identity: str, item: str) -> Json:
+    used = {"type": "tool_use", "id": identity, "name": "add", "input": {"id": item}}
+    return {
+        "model": "m",
+        "messages": [
+            {"role": "assistant", "content": [used]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": identity, "content": "ok"}]},
+        ],
+    }
+
+
+def test_minted_ids_do_not_matter_and_arguments_do() -> None:
+    assert key(chat("call_a")) == key(chat("call_b"))
+    assert key(chat("call_a")) == key(chat("call_a", arguments='{"id":"egg"}', result="[1,2]"))
+    assert key(chat("call_a")) != key(chat("call_a", arguments='{"id": "ham"}'))
+    assert key(chat("call_a")) != key(chat("call_a", result="[2, 1]"))
+    assert key(anthropic("toolu_1", "egg"), "/v1/messages") == key(anthropic("toolu_2", "egg"), "/v1/messages")
+    assert key(anthropic("toolu_1", "egg"), "/v1/messages") != key(anthropic("toolu_1", "ham"), "/v1/messages")
+
+
+def test_a_result_that_goes_to_another_call_is_another_request() -> None:
+    one = chat("a")
+    one["messages"][1]["tool_calls"].append({"id": "b", "function": {"name": "look", "arguments": "{}"}})
+    other = copy.deepcopy(one)
+    other["messages"][2]["tool_call_id"] = "b"
+    assert key(one) != key(other)
+
+
+@pytest.mark.parametrize("field", ["model", "temperature", "tools", "stream", "max_tokens", "response_format"])
+def test_what_changes_the_answer_is_part_of_the_key(field: str) -> None:
+    assert key(chat("a")) != key(chat("a") | {field: "another"})
+
+
+@given(JSON, JSON)
+def test_one_json_text_has_one_key_however_it_is_written(content: Any, other: Any) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": content}]}
+    assert key(body) == key(json.loads(json.dumps(body, indent=1, sort_keys=True)))
+    if json.dumps(content, sort_keys=True) != json.dumps(other, sort_keys=True):
+        told, also = (json.dumps([value], sort_keys=True) for value in (content, other))
+        assert key(chat("a", result=told)) != key(chat("a", result=also))
+
+
+@given(st.text("bcxyzé0189", min_size=6, max_size=20), st.text(max_size=10))
+def test_a_known_secret_stands_in_no_key(secret: str, around: str) -> None:
+    endpoint = endpoint_of("POST", "/v1/chat/completions", anthropic=False)
+    assert endpoint is not None
+    said = f"{around} {secret} {around}"
+    body = {"model": "m", "messages": [{"role": "user", "content": said}]}
+    made = RequestKeys(Redactor({"S": secret}), ()).key(endpoint, body)
+    assert None is Redactor({"S": secret}).left_in([made.arguments])

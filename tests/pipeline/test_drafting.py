@@ -1,0 +1,46 @@
+"""How much a drafted case allows, and what it is called."""
+
+import re
+
+from harness.case import Limits
+from harness.pipeline.drafting import limits_for, regression_id
+from harness.trace import ModelUse, Outcome, ProgramExit, Step, ToolCall, Trajectory, Trial
+
+
+def trial(calls: int, *, outcome: Outcome = "finished", seconds: float = 30.5, timed_out: bool = False) -> Trial:
+    steps = tuple(
+        Step(index=n, source="agent", calls=(ToolCall(id=f"c{n}", name="look", arguments={}),)) for n in range(calls)
+    )
+    return Trial(
+        case_id="a",
+        attempt=1,
+        outcome=outcome,
+        trajectory=Trajectory(trace_id="0123456789abcdef", agent="v1", steps=steps),
+        exit=ProgramExit(code=0, duration_s=seconds, timed_out=timed_out),
+        model_use=ModelUse(replies=2, input_tokens=900, output_tokens=101, cost_usd=0.01),
+    )
+
+
+def test_a_case_allows_half_as_much_again_as_was_used() -> None:
+    found = limits_for(Limits(memory_mb=64), trial(5))
+    assert Limits(steps=8, seconds=46, tokens=1502, cost_usd=0.015, memory_mb=64) == found
+
+
+def test_no_case_is_given_so_little_time_that_a_busy_machine_fails_it() -> None:
+    assert 10 == limits_for(Limits(), trial(1, seconds=0.1)).seconds
+
+
+def test_a_limit_that_ended_the_trial_stays() -> None:
+    assert 5 == limits_for(Limits(steps=5), trial(6, outcome="limit_reached")).steps
+    assert 20 == limits_for(Limits(seconds=20), trial(1, outcome="limit_reached", timed_out=True)).seconds
+
+
+def test_a_case_is_called_by_the_first_eight_digits_of_its_trace() -> None:
+    assert "prod-regression-01234567" == regression_id("0123456789abcdef0123456789abcdef")
+    assert "prod-regression-01234567" == regression_id("01234567-89ab-cdef-0123-456789abcdef")
+
+
+def test_traces_that_begin_with_a_word_are_told_apart() -> None:
+    names = {regression_id(f"run-{number:04}") for number in range(100)}
+    assert 100 == len(names)
+    assert all(re.fullmatch(r"prod-regression-[0-9a-f]{8}", name) for name in names)

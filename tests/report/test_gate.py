@@ -1,0 +1,66 @@
+"""The gate: a verdict only on what was measured."""
+
+from collections.abc import Callable
+
+import pytest
+
+from harness.errors import ExitCode, UsageError
+from harness.report import gate, summarise
+from harness.results import RunManifest
+from harness.score import Score, Scorecard
+
+Card = Callable[..., Scorecard]
+Manifest = Callable[..., RunManifest]
+
+
+@pytest.mark.parametrize(
+    ("floors", "code"),
+    [
+        (["task_success=0.9"], ExitCode.DONE),
+        (["task_success=0.91"], ExitCode.VERDICT),
+        (["own_figure=0.9", "average=0.5"], ExitCode.DONE),
+        (["task_success=0.9", "average=0.6"], ExitCode.VERDICT),
+        (["nothing=0"], ExitCode.COULD_NOT),
+        (["task_success=1", "nothing=0"], ExitCode.COULD_NOT),
+        ([], ExitCode.DONE),
+    ],
+)
+def test_a_run_is_held_against_each_floor(card: Card, manifest: Manifest, floors: list[str], code: ExitCode) -> None:
+    cards = [card(str(i), i > 0, figures={"own_figure": float(i > 0), "nothing": None}) for i in range(10)]
+    summary = summarise(manifest(cards), cards, run_scores=[Score(metric="average", version="1", value=0.5)])
+
+    assert gate(summary, floors).exit_code == code
+
+
+@pytest.mark.parametrize(("allowed", "code"), [(0, ExitCode.COULD_NOT), (1, ExitCode.COULD_NOT), (2, ExitCode.DONE)])
+def test_more_unmeasured_trials_than_allowed_are_never_a_pass(
+    card: Card, manifest: Manifest, allowed: int, code: ExitCode
+) -> None:
+    cards = [card("a"), card("b", None, outcome="inconclusive"), card("c", None, outcome="harness_failed")]
+
+    assert gate(summarise(manifest(cards), cards), ["task_success=1"], allowed).exit_code == code
+
+
+def test_a_measured_trial_whose_success_is_not_known_counts_as_unmeasured_for_success_alone(
+    card: Card, manifest: Manifest
+) -> None:
+    cards = [card("a"), card("b", None, figures={"own_figure": 1.0})]
+    summary = summarise(manifest(cards), cards)
+
+    assert gate(summary, ["task_success=1"]).holding == "not_measured"
+    assert gate(summary, ["own_figure=1"]).holding == "holds"
+
+
+def test_a_run_without_cases_is_not_measured(manifest: Manifest) -> None:
+    result = gate(summarise(manifest(), []), ["task_success=0"], allow_unmeasured=99)
+
+    assert (result.exit_code, result.checks[0].reason) == (ExitCode.COULD_NOT, "no trial was measured")
+
+
+@pytest.mark.parametrize(
+    "floor",
+    ["", "task_success", "task_success=", "task_success=high", "task_success=nan", "=1", "unheard_of=1", "a b=1"],
+)
+def test_a_floor_that_cannot_be_read_is_a_usage_error(card: Card, manifest: Manifest, floor: str) -> None:
+    with pytest.raises(UsageError, match=r"no floor|no number|no figure"):
+        gate(summarise(manifest([card("a")]), [card("a")]), [floor])

@@ -1,0 +1,99 @@
+"""No worse than a margin: better, parity, worse or not to be told, with the noise floor beside it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import ExitCode, UsageError
+from harness.report import Comparison, compare
+from harness.report.margin import MarginCheck, no_worse_than, repetitions_of
+from harness.results import PlannedTrial, RunFolder, RunManifest
+from harness.score import Scorecard
+from harness.trace import Trajectory, Trial
+
+Card = Callable[..., Scorecard]
+Manifest = Callable[..., RunManifest]
+
+
+@pytest.fixture
+def comparison(card: Card, manifest: Manifest) -> Callable[..., Comparison]:
+    def build(before: str, after: str) -> Comparison:
+        old = [card(str(i), mark == "+") for i, mark in enumerate(before)]
+        new = [card(str(i), mark == "+") for i, mark in enumerate(after)]
+        return compare(manifest(old), old, manifest(new, "new"), new)
+
+    return build
+
+
+def check(comparison: Comparison, spec: str = "task_success=0.05") -> MarginCheck:
+    return no_worse_than(comparison, [spec])[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "margin", "standing", "code"),
+    [
+        ("-" * 10 + "+" * 10, "+" * 20, 0.05, "better", ExitCode.DONE),
+        ("+" * 200, "+" * 200, 0.05, "parity", ExitCode.DONE),
+        ("+" * 5, "+" * 5, 0.05, "cannot_tell", ExitCode.COULD_NOT),  # five that stayed are no proof
+        ("+" * 20, "-" * 15 + "+" * 5, 0.05, "worse", ExitCode.VERDICT),
+        ("+" * 20, "-" * 2 + "+" * 18, 0.05, "cannot_tell", ExitCode.COULD_NOT),
+        ("+" * 20, "-" * 2 + "+" * 18, 0.5, "parity", ExitCode.DONE),
+    ],
+)
+def test_the_standing_follows_the_interval(
+    comparison: Callable[..., Comparison], before: str, after: str, margin: float, standing: str, code: ExitCode
+) -> None:
+    found = check(comparison(before, after), f"task_success={margin}")
+
+    assert (found.standing, found.exit_code) == (standing, code)
+
+
+def test_how_many_cases_would_tell_is_said(comparison: Callable[..., Comparison]) -> None:
+    assert check(comparison("+" * 20, "+" * 20)).reason.endswith("lies across -0.05; about 54 cases would")
+    assert check(comparison("+" * 53, "+" * 53)).standing == "cannot_tell"
+    assert check(comparison("+" * 54, "+" * 54)).standing == "parity"
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("task_success", "is no margin"),
+        ("task_success=x", "'x' is no margin"),
+        ("task_success=-1", "'-1' is no margin"),
+        ("nothing=1", "the runs have no metric 'nothing'"),
+    ],
+)
+def test_a_margin_that_says_nothing_is_refused(comparison: Callable[..., Comparison], spec: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        check(comparison("+", "+"), spec)
+
+
+def stored(root: Path, manifest: RunManifest, cards: list[Scorecard]) -> RunFolder:
+    with RunFolder.create(root, manifest) as folder:
+        for one in cards:
+            trajectory = Trajectory(trace_id="t", agent="a", steps=())
+            trial = Trial(case_id=one.case_id, attempt=one.attempt, outcome="finished", trajectory=trajectory)
+            folder.commit(trial, (), one)
+    return RunFolder.open(folder.path)
+
+
+def test_the_noise_floor_is_the_range_of_one_versions_repetitions(
+    card: Card, manifest: Manifest, tmp_path: Path
+) -> None:
+    def run(name: str, successes: str, **fields: Any) -> RunFolder:
+        cards = [card(str(i), mark == "+") for i, mark in enumerate(successes)]
+        planned = tuple(PlannedTrial(case_id=one.case_id, attempt=1) for one in cards)
+        return stored(tmp_path, manifest(cards, name, **{"planned": planned, **fields}), cards)
+
+    before = run("before", "+++++-----")
+    run("before-again", "+++++++---")
+    run("other-version", "----------", agent_digest="9" * 64)
+    after = run("after", "++++++----", agent_digest="2" * 64, agent="v2")
+    found = compare(before.manifest, before.scorecards(), after.manifest, after.scorecards())
+
+    result = no_worse_than(found, ["task_success=0.05"], repetitions_of(found, before, after))[0]
+
+    assert [(one.version, one.repetitions, one.range) for one in result.noise] == [("v1", 2, 0.2), ("v2", 1, None)]
+    assert result.reason.endswith("the margin is below the noise floor of 0.2")

@@ -1,0 +1,210 @@
+"""Renderings: the same figures everywhere, the same bytes each time, and no agent's text steers a reader."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from rich.console import Console, RenderableType
+
+from harness.report import Summary, compare, summarise, write_report
+from harness.report.render.json import comparison_json, summary_json
+from harness.report.render.junit import junit_xml
+from harness.report.render.markdown import comparison_markdown, summary_markdown
+from harness.report.render.terminal import ComparisonView, SummaryView
+from harness.results import RunFolder, RunManifest
+from harness.score import Score, Scorecard, Verdict
+from harness.trace import Trajectory, Trial
+
+Card = Callable[..., Scorecard]
+Manifest = Callable[..., RunManifest]
+
+HOSTILE = "\x1b[2J\x07 <script> | [x](y) [bold]&\x00 \udcff ]]> \u202e`*\r\n# heading"
+
+
+def printed(view: RenderableType, width: int = 80) -> str:
+    stream = io.StringIO()
+    Console(file=stream, width=width, highlight=False).print(view)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+@pytest.fixture
+def cards(card: Card) -> list[Scorecard]:
+    return [
+        card("a-1", True, category="not_on_menu"),
+        card("a-2", False, category="not_on_menu", difficulty="hard"),
+        card("b-1", None, category="simple", outcome="inconclusive", reason="1 call(s) met no recording"),
+    ]
+
+
+@pytest.fixture
+def summary(cards: list[Scorecard], manifest: Manifest) -> Summary:
+    near: Any = {"tool": "find", "arguments": {"q": "a"}, "difference": "/q differs"}
+    missed = Trial(
+        case_id="b-1",
+        attempt=1,
+        outcome="inconclusive",
+        trajectory=Trajectory(trace_id="t", agent="a", steps=()),
+        misses=({"tool": "find", "arguments": {"q": "b"}, "nearest": [near]},),
+        tiers={"exact": 4, "exact_reused": 1, "miss": 1},
+    )
+    run_scores = [Score(metric="avg", version="1", value=0.5)]
+    return summarise(manifest(cards, isolates=False, provider="local"), cards, run_scores=run_scores, trials=[missed])
+
+
+def test_the_terminal_shows_scores_what_was_not_measured_and_where_the_report_is(summary: Summary) -> None:
+    expected = """\
+        drive_thru · v1                                                              run
+        suite     drive_thru dddddddddddd
+        agent     v1 aaaaaaaaaaaa
+        answers   tools replay, no model
+        sandbox   local: NOT sealed from this machine
+        snapshot  breakfast eeeeeeeeeeee
+
+        1/2 succeeded = 50 % (95 %: 9 to 91 %)
+        2 of 3 trials measured
+
+        1 of 3 trials not measured: 1 inconclusive; they stand in no figure
+          b-1/1  inconclusive: 1 call(s) met no recording
+        no recording answers 1 call(s) of find, first {"q":"b"}
+          nearest  find({"q":"a"}): /q differs
+        record what is missing:  harness record drive_thru --agent v1
+
+                                               own
+        category      n   success    %   95 %   figure
+        ──────────────────────────────────────────────
+        not on menu   2       1/2   50   9-91    0.500
+        simple        1         -    -               -
+
+                                                own
+        difficulty   n   success     %     95 %   figure
+        ────────────────────────────────────────────────
+        easy         2       1/1   100   21-100    1.000
+        hard         1       0/1     0     0-79    0.000
+
+        mean by metric    mean           95 %   known for
+        ─────────────────────────────────────────────────
+        own_figure       0.500   0.00 to 1.00      2 of 2
+        avg              0.500                    the run
+
+        did not succeed
+          a-2/1  k: as seen
+
+        tool answers: 4 exact, 1 exact reused, 1 miss; replay fidelity 83.3 %
+        report  runs/run/report/summary.md
+        """
+
+    actual = printed(SummaryView(summary, "runs/run/report/summary.md"))
+
+    assert squeezed(actual) == squeezed(dedent(expected))
+
+
+def squeezed(text: str) -> list[str]:
+    """Lines without their alignment: column widths are the table library's."""
+    return [" ".join(line.replace("─", "").split()) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_line_is_wider_than_the_terminal_and_none_is_coloured_where_there_is_no_terminal(
+    card: Card, manifest: Manifest, width: int
+) -> None:
+    figures = dict.fromkeys(("order_correctness", "no_hallucinated_items", "completion", "step_efficiency"), 0.5)
+    many = [card(f"order-correctness-{i:03d}", i % 2 == 0, category="c" * 20, figures=figures) for i in range(30)]
+    shown = summarise(manifest(many), many)
+
+    output = printed(SummaryView(shown), width) + printed(
+        ComparisonView(compare(manifest(many), many, manifest(many), many)), width
+    )
+
+    assert max(map(len, output.splitlines())) <= width
+    assert "\x1b" not in output
+    assert "and 5 more, in the report" in output
+    assert ("no" in output.split("category")[0].split()[-6:]) == (width == 120)
+
+
+def test_an_agents_text_cannot_steer_a_terminal_or_break_a_file_format(card: Card, manifest: Manifest) -> None:
+    verdict = Verdict(check="k", verifier="v", version="1", passed=False, reason=HOSTILE)
+    cards = [
+        card("a", False, category=HOSTILE, verdicts=(verdict,)),
+        card("b", None, category=HOSTILE, outcome="harness_failed", reason=HOSTILE),
+    ]
+    shown = summarise(manifest(cards, release=HOSTILE), cards)
+    difference = compare(manifest(cards), cards, manifest(cards, "other"), [card("a", True), cards[1]])
+
+    everything = {
+        "terminal": printed(SummaryView(shown)) + printed(ComparisonView(difference)),
+        "markdown": summary_markdown(shown) + comparison_markdown(difference),
+        "junit": junit_xml(shown, cards),
+        "json": summary_json(shown) + comparison_json(difference),
+    }
+
+    for kind, text in everything.items():
+        text.encode()
+        bad = {char for char in text if not char.isprintable() and char != "\n"}
+        assert (kind, bad) == (kind, set())
+    assert "<script>" not in everything["markdown"].replace("\\<script\\>", "")
+    assert "\n# heading" not in everything["markdown"]
+    tables = [line for line in everything["markdown"].splitlines() if line.startswith("| ") and "script" in line]
+    assert {line.replace("\\|", "").count("|") for line in tables} == {7, 10}
+    assert ET.fromstring(everything["junit"]).get("tests") == "2"
+
+
+def test_junit_tells_failures_errors_and_skipped_trials_apart(card: Card, manifest: Manifest) -> None:
+    cards = [
+        card("ok"),
+        card("bad", False),
+        card("broken", None, outcome="harness_failed", reason="no engine"),
+        card("missed", None, outcome="inconclusive", reason="no recording"),
+        card("unknown", None),
+    ]
+    root = ET.fromstring(junit_xml(summarise(manifest([*cards, card("never")]), cards), cards))
+
+    found = {test.get("name"): [(part.tag, part.get("message")) for part in test] for test in root.iter("testcase")}
+
+    assert found == {
+        "ok/1": [],
+        "bad/1": [("failure", "k: as seen")],
+        "broken/1": [("error", "no engine")],
+        "missed/1": [("skipped", "no recording")],
+        "unknown/1": [("skipped", "k: as seen")],
+        "never/1": [("skipped", "the run ended before this trial")],
+    }
+    assert [root.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["6", "1", "1", "3"]
+
+
+def test_json_holds_every_field_of_the_summary(summary: Summary) -> None:
+    assert Summary.model_validate(json.loads(summary_json(summary))) == summary
+
+
+def test_markdown_names_what_terminal_names(summary: Summary) -> None:
+    text = summary_markdown(summary)
+
+    assert "**1/2 succeeded = 50 % (95 %: 9 to 91 %)**; 2 of 3 trials measured." in text
+    assert "## 1 of 3 trials not measured: 1 inconclusive" in text
+    assert "| not\\_on\\_menu | 2 | 1/2 | 50 % | 9 to 91 % | 0.500 |" in text
+    assert "Record what is missing: `harness record drive_thru --agent v1`" in text
+    assert "- a-2/1: k: as seen" in text
+
+
+def test_the_same_run_folder_gives_the_same_bytes(tmp_path: Path, cards: list[Scorecard], manifest: Manifest) -> None:
+    def stored(root: Path, order: list[Scorecard]) -> dict[str, bytes]:
+        with RunFolder.create(root, manifest(cards)) as folder:
+            for one in order:
+                trajectory = Trajectory(trace_id="t", agent="a", steps=())
+                trial = Trial(case_id=one.case_id, attempt=1, outcome=one.outcome, trajectory=trajectory)
+                folder.commit(trial, (), one)
+            where = write_report(folder)
+            first = {path.name: path.read_bytes() for path in where.parent.iterdir()}
+            write_report(folder)
+            assert {path.name: path.read_bytes() for path in where.parent.iterdir()} == first
+        return first
+
+    one = stored(tmp_path / "one", cards)
+    other = stored(tmp_path / "other", cards[::-1])
+
+    assert sorted(one) == ["junit.xml", "summary.json", "summary.md"]
+    assert one == other

@@ -1,0 +1,135 @@
+"""Trends: figures by release, and jumps told by a test that is named."""
+
+from collections.abc import Callable
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import UsageError
+from harness.report.intervals import fisher_greater, holm, sign_test_greater
+from harness.report.render.markdown import trend_markdown
+from harness.report.render.trajectory import explained
+from harness.report.trend import suite_of, trend
+from harness.results import RunFolder, RunManifest
+from harness.score import Diagnosis, Scorecard
+from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
+
+Card = Callable[..., Scorecard]
+Manifest = Callable[..., RunManifest]
+LOOP = Diagnosis(
+    failure="loop_trap",
+    kind="repeated_call",
+    origin_step=1,
+    dependent_steps=(2,),
+    evidence="find\x1b[2J thrice",
+    confidence=0.9,
+    version="1",
+)
+
+
+@pytest.fixture
+def run(card: Card, manifest: Manifest, tmp_path: Path) -> Callable[..., RunFolder]:
+    def build(name: str, loops: str, **fields: Any) -> RunFolder:
+        """One letter a case, by its place or, where it is a letter, by name: x had a loop."""
+        prefix = fields.pop("prefix", "")
+        cards = [card(f"{prefix}{i}", diagnoses=(LOOP,) * (mark == "x")) for i, mark in enumerate(loops)]
+        with RunFolder.create(tmp_path, manifest(cards, name, **fields)) as folder:
+            for one in cards:
+                trajectory = Trajectory(trace_id="t", agent="a", steps=())
+                trial = Trial(case_id=one.case_id, attempt=1, outcome="finished", trajectory=trajectory)
+                folder.commit(trial, (), one)
+        return RunFolder.open(folder.path)
+
+    return build
+
+
+def test_releases_stand_in_the_order_of_their_first_runs_and_a_jump_is_flagged(run: Callable[..., RunFolder]) -> None:
+    runs = [
+        run("c", "x" * 8 + ".", release="r3", created="2026-03-01T00:00:00Z"),
+        run("a", "." * 9, release="r1", created="2026-01-01T00:00:00Z"),
+        run("b", "." * 9, release="r2", created="2026-02-01T00:00:00Z"),
+    ]
+
+    found = trend("drive_thru", runs)
+
+    assert [(one.name, one.runs, one.trials) for one in found.releases] == [
+        ("r1", ("a",), 9),
+        ("r2", ("b",), 9),
+        ("r3", ("c",), 9),
+    ]
+    line = next(line for line in found.lines if line.name == "loop_trap")
+    assert [round(point.value or 0, 3) for point in line.points] == [0.0, 0.0, 0.889]
+    assert [(one.name, point.release, point.test) for one, point in found.spikes] == [
+        ("loop_trap", "r3", "sign test over the same cases")
+    ]
+    assert "89 % \\!" not in trend_markdown(found)
+    assert "89 % !" in trend_markdown(found)
+
+
+def test_traces_that_never_come_twice_are_tested_by_fisher(run: Callable[..., RunFolder]) -> None:
+    runs = [
+        run("a", "x" + "." * 19, prefix="p", release="r1"),
+        run("b", "x" * 10 + "." * 10, prefix="q", release="r2", created="2026-03-01T00:00:00Z"),
+    ]
+
+    point = trend("drive_thru", runs).spikes[0][1]
+
+    assert (point.release, point.test) == ("r2", "Fisher's exact test over cases")
+
+
+def test_a_release_that_only_varies_is_not_flagged(run: Callable[..., RunFolder]) -> None:
+    runs = [run("a", "x.......", release="r1"), run("b", ".xx.....", release="r2", created="2026-03-01T00:00:00Z")]
+
+    assert trend("drive_thru", runs).spikes == []
+
+
+def test_a_suite_without_runs_is_refused(run: Callable[..., RunFolder]) -> None:
+    runs = [run("a", "."), run("b", ".", suite="other")]
+
+    for suite, said in ((None, "runs of several suites"), ("absent", "no run of the suite 'absent'")):
+        with pytest.raises(UsageError, match=said):
+            suite_of(runs, suite)
+    with pytest.raises(UsageError, match="by the agent 'v9'"):
+        trend("drive_thru", runs, agent="v9")
+
+
+def test_the_exact_tests_are_what_counting_gives() -> None:
+    assert sign_test_greater(5, 1) == (comb(6, 0) + comb(6, 1)) / 2**6
+    assert sign_test_greater(0, 0) is None
+    assert fisher_greater(3, 1, 1, 3) == pytest.approx((16 + 1) / 70)  # the tea tasting lady
+    assert holm([0.01, None, 0.04, 0.03]) == [0.03, None, 0.06, 0.06]
+
+
+def test_a_trial_is_explained_step_by_step_with_the_finding_at_its_steps(card: Card) -> None:
+    def step(index: int, **fields: Any) -> Step:
+        call = ToolCall(id=str(index), name="find", arguments={"q": "egg"})
+        seen = Observation(call_id=str(index), content={"found": 0}, **fields)
+        return Step(index=index, source="agent", calls=(call,), observations=(seen,))
+
+    error = ToolFailure(type="timeout", message="late")
+    trajectory = Trajectory(
+        trace_id="t",
+        agent="a",
+        steps=(
+            Step(index=0, source="user", message="find\nan egg"),
+            step(1),
+            step(2, error=error, injected="timeout", replayed="fault"),
+        ),
+        final_output="none",
+    )
+    trial = Trial(case_id="c", attempt=1, outcome="finished", trajectory=trajectory)
+
+    assert list(explained(trial, card("c", False, diagnoses=(LOOP,)))) == [
+        "c/1: finished, did not succeed; 1 finding(s)",
+        "   0  user: find an egg",
+        '   1  agent find({"q": "egg"})',
+        '      -> {"found": 0}',
+        "  !!  loop trap (repeated call, confidence 0.90): find\\x1b[2J thrice -> steps 2",
+        '   2  agent find({"q": "egg"})',
+        '      -> ERROR timeout: late {"found": 0}  [fault, injected timeout]',
+        "   !  follows from loop trap of step 1",
+        "answer  none",
+        "check k  FAILED: as seen",
+    ]

@@ -1,0 +1,105 @@
+"""Stored runs with chosen trials, some of which were written by somebody who wishes the reader ill."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.results import PlannedTrial, RunFolder, RunManifest
+from harness.score import Score, Scorecard, Verdict
+from harness.score.diagnosis import Diagnosis
+from harness.score.values import ToolUse
+from harness.trace import Trajectory, Trial
+from harness.trace.trajectory import Observation, Step, ToolCall, ToolFailure
+
+HOSTILE = "</script><script>window.hacked=1</script><!-- <img src=x onerror=window.hacked=1> \u2028 \u202e \udcff &lt;"
+
+
+def manifest(keys: Sequence[tuple[str, int]], run: str = "tour", **fields: Any) -> RunManifest:
+    values = {
+        "run": run,
+        "created": "2026-01-31T12:00:00Z",
+        "harness_version": "0.1.0",
+        "suite": "s",
+        "suite_digest": "d1",
+        "agent": "v1",
+        "agent_digest": "a1",
+        "snapshot_digest": "s1",
+        "tools_digest": "t1",
+        "tool_mode": "replay",
+        "provider": "docker",
+        "isolates": True,
+        "scorer_versions": {"metric:steps": "1"},
+        "planned": tuple(PlannedTrial(case_id=case, attempt=attempt) for case, attempt in keys),
+        **fields,
+    }
+    return RunManifest.model_validate(values)
+
+
+def steps(said: str, result: Any, *, error: bool = False) -> tuple[Step, ...]:
+    """The user asks; the agent thinks, plans, calls a tool and answers."""
+    failure = ToolFailure(type="tool_error", message=f"refused: {said}") if error else None
+    call = ToolCall(id="c", name="look_up", arguments={"query": said, "at": 12345678901234567890})
+    seen = Observation(call_id="c", content=result, error=failure, replayed="exact", duration_ms=0.5)
+    return (
+        Step(index=0, source="user", message=said, started_ns=0, ended_ns=1_000_000),
+        Step(
+            index=1,
+            source="agent",
+            thought=f"thinking of {said}",
+            plan=("look it up", said),
+            calls=(call,),
+            observations=(seen,),
+            started_ns=2_000_000,
+            ended_ns=9_000_000,
+        ),
+        Step(index=2, source="agent", message=f"Here: {said}", started_ns=9_000_000, ended_ns=9_500_000),
+    )
+
+
+def trial(case: str, attempt: int, said: str, result: Any, *, error: bool = False) -> Trial:
+    trajectory = Trajectory(trace_id="t1", agent="s", steps=steps(said, result, error=error), final_output=said)
+    states = {"order": {"items": [said]}}
+    return Trial(
+        case_id=case, attempt=attempt, outcome="finished", trajectory=trajectory, states=states, tiers={"exact": 1}
+    )
+
+
+def card(case: str, attempt: int, *, success: bool, said: str, category: str = "simple_order") -> Scorecard:
+    found = Diagnosis(
+        failure="loop_trap",
+        kind="repeated_call",
+        origin_step=1,
+        dependent_steps=(2,),
+        evidence=f"seen: {said}",
+        confidence=0.9,
+        version="1",
+    )
+    return Scorecard(
+        case_id=case,
+        attempt=attempt,
+        category=category,
+        difficulty="easy",
+        tags=("breakfast",),
+        outcome="finished",
+        success=success,
+        verdicts=(Verdict(check="order", verifier="v", version="1", passed=success, reason=f"reason: {said}"),),
+        scores=(
+            Score(metric="step_efficiency", version="1", value=1.0 if success else 0.5, explanation=said),
+            Score(metric="steps", version="1", value=2.0, lower_is_better=True),
+        ),
+        diagnoses=() if success else (found,),
+        tool_use=(ToolUse(tool="look_up", calls=1),),
+        digest="d",
+    )
+
+
+def store(root: Path, run: str = "tour", trials: int = 6, said: str = "an egg", **fields: Any) -> RunFolder:
+    """A run in which every third trial fails, in two categories."""
+    keys = [(f"case-{number:04d}", 1) for number in range(trials)]
+    result = fields.pop("result", {"items": [{"id": "egg", "price": 1.0}], "note": said})
+    with RunFolder.create(root, manifest(keys, run, **fields)) as folder:
+        for number, (case, attempt) in enumerate(keys):
+            category = "simple_order" if number % 2 else "multi_item"
+            own = trial(case, attempt, said, result, error=number % 3 == 2)
+            folder.commit(own, (), card(case, attempt, success=number % 3 != 2, said=said, category=category))
+    return RunFolder.open(root / run)

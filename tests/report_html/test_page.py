@@ -1,0 +1,142 @@
+"""The page as a file: what is in it, what cannot get out of it, and that it needs nothing else."""
+
+import base64
+import hashlib
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import ResultsError
+from harness.report.html import html_report, write_html
+from harness.report.html.embedding import embedded
+from harness.report.html.trial import trial_view
+from harness.results import RunFolder
+from tests.report_html.reading import Page
+from tests.report_html.runs import HOSTILE, card, store, trial
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(_JSON)
+def test_embedded_data_is_the_data_and_no_markup(value: object) -> None:
+    text = embedded(value)
+    assert value == json.loads(text)
+    assert not re.search(r"[<>&\u2028\u2029]|[^\x20-\x7e]", text)
+
+
+def test_what_is_no_number_is_embedded_as_a_word() -> None:
+    assert {"a": ["nan", 1.5, "-inf"]} == json.loads(embedded({"a": [math.nan, 1.5, -math.inf]}))
+
+
+def test_hostile_words_end_no_element_and_begin_none(tmp_path: Path) -> None:
+    harmless = Page(html_report(store(tmp_path / "a", said="an egg")))
+    hostile = Page(html_report(store(tmp_path / "b", said=HOSTILE, result=HOSTILE)))
+    assert harmless.names == hostile.names
+    assert HOSTILE == hostile.data["trial-0-0"]["steps"][0]["message"]["text"]
+    assert HOSTILE == hostile.data["trial-0-0"]["steps"][1]["calls"][0]["result"]["text"]
+
+
+def test_the_policy_allows_the_pages_own_style_and_program_and_nothing_else(tmp_path: Path) -> None:
+    page = Page(html_report(store(tmp_path)))
+
+    def digest(texts: list[str]) -> str:
+        assert 1 == len(texts)
+        return "'sha256-" + base64.b64encode(hashlib.sha256(texts[0].encode()).digest()).decode() + "'"
+
+    policy = next(value for value in page.value_of("meta", "content") if "default-src" in value)
+    assert policy.split("; ") == [
+        "default-src 'none'",
+        f"style-src {digest(page.styles)}",
+        f"script-src {digest(page.programs)}",
+        "base-uri 'none'",
+    ]
+
+
+def test_the_page_refers_to_nothing_outside_and_parses_no_markup(tmp_path: Path) -> None:
+    page = Page(html_report(store(tmp_path)))
+    own = page.styles[0] + page.programs[0]
+    assert ["http://www.w3.org/2000/svg"] == re.findall(r"https?://[^\s\"')]+", own)
+    assert [] == re.findall(
+        r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|\bfetch\(|XMLHttp|\bimport\b|url\(",
+        own,
+    )
+    assert [] == [value for _, name, value in page.attributes if name in ("src", "style") or name.startswith("on")]
+    assert all(value.startswith("#") for value in page.value_of("a", "href"))
+
+
+def test_every_trial_is_in_the_page_under_its_place(tmp_path: Path) -> None:
+    page = Page(html_report(store(tmp_path, trials=4)))
+    rows = page.data["report"]["runs"][0]["rows"]
+    assert [f"case-{number:04d}" for number in range(4)] == [row["id"] for row in rows]
+    assert [f"trials/{row['id']}/1" for row in rows] == [page.data[f"trial-0-{at}"]["folder"] for at in range(4)]
+    assert ["loop_trap"] == rows[2]["modes"]
+    assert ["order: reason: an egg"] == rows[2]["reasons"]
+
+
+def test_long_integers_keep_all_their_digits(tmp_path: Path) -> None:
+    page = Page(html_report(store(tmp_path)))
+    arguments = page.data["trial-0-0"]["steps"][1]["calls"][0]["args"]["json"]
+    assert '{"query":"an egg","at":12345678901234567890}' == arguments
+
+
+def test_a_long_text_is_cut_and_its_length_told(tmp_path: Path) -> None:
+    page = Page(html_report(store(tmp_path, trials=1, result="x" * 100_000)))
+    result = page.data["trial-0-0"]["steps"][1]["calls"][0]["result"]
+    assert (6000, 100_000) == (len(result["text"]), result["of"])
+
+
+def test_the_more_there_is_in_a_trial_the_shorter_are_its_texts() -> None:
+    own = trial("a", 1, "y" * 5000, {"long": "x" * 50_000})
+    view = trial_view(own, card("a", 1, success=True, said="no"), 6_000)
+    assert 6_000 >= len(embedded(view))
+    assert {"json": '{"long":"' + "x" * 391, "of": 50_011} == json.loads(embedded(view))["steps"][1]["calls"][0][
+        "result"
+    ]
+
+
+def test_two_runs_stand_beside_each_other_with_what_can_be_said_of_the_change(tmp_path: Path) -> None:
+    before, after = store(tmp_path, "before", agent="v1"), store(tmp_path, "after", agent="v2")
+    page = Page(html_report(after, before))
+    assert ["after", "before"] == [run["run"] for run in page.data["report"]["runs"]]
+    assert "no case changed" == page.data["report"]["comparison"]["verdict"]
+    assert {f"trial-{run}-{place}" for run in (0, 1) for place in range(6)} <= set(page.data)
+
+
+def test_runs_of_unlike_suites_are_shown_but_not_compared(tmp_path: Path) -> None:
+    page = Page(html_report(store(tmp_path, "after", suite_digest="other"), store(tmp_path, "before")))
+    assert "their suite digests differ" in page.data["report"]["comparison"]["refused"]
+
+
+def test_failure_modes_are_counted_in_the_runs_beside_this_one(tmp_path: Path) -> None:
+    store(tmp_path, "older", created="2026-01-01T00:00:00Z", trials=3)
+    store(tmp_path, "foreign", suite="another")
+    damaged = store(tmp_path, "damaged", created="2026-01-02T00:00:00Z")
+    (damaged.path / "trials" / "case-0000" / "1" / "scorecard.json").write_text("{}")
+    releases = Page(html_report(store(tmp_path))).data["report"]["releases"]
+    assert [("older", {"loop_trap": 1}), ("tour", {"loop_trap": 2})] == [
+        (run["run"], run["modes"]) for run in releases["runs"]
+    ]
+    assert ["damaged"] == releases["unreadable"]
+
+
+def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
+    folder = store(tmp_path / "runs")
+    first = write_html(folder, tmp_path / "1.html").read_bytes()
+    assert first == write_html(RunFolder.open(folder.path), tmp_path / "2.html").read_bytes()
+
+
+def test_a_damaged_trial_is_named_and_no_page_is_left(tmp_path: Path) -> None:
+    folder = store(tmp_path / "runs")
+    (folder.path / "trials" / "case-0001" / "1" / "trial.json").write_text("{}")
+    with pytest.raises(ResultsError, match=r"case-0001/1/trial\.json is not what was written"):
+        write_html(folder, tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()

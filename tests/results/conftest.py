@@ -1,0 +1,68 @@
+"""Manifests, trials and scorecards to put on disk."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.results import PlannedTrial, RunManifest
+from harness.score import Score, Scorecard
+from harness.trace import Trajectory, Trial
+from harness.trace.span import Span
+
+PLAN = tuple(PlannedTrial(case_id=case, attempt=attempt) for case in ("b", "a") for attempt in (1, 2))
+
+
+@pytest.fixture
+def manifest() -> Callable[..., RunManifest]:
+    def build(run: str = "run", **fields: Any) -> RunManifest:
+        values = {
+            "run": run,
+            "created": "2026-01-31T12:00:00Z",
+            "harness_version": "0.1.0",
+            "suite": "s",
+            "suite_digest": "d1",
+            "agent": "v1",
+            "agent_digest": "a1",
+            "snapshot_digest": "s1",
+            "tools_digest": "t1",
+            "tool_mode": "replay",
+            "provider": "docker",
+            "isolates": True,
+            "scorer_versions": {"metric:m": "1"},
+            "planned": PLAN,
+            **fields,
+        }
+        return RunManifest.model_validate(values)
+
+    return build
+
+
+Record = tuple[Trial, tuple[Span, ...], Scorecard]
+
+
+@pytest.fixture
+def record() -> Callable[..., Record]:
+    def build(case_id: str = "a", attempt: int = 1, outcome: Any = "finished", value: float | None = 1.0) -> Record:
+        trajectory = Trajectory(trace_id="t", agent="s", steps=(), final_output="caf\u00e9 \udcff \x00")
+        trial = Trial(case_id=case_id, attempt=attempt, outcome=outcome, trajectory=trajectory)
+        spans = (Span(trace_id="t", span_id="1", name="turn", start_ns=1, end_ns=2, attributes={"m": "a\nb"}),) * 2
+        card = Scorecard(
+            case_id=case_id,
+            attempt=attempt,
+            category="general",
+            difficulty="easy",
+            outcome=outcome,
+            success=None if value is None else value == 1.0,
+            scores=(Score(metric="m", version="1", value=value),),
+            digest=trajectory.digest,
+        )
+        return trial, spans, card
+
+    return build
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    return tmp_path / "runs"

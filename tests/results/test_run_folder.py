@@ -1,0 +1,186 @@
+"""Run folders: append-only, read back as what was written, and clear about damage."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import ResultsError, UsageError
+from harness.results import RunFolder, RunManifest, Scoring, check_run_name, default_run_name
+from harness.score import Score, Scorecard
+
+Manifest = Callable[..., RunManifest]
+Record = Callable[..., Any]
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_what_is_committed_is_read_back_as_it_was(runs: Path, manifest: Manifest, record: Record) -> None:
+    trial, spans, card = record()
+    (end_state := runs.parent / "end.tar").write_bytes(b"archive")
+    with RunFolder.create(runs, manifest()) as folder:
+        folder.commit(trial, spans, card, end_state)
+        folder.write_run_scores([Score(metric="r", version="1", value=0.5)])
+
+    opened = RunFolder.open(runs / "run")
+    (stored,) = opened.trials()
+
+    assert (manifest(), trial, spans, (card,)) == (opened.manifest, stored.trial, stored.spans, opened.scorecards())
+    assert stored.end_state is not None
+    assert stored.end_state.read_bytes() == b"archive"
+    assert [score.value for score in opened.run_scores()] == [0.5]
+    opened.verify()
+
+
+def test_results_come_in_the_planned_order_whatever_the_order_of_their_end(
+    runs: Path, manifest: Manifest, record: Record
+) -> None:
+    keys = [("a", 2), ("b", 2), ("a", 1), ("b", 1)]
+    with RunFolder.create(runs, manifest()) as folder, ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda key: folder.commit(*record(*key)), keys))
+
+        assert [(card.case_id, card.attempt) for card in folder.scorecards()] == [
+            ("b", 1),
+            ("b", 2),
+            ("a", 1),
+            ("a", 2),
+        ]
+        assert folder.finished() == frozenset(keys)
+
+
+def test_a_name_that_is_taken_is_refused_and_nothing_is_changed(runs: Path, manifest: Manifest, record: Record) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        folder.commit(*record())
+    before = files_below(runs)
+
+    with pytest.raises(UsageError, match="there is already a run 'run'"):
+        RunFolder.create(runs, manifest(agent="v2"))
+
+    assert files_below(runs) == before
+
+
+def test_a_finished_trial_is_never_overwritten(runs: Path, manifest: Manifest, record: Record) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        folder.commit(*record())
+        with pytest.raises(ResultsError, match="is already committed"):
+            folder.commit(*record(value=0.0))
+        with pytest.raises(ResultsError, match="is not planned"):
+            folder.commit(*record("c"))
+
+        assert [card.success for card in folder.scorecards()] == [True]
+
+
+def test_a_retried_trial_keeps_the_record_of_each_failed_attempt(
+    runs: Path, manifest: Manifest, record: Record
+) -> None:
+    failed = record(outcome="harness_failed", value=None)
+    with RunFolder.create(runs, manifest()) as folder:
+        folder.commit(*failed)
+        assert folder.finished() == frozenset()
+        folder.commit(*failed)
+    with RunFolder.resume(runs / "run") as folder:
+        folder.commit(*record())
+
+        assert folder.finished() == frozenset({("a", 1)})
+        assert [card.outcome for card in folder.scorecards()] == ["finished"]
+    assert sorted(path.name for path in (runs / "run/trials/a").iterdir()) == ["1", "1.failed-1", "1.failed-2"]
+
+
+def test_two_writers_of_one_run_folder_are_refused_and_readers_are_not(runs: Path, manifest: Manifest) -> None:
+    with RunFolder.create(runs, manifest()):
+        other = subprocess.run(
+            [sys.executable, "-c", _RESUME, str(runs / "run")], capture_output=True, text=True, check=False
+        )
+        assert RunFolder.open(runs / "run").manifest == manifest()
+        with pytest.raises(ResultsError, match="open for reading only"):
+            RunFolder.open(runs / "run").write_run_scores([])
+
+    assert "is being written by another harness (process " in other.stderr
+    with RunFolder.resume(runs / "run"):
+        pass
+
+
+_RESUME = """
+import sys
+from pathlib import Path
+from harness.results import RunFolder
+RunFolder.resume(Path(sys.argv[1]))
+"""
+
+
+def test_scoring_again_keeps_the_earlier_scorecards(runs: Path, manifest: Manifest, record: Record) -> None:
+    trial, spans, card = record()
+    scoring = Scoring(harness_version="0.2.0", suite_digest="d2", scorer_versions={"metric:m": "2"})
+    with RunFolder.create(runs, manifest()) as folder:
+        place = folder.commit(trial, spans, card)
+        first = (place / "scorecard.json").read_bytes()
+        for value in (0.5, 0.25):
+            again = card.model_copy(update={"scores": (Score(metric="m", version="2", value=value),)})
+            folder.write_scorecards([again], [Score(metric="r", version="2", value=value)], scoring)
+
+        assert [one.value("m") for one in folder.scorecards()] == [0.25]
+        assert [one.value for one in folder.run_scores()] == [0.25]
+        assert (folder.manifest.suite_digest, folder.manifest.run_suite_digest) == ("d2", "d1")
+        assert folder.manifest.scorer_versions == {"metric:m": "2"}
+        assert (place / "scorecard.json").read_bytes() == first
+        assert sorted(path.name for path in (runs / "run/scores").iterdir()) == ["1", "2"]
+        with pytest.raises(ResultsError, match="was scored again"):
+            folder.commit(*record("b"))
+
+
+@pytest.mark.parametrize("name", ["trial.json", "scorecard.json", "spans.jsonl", "seal.json"])
+@pytest.mark.parametrize("damage", ["truncated", "changed", "missing"])
+def test_damage_is_told_with_the_file_named(
+    runs: Path, manifest: Manifest, record: Record, name: str, damage: str
+) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        place = folder.commit(*record())
+    path = place / name
+    content = path.read_bytes()
+    match damage:
+        case "truncated":
+            path.write_bytes(content[: len(content) // 2])
+        case "changed":
+            path.write_bytes(content.replace(b"t", b"u"))
+        case _:
+            path.unlink()
+
+    with pytest.raises(ResultsError, match=re.escape(str(place))):
+        RunFolder.open(runs / "run").verify()
+
+
+def test_a_damaged_manifest_is_named_and_a_folder_without_one_is_no_run(runs: Path, manifest: Manifest) -> None:
+    RunFolder.create(runs, manifest()).close()
+    (runs / "run/manifest.json").write_text('{"run": "run"}')
+
+    with pytest.raises(ResultsError, match=r"manifest\.json field 'created': Field required"):
+        RunFolder.open(runs / "run")
+    with pytest.raises(UsageError, match="is no run folder"):
+        RunFolder.open(runs)
+
+
+def test_run_names_are_safe_and_sort_by_time() -> None:
+    now = datetime(2026, 1, 31, 23, 59, 59, tzinfo=UTC)
+
+    assert default_run_name(now, "drive_thru", "v2") == "20260131-235959-drive_thru-v2"
+    assert check_run_name(default_run_name(now, "../a b/\u00e9", "v:2")) == "20260131-235959-a-b-v-2"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "-x", "a b", "x" * 121, "a\n"])
+def test_a_name_that_is_no_safe_folder_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be a run's name"):
+        check_run_name(name)
+
+
+def test_a_scorecard_survives_json_as_it_is(record: Record) -> None:
+    card: Scorecard = record()[2]
+
+    assert Scorecard.model_validate_json(card.model_dump_json()) == card

@@ -1,0 +1,186 @@
+"""What only containers can do wrong: images that cannot run, engines that refuse, harnesses that die."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import docker
+import pytest
+
+from harness.case.case import Limits
+from harness.errors import SandboxError
+from harness.sandbox.conformance import Stand
+from harness.sandbox.conformance.stand import shell
+from harness.sandbox.docker import DockerSandboxProvider
+from harness.sandbox.engine import connect, reap
+from harness.sandbox.owner import OWNER_LABEL, Owner
+from harness.sandbox.provider import SandboxSpec
+from harness.sandbox.snapshot import Snapshot
+
+pytestmark = pytest.mark.docker
+
+_KILLED_HARNESS = """
+import sys, time
+from harness.case.case import Limits
+from harness.sandbox.owner import Owner
+from harness.sandbox.provider import SandboxSpec
+from harness.sandbox.providers import open_provider
+from harness.sandbox.snapshot import Snapshot
+provider = open_provider("docker", run="killed")
+snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
+sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)
+print(Owner.current(), flush=True)
+sandbox.exec(["sleep", "600"], {}, 600)
+"""
+
+
+@pytest.fixture
+def client() -> Iterator[docker.DockerClient]:
+    client = connect()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def provider(client: docker.DockerClient) -> Iterator[DockerSandboxProvider]:
+    provider = DockerSandboxProvider(run="tests", client=client)
+    yield provider
+    provider.close()
+
+
+def _empty(image: str | None) -> Snapshot:
+    return Snapshot(name="empty", environment="base", image=image)
+
+
+def _spec(**fields: object) -> SandboxSpec:
+    return SandboxSpec(**{"trial_id": "test", "limits": Limits(), **fields})
+
+
+def _labelled(client: docker.DockerClient, label: str) -> list[str]:
+    return [found["Id"] for found in client.api.containers(all=True, filters={"label": label})]
+
+
+def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClient, base_image: str) -> None:
+    harness = subprocess.Popen([sys.executable, "-c", _KILLED_HARNESS, base_image], stdout=subprocess.PIPE, text=True)
+    assert harness.stdout is not None
+    owner = harness.stdout.readline().strip()
+    assert len(_labelled(client, f"{OWNER_LABEL}={owner}")) == 1
+    os.kill(harness.pid, signal.SIGKILL)
+    harness.wait()
+    harness.stdout.close()
+    deadline = time.monotonic() + 20
+    while _labelled(client, f"{OWNER_LABEL}={owner}") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert _labelled(client, f"{OWNER_LABEL}={owner}") == []
+    assert any(owner in line for line in reap(client))
+
+
+def test_image_that_is_not_there_is_told(provider: DockerSandboxProvider) -> None:
+    with pytest.raises(SandboxError, match="No such image") as told:
+        provider.start(_spec(), _empty("harness-no-such-image:none"))
+    assert told.value.remedy == "build the image: `harness image build`"
+
+
+def test_snapshot_without_an_image_is_told(provider: DockerSandboxProvider) -> None:
+    with pytest.raises(SandboxError, match="names no image"):
+        provider.start(_spec(), _empty(None))
+
+
+def test_image_without_python_is_told_and_leaves_nothing(
+    provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str
+) -> None:
+    container = client.api.create_container(base_image, ["rm", "/usr/bin/python3"])["Id"]
+    client.api.start(container)
+    client.api.wait(container)
+    client.api.commit(container, repository="harness-test-no-python", tag="test")
+    client.api.remove_container(container)
+    try:
+        with pytest.raises(SandboxError, match="python3"):
+            provider.start(_spec(), _empty("harness-test-no-python:test"))
+    finally:
+        provider.close()
+        client.api.remove_image("harness-test-no-python:test", force=True)
+    assert _labelled(client, "harness.run=tests") == []
+
+
+def test_launcher_that_ends_at_once_is_told_with_its_exit_code(
+    provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str
+) -> None:
+    script = "rm /usr/bin/python3; printf '#!/bin/sh\\nexit 41\\n' > /usr/bin/python3; chmod 755 /usr/bin/python3"
+    container = client.api.create_container(base_image, ["sh", "-c", script])["Id"]
+    client.api.start(container)
+    client.api.wait(container)
+    client.api.commit(container, repository="harness-test-bad-python", tag="test")
+    client.api.remove_container(container)
+    began = time.monotonic()
+    try:
+        with pytest.raises(SandboxError, match="exit code 41"):
+            provider.start(_spec(), _empty("harness-test-bad-python:test"))
+    finally:
+        provider.close()
+        client.api.remove_image("harness-test-bad-python:test", force=True)
+    assert time.monotonic() - began < 20
+
+
+def test_container_that_dies_is_told(
+    provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str
+) -> None:
+    sandbox = provider.start(_spec(labels={"harness.test": "dies"}), _empty(base_image))
+    [container] = _labelled(client, "harness.test=dies")
+    client.api.kill(container)
+    with pytest.raises(SandboxError, match="its container ended with exit code 137"):
+        sandbox.exec(["true"], {}, 10)
+
+
+def test_closing_during_a_program_ends_it(provider: DockerSandboxProvider, base_image: str) -> None:
+    sandbox = provider.start(_spec(), _empty(base_image))
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(sandbox.exec, ["sleep", "60"], {}, 60.0)
+        time.sleep(0.3)
+        sandbox.close()
+        with pytest.raises(SandboxError):
+            running.result(timeout=10)
+
+
+def test_closed_provider_has_nothing_left_and_starts_nothing(client: docker.DockerClient, base_image: str) -> None:
+    provider = DockerSandboxProvider(run="closing", client=client)
+    sandboxes = [provider.start(_spec(), _empty(base_image)) for _ in range(2)]
+    sandboxes[0].exec(["true"], {}, 10)
+    provider.close()
+    provider.close()
+    assert _labelled(client, "harness.run=closing") == []
+    with pytest.raises(SandboxError, match="closed"):
+        provider.start(_spec(), _empty(base_image))
+    with pytest.raises(SandboxError):
+        sandboxes[1].exec(["true"], {}, 10)
+
+
+def test_sandboxes_start_from_many_threads(provider: DockerSandboxProvider, base_image: str, tmp_path: Path) -> None:
+    def one(number: int) -> tuple[str, list[str]]:
+        with Stand(provider, base_image, tmp_path / str(number)) as stand:
+            sandbox = stand.start()
+            ended = shell(sandbox, f"echo {number} > n{number}; cat n*")
+            return ended.stdout, [c.path for c in sandbox.end_state(stand.archive()).changes]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(one, range(8)))
+    assert found == [(f"{n}\n", [f"/work/n{n}"]) for n in range(8)]
+
+
+def test_container_says_whose_it_is(
+    provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str
+) -> None:
+    provider.start(_spec(trial_id="run.case.1"), _empty(base_image))
+    [container] = client.api.containers(filters={"label": "harness.trial=run.case.1"})
+    assert container["Labels"]["harness.run"] == "tests"
+    assert container["Labels"][OWNER_LABEL] == str(Owner.current())
+
+
+def test_image_of_the_spec_wins_over_the_snapshots(provider: DockerSandboxProvider, base_image: str) -> None:
+    sandbox = provider.start(_spec(image=base_image), _empty("harness-no-such-image:none"))
+    assert shell(sandbox, "exit 3").code == 3

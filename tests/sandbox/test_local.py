@@ -1,0 +1,80 @@
+"""The local sandbox's own: it says what it is, and leaves nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.case.case import Limits
+from harness.errors import SandboxError
+from harness.sandbox.owner import reap_private_folders
+from harness.sandbox.provider import SandboxSpec
+from harness.sandbox.providers import open_provider
+from harness.sandbox.snapshot import Snapshot
+
+_KILLED_HARNESS = """
+from harness.case.case import Limits
+from harness.sandbox.provider import SandboxSpec
+from harness.sandbox.providers import open_provider
+from harness.sandbox.snapshot import Snapshot
+provider = open_provider("local", run="killed")
+sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), Snapshot(name="empty", environment="base"))
+print(sandbox.places.work, flush=True)
+sandbox.exec(["sh", "-c", "while :; do echo >> ticks; sleep 0.02; done"], {}, 600)
+"""
+_EMPTY = Snapshot(name="empty", environment="base")
+_SPEC = SandboxSpec(trial_id="test", limits=Limits())
+
+
+def test_it_says_that_it_does_not_isolate() -> None:
+    provider = open_provider("local", run="tests")
+    assert (provider.name, provider.isolates) == ("local", False)
+
+
+def test_it_cannot_pin_the_clock_and_says_so() -> None:
+    provider = open_provider("local", run="tests")
+    with pytest.raises(SandboxError, match="cannot pin the clock"):
+        provider.start(SandboxSpec(trial_id="test", limits=Limits(), clock="2024-01-01T00:00:00Z"), _EMPTY)
+
+
+def test_nothing_of_the_callers_environment_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY", "x")
+    provider = open_provider("local", run="tests")
+    try:
+        sandbox = provider.start(_SPEC, _EMPTY)
+        assert sandbox.exec(["sh", "-c", "env | grep -c SECRET"], {}, 10).stdout == "0\n"
+    finally:
+        provider.close()
+
+
+def test_folder_goes_with_the_sandbox() -> None:
+    provider = open_provider("local", run="tests")
+    sandbox = provider.start(_SPEC, _EMPTY)
+    sandbox.exec(["sh", "-c", "mkdir -p shut/er; chmod 0 shut/er shut"], {}, 10)
+    work = Path(sandbox.places.work)
+    assert work.exists()
+    provider.close()
+    assert not work.exists()
+    with pytest.raises(SandboxError, match="closed"):
+        provider.start(_SPEC, _EMPTY)
+
+
+def test_programs_of_a_killed_harness_end_and_its_folder_is_reaped() -> None:
+    harness = subprocess.Popen([sys.executable, "-c", _KILLED_HARNESS], stdout=subprocess.PIPE, text=True)
+    assert harness.stdout is not None
+    work = Path(harness.stdout.readline().strip())
+    time.sleep(0.3)
+    os.kill(harness.pid, signal.SIGKILL)
+    harness.wait()
+    harness.stdout.close()
+    time.sleep(0.5)
+    ticks = (work / "ticks").read_bytes()
+    modified = (work / "ticks").stat().st_mtime_ns
+    time.sleep(0.3)
+    assert ((work / "ticks").stat().st_mtime_ns, len(ticks) > 0) == (modified, True)
+    assert any(line.removeprefix("folder ") in str(work) for line in reap_private_folders())
+    assert not work.exists()

@@ -1,0 +1,70 @@
+import socket
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.sandbox.inside.wire import Channel, pack, unpack
+
+_VALUES = st.recursive(
+    st.integers() | st.binary(max_size=40),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(_VALUES)
+def test_what_is_packed_comes_back(value: object) -> None:
+    assert unpack(pack(value)) == value
+
+
+@given(st.binary(max_size=60))
+def test_nonsense_is_an_error_and_no_hang(data: bytes) -> None:
+    try:
+        value = unpack(data)
+    except (ValueError, IndexError, RecursionError, TypeError, AttributeError):
+        return
+    assert unpack(pack(value)) == value
+
+
+def test_text_is_bytes_and_none_is_left_out() -> None:
+    assert unpack(pack({"a": "\u20ac\udcff", "b": None, "c": ("x",)})) == {"a": b"\xe2\x82\xac\xff", "c": [b"x"]}
+
+
+def test_frames_and_content_share_a_connection() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        content = bytes(1_000_000)
+
+        def send() -> None:
+            channel = Channel(here)
+            channel.send({"size": len(content)})
+            channel.send_content(content)
+            channel.send({"end": 1})
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        channel = Channel(there)
+        assert channel.receive() == {"size": len(content)}
+        assert channel.receive_content(len(content)) == content
+        assert channel.receive() == {"end": 1}
+        sender.join()
+
+
+def test_end_of_the_connection_is_told() -> None:
+    here, there = socket.socketpair()
+    with there:
+        here.sendall(b"0000")
+        here.close()
+        with pytest.raises(EOFError):
+            Channel(there).receive()
+
+
+@pytest.mark.parametrize("sent", [b"ffffffff", b"zzzzzzzz", b"00000003i1e", b"00000002lee"])
+def test_nonsense_on_the_connection_is_told(sent: bytes) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        here.sendall(sent)
+        with pytest.raises(ValueError, match=r"."):
+            Channel(there).receive()

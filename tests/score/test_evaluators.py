@@ -1,0 +1,149 @@
+"""Evaluators of dataset experiments as metrics, and a suite's declared composite."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.case import CompositePart, Suite
+from harness.case.loading import load_suite
+from harness.errors import UsageError
+from harness.score import Evidence, build_scorer
+from harness.score.evaluators import item_of
+
+Build = Callable[..., Evidence]
+MakeSuite = Callable[..., Suite]
+
+OWN = """
+from dataclasses import dataclass
+
+@dataclass
+class Evaluation:
+    name: str
+    value: object
+    comment: str = ""
+
+def exact(*, output, expected_output, **kwargs):
+    return Evaluation(name="exact_match", value=output == expected_output, comment=kwargs["input"])
+
+def several(*, output, **kwargs):
+    return [{"name": "length", "value": len(output)}, {"name": "tone", "value": "warm", "comment": "as it was"}]
+
+def bare(*, output, expected_output):
+    return 0.25
+
+async def later(*, output, **kwargs):
+    return 1
+
+def breaks(*, output, **kwargs):
+    raise KeyError("x")
+
+def thief(*, output, **kwargs):
+    return Evaluation(name="completion", value=1)
+
+def wants_more(*, output, trace, **kwargs):
+    return 1
+
+def wants_nothing():
+    return 1
+
+def mean_exact(*, item_results, **kwargs):
+    values = [one.value for item in item_results for one in item.evaluations if one.name == "exact_match"]
+    told = ", ".join(str(item.output) for item in item_results)
+    return Evaluation(name="mean_exact", value=sum(values) / len(values), comment=told)
+
+thing = 3
+"""
+
+
+@pytest.fixture
+def own(suite: MakeSuite, tmp_path: Path) -> Callable[..., Suite]:
+    (tmp_path / "own.py").write_text(OWN)
+    return suite
+
+
+def test_item_level_functions_are_metrics(own: MakeSuite, evidence: Build) -> None:
+    names = ("exact", "several", "bare", "later", "breaks", "thief")
+    scorer = build_scorer(own(metrics=tuple(f"own.py:{name}" for name in names)))
+
+    card = scorer.score(evidence(answer="four", case={"expected_output": "four"}))
+
+    found = {score.metric: (score.value, score.explanation) for score in card.scores[22:]}
+    assert found == {
+        "exact_match": (1.0, "do it"),
+        "length": (4.0, ""),
+        "tone": (None, "'warm': as it was"),
+        "bare": (0.25, ""),
+        "later": (1.0, ""),
+        "breaks": (None, "the metric itself failed: KeyError: 'x'"),
+        "thief": (
+            None,
+            "the metric itself failed: ValueError: gives a figure the name of a built-in metric: completion",
+        ),
+    }
+
+
+def test_run_level_functions_see_every_item_with_its_output(own: MakeSuite, evidence: Build) -> None:
+    scorer = build_scorer(own(metrics=("own.py:exact",), run_metrics=("own.py:mean_exact",)))
+    trials = [
+        evidence(answer=answer, case={"expected_output": "four"}, attempt=place)
+        for place, answer in enumerate(("four", "five"), 1)
+    ]
+    cards = [scorer.score(one) for one in trials]
+    items = {("c", one.trial.attempt): item_of(one) for one in trials}
+
+    found = scorer.score_run(cards, items)
+
+    assert scorer.reads_items
+    assert [(one.metric, one.value, one.explanation) for one in found] == [("mean_exact", 0.5, "four, five")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"metrics": ("own.py:wants_more",)}, "asks for trace, which no evaluator is given"),
+        ({"metrics": ("own.py:wants_nothing",)}, "takes no `output`"),
+        ({"run_metrics": ("own.py:exact",)}, "asks for output, expected_output"),
+        ({"metrics": ("own.py:thing",)}, "is neither a class nor a function"),
+        ({"composite": {"nothing": CompositePart(weight=1)}}, "there is no metric 'nothing'"),
+    ],
+)
+def test_what_cannot_be_called_is_refused_when_the_suite_is_loaded(
+    own: MakeSuite, fields: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        build_scorer(own(**fields))
+
+
+def test_a_composite_weighs_its_parts_and_is_not_known_where_one_is_not(suite: MakeSuite, evidence: Build) -> None:
+    parts = {
+        "completion": CompositePart(weight=3),
+        "steps": CompositePart(weight=1, worst=10, best=0),
+    }
+    scorer = build_scorer(suite(composite=parts))
+
+    card = scorer.score(evidence([("find", {})] * 5))
+    unknown = build_scorer(suite(composite={"task_success": CompositePart(weight=1)})).score(evidence())
+
+    assert card.value("composite") == (3 * 1.0 + 1 * 0.5) / 4
+    assert (unknown.value("composite"), unknown.scores[-1].explanation) == (None, "not known: task_success")
+
+
+def test_a_composite_is_declared_in_the_suite(tmp_path: Path) -> None:
+    folder = tmp_path / "suites" / "s"
+    (folder / "agent").mkdir(parents=True)
+    (folder / "cases.yaml").write_text("- {id: a, task: do it}\n")
+    agents = "agents: {v1: {command: ['true'], files: agent}}"
+    text = f"{agents}\ncomposite: {{completion: 0.3, steps: {{weight: 1, worst: 9, best: 1}}}}\n"
+    (folder / "suite.yaml").write_text(text)
+
+    found = load_suite(tmp_path, "s")
+
+    assert found.composite == {
+        "completion": CompositePart(weight=0.3),
+        "steps": CompositePart(weight=1, worst=9, best=1),
+    }
+    (folder / "suite.yaml").write_text(text.replace("0.3", "0"))
+    with pytest.raises(UsageError, match=r"composite\.completion"):
+        load_suite(tmp_path, "s")

@@ -1,0 +1,48 @@
+"""Prints how the failure detectors do on real runs; exits 2 where the data is absent.
+
+    python tests/scorer_eval/run.py [--only NAME ...]
+
+HARNESS_REAL_DATA names the folder of runs (default: ../shared/data beside the repository).
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import tables
+from corpus import data_folder
+from readings import read_by_hand, recoveries_by_hand
+
+EVALUATIONS: dict[str, Callable[[Path], None]] = {
+    "by-data-set": tables.by_data_set,
+    "confusion": tables.confusion,
+    "imported": tables.imported,
+    "tool-hallucination": tables.tool_hallucination,
+    "loops": tables.loops,
+    "repetition": tables.repetition,
+    "injected": tables.injected,
+    "blame": tables.blame,
+    "recovery": tables.recovery,
+    "readings": read_by_hand,
+    "recoveries": recoveries_by_hand,
+}
+
+
+def main() -> int:
+    """0: all tables were printed; 2: there is no data."""
+    parser = argparse.ArgumentParser(description="Evaluates the failure detectors on real runs.")
+    parser.add_argument("--only", nargs="*", choices=EVALUATIONS, default=list(EVALUATIONS))
+    chosen = parser.parse_args().only
+    data = data_folder()
+    if not (data / "tau2").is_dir():
+        print(f"no real runs in {data}\n  -> set HARNESS_REAL_DATA to the folder that holds them", file=sys.stderr)
+        return 2
+    print("Development: 80 % of the runs of a data set, by the hash of the run's id; held-out: the rest.")
+    for name in chosen:
+        EVALUATIONS[name](data)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,281 @@
+"""The tables of the evaluation: what is found, what is missed and why, by data set and by split."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import baselines
+import injectors
+from blame import whowhen
+from corpus import Run, failed
+from loops import mirage, sola
+from tau import tau2, taubench
+from terminal import kimi, sweagent
+from treelike import react_text, toolbench
+
+from harness.ingest import import_file
+from harness.score.failures import Diagnosis, Failure, diagnose, recoveries
+from harness.score.failures.loop_trap import loop_traps
+from harness.score.failures.reading import read
+from harness.score.failures.repetition import asks_again
+from harness.score.values import Evidence
+
+FAILURES: tuple[Failure, ...] = (
+    "loop_trap",
+    "goal_drift",
+    "tool_hallucination",
+    "premature_commitment",
+    "cascading_error",
+)
+SPLITS = ("development", "held-out")
+ROUNDS = 2
+_ORIGIN_KINDS = ("plan_for_another_task", "first_result_carried", "assumed_data", "failed_code_carried")
+
+
+def table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Prints one table."""
+    cells = [[str(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    print(f"\n{title}")
+    for number, row in enumerate(cells):
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        if number == 0:
+            print("  " + "  ".join("-" * width for width in widths))
+
+
+def share(part: int, whole: int) -> str:
+    """`31/34 (91.2 %)`."""
+    return f"{part}/{whole}" + (f" ({100 * part / whole:.1f} %)" if whole else "")
+
+
+def by_data_set(data: Path) -> None:
+    """Which failures are found in which runs; in those that succeeded, each is an alarm to be looked at."""
+    rows = []
+    for name, runs in _labelled(data).items():
+        for success in (True, False):
+            chosen = [run for run in runs if run.success is success]
+            if not chosen:
+                continue
+            found = Counter(f for run in chosen for f in {one.failure for one in diagnose(run.evidence)})
+            outcome = "succeeded" if success else "failed"
+            some = sum(bool(diagnose(run.evidence)) for run in chosen)
+            rows.append([name, outcome, len(chosen), *(found[f] for f in FAILURES), share(some, len(chosen))])
+    table("Runs with each failure, by data set and outcome", ["data set", "outcome", "runs", *FAILURES, "any"], rows)
+
+
+def confusion(data: Path) -> None:
+    """Detected against failed, by data set: a failed run without a finding is `other`."""
+    rows = []
+    for name, runs in _labelled(data).items():
+        cells = Counter((run.success, bool(diagnose(run.evidence))) for run in runs if run.success is not None)
+        rows.append([name, cells[False, True], cells[False, False], cells[True, True], cells[True, False]])
+    head = ["data set", "failed, found", "failed, nothing found", "succeeded, found", "succeeded, nothing found"]
+    table("Confusion of 'some failure found' with the outcome (a run can fail in ways that are no mode)", head, rows)
+
+
+def imported(data: Path) -> None:
+    """The same runs as `harness import` reads them: what is found must not hang on the reader."""
+    rows = []
+    for format, paths in {
+        "tau-bench": [data / "taubench/historical_trajectories/gpt-4o-airline.json"],
+        "tau2": sorted((data / "tau2").glob("*.json")),
+    }.items():
+        cells: Counter[tuple[bool, bool]] = Counter()
+        for run in (import_file(format, path) for path in paths):
+            cases = {case.id: case for case in run.suite.cases}
+            for trial, _ in run.trials:
+                evidence = Evidence(case=cases[trial.case_id], trial=trial, tools=run.suite.tools)
+                cells[run.rewards.get((trial.case_id, trial.attempt)) == 1.0, bool(diagnose(evidence))] += 1
+        rows.append([format, cells[False, True], cells[False, False], cells[True, True], cells[True, False]])
+    head = ["format", "failed, found", "failed, nothing found", "succeeded, found", "succeeded, nothing found"]
+    table("The same, read by `harness import`", head, rows)
+
+
+def tool_hallucination(data: Path) -> None:
+    """ToolBench: calls to a tool that is not available."""
+    cells: Counter[str] = Counter()
+    for run in toolbench(data):
+        found = {
+            step
+            for one in diagnose(run.evidence)
+            if one.kind == "invented_tool"
+            for step in (one.origin_step, *one.dependent_steps)
+        }
+        real = set(run.label["unavailable"])
+        cells.update(runs=bool(real), calls=len(run.evidence.trial.trajectory.calls))
+        cells.update(hit=len(found & real), false=len(found - real), missed=len(real - found))
+    head = ["calls", "to no tool", "runs", "found", "missed", "false"]
+    values = [
+        cells["calls"],
+        cells["hit"] + cells["missed"],
+        cells["runs"],
+        cells["hit"],
+        cells["missed"],
+        cells["false"],
+    ]
+    table(
+        "Tool hallucination: ToolBench, calls to a tool that is not available (all is rule, none is tuned)",
+        head,
+        [values],
+    )
+
+
+def loops(data: Path) -> None:
+    """Recall on mirage, false alarms on the successful runs of the other sets, beside three rules."""
+    looping = list(mirage(data))
+    good = [run for runs in _labelled(data).values() for run in runs if run.success]
+    rules: dict[str, Callable[[Run], bool]] = {
+        "ours": lambda run: bool(loop_traps(read(run.evidence))),
+        "cycle of period <= 4, three times": lambda run: baselines.cycle(baselines.keys(run.evidence)),
+        "three identical calls": lambda run: baselines.three_identical(baselines.keys(run.evidence)),
+        "more than 10 calls": lambda run: baselines.longer_than(10)(baselines.keys(run.evidence)),
+        "more than 20 calls": lambda run: baselines.longer_than(20)(baselines.keys(run.evidence)),
+    }
+    rows = []
+    for name, rule in rules.items():
+        row = [name]
+        for split in SPLITS:
+            part = [run for run in looping if run.split == split]
+            calm = [run for run in good if run.split == split]
+            row += [share(sum(map(rule, part)), len(part)), share(sum(map(rule, calm)), len(calm))]
+        rows.append(row)
+    head = ["rule"] + [f"{split} {what}" for split in SPLITS for what in ("recall", "false alarms")]
+    table(
+        "Loop trap: mirage (recall) and successful runs of tau-bench, tau2, kimi, SWE-agent, ReAct (false alarms)",
+        head,
+        rows,
+    )
+    alarms = [run.id for run in good if loop_traps(read(run.evidence))]
+    print(f"  alarms in successful runs: {', '.join(alarms) or 'none'}")
+    long = [run for run in good if len(run.evidence.trial.trajectory.calls) > 10]
+    print(f"  of the {len(long)} successful runs with more than 10 calls: {sum(map(rules['ours'], long))}")
+
+
+def repetition(data: Path) -> None:
+    """sola: neighbours that people called a repetition."""
+    rows = []
+    for name, rule in {"ours": asks_again, "exact repeat": lambda a, b: a.key == b.key}.items():
+        for split in (*SPLITS, "all"):
+            cells: Counter[tuple[bool, bool]] = Counter()
+            for run in sola(data):
+                if split in ("all", run.split):
+                    acts = read(run.evidence).acts
+                    for label, earlier, later in zip(run.label["edges"], acts[:-1], acts[1:], strict=True):
+                        cells[label == "Repetition", rule(earlier, later)] += 1
+            hit, missed, false = cells[True, True], cells[True, False], cells[False, True]
+            f1 = 2 * hit / (2 * hit + missed + false)
+            rows.append([name, split, sum(cells.values()), hit, missed, false, f"{f1:.3f}"])
+    table(
+        "Repetition: sola, edges between neighbours", ["rule", "split", "edges", "hit", "missed", "false", "F1"], rows
+    )
+
+
+def injected(data: Path) -> None:
+    """Every mode put into the successful development runs; recall, origin, and what else was diagnosed."""
+    runs = [run for run in (*taubench(data), *tau2(data)) if run.success]
+    for split in SPLITS:
+        good = [run for run in runs if run.split == split]
+        rows, variants, missed = [], [], []
+        for failure, injector in injectors.ALL.items():
+            hosts, found, origins, total = set(), 0, 0, 0
+            also: Counter[str] = Counter()
+            by_variant: dict[str, list[bool]] = defaultdict(list)
+            for run in good:
+                for turn in range(ROUNDS):
+                    one = injector(run, random.Random(f"{failure}/{run.id}/{turn}"), good)
+                    if one is None:
+                        continue
+                    diagnoses = diagnose(one.evidence)
+                    own = [d for d in diagnoses if d.failure == failure]
+                    hosts.add(run.id)
+                    total += 1
+                    found += bool(own)
+                    origins += any(d.origin_step == one.origin for d in own)
+                    also.update({d.failure for d in diagnoses} - {failure})
+                    by_variant[one.variant].append(bool(own))
+                    if not own:
+                        missed.append(f"{one.variant}: {run.id[:70]} at step {one.origin}")
+            alarms = sum(any(d.failure == failure for d in diagnose(run.evidence)) for run in good)
+            rows.append(
+                [
+                    failure,
+                    len(hosts),
+                    total,
+                    share(found, total),
+                    share(origins, total),
+                    share(alarms, len(good)),
+                    dict(also),
+                ]
+            )
+            variants += [[failure, name, share(sum(hits), len(hits))] for name, hits in sorted(by_variant.items())]
+        head = ["mode", "runs", "injections", "recall", "origin right", "false on untouched", "also diagnosed"]
+        table(f"Injected failures, {split} ({len(good)} successful runs)", head, rows)
+        if split == "development":
+            table("Injected failures by variant, development", ["mode", "variant", "recall"], variants)
+            print("  missed:\n    " + "\n    ".join(missed))
+
+
+def blame(data: Path) -> None:
+    """Who&When: the step of the decisive mistake."""
+    runs = list(whowhen(data))
+    rows = []
+    for split in (*SPLITS, "all"):
+        part = [run for run in runs if split in ("all", run.split)]
+        for name, say in {"ours": origin_of, "ours, else step 1": _or_one, "always step 1": lambda _: 1}.items():
+            said = [(say(run), run.label["step"]) for run in part]
+            exact = sum(a == b for a, b in said)
+            near = sum(a is not None and abs(a - b) <= 1 for a, b in said)
+            silent = sum(a is None for a, _ in said)
+            rows.append([split, name, len(part), share(exact, len(part)), share(near, len(part)), silent])
+    table(
+        "Who&When: origin step (published: 14.2 % exact)",
+        ["split", "rule", "runs", "exact", "within 1", "silent"],
+        rows,
+    )
+    kinds: Counter[tuple[str, bool]] = Counter()
+    for run in runs:
+        one = _origin_finding(run)
+        if one is not None:
+            kinds[one.kind, one.origin_step == run.label["step"]] += 1
+    table("Who&When by kind", ["kind", "exact", "not"], [[k, kinds[k, True], kinds[k, False]] for k in _ORIGIN_KINDS])
+
+
+def recovery(data: Path) -> None:
+    """kimi: every tool error classified."""
+    runs = list(kimi(data))
+    found = [one for run in runs for one in recoveries(run.evidence)]
+    calls = sum(len(run.evidence.trial.trajectory.calls) for run in runs)
+    rows = Counter((one.response, one.recovered) for one in found)
+    names = sorted({name for name, _ in rows})
+    table(
+        f"Recovery: kimi, {len(found)} tool errors in {calls} calls of {len(runs)} runs",
+        ["response", "recovered within 3 calls", "not"],
+        [[name, rows[name, True], rows[name, False]] for name in names],
+    )
+
+
+def origin_of(run: Run) -> int | None:
+    """The step that our diagnoses blame; None: they name none."""
+    one = _origin_finding(run)
+    return None if one is None else one.origin_step
+
+
+def _or_one(run: Run) -> int:
+    said = origin_of(run)
+    return 1 if said is None else said
+
+
+def _origin_finding(run: Run) -> Diagnosis | None:
+    found = diagnose(failed(run.evidence))
+    return next((one for kind in _ORIGIN_KINDS for one in found if one.kind == kind), None)
+
+
+def _labelled(data: Path) -> dict[str, list[Run]]:
+    return {
+        "taubench": list(taubench(data)),
+        "tau2": list(tau2(data)),
+        "react_text": list(react_text(data)),
+        "kimi": list(kimi(data)),
+        "sweagent": list(sweagent(data)),
+    }

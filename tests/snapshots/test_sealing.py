@@ -1,0 +1,195 @@
+"""What is sealed, and that it is the same everywhere."""
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InvalidDocument, SnapshotError, UsageError
+from harness.sandbox.snapshot import SealedFile
+from harness.sandbox.snapshots import Difference, SnapshotStore
+
+Declare = Callable[..., SnapshotStore]
+
+
+def sealed(store: SnapshotStore, name: str = "tidy") -> dict[str, SealedFile]:
+    return {entry.path: entry for entry in store.build("desk", name).files}
+
+
+def test_files_folders_links_and_modes_are_sealed_and_load_as_they_were_built(declare: Declare, work: Path) -> None:
+    (work / "deep" / "er").mkdir(parents=True)
+    (work / "deep" / "er" / "run.sh").write_text("#!/bin/sh\n")
+    (work / "deep" / "er" / "run.sh").chmod(0o755)
+    (work / "secret").write_text("x")
+    (work / "policy").write_text("rules")
+    (work / "link").symlink_to("./deep//er/")
+    (work / "odd\nname é").write_text("")
+    store = declare(
+        tidy={
+            "files": "files",
+            "folders": ["/work/in/tray"],
+            "modes": {"/work/*": "0640", "/work/deep*": "0755", "/work/secret": "600"},
+            "root_owned": ["/work/pol*"],
+        }
+    )
+
+    found = sealed(store)
+
+    described = {path: (entry.kind, f"{entry.mode:o}", entry.owner) for path, entry in found.items()}
+    assert {
+        "/work/deep": ("directory", "755", "agent"),
+        "/work/deep/er": ("directory", "755", "agent"),
+        "/work/deep/er/run.sh": ("file", "755", "agent"),
+        "/work/in": ("directory", "640", "agent"),
+        "/work/in/tray": ("directory", "640", "agent"),
+        "/work/link": ("link", "777", "agent"),
+        "/work/odd\nname é": ("file", "640", "agent"),
+        "/work/policy": ("file", "640", "root"),
+        "/work/secret": ("file", "600", "agent"),
+    } == described
+    assert "./deep//er/" == found["/work/link"].link
+    assert tuple(found.values()) == store.load("desk", "tidy").files
+
+
+def test_the_digest_does_not_depend_on_times_umask_or_where_the_project_lies(
+    declare: Declare, work: Path, tmp_path: Path
+) -> None:
+    store = declare(tidy={"files": "files", "env": {"A": "1"}})
+    (work / "a").write_text("a")
+    (work / "empty").mkdir()
+    before = store.build("desk", "tidy").digest
+    (work / "a").chmod(0o600)
+    (work / "empty").chmod(0o700)
+    os.utime(work / "a", (0, 0))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "images").rename(elsewhere / "images")
+
+    assert before == SnapshotStore(elsewhere).build("desk", "tidy").digest
+    assert "3b5da00c4dea" == before[:12]
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        (lambda work: (work / "a").write_text("b"), False),
+        (lambda work: (work / "a").chmod(0o755), False),
+        (lambda work: (work / "empty").rmdir(), False),
+        (lambda work: (work / "link").unlink(), False),
+        (lambda work: (work / "a").chmod(0o444), True),
+    ],
+)
+def test_only_what_is_sealed_changes_the_digest(
+    declare: Declare, work: Path, change: Callable[[Path], object], same: bool
+) -> None:
+    store = declare(tidy={"files": "files"})
+    (work / "a").write_text("a")
+    (work / "empty").mkdir()
+    (work / "link").symlink_to("a")
+    before = store.build("desk", "tidy").digest
+    change(work)
+
+    assert same == (before == store.build("desk", "tidy").digest)
+
+
+def test_a_file_outside_the_writable_places_is_refused_with_what_to_do(declare: Declare, work: Path) -> None:
+    store = declare(tidy={"files": "files"})
+    (work.parent / "etc").mkdir()
+    (work.parent / "etc" / "motd").write_text("hello")
+
+    with pytest.raises(SnapshotError, match=r"/etc cannot be sealed.*/work, /tmp.*\n.*`writable`"):
+        store.build("desk", "tidy")
+    assert () == store.list()
+
+
+def test_a_place_below_other_folders_can_hold_files(declare: Declare, work: Path) -> None:
+    (work.parent / "srv" / "data").mkdir(parents=True)
+    (work.parent / "srv" / "data" / "a").write_text("a")
+    store = declare(tidy={"files": "files", "writable": ["/srv/data", "/work"]})
+
+    assert ["/srv/data/a"] == list(sealed(store))
+
+
+def test_what_cannot_be_sealed_is_refused_by_name(declare: Declare, work: Path) -> None:
+    store = declare(tidy={"files": "files"})
+    with socket.socket(socket.AF_UNIX) as listener:
+        here = Path.cwd()
+        os.chdir(work)  # a socket's path is short
+        listener.bind("door")
+        os.chdir(here)
+    with pytest.raises(SnapshotError, match="door cannot be sealed"):
+        store.build("desk", "tidy")
+    (work / "door").unlink()
+    (work / os.fsdecode(b"caf\xe9")).write_text("")
+    with pytest.raises(SnapshotError, match="not UTF-8"):
+        store.build("desk", "tidy")
+
+
+def test_a_child_starts_from_its_parent_and_may_change_it(declare: Declare, work: Path) -> None:
+    (work / "a").write_text("parent's")
+    (work / "b").mkdir()
+    (work / "b" / "c").write_text("c")
+    store = declare(tidy={"files": "files", "env": {"A": "1", "B": "1"}, "browser_url": "http://localhost/"})
+    parent = store.build("desk", "tidy")
+    other = work.parent.parent / "other" / "work"
+    other.mkdir(parents=True)
+    (other / "b").write_text("no folder any more")
+    declare(tidy={"files": "files"}, child={"files": "other", "env": {"B": "2"}, "parent": "tidy"})
+
+    child = store.build("desk", "child")
+
+    assert parent.digest == child.parent
+    assert ["/work/a", "/work/b"] == [entry.path for entry in child.files]
+    assert ({"A": "1", "B": "2"}, "http://localhost/") == (child.env, child.browser_url)
+    assert child.digest == store.load("desk", "child").digest
+
+
+def test_differences_name_what_changed_and_how(declare: Declare, work: Path) -> None:
+    (work / "a").write_text("a")
+    (work / "b").write_text("b")
+    store = declare(one={"files": "files", "env": {"A": "1"}}, two={"files": "files", "env": {"A": "2", "B": "3"}})
+    one = store.build("desk", "one")
+    (work / "a").chmod(0o755)
+    (work / "b").unlink()
+    two = store.build("desk", "two")
+
+    assert (
+        Difference(subject="/work/a", change="changed", detail="mode 644 -> 755"),
+        Difference(subject="/work/b", change="removed"),
+        Difference(subject="env A", change="changed", detail="value 1 -> 2"),
+        Difference(subject="env B", change="added"),
+    ) == store.diff(one, two)
+    assert () == store.diff(one, one)
+
+
+def test_unknown_states_and_environments_list_what_there_is(declare: Declare) -> None:
+    store = declare(tidy={})
+    with pytest.raises(UsageError, match=r"no state 'messy'(.|\n)*declared: tidy"):
+        store.build("desk", "messy")
+    with pytest.raises(UsageError, match=r"no environment 'chair'(.|\n)*known: desk"):
+        store.build("chair", "messy")
+    with pytest.raises(SnapshotError, match=r"no sealed state desk/tidy(.|\n)*harness snapshot build desk tidy"):
+        store.load("desk", "tidy")
+
+
+@pytest.mark.parametrize(
+    ("state", "problem"),
+    [
+        ({"writable": ["/"]}, "not an absolute path below /"),
+        ({"writable": ["/agent/x"]}, "harness's own"),
+        ({"files": "../../secrets"}, "inside the environment's folder"),
+        ({"services": {"till": {"seed": "a"}}}, "not declared: 'till'"),
+        ({"parent": "tidy"}, "its own ancestor"),
+        ({"parent": "other"}, "a parent that is not declared"),
+        ({"modes": {"/work/*": "4755"}}, "match pattern"),
+        ({"file": "files"}, "Extra inputs"),
+    ],
+)
+def test_a_declaration_that_cannot_be_is_refused_with_its_file(
+    declare: Declare, state: dict[str, object], problem: str
+) -> None:
+    store = declare(tidy=state)
+    with pytest.raises(InvalidDocument, match=problem):
+        store.build("desk", "tidy")

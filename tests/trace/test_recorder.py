@@ -1,0 +1,207 @@
+"""Recording a trial and reading it back as a trajectory."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from harness.errors import HarnessError, ResultsError, UsageError
+from harness.trace import Observation, ToolCall, ToolFailure, names
+from harness.trace.jsonlines import read_spans, write_spans
+from harness.trace.projection import trajectory_from
+from harness.trace.recorder import TraceRecorder, TraceSubject, otlp_exporter
+from harness.trace.span import Span
+
+SUBJECT = TraceSubject(trial_id="t1", case_id="c1", attempt=2, agent="taker", version="v1")
+
+
+def tool_call(recorder: TraceRecorder, started_ns: int, call_id: str = "call_1", **more: str | None) -> None:
+    recorder.record(
+        "execute_tool look",
+        {
+            names.STEP_KIND: names.TOOL,
+            names.TOOL_NAME: "look",
+            names.TOOL_CALL_ID: call_id,
+            names.TOOL_ARGUMENTS: '{"q":"egg"}',
+            names.TOOL_RESULT: '{"found":1}',
+            **more,
+        },
+        started_ns,
+    )
+
+
+def test_the_root_span_says_whose_trial_it_is_and_every_crossing_lies_under_it() -> None:
+    recorder = TraceRecorder(SUBJECT)
+    tool_call(recorder, recorder.now_ns())
+    root, call = recorder.finish()
+
+    assert ("taker", "v1", "t1", "c1", 2) == tuple(
+        root.attributes[name]
+        for name in (names.AGENT_NAME, names.AGENT_VERSION, names.CONVERSATION_ID, names.CASE_ID, names.ATTEMPT)
+    )
+    assert root.parent_id is None
+    assert call.parent_id == root.span_id
+    assert call.trace_id == root.trace_id
+    assert root.start_ns <= call.start_ns <= call.end_ns <= root.end_ns
+
+
+def test_no_environment_variable_cuts_or_drops_what_was_observed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "5")
+    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "5")
+    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "1")
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
+    recorder = TraceRecorder(SUBJECT)
+    long = json.dumps("x" * 1_000_000)
+    tool_call(recorder, 0, **{names.TOOL_RESULT: long})
+
+    assert recorder.finish()[1].attributes[names.TOOL_RESULT] == long
+
+
+def test_a_process_in_which_opentelemetry_is_off_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    with pytest.raises(HarnessError, match="unset OTEL_SDK_DISABLED"):
+        TraceRecorder(SUBJECT)
+
+
+def test_two_recorders_do_not_see_each_other() -> None:
+    first, second = TraceRecorder(SUBJECT), TraceRecorder(SUBJECT)
+    tool_call(first, 0)
+
+    assert [2, 1] == [len(first.finish()), len(second.finish())]
+
+
+def test_spans_are_the_same_after_they_were_written_and_read(tmp_path: Path) -> None:
+    recorder = TraceRecorder(SUBJECT)
+    tool_call(recorder, recorder.now_ns(), **{names.THOUGHT: "eggs? \u2028 \U0001f373 \r\n"})
+    spans = recorder.finish()
+    write_spans(tmp_path / "spans.jsonl", spans)
+
+    assert read_spans(tmp_path / "spans.jsonl") == spans
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text[:-5], "spans.jsonl:2: the last line is cut off"),
+        (lambda text: text.replace('"span_id"', '"spam_id"', 1), "spans.jsonl:1: field 'span_id'"),
+        (lambda text: text + "{]\n", "spans.jsonl:3: Invalid JSON"),
+    ],
+)
+def test_a_damaged_file_of_spans_is_named_with_its_line(tmp_path: Path, damage, message: str) -> None:
+    recorder = TraceRecorder(SUBJECT)
+    tool_call(recorder, 0)
+    path = tmp_path / "spans.jsonl"
+    write_spans(path, recorder.finish())
+    path.write_text(damage(path.read_text()))
+
+    with pytest.raises(ResultsError) as caught:
+        read_spans(path)
+    assert message in str(caught.value)
+
+
+def test_the_projection_gives_turns_calls_and_replies_in_the_order_of_their_beginning() -> None:
+    recorder = TraceRecorder(SUBJECT)
+    recorder.record("reply", {names.STEP_KIND: names.REPLY, names.MESSAGE: "here you are"}, 30)
+    tool_call(
+        recorder,
+        20,
+        **{
+            names.THOUGHT: "look first",
+            names.PLAN: '["look", "add"]',
+            names.ERROR_TYPE: "timeout",
+            names.TOOL_ERROR_MESSAGE: "too slow",
+            names.REPLAY_TIER: "exact",
+        },
+    )
+    recorder.record("turn", {names.STEP_KIND: names.TURN, names.MESSAGE: "an egg"}, 10)
+    recorder.record("probe", {names.STEP_KIND: names.PROBE, names.TOOL_NAME: "look"}, 40)
+    trajectory = trajectory_from(recorder.finish())
+
+    assert [step.source for step in trajectory.steps] == ["user", "agent", "agent"]
+    assert [step.message for step in trajectory.steps] == ["an egg", None, "here you are"]
+    call = trajectory.steps[1]
+    assert call.calls == (ToolCall(id="call_1", name="look", arguments={"q": "egg"}),)
+    assert (call.thought, call.plan) == ("look first", ("look", "add"))
+    assert call.observations[0].model_copy(update={"duration_ms": None}) == Observation(
+        call_id="call_1",
+        content={"found": 1},
+        error=ToolFailure(type="timeout", message="too slow"),
+        replayed="exact",
+    )
+    assert (trajectory.agent, trajectory.version, trajectory.final_output) == ("taker", "v1", "here you are")
+
+
+def test_an_absent_thought_is_none_and_an_unparsed_call_keeps_what_was_sent() -> None:
+    recorder = TraceRecorder(SUBJECT)
+    tool_call(recorder, 0, **{names.TOOL_ARGUMENTS: None, names.TOOL_UNPARSED: "{nope"})
+    step = trajectory_from(recorder.finish()).steps[0]
+
+    assert (step.thought, step.plan) == (None, None)
+    assert (step.calls[0].arguments, step.calls[0].unparsed) == (None, "{nope")
+
+
+def test_the_digest_does_not_depend_on_times_or_ids() -> None:
+    def digest(shift: int, call_id: str) -> str:
+        recorder = TraceRecorder(SUBJECT)
+        tool_call(recorder, shift, call_id)
+        return trajectory_from(recorder.finish()).digest
+
+    assert digest(5, "call_1") == digest(900, "call_7")
+
+
+def test_spans_that_are_no_trial_are_refused() -> None:
+    strange = Span(trace_id="1", span_id="2", name="GET /", start_ns=0, end_ns=1)
+    with pytest.raises(ResultsError, match="no trace of a trial"):
+        trajectory_from([strange])
+
+
+def test_a_span_with_a_broken_attribute_is_named() -> None:
+    recorder = TraceRecorder(SUBJECT)
+    tool_call(recorder, 0, **{names.TOOL_ARGUMENTS: "{"})
+    with pytest.raises(ResultsError, match=r"gen_ai\.tool\.call\.arguments.* is not JSON"):
+        trajectory_from(recorder.finish())
+
+
+@pytest.fixture
+def collector() -> Iterator[tuple[str, list[tuple[str, int]]]]:
+    """A real OTLP endpoint that says what it was sent; it refuses everything under /refuse."""
+    received: list[tuple[str, int]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            received.append((self.path, len(body)))
+            self.send_response(400 if self.path == "/refuse" else 200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", received
+        server.shutdown()
+        thread.join()
+
+
+def test_the_spans_are_sent_to_an_otlp_endpoint(collector: tuple[str, list[tuple[str, int]]]) -> None:
+    url, received = collector
+    recorder = TraceRecorder(SUBJECT)
+    tool_call(recorder, 0)
+    recorder.finish()
+    exporter = otlp_exporter(url)
+
+    assert recorder.export(exporter)
+    assert not recorder.export(otlp_exporter(f"{url}/refuse"))
+    assert [path for path, size in received if size > 100] == ["/v1/traces", "/refuse"]
+    exporter.shutdown()
+
+
+def test_an_endpoint_that_is_no_url_is_refused() -> None:
+    with pytest.raises(UsageError, match="no http"):
+        otlp_exporter("localhost:4317")

@@ -1,0 +1,87 @@
+"""The command line itself: help, errors, a first project, and what help must not import."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.walks.conftest import HARNESS, Walk
+
+VERBS = (
+    "init",
+    "doctor",
+    "run",
+    "record",
+    "demo",
+    "score",
+    "report",
+    "compare",
+    "case",
+    "cassette",
+    "snapshot",
+    "image",
+)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_its_own_words(walk: Walk, verb: str) -> None:
+    shown = walk(verb, "--help").stdout
+    assert f"harness {verb}" in shown
+    assert "Options:" in shown
+
+
+def test_help_imports_no_heavy_room() -> None:
+    program = """
+import sys
+from harness.cli.main import harness
+harness.main(["--help"], standalone_mode=False)
+heavy = {"docker", "vcr", "opentelemetry", "aiohttp", "testcontainers", "pydantic", "rich"} & set(sys.modules)
+sys.exit(f"imported: {heavy}" if heavy else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (0, "") == (done.returncode, done.stderr)
+
+
+def test_the_module_is_the_command(walk: Walk) -> None:
+    as_module = subprocess.run([sys.executable, "-m", "harness", "--version"], capture_output=True, text=True)
+    as_command = subprocess.run([HARNESS, "--version"], capture_output=True, text=True)
+    assert (0, as_command.stdout) == (as_module.returncode, as_module.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run",), "name a suite"),
+        (("run", "nowhere"), "there is no suite 'nowhere'"),
+        (("runn",), "No such command 'runn'"),
+        (("run", "s", "--sandbox", "moon"), "'moon' is not one of 'docker', 'local'"),
+        (("run", "--resume", "nothing"), "'nothing' is no run folder"),
+        (("report", "nothing"), "'nothing' is no run folder"),
+        (("snapshot", "diff", "a", "b"), "'a' names no snapshot"),
+        (("snapshot", "build", "nowhere", "x"), "there is no environment 'nowhere'"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_what_is_wrong(walk: Walk, words: tuple[str, ...], message: str) -> None:
+    refused = walk(*words, status=2)
+    assert message in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_first_project_runs_as_it_is_and_is_never_overwritten(walk: Walk) -> None:
+    walk("init", "mine")
+    refused = walk("init", "mine", status=2)
+    assert "already there" in refused.stderr
+    summary = walk.summary("--project", "mine", "run", "hello", "--sandbox", "local")
+    assert 2 == summary["success"]["successes"]
+
+
+def test_without_an_engine_the_demo_says_so_and_runs_in_the_local_sandbox(drive_thru: Walk) -> None:
+    done = drive_thru("demo", "drive_thru", env={"DOCKER_HOST": "unix:///nonexistent/docker.sock"})
+    assert "no container engine answers" in done.stderr
+    assert "NOT isolated" in done.stderr
+    assert "success 32 % → 88 %" in done.stdout
+
+
+def test_without_an_engine_a_run_in_containers_says_what_to_do(drive_thru: Walk) -> None:
+    refused = drive_thru("run", "drive_thru", env={"DOCKER_HOST": "unix:///nonexistent/docker.sock"}, status=3)
+    assert "--sandbox local" in refused.stderr

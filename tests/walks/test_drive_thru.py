@@ -1,0 +1,90 @@
+"""The drive-thru suite from end to end: the same evidence gives the same verdict, whoever answers."""
+
+import pytest
+
+from tests.walks.conftest import Walk
+
+pytestmark = pytest.mark.docker
+
+MODES = ("replay", "sealed", "live")
+
+
+@pytest.fixture(scope="module")
+def runs(drive_thru: Walk) -> Walk:
+    """v2 in every mode, shuffled and two at a time, and v1 and v2 in order, one at a time."""
+    for number, mode in enumerate(MODES):
+        drive_thru("run", "drive_thru", "--tools", mode, "--run-name", mode, "--jobs", "2", "--shuffle", str(number))
+    drive_thru("run", "drive_thru", "--run-name", "ordered", "--jobs", "1")
+    drive_thru("run", "drive_thru", "--run-name", "v1", "--agent", "v1")
+    drive_thru("run", "drive_thru", "--run-name", "v1-sealed", "--agent", "v1", "--tools", "sealed")
+    return drive_thru
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_shuffled_parallel_run_gives_the_same_scorecards_byte_for_byte(runs: Walk, mode: str) -> None:
+    ordered = runs.scorecards("ordered")
+    assert 25 == len(ordered)
+    assert ordered == runs.scorecards(mode)
+
+
+def test_a_replay_scores_the_first_version_as_the_sealed_service_does(runs: Walk) -> None:
+    assert runs.scorecards("v1-sealed") == runs.scorecards("v1")
+
+
+def test_the_second_version_is_better_and_the_comparison_says_so(runs: Walk) -> None:
+    shown = runs("compare", "v1", "ordered").stdout
+    assert "success 32 % → 88 % over 25 pairs: 14 better, 0 worse" in shown
+    assert "agent: v1 → v2" in shown
+
+
+def test_nothing_is_asked_that_the_tapes_do_not_answer(runs: Walk) -> None:
+    for run in ("replay", "v1"):
+        shown = runs("report", run).stdout
+        assert "25 of 25 trials measured" in shown
+        assert "exact" in shown
+
+
+def test_a_stored_run_is_scored_again_to_the_same_scores(runs: Walk) -> None:
+    before = runs("report", "ordered", "--format", "json").stdout
+    runs("score", "ordered")
+    assert before == runs("report", "ordered", "--format", "json").stdout
+
+
+def test_the_same_run_gives_the_same_report(runs: Walk) -> None:
+    for form in ("terminal", "markdown", "junit", "json"):
+        assert runs("report", "replay", "--format", form).stdout == runs("report", "replay", "--format", form).stdout
+
+
+def test_a_run_name_that_exists_is_refused(runs: Walk) -> None:
+    refused = runs("run", "drive_thru", "--run-name", "ordered", status=2)
+    assert "already a run 'ordered'" in refused.stderr
+
+
+def test_only_what_failed_is_run_again(runs: Walk) -> None:
+    summary = runs.summary("run", "drive_thru", "--failed-in", "ordered", "--run-name", "again")
+    assert ["order-correctness-006", "order-correctness-023", "order-correctness-024"] == [
+        planned["case_id"] for planned in summary["manifest"]["planned"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("floor", "status"),
+    [("order_correctness=0.7", 0), ("task_success=0.95", 1), ("recovery=0.1", 3), ("nonsense=1", 2)],
+)
+def test_a_gate_holds_fails_or_cannot_tell(runs: Walk, floor: str, status: int) -> None:
+    words = ("--case", "order-correctness-000", "--case", "order-correctness-006", "--fail-under", floor)
+    runs("run", "drive_thru", *words, status=status)
+
+
+def test_changing_the_agent_reseals_and_rebuilds_nothing_and_only_its_digest_changes(runs: Walk) -> None:
+    def world() -> dict[str, bytes]:
+        places = [path for part in ("snapshots", "cassettes") for path in (runs.folder / part).rglob("*")]
+        return {str(path): path.read_bytes() for path in places if path.is_file()}
+
+    before = world()
+    agent = runs.folder / "suites/drive_thru/agents/v2/agent.py"
+    agent.write_text(agent.read_text(encoding="utf-8") + "\n# another line\n", encoding="utf-8")
+    summary = runs.summary("run", "drive_thru", "--case", "order-correctness-000", "--run-name", "edited")
+    assert before == world()
+    assert "agent digest" in runs("compare", "ordered", "edited").stdout
+    assert "exact" in summary["tiers"]
