@@ -6,8 +6,9 @@ import aiohttp
 async def open_client() -> aiohttp.ClientSession:
     """A client that keeps no cookies and uses no proxy; to be closed."""
     return aiohttp.ClientSession(
-        # A connection that the server may have closed meanwhile cannot be told from a lost call, so few are kept.
-        connector=aiohttp.TCPConnector(limit=256, keepalive_timeout=1.0),
+        # A kept connection that the server is just closing cannot be told from a lost call, and a call that was lost
+        # by us would be scored as the tool's failure: a handshake for each call is the cheaper of the two.
+        connector=aiohttp.TCPConnector(limit=256, force_close=True),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None),
         headers={"User-Agent": "agent-harness", "Accept": "application/json"},
