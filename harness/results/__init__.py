@@ -1,6 +1,7 @@
 """Run folders on disk: append-only, resumable, read back as values."""
 
 from harness.results.comparable import latest_comparable, runs_in
+from harness.results.drift import ChangeClass, DriftFinding, DriftReport, IssueDraft, Severity
 from harness.results.folder import RunFolder, Scoring
 from harness.results.manifest import (
     Difference,
@@ -14,11 +15,16 @@ from harness.results.stop import stop_reason, write_stop
 from harness.results.stored import StoredTrial, TrialKey
 
 __all__ = [
+    "ChangeClass",
     "Difference",
+    "DriftFinding",
+    "DriftReport",
+    "IssueDraft",
     "PlannedTrial",
     "RunFolder",
     "RunManifest",
     "Scoring",
+    "Severity",
     "StoredTrial",
     "TrialKey",
     "check_run_name",
