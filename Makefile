@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo eval eval-scorer test test-full browser local-model lint bench install lock clean
+.PHONY: demo eval eval-scorer test test-full tools browser local-model lint bench install lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -17,11 +17,14 @@ eval: install ## the daily command: run the suite, print scores and the differen
 eval-scorer: install ## how the failure detectors do on real runs (HARNESS_REAL_DATA says where they are)
 	@$(BIN)/python tests/scorer_eval/run.py
 
-test: install ## the tests, containers included where a daemon answers
+test: install tools ## the tests, containers included where a daemon answers
 	@$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
-test-full: install ## the slow tests: frameworks, browser, escapes
+test-full: install tools ## the slow tests: frameworks, browser, escapes
 	@$(BIN)/pytest -m slow -n 2 --dist loadfile
+
+tools: install ## what base images are made with (as root, on Debian), and the base image
+	-@$(BIN)/harness image build base --install-tools
 
 browser: ## the Chromium that `make test-full` looks at reports with (as root, on Debian)
 	apt-get update --quiet && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core
