@@ -1,0 +1,71 @@
+"""A judgement: what was said about one criterion of one trial, and by whom."""
+
+from typing import Literal
+
+from harness.frozen import Frozen
+
+Answer = Literal["pass", "fail", "not_eligible", "judge_failed"]
+
+
+class JudgeIdentity(Frozen):
+    """Everything that a changed verdict of the same evidence could be put down to."""
+
+    prompt: str | None = None
+    """Name of the judge's prompt; None: code decided."""
+    prompt_version: str | None = None
+    prompt_digest: str | None = None
+    model: str
+    """The model as asked for; of code `code:<name>@<version>`."""
+    samples: int = 1
+    """How often each question was put; the majority counts."""
+
+
+class Votes(Frozen):
+    """How the samples of one verdict fell."""
+
+    passed: int = 0
+    failed: int = 0
+    not_eligible: int = 0
+    judge_failed: int = 0
+
+
+class Judgement(Frozen):
+    """One criterion of one trial. Holds no time or machine: the same evidence and judge give the same bytes."""
+
+    run: str
+    case_id: str
+    attempt: int
+    trace_id: str = ""
+    """Of the trajectory that was judged; an imported trace keeps its own."""
+    trajectory: str
+    """Digest of the trajectory that was judged."""
+    evidence: str = ""
+    """Digest of what the judge was shown."""
+    rubric: str
+    rubric_version: str
+    rubric_digest: str
+    criterion: str
+    criterion_version: str
+    eligible: bool | None
+    """Whether the criterion applies; None: could not be told, see `failure`."""
+    passed: bool | None
+    """None where it is not eligible, and where the judge failed."""
+    failure: str | None = None
+    """Why there is no judgement, in words: the judge failed, not the agent."""
+    rationale: str = ""
+    spans: tuple[str, ...] = ()
+    """Ids of the spans that the verdict rests on; `step:<index>` where a step has no span."""
+    judge: JudgeIdentity
+    cached: bool = False
+    """Answered from an earlier run's tape; nothing was asked."""
+    votes: Votes | None = None
+    """None: one sample was taken."""
+
+    @property
+    def answer(self) -> Answer:
+        """The four answers, kept apart."""
+        if self.failure is not None:
+            return "judge_failed"
+        if self.eligible is False:
+            return "not_eligible"
+        return "pass" if self.passed else "fail"

@@ -1,0 +1,120 @@
+"""A rubric: binary criteria with points, in domains with weights."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from harness.frozen import Frozen, JsonObject, digest_of
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+
+Kind = Literal["llm", "code", "checklist"]
+"""Who decides: a judge model; a class of this package or of the project; a judge model, item by item of the case's own
+checklist."""
+
+
+class Criterion(Frozen):
+    """One question with the answers pass, fail and "does not apply"."""
+
+    id: Name
+    statement: str = Field(min_length=1)
+    """What must hold for a pass."""
+    fail: str | None = None
+    """What makes it fail, where that is not just the statement's opposite."""
+    domain: Name = "general"
+    points: float = Field(default=1, gt=0, allow_inf_nan=False)
+    """Weight among the eligible criteria of its domain."""
+    critical: bool = False
+    """Where it fails, the whole trajectory fails."""
+    eligibility: str | None = None
+    """When the criterion applies, as a statement for the judge. Neither this nor `eligible_when`: always."""
+    eligible_when: str | None = None
+    """When it applies, as a JSONPath (RFC 9535) over the transcript: where it selects something. Asks no judge; looked at
+    before `eligibility`."""
+    evidence: tuple[str, ...] = ("conversation",)
+    """The views of the transcript that the judge is shown, and nothing else."""
+    kind: Kind = "llm"
+    code: str | None = None
+    """Of kind `code`: the name of a built-in check, or `file.py:Name` beside the rubric."""
+    parameters: JsonObject = Field(default={}, alias="with")
+    """The fields of the code."""
+    agents: tuple[str, ...] = ()
+    """Only steps of these agents are shown (`orchestrator`: the outermost one); empty: the whole flow. A trajectory in
+    which none of them acted is not eligible."""
+    version: str = "1"
+    """Changed whenever the same evidence could be judged otherwise."""
+
+    @model_validator(mode="after")
+    def _code_is_named(self) -> Self:
+        if (self.kind == "code") != (self.code is not None):
+            raise ValueError("a criterion of kind 'code', and no other, names its 'code'")
+        return self
+
+
+class Domain(Frozen):
+    """A group of criteria."""
+
+    weight: float = Field(default=1, gt=0, allow_inf_nan=False)
+    """Share of the whole score, relative to the other domains'."""
+    title: str | None = None
+
+
+class Rubric(Frozen):
+    """What a trajectory is held to."""
+
+    name: Name
+    version: str = "1"
+    description: str = ""
+    domains: dict[Name, Domain] = {}
+    """Those that are not named weigh 1 each."""
+    criteria: tuple[Criterion, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _hangs_together(self) -> Self:
+        ids = [criterion.id for criterion in self.criteria]
+        twice = sorted({one for one in ids if ids.count(one) > 1})
+        if twice:
+            raise ValueError(f"criteria are given twice: {', '.join(twice)}")
+        used = {criterion.domain for criterion in self.criteria}
+        unknown = sorted(used - self.domains.keys()) if self.domains else []
+        if unknown:
+            raise ValueError(f"criteria are in domains that have no weight: {', '.join(unknown)}")
+        empty = sorted(self.domains.keys() - used)
+        if empty:
+            raise ValueError(f"domains without a criterion: {', '.join(empty)}")
+        return self
+
+    @property
+    def digest(self) -> str:
+        """Sha-256 of everything that it says."""
+        return digest_of(self.model_dump(mode="json", by_alias=True))
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Domain -> weight, in the order of the file."""
+        named = {name: domain.weight for name, domain in self.domains.items()}
+        return named or dict.fromkeys((criterion.domain for criterion in self.criteria), 1.0)
+
+    def criterion(self, id: str) -> Criterion | None:
+        """The criterion by its id, an item of a checklist (`<id>.<n>`) by the criterion that stands for it."""
+        found = {one.id: one for one in self.criteria}
+        return found.get(id) or found.get(id.rpartition(".")[0])
+
+    def criteria_for(self, checklist: Sequence[str]) -> tuple[Criterion, ...]:
+        """The criteria of one case: each of kind `checklist` becomes one a checklist's item, sharing its points evenly.
+
+        The items have the ids `<id>.1`, `<id>.2`, ... Without a checklist the criterion stays as it is, to be found not
+        eligible.
+        """
+        return tuple(one for criterion in self.criteria for one in _items(criterion, checklist))
+
+
+def _items(criterion: Criterion, checklist: Sequence[str]) -> tuple[Criterion, ...]:
+    if criterion.kind != "checklist" or not checklist:
+        return (criterion,)
+    points = criterion.points / len(checklist)
+    return tuple(
+        criterion.model_copy(update={"id": f"{criterion.id}.{number}", "statement": item, "points": points})
+        for number, item in enumerate(checklist, 1)
+    )
