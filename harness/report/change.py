@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from harness.frozen import Frozen
-from harness.report.intervals import Interval, cases_needed, holm, paired_interval, sign_test
+from harness.score.intervals import Interval, cases_needed, holm, paired_interval, sign_test
 
 _SAME = 1e-9
 LEVEL = 0.05

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from harness.frozen import Frozen
-from harness.report.intervals import Interval, bootstrap
 from harness.score import Scorecard
+from harness.score.intervals import Interval, bootstrap
 
 
 class Reliability(Frozen):

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.frozen import Frozen
 from harness.report.failuremodes import FailureMode, failure_modes
-from harness.report.intervals import Interval, bootstrap, effective_n, wilson
 from harness.report.latency import Latency, LatencyBook
 from harness.report.reliability import Reliability, reliability
 from harness.report.replay import MissedTool, replay_of
 from harness.report.tooltable import ToolRow, by_model, by_tool
 from harness.results import RunFolder, RunManifest, stop_reason
 from harness.score import Score, Scorecard
+from harness.score.intervals import Interval, bootstrap, effective_n, wilson
 from harness.trace import MEASURED, ModelUse, Trial
 
 SUCCESS = "task_success"

@@ -13,10 +13,10 @@ from typing import Literal, get_args
 from harness.errors import UsageError
 from harness.frozen import Frozen
 from harness.report.failuremodes import has_failure
-from harness.report.intervals import fisher_greater, holm, sign_test_greater
 from harness.results import RunFolder
 from harness.score import Scorecard
 from harness.score.diagnosis import Failure
+from harness.score.intervals import fisher_greater, holm, sign_test_greater
 from harness.trace import MEASURED
 
 LEVEL = 0.05

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from harness.report.intervals import (
+from harness.score.intervals import (
     Interval,
     bootstrap,
     cases_needed,

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
-from harness.report.intervals import fisher_greater, holm, sign_test_greater
 from harness.report.render.markdown import trend_markdown
 from harness.report.render.trajectory import explained
 from harness.report.trend import suite_of, trend
 from harness.results import RunFolder, RunManifest
 from harness.score import Diagnosis, Scorecard
+from harness.score.intervals import fisher_greater, holm, sign_test_greater
 from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
 
 Card = Callable[..., Scorecard]

@@ -8,9 +8,9 @@ import math
 from collections.abc import Sequence
 
 from harness.report.compare import Comparison
-from harness.report.intervals import Interval
 from harness.report.summary import SUCCESS, Rate, Summary
 from harness.results import RunManifest
+from harness.score.intervals import Interval
 from harness.score.metrics import METRICS
 
 UNKNOWN = "-"
