@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.frozen import Frozen, JsonObject, digest_of
+from harness.judge.expression import check_expression
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
@@ -30,8 +31,8 @@ class Criterion(Frozen):
     eligibility: str | None = None
     """When the criterion applies, as a statement for the judge. Neither this nor `eligible_when`: always."""
     eligible_when: str | None = None
-    """When it applies, as a JSONPath (RFC 9535) over the transcript: where it selects something. Asks no judge; looked at
-    before `eligibility`."""
+    """When it applies, as a JSONPath (RFC 9535) over the trajectory with the case's `user_profile`, `states` and `tags`
+    beside its fields: where it selects something. Asks no judge; looked at before `eligibility`."""
     evidence: tuple[str, ...] = ("conversation",)
     """The views of the transcript that the judge is shown, and nothing else."""
     kind: Kind = "llm"
@@ -46,9 +47,13 @@ class Criterion(Frozen):
     """Changed whenever the same evidence could be judged otherwise."""
 
     @model_validator(mode="after")
-    def _code_is_named(self) -> Self:
+    def _says_how_it_is_decided(self) -> Self:
         if (self.kind == "code") != (self.code is not None):
             raise ValueError("a criterion of kind 'code', and no other, names its 'code'")
+        if self.kind != "code" and not self.evidence:
+            raise ValueError("names no view as its evidence")
+        if self.eligible_when is not None:
+            check_expression(self.eligible_when)
         return self
 
 
@@ -69,6 +74,10 @@ class Rubric(Frozen):
     domains: dict[Name, Domain] = {}
     """Those that are not named weigh 1 each."""
     criteria: tuple[Criterion, ...] = Field(min_length=1)
+    checklists: dict[str, tuple[str, ...]] = {}
+    """Case id -> what must hold there, item by item; what criteria of kind `checklist` ask."""
+    prompt: Name = "judge"
+    """Name of the prompt that its judge is given."""
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
@@ -101,13 +110,14 @@ class Rubric(Frozen):
         found = {one.id: one for one in self.criteria}
         return found.get(id) or found.get(id.rpartition(".")[0])
 
-    def criteria_for(self, checklist: Sequence[str]) -> tuple[Criterion, ...]:
-        """The criteria of one case: each of kind `checklist` becomes one a checklist's item, sharing its points evenly.
+    def criteria_for(self, case_id: str) -> tuple[Criterion, ...]:
+        """The criteria of one case: each of kind `checklist` becomes one for each item of the case's checklist.
 
-        The items have the ids `<id>.1`, `<id>.2`, ... Without a checklist the criterion stays as it is, to be found not
-        eligible.
+        The items have the ids `<id>.1`, `<id>.2`, ... and share the points evenly. Without a checklist the criterion
+        stays as it is, to be found not eligible.
         """
-        return tuple(one for criterion in self.criteria for one in _items(criterion, checklist))
+        items = self.checklists.get(case_id, ())
+        return tuple(one for criterion in self.criteria for one in _items(criterion, items))
 
 
 def _items(criterion: Criterion, checklist: Sequence[str]) -> tuple[Criterion, ...]:

@@ -1,0 +1,104 @@
+"""How two series of yes and no go together: the people's, which counts as right, and the judge's."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from harness.frozen import Frozen
+from harness.judge.agreement.chance import cohen_kappa, krippendorff_alpha
+from harness.score.intervals import Interval, effective_n, wilson
+
+
+class Answered(NamedTuple):
+    """One item that both answered."""
+
+    case_id: str
+    """Items of one case go together: intervals count cases, not items."""
+    right: bool
+    judged: bool
+
+
+class Rate(Frozen):
+    """A share, of how many, and how sure."""
+
+    value: float | None
+    """None: there was nothing to take a share of."""
+    n: int
+    interval: Interval | None = None
+
+
+class BinaryAgreement(Frozen):
+    """A judge against what counts as right. None: not defined for these items."""
+
+    agreement: Rate
+    constant: float | None
+    """Agreement of a predictor that always gives the more frequent right answer: to be beaten."""
+    kappa: float | None
+    """Cohen's kappa; None also where both always said the same."""
+    alpha: float | None
+    """Krippendorff's alpha of the two as raters."""
+    true_positive: Rate
+    """Of what is right to pass: the share that the judge passed."""
+    true_negative: Rate
+    """Of what is right to fail: the share that the judge failed. A low one lets bad work through."""
+    right_rate: float | None
+    judged_rate: float | None
+    corrected_rate: float | None = None
+    """The judge's pass rate less its own errors (Rogan and Gladen 1978), within 0 and 1; None where the judge does not
+    tell pass from fail at all."""
+
+    @property
+    def shift(self) -> float | None:
+        """By how much the judge passes more often than is right."""
+        if self.right_rate is None or self.judged_rate is None:
+            return None
+        return self.judged_rate - self.right_rate
+
+    @property
+    def beats_constant(self) -> bool | None:
+        """Whether it is worth more than always giving the same answer; None: there was nothing to judge."""
+        if self.agreement.value is None or self.constant is None:
+            return None
+        return self.agreement.value > self.constant
+
+
+def binary_agreement(items: Sequence[Answered]) -> BinaryAgreement:
+    """All figures of one series; intervals are Wilson's over as many items as the cases' spread is worth."""
+    rights = [item.right for item in items]
+    pairs = [(item.right, item.judged) for item in items]
+    passed = _rate([(item.case_id, item.judged) for item in items if item.right])
+    failed = _rate([(item.case_id, not item.judged) for item in items if not item.right])
+    judged_rate = _share([item.judged for item in items])
+    return BinaryAgreement(
+        agreement=_rate([(item.case_id, item.right == item.judged) for item in items]),
+        constant=max(Counter(rights).values()) / len(rights) if rights else None,
+        kappa=cohen_kappa(pairs),
+        alpha=krippendorff_alpha(pairs),
+        true_positive=passed,
+        true_negative=failed,
+        right_rate=_share(rights),
+        judged_rate=judged_rate,
+        corrected_rate=_corrected(judged_rate, passed.value, failed.value),
+    )
+
+
+def _rate(held: Sequence[tuple[str, bool]]) -> Rate:
+    by_case: defaultdict[str, list[float]] = defaultdict(list)
+    for case_id, held_here in held:
+        by_case[case_id].append(float(held_here))
+    value = _share([held_here for _, held_here in held])
+    return Rate(value=value, n=len(held), interval=None if value is None else wilson(value, effective_n(by_case)))
+
+
+def _share(held: Sequence[bool]) -> float | None:
+    return sum(held) / len(held) if held else None
+
+
+def _corrected(judged: float | None, sensitivity: float | None, specificity: float | None) -> float | None:
+    if judged is None or sensitivity is None or specificity is None:
+        return None
+    informed = sensitivity + specificity - 1
+    if math.isclose(informed, 0, abs_tol=1e-9) or informed < 0:
+        return None
+    return round(min(1.0, max(0.0, (judged + specificity - 1) / informed)), 12)

@@ -1,0 +1,214 @@
+"""Judgements against what counts as right: labels of people, or any verdict that a trial already has.
+
+Whether a criterion applies and whether it is met are two questions, and are compared apart: the second only where both
+say that it applies.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Literal
+
+from harness.frozen import Frozen
+from harness.judge.agreement.binary import Answered, BinaryAgreement, binary_agreement
+from harness.judge.agreement.people import People, people_agreement
+from harness.judge.judgement import Answer, Judgement
+from harness.judge.labels import Item, LabelledItem, SortedLabels
+from harness.judge.rubric import Rubric
+
+
+class Right(Frozen):
+    """What counts as right about one judged criterion."""
+
+    passed: bool | None
+    """None: it does not apply."""
+    tells_eligibility: bool = True
+    """False: of a verdict that knows nothing of eligibility; only where the judge says "applies" is there to compare."""
+    notes: tuple[str, ...] = ()
+    """What people wrote."""
+
+
+class Disagreement(Frozen):
+    """One judgement that is not what counts as right."""
+
+    run: str
+    case_id: str
+    attempt: int
+    criterion: str
+    right: Literal["pass", "fail", "not_eligible"]
+    judged: Answer
+    rationale: str = ""
+    notes: tuple[str, ...] = ()
+    spans: tuple[str, ...] = ()
+
+
+class AgreementRow(Frozen):
+    """One criterion, one domain, or everything."""
+
+    name: str
+    version: str | None = None
+    """Of a criterion."""
+    eligibility: BinaryAgreement
+    verdict: BinaryAgreement
+    """Of what both call eligible."""
+    people: People | None = None
+    """How well people agree with each other, which no judge can be asked to exceed; None: one source only."""
+    judge_failed: int = 0
+    """Judgements that failed: in no figure."""
+    without_right: int = 0
+    """Judged, but there is nothing to compare with: nobody labelled it, or people could not settle it."""
+
+
+class AgreementReport(Frozen):
+    """A judge's judgements of one rubric beside what counts as right."""
+
+    rubric: str
+    rubric_version: str
+    against: str
+    """`labels`, `reward`, or `verifier:<name>`."""
+    judges: tuple[str, ...]
+    """Prompt, version and model of everybody who judged."""
+    overall: AgreementRow
+    domains: tuple[AgreementRow, ...]
+    criteria: tuple[AgreementRow, ...]
+    disagreements: tuple[Disagreement, ...]
+    left_out: tuple[str, ...] = ()
+    """Labels that do not count, in words."""
+
+
+RightOf = Callable[[Judgement], Right | None]
+
+
+def against_labels(judgements: Iterable[Judgement], labels: SortedLabels, rubric: Rubric) -> AgreementReport:
+    """The judgements against people's labels; of judgements of the same item, as equal attempts have, the last counts."""
+    last = {item_of(one): one for one in judgements if one.rubric == rubric.name}
+    by_item = labels.by_item
+    report = compare(list(last.values()), lambda one: _settled(by_item.get(item_of(one))), rubric, "labels")
+    grouped = _by_row(labels.items, rubric, lambda one: one.item.criterion)
+
+    def with_people(row: AgreementRow, labelled: Sequence[LabelledItem]) -> AgreementRow:
+        return row.model_copy(update={"people": people_agreement(labelled)})
+
+    return report.model_copy(
+        update={
+            "overall": with_people(report.overall, labels.items),
+            "domains": tuple(with_people(row, grouped.domains[row.name]) for row in report.domains),
+            "criteria": tuple(with_people(row, grouped.criteria[row.name]) for row in report.criteria),
+            "left_out": labels.problems(),
+        }
+    )
+
+
+def compare(judgements: Sequence[Judgement], right_of: RightOf, rubric: Rubric, against: str) -> AgreementReport:
+    """All rows and disagreements; judgements of other versions of their criterion are not compared."""
+    current = [one for one in judgements if _is_current(one, rubric)]
+    grouped = _by_row(current, rubric, lambda one: one.criterion)
+    versions = {one.id: one.version for one in rubric.criteria}
+    return AgreementReport(
+        rubric=rubric.name,
+        rubric_version=rubric.version,
+        against=against,
+        judges=tuple(sorted({_judge(one) for one in current})),
+        overall=_row("all", current, right_of),
+        domains=tuple(_row(name, held, right_of) for name, held in grouped.domains.items()),
+        criteria=tuple(_row(name, held, right_of, versions[name]) for name, held in grouped.criteria.items()),
+        disagreements=tuple(_disagreements(current, right_of)),
+    )
+
+
+def item_of(judgement: Judgement) -> Item:
+    """What a label would have to be about."""
+    return Item(case_id=judgement.case_id, trajectory=judgement.trajectory, criterion=judgement.criterion)
+
+
+class _Grouped[T]:
+    """The same things by criterion, and by domain."""
+
+    def __init__(self, criteria: Mapping[str, Sequence[T]], domains: Mapping[str, Sequence[T]]) -> None:
+        self.criteria = criteria
+        self.domains = domains
+
+
+def _by_row[T](things: Iterable[T], rubric: Rubric, criterion_of: Callable[[T], str]) -> _Grouped[T]:
+    """Items of a checklist go to the criterion that stands for them."""
+    criteria: dict[str, list[T]] = {one.id: [] for one in rubric.criteria}
+    for thing in things:
+        found = rubric.criterion(criterion_of(thing))
+        if found is not None:
+            criteria[found.id].append(thing)
+    domains = {
+        name: list(chain.from_iterable(criteria[one.id] for one in rubric.criteria if one.domain == name))
+        for name in rubric.weights
+    }
+    return _Grouped(criteria, domains)
+
+
+def _is_current(judgement: Judgement, rubric: Rubric) -> bool:
+    criterion = rubric.criterion(judgement.criterion)
+    return criterion is not None and criterion.version == judgement.criterion_version
+
+
+def _row(name: str, judgements: Sequence[Judgement], right_of: RightOf, version: str | None = None) -> AgreementRow:
+    judged = [one for one in judgements if one.failure is None]
+    known = [(one, right) for one in judged if (right := right_of(one)) is not None]
+    return AgreementRow(
+        name=name,
+        version=version,
+        eligibility=binary_agreement(
+            [
+                Answered(one.case_id, right.passed is not None, one.answer != "not_eligible")
+                for one, right in known
+                if right.tells_eligibility
+            ]
+        ),
+        verdict=binary_agreement(
+            [
+                Answered(one.case_id, right.passed, one.passed)
+                for one, right in known
+                if right.passed is not None and one.passed is not None
+            ]
+        ),
+        judge_failed=len(judgements) - len(judged),
+        without_right=len(judged) - len(known),
+    )
+
+
+def _disagreements(judgements: Sequence[Judgement], right_of: RightOf) -> Iterable[Disagreement]:
+    for one in judgements:
+        right = right_of(one)
+        if right is None or one.failure is not None:
+            continue
+        if one.answer == "not_eligible" and not right.tells_eligibility:
+            continue
+        expected = _answer(right)
+        if expected != one.answer:
+            yield Disagreement(
+                run=one.run,
+                case_id=one.case_id,
+                attempt=one.attempt,
+                criterion=one.criterion,
+                right=expected,
+                judged=one.answer,
+                rationale=one.rationale,
+                notes=right.notes,
+                spans=one.spans,
+            )
+
+
+def _answer(right: Right) -> Literal["pass", "fail", "not_eligible"]:
+    if right.passed is None:
+        return "not_eligible"
+    return "pass" if right.passed else "fail"
+
+
+def _settled(labelled: LabelledItem | None) -> Right | None:
+    if labelled is None or labelled.answer is None:
+        return None
+    said = labelled.labels if labelled.adjudication is None else (*labelled.labels, labelled.adjudication)
+    notes = tuple(f"{label.annotator}: {label.note}" for label in said if label.note)
+    return Right(passed=None if labelled.answer == "not_eligible" else labelled.answer == "pass", notes=notes)
+
+
+def _judge(judgement: Judgement) -> str:
+    judge = judgement.judge
+    prompt = "" if judge.prompt is None else f"{judge.prompt}@{judge.prompt_version} "
+    return f"{prompt}{judge.model}"

@@ -1,0 +1,50 @@
+"""How well people agree with each other: the ceiling of every judge."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from harness.frozen import Frozen
+from harness.judge.agreement.chance import cohen_kappa, krippendorff_alpha
+from harness.judge.labels import LabelledItem
+
+
+class PeopleAgreement(Frozen):
+    """Of items that two or more people answered. None: nobody did, or not defined."""
+
+    items: int
+    agreement: float | None
+    """Share of pairs of answers to one item that are the same."""
+    kappa: float | None
+    """Cohen's, where the same two people answered all of the items."""
+    alpha: float | None
+    """Krippendorff's, for any number of people."""
+
+
+class People(Frozen):
+    """The two questions apart. Answers `unsure` are left out."""
+
+    eligibility: PeopleAgreement
+    verdict: PeopleAgreement
+
+
+def people_agreement(labelled: Sequence[LabelledItem]) -> People:
+    """How annotators agree before any adjudication, which is a decision and no second opinion."""
+    eligible, passed = [], []
+    for one in labelled:
+        answers = {label.annotator: label.answer for label in one.labels if label.answer != "unsure"}
+        eligible.append({person: answer != "not_eligible" for person, answer in answers.items()})
+        passed.append({person: answer == "pass" for person, answer in answers.items() if answer != "not_eligible"})
+    return People(eligibility=_agreement(eligible), verdict=_agreement(passed))
+
+
+def _agreement(units: Sequence[dict[str, bool]]) -> PeopleAgreement:
+    paired = [unit for unit in units if len(unit) > 1]
+    same = [one == other for unit in paired for one, other in combinations(unit.values(), 2)]
+    people = {person for unit in paired for person in unit}
+    pairs = [(unit[min(people)], unit[max(people)]) for unit in paired] if len(people) == 2 else []
+    return PeopleAgreement(
+        items=len(paired),
+        agreement=sum(same) / len(same) if same else None,
+        kappa=cohen_kappa(pairs),
+        alpha=krippendorff_alpha([list(unit.values()) for unit in paired]),
+    )

@@ -1,0 +1,17 @@
+"""Labels of people: what they said, where it is kept, and what of it counts."""
+
+from harness.judge.labels.file import LabelFile, label_path
+from harness.judge.labels.label import Item, Label, LabelledItem, PersonAnswer
+from harness.judge.labels.sorting import LeftOut, SortedLabels, sort_labels
+
+__all__ = [
+    "Item",
+    "Label",
+    "LabelFile",
+    "LabelledItem",
+    "LeftOut",
+    "PersonAnswer",
+    "SortedLabels",
+    "label_path",
+    "sort_labels",
+]

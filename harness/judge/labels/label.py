@@ -1,0 +1,83 @@
+"""What a person said about one criterion of one trajectory."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from harness.frozen import Frozen
+
+PersonAnswer = Literal["pass", "fail", "not_eligible", "unsure"]
+"""`unsure`: what was shown does not tell. It is kept and counted, and agrees with nothing."""
+
+Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,59}$")]
+
+
+class Item(Frozen):
+    """One criterion of one trajectory: what is labelled and judged."""
+
+    case_id: str
+    trajectory: str
+    criterion: str
+
+
+class Label(Frozen):
+    """One line of a label file. It belongs to the trajectory's digest, so it holds for every run in which the agent did
+    the same."""
+
+    annotator: Annotator
+    run: str
+    """Where it was labelled; for people."""
+    case_id: str
+    attempt: int
+    trajectory: str
+    """Digest of the trajectory."""
+    rubric: str
+    criterion: str
+    """Id of the criterion, or of an item of a checklist (`<id>.<n>`)."""
+    criterion_version: str
+    answer: PersonAnswer
+    note: str = ""
+    time: str
+    """ISO 8601, UTC."""
+    role: Literal["annotator", "adjudicator"] = "annotator"
+    """An adjudicator decides where two annotators differ, having seen both answers."""
+    revises: bool = False
+    """The annotator changed an earlier answer. Without it two different answers contradict each other."""
+
+    @property
+    def item(self) -> Item:
+        """What was labelled."""
+        return Item(case_id=self.case_id, trajectory=self.trajectory, criterion=self.criterion)
+
+
+Settled = Literal["single", "agreed", "adjudicated", "contested", "unsure"]
+"""How an item's answer came about; of the last two there is none."""
+
+
+class LabelledItem(Frozen):
+    """An item with everything that people said about it."""
+
+    item: Item
+    labels: tuple[Label, ...]
+    """The last one of each annotator, in the order in which they were given."""
+    adjudication: Label | None = None
+
+    @property
+    def settled(self) -> Settled:
+        """How the answer came about."""
+        if self.adjudication is not None:
+            return "unsure" if self.adjudication.answer == "unsure" else "adjudicated"
+        answers = {label.answer for label in self.labels}
+        if len(answers) > 1:
+            return "contested"
+        if answers == {"unsure"}:
+            return "unsure"
+        return "single" if len(self.labels) == 1 else "agreed"
+
+    @property
+    def answer(self) -> Literal["pass", "fail", "not_eligible"] | None:
+        """What counts as right; None while it is contested, or nobody could tell."""
+        if self.settled in ("contested", "unsure"):
+            return None
+        label = self.adjudication or self.labels[0]
+        return None if label.answer == "unsure" else label.answer

@@ -1,0 +1,115 @@
+"""Which labels count. What does not is named and left out, never guessed at."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from harness.frozen import Frozen
+from harness.judge.labels.file import LabelFile
+from harness.judge.labels.label import Item, Label, LabelledItem
+from harness.judge.rubric import Rubric
+
+Why = Literal["unreadable", "other_rubric", "unknown_criterion", "old_version", "contradicting"]
+
+_WORDS: dict[Why, str] = {
+    "unreadable": "cannot be read",
+    "other_rubric": "belong to another rubric",
+    "unknown_criterion": "name a criterion that the rubric does not have",
+    "old_version": "were made for another version of their criterion",
+    "contradicting": "contradict another label of the same item",
+}
+
+
+class LeftOut(Frozen):
+    """One line that does not count."""
+
+    line: int
+    why: Why
+    detail: str
+
+
+class SortedLabels(Frozen):
+    """What a label file holds for one rubric."""
+
+    items: tuple[LabelledItem, ...]
+    """In the order in which they were first labelled."""
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def by_item(self) -> Mapping[Item, LabelledItem]:
+        """To look one up."""
+        return {one.item: one for one in self.items}
+
+    @property
+    def annotators(self) -> tuple[str, ...]:
+        """Everybody whose label counts, by name."""
+        return tuple(sorted({label.annotator for one in self.items for label in one.labels}))
+
+    def problems(self) -> tuple[str, ...]:
+        """What was left out, counted, in words."""
+        counted = Counter(one.why for one in self.left_out)
+        return tuple(f"{counted[why]} labels {words}" for why, words in _WORDS.items() if counted[why])
+
+
+def sort_labels(file: LabelFile, rubric: Rubric) -> SortedLabels:
+    """The labels of `rubric` by item, and what was left out with its line."""
+    kept: dict[Item, dict[tuple[str, str], list[tuple[int, Label]]]] = {}
+    left_out: list[LeftOut] = []
+    for line, label in file.lines():
+        refused = _refused(line, label, rubric)
+        if refused is not None:
+            left_out.append(refused)
+        elif isinstance(label, Label):
+            kept.setdefault(label.item, {}).setdefault((label.role, label.annotator), []).append((line, label))
+    items = [_labelled(item, by_person, left_out) for item, by_person in kept.items()]
+    return SortedLabels(
+        items=tuple(one for one in items if one is not None),
+        left_out=tuple(sorted(left_out, key=lambda one: one.line)),
+    )
+
+
+def _refused(line: int, label: Label | str, rubric: Rubric) -> LeftOut | None:
+    if isinstance(label, str):
+        return LeftOut(line=line, why="unreadable", detail=label)
+    if label.rubric != rubric.name:
+        return LeftOut(line=line, why="other_rubric", detail=f"rubric {label.rubric!r}")
+    criterion = rubric.criterion(label.criterion)
+    if criterion is None:
+        return LeftOut(line=line, why="unknown_criterion", detail=f"criterion {label.criterion!r}")
+    if criterion.version != label.criterion_version:
+        detail = f"criterion {label.criterion!r} is at version {criterion.version!r}, not {label.criterion_version!r}"
+        return LeftOut(line=line, why="old_version", detail=detail)
+    return None
+
+
+def _labelled(
+    item: Item, by_person: Mapping[tuple[str, str], Sequence[tuple[int, Label]]], left_out: list[LeftOut]
+) -> LabelledItem | None:
+    last = [found for said in by_person.values() if (found := _last(said, left_out)) is not None]
+    labels = tuple(label for _, label in last if label.role == "annotator")
+    decisions = [(line, label) for line, label in last if label.role == "adjudicator"]
+    if len({label.answer for _, label in decisions}) > 1:
+        left_out.extend(_contradicting(decisions))
+        decisions = []
+    if not labels and not decisions:
+        return None
+    return LabelledItem(item=item, labels=labels, adjudication=decisions[-1][1] if decisions else None)
+
+
+def _last(said: Sequence[tuple[int, Label]], left_out: list[LeftOut]) -> tuple[int, Label] | None:
+    """The annotator's last word; None where words without a revision between them contradict."""
+    current: list[tuple[int, Label]] = []
+    for line, label in said:
+        if label.revises:
+            current = []
+        current.append((line, label))
+    if len({label.answer for _, label in current}) == 1:
+        return current[-1]
+    left_out.extend(_contradicting(current))
+    return None
+
+
+def _contradicting(said: Sequence[tuple[int, Label]]) -> Iterator[LeftOut]:
+    answers = " and ".join(f"{label.annotator} said {label.answer}" for _, label in said)
+    for line, label in said:
+        yield LeftOut(line=line, why="contradicting", detail=f"{label.case_id}, {label.criterion}: {answers}")

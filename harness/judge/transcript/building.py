@@ -1,0 +1,153 @@
+"""A trial's trajectory as a transcript.
+
+Foreign traces come the same way: the importer has put their turns together and dropped the histories that every model
+span repeats; what is repeated all the same (system messages, equal results of equal calls) is said once.
+"""
+
+from collections.abc import Iterator
+
+from harness.case import Case
+from harness.frozen import JsonObject, JsonValue
+from harness.judge.transcript.piece import Piece, Transcript
+from harness.judge.transcript.trimming import SMALL, compact, shown, trimmed, words
+from harness.trace import Observation, Step, ToolCall, Trial
+
+_WORTH_A_REFERENCE = 200
+_FILES_SHOWN = 100
+
+
+def build_transcript(trial: Trial, case: Case | None = None) -> Transcript:
+    """The transcript of one trial; `case` knows the user's profile and what the system was told beside the trace."""
+    trajectory = trial.trajectory
+    results = _results(trajectory.steps)
+    pieces = [*_given(case), *_said(trajectory.steps, results), *_left(trial)]
+    return Transcript(
+        trace_id=trajectory.trace_id,
+        agent=trajectory.agent,
+        pieces=tuple(pieces),
+        raw_chars=len(trajectory.model_dump_json()),
+    )
+
+
+_Results = dict[tuple[int, int], tuple[str, int]]
+"""By place of the step and of the observation: the text, and how many characters it lost."""
+
+
+def _results(steps: tuple[Step, ...]) -> _Results:
+    """From the end to the beginning, so that each result knows what was used after it."""
+    used = {word for step in steps if step.source == "user" and step.message for word in words(step.message)}
+    found: _Results = {}
+    for place in range(len(steps) - 1, -1, -1):
+        step = steps[place]
+        for number, seen in enumerate(step.observations):
+            found[place, number] = _result(seen, used)
+        if step.source == "agent":
+            used |= _words_of(step)
+    return found
+
+
+def _words_of(step: Step) -> set[str]:
+    texts = [step.message or "", *(shown(call.arguments) for call in step.calls)]
+    return words(" ".join(texts))
+
+
+def _result(seen: Observation, used: set[str]) -> tuple[str, int]:
+    content = compact(seen.content)
+    whole = shown(content)
+    if seen.error is not None:
+        return f"error {seen.error.type}: {seen.error.message or whole}", 0
+    if len(whole) <= SMALL:
+        return whole, 0
+    short = shown(trimmed(content, used))
+    return (short, len(whole) - len(short)) if len(short) < len(whole) else (whole, 0)
+
+
+def _given(case: Case | None) -> Iterator[Piece]:
+    if case is not None and case.user_profile is not None:
+        yield Piece(ref="profile", kind="profile", text=shown(compact(dict(case.user_profile))))
+
+
+def _said(steps: tuple[Step, ...], results: _Results) -> Iterator[Piece]:
+    systems: set[str] = set()
+    told: dict[tuple[str | None, str], str] = {}
+    for place, step in enumerate(steps):
+        if step.source == "system":
+            if step.message and step.message not in systems:
+                systems.add(step.message)
+                yield _piece(step, "system", step.message)
+        elif step.source == "user":
+            yield from _of_user(step, results, place)
+        else:
+            yield from _of_agent(step, results, place, told)
+
+
+def _of_user(step: Step, results: _Results, place: int) -> Iterator[Piece]:
+    if step.message:
+        yield _piece(step, "user", step.message)
+    yield from _acts(step, results, place, {})  # simulated users have tools of their own
+
+
+def _of_agent(step: Step, results: _Results, place: int, told: dict[tuple[str | None, str], str]) -> Iterator[Piece]:
+    if step.thought:
+        yield _piece(step, "thought", step.thought, ".t")
+    if step.plan:
+        yield _piece(step, "plan", "\n".join(step.plan), ".p")
+    if step.message:
+        yield _piece(step, "narration" if step.calls else "agent", step.message)
+    yield from _acts(step, results, place, told)
+
+
+def _acts(step: Step, results: _Results, place: int, told: dict[tuple[str | None, str], str]) -> Iterator[Piece]:
+    tools: dict[str, str] = {}
+    for number, call in enumerate(step.calls, 1):
+        tools[call.id] = call.name
+        yield _piece(step, "call", _call_text(call), f".c{number}", tool=call.name)
+    for number, seen in enumerate(step.observations):
+        text, lost = results[place, number]
+        tool = tools.get(seen.call_id, "?")
+        ref = f"s{step.index}.r{number + 1}"
+        earlier = told.setdefault((tool, text), ref)
+        if earlier != ref and len(text) > _WORTH_A_REFERENCE:
+            text, lost = f"[the same as {earlier}]", len(text) + lost
+        yield _piece(step, "result", text, f".r{number + 1}", tool=tool).model_copy(update={"trimmed": lost})
+
+
+def _call_text(call: ToolCall) -> str:
+    if call.arguments is None:
+        return f"{call.name}: arguments that are no JSON object: {call.unparsed}"
+    return f"{call.name}({shown(call.arguments)})"
+
+
+def _piece(step: Step, kind: str, text: str, suffix: str = "", tool: str | None = None) -> Piece:
+    return Piece.model_construct(  # its parts were checked when the step was read
+        ref=f"s{step.index}{suffix}",
+        step=step.index,
+        span=step.span_id,
+        kind=kind,
+        agent=step.agent if step.source == "agent" else None,
+        tool=tool,
+        text=text,
+        trimmed=0,
+    )
+
+
+def _left(trial: Trial) -> Iterator[Piece]:
+    final = trial.trajectory.final_output
+    said = {step.message for step in trial.trajectory.steps if step.source == "agent"}
+    if final is not None and final not in said:
+        yield Piece(ref="answer", kind="answer", text=shown(final))
+    for name, value in trial.states.items():
+        yield Piece(ref=f"state.{name}", kind="state", text=f"{name}: {shown(compact(value))}")
+    files = _files(trial)
+    if files:
+        yield Piece(ref="files", kind="state", text=shown({"files": files}))
+
+
+def _files(trial: Trial) -> list[JsonValue]:
+    changes = trial.end_state.changes if trial.end_state is not None else ()
+    files: list[JsonValue] = [_file(change.path, change.change, change.size) for change in changes[:_FILES_SHOWN]]
+    return files + ([f"[{len(changes) - _FILES_SHOWN} more]"] if len(changes) > _FILES_SHOWN else [])
+
+
+def _file(path: str, change: str, size: int | None) -> JsonObject:
+    return {"path": path, "change": change} | ({} if size is None else {"bytes": size})
