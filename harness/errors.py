@@ -14,6 +14,8 @@ An exception means that the *harness* could not do its work. What an agent or a 
     |-- CassetteError            3   a tape cannot be read or must not be written
     |-- GatewayError             3   the gateway could not open, serve or close a session
     |-- ResultsError             3   a run folder is missing, taken or damaged
+    |-- TrackerError             3   an issue tracker refused, or its answer cannot be used
+    |   `-- TrackerUnavailable   3   nothing further can be asked of it now: no access, rate limit, no answer
     `-- NotMeasured              3   a gate was asked about something that no trial measured
 
 Exit code 1 is no exception: it is a verdict (failing cases, a gate that does not hold).
@@ -93,6 +95,14 @@ class GatewayError(HarnessError):
 
 class ResultsError(HarnessError):
     """A run folder is missing, already taken, or damaged."""
+
+
+class TrackerError(HarnessError):
+    """An issue tracker refused one issue, or answered what cannot be used; others may still be filed."""
+
+
+class TrackerUnavailable(TrackerError):
+    """Nothing further can be asked of the tracker now: no access, a rate limit, or no answer."""
 
 
 class NotMeasured(HarnessError):

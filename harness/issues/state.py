@@ -1,0 +1,118 @@
+"""What an issue remembers between looks: kept in a hidden marker at the end of its body, so that no database is needed.
+
+    <!-- harness-drift:v1 key=0123456789ab {"suite": ...} -->
+
+The key says what the issue is about (suite, tool, severity); the rest is counted and compared. A marker that a person
+damaged still tells the key: the issue is found, and its memory begins anew.
+"""
+
+import hashlib
+import json
+import re
+from datetime import date, datetime
+from typing import Literal
+
+from pydantic import ValidationError
+
+from harness.frozen import Frozen
+from harness.results import ChangeClass, DriftFinding, Severity
+
+CLEAN_LOOKS = 3
+"""Consecutive looks that exercised a path and found it as recorded, after which a change is gone."""
+
+_MARKER = re.compile(r"^<!-- harness-drift:v1 key=(?P<key>[0-9a-f]{12}) (?P<state>.*) -->\s*$", re.MULTILINE)
+
+About = Severity | Literal["summary"]
+
+
+class KnownChange(Frozen):
+    """One fingerprint of an issue, and since when it is there or gone."""
+
+    fingerprint: str
+    tool: str
+    severity: Severity
+    operation: str
+    change: ChangeClass
+    path: str
+    old_kind: str
+    new_kind: str
+    since: date
+    clean: int = 0
+    """Consecutive clean looks, counted up to `CLEAN_LOOKS`."""
+    gone: date | None = None
+    """The first of them; None: it is there."""
+
+    @property
+    def is_gone(self) -> bool:
+        return self.clean >= CLEAN_LOOKS
+
+
+class IssueState(Frozen):
+    """All that is remembered of one issue."""
+
+    suite: str
+    tool: str
+    """Empty in a summary of several tools."""
+    about: About
+    changes: tuple[KnownChange, ...] = ()
+    cases: tuple[str, ...] = ()
+    """Every case that was touched so far, sorted."""
+    flips: tuple[str, ...] = ()
+    first_seen: date
+    last_seen: date
+    """As it was when the issue was last written; not every look writes."""
+    looked: datetime
+    """The latest look that was taken into account."""
+    accepted: tuple[str, ...] = ()
+    """Fingerprints for which the way to accept them was told."""
+    shown: str = ""
+    """Digest of what the body says, excerpts and `last_seen` apart: while it stays, nothing is written."""
+    revision: int = 0
+    twin_of: str | None = None
+    """The issue that says the same, where this one is closed as its duplicate."""
+
+    @property
+    def key(self) -> str:
+        return issue_key(self.suite, self.tool, self.about)
+
+
+def issue_key(suite: str, tool: str, about: About) -> str:
+    """Twelve hexadecimal digits of what an issue is about."""
+    return hashlib.sha256("|".join(("v1", suite, tool, about)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def known(finding: DriftFinding, since: date) -> KnownChange:
+    """A finding as it is remembered: kinds, and never a value."""
+    fields = ("fingerprint", "tool", "severity", "operation", "change", "path", "old_kind", "new_kind")
+    return KnownChange(since=since, **{field: getattr(finding, field) for field in fields})
+
+
+def marker_of(state: IssueState) -> str:
+    """The hidden line; nothing in it can end the comment it stands in."""
+    plain = json.dumps(state.model_dump(mode="json", exclude_defaults=True), ensure_ascii=True, separators=(",", ":"))
+    for char in "<>-":
+        plain = plain.replace(char, f"\\u{ord(char):04x}") if char != "-" else plain.replace("--", "-\\u002d")
+    return f"<!-- harness-drift:v1 key={state.key} {plain} -->"
+
+
+def key_in(body: str) -> str | None:
+    """What the issue with this body is about; None: it is not one of ours."""
+    found = _marker_in(body)
+    return None if found is None else found["key"]
+
+
+def state_in(body: str) -> IssueState | None:
+    """What the issue with this body remembers; None: nothing that can be read."""
+    found = _marker_in(body)
+    if found is None:
+        return None
+    try:
+        state = IssueState.model_validate_json(found["state"])
+    except ValidationError:
+        return None
+    return state if state.key == found["key"] else None
+
+
+def _marker_in(body: str) -> re.Match[str] | None:
+    """The last one: what a tool said stands above it."""
+    return next(reversed(list(_MARKER.finditer(body))), None)
