@@ -1,6 +1,7 @@
 """What is asked: suites, cases, tools and agents as people write them."""
 
 from harness.case.agent import AgentVersion
+from harness.case.answer import AnswerRule
 from harness.case.case import Case, CheckSpec, Limits, ReferenceCall
 from harness.case.composite import CompositePart
 from harness.case.conversation import Conversation, UserTurn, When
@@ -13,6 +14,7 @@ from harness.case.tool import HttpRoute, RateLimit, ToolSpec, VolatilePart
 
 __all__ = [
     "AgentVersion",
+    "AnswerRule",
     "Case",
     "CheckSpec",
     "CompositePart",

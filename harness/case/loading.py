@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeGuard
 
 from harness.case.agent import AgentVersion
+from harness.case.answer import AnswerRule
 from harness.case.case import Case, CheckSpec, Limits
 from harness.case.composite import CompositePart
 from harness.case.document import Document, open_document
@@ -48,6 +50,7 @@ class SuiteFile(Frozen):
     run_metrics: tuple[str, ...] = ()
     composite: dict[str, CompositePart] = {}
     secrets: tuple[str, ...] = ()
+    drift: dict[str, tuple[AnswerRule, ...]] = {}
     defaults: Defaults = Defaults()
     cases: str | tuple[str, ...] = "cases.yaml"
 
@@ -73,6 +76,7 @@ def load_suite(project: Path, name: str) -> Suite:
     default_agent = _default_agent(document, raw)
     limits = document.shaped(Limits, raw.defaults.limits, "defaults", "limits")
     called = {*(tool.name for tool in tools), *_host_tools(document, raw)}
+    _check_drift(document, raw, called)
     cases = tuple(_cases(document, raw, called))
     suite = Suite(
         name=raw.name or folder.name,
@@ -92,6 +96,7 @@ def load_suite(project: Path, name: str) -> Suite:
         run_metrics=raw.run_metrics,
         composite=raw.composite,
         secrets=tuple(dict.fromkeys([*raw.secrets, *(raw.model.secrets if raw.model else ())])),
+        drift=raw.drift,
         packs=load_packs(folder, cases, tools),
         defaults=limits,
         cases=cases,
@@ -216,6 +221,14 @@ def _check_fixtures(source: Document, index: int, case: Case, known: list[str]) 
                 "fixtures",
                 problem=f"case {case.id!r} names the fixture pack {name!r}, which the suite does not have",
                 remedy=f"packs in fixtures/: {', '.join(known) or 'none'}",
+            )
+
+
+def _check_drift(document: Document, raw: SuiteFile, called: set[str]) -> None:
+    for pattern in raw.drift:
+        if not any(fnmatchcase(name, pattern) for name in called):
+            document.refuse(
+                "drift", pattern, problem="is none of the suite's tools", remedy=f"tools: {', '.join(sorted(called))}"
             )
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from pydantic import Field
 
 from harness.case.agent import AgentVersion
+from harness.case.answer import AnswerRule
 from harness.case.case import Case, CheckSpec, Limits
 from harness.case.composite import CompositePart
 from harness.case.fixture import FixturePack
@@ -97,6 +98,9 @@ class Suite(Frozen):
     """Metric -> its weight in the figure `composite`; empty: there is none."""
     secrets: tuple[str, ...] = ()
     """Names of environment variables whose values must never be stored."""
+    drift: dict[str, tuple[AnswerRule, ...]] = {}
+    """Tool (a pattern such as `get_*`) -> how its answers are compared with their recordings; no part of the digest:
+    what the agent is asked stays the same."""
     packs: dict[str, FixturePack] = {}
     """The fixture packs that cases name."""
     defaults: Limits = Limits()

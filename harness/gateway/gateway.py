@@ -6,7 +6,7 @@ Everything that touches the network runs on that thread's event loop; the public
 import secrets
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ import aiohttp
 
 from harness.case import Case, Suite
 from harness.cassette.index import open_tape
-from harness.cassette.journal import Journal, Merge, merge, recover_journals
+from harness.cassette.journal import Journal, recover_journals
 from harness.cassette.player import Player
 from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
@@ -27,6 +27,7 @@ from harness.gateway.contract import SHARED, SessionRequest, ToolMode
 from harness.gateway.desk import CallDesk
 from harness.gateway.folder import SOCKET, socket_folder
 from harness.gateway.incoming import Door
+from harness.gateway.journals import JournalKeeper
 from harness.gateway.ledger import Ledger
 from harness.gateway.mcp.endpoint import McpDoor
 from harness.gateway.model.room import ModelRoom, Trialled
@@ -61,7 +62,6 @@ class Gateway:
         self._cassettes = cassettes
         self._secrets = dict(options.get("secrets", {}))
         self._services = options.get("services")
-        self._refresh = options.get("refresh", False)
         self._lenient = options.get("lenient", False)
         endpoint = options.get("otlp_endpoint")
         self._exporter = None if endpoint is None else otlp_exporter(endpoint)
@@ -74,6 +74,14 @@ class Gateway:
             None
             if suite.model is None
             else ModelRoom(suite.model, model_mode or suite.model.mode, self._secrets, self._limiter)
+        )
+        self._journals = JournalKeeper(
+            suite=suite.name,
+            cassettes=cassettes,
+            records_tools=mode == "record",
+            records_models=self._models is not None and self._models.mode == "record",
+            refresh=options.get("refresh", False),
+            live=options.get("live_tapes") if mode == "live" else None,
         )
         check_servers(suite, mode, self._secrets)
         Redactor(self._secrets)  # refuses a secret that cannot be told from text before anything runs
@@ -94,7 +102,7 @@ class Gateway:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            if self._records:
+            if self._journals.records_tools or self._journals.records_models:
                 recover_journals(self._cassettes, self._suite.name, Redactor(self._secrets))
             self._folder = stack.enter_context(socket_folder())
             self._thread.start(stack)
@@ -158,9 +166,9 @@ class Gateway:
             )
         )
         socket = self._socket(closing)
-        journal, merging = self._journal(request, redactor, closing)
+        journals = self._journals.open(request, redactor, closing)
         reached = self._reached(request, closing)
-        replayed, players = self._source(case, redactor, journal, self._outside(reached, closing))
+        replayed, players = self._source(case, redactor, journals.tools, self._outside(reached, closing))
         source, inside = inside_source(suite, replayed)
         overlay = FaultySource(FixtureSource(source, packs_of(suite, case)), case.faults)
         calls, ledger = CallDesk(self._toolbox, offered, overlay, recorder, redactor), self._ledger(case)
@@ -172,7 +180,7 @@ class Gateway:
         if self._models is not None and self._client is not None:
             trial = Trialled(
                 tape=self._tape(case).only("model") if self._models.mode == "replay" else None,
-                journal=journal if self._models.mode == "record" else None,
+                journal=journals.models,
                 recorder=recorder,
                 redactor=redactor,
                 ledger=ledger,
@@ -188,7 +196,7 @@ class Gateway:
                 WebTrial(
                     case=case,
                     player=player,
-                    journal=journal if self._mode == "record" else None,
+                    journal=journals.tools,
                     reached=reached,
                     recorder=recorder,
                     redactor=redactor,
@@ -217,13 +225,9 @@ class Gateway:
             web=web,
             overlay=overlay,
             inside=inside,
-            merge=merging,
+            merge=journals.finish,
             export=None if exporter is None else partial(recorder.export, exporter),
         )
-
-    @property
-    def _records(self) -> bool:
-        return self._mode == "record" or (self._models is not None and self._models.mode == "record")
 
     def _ledger(self, case: Case) -> Ledger:
         limits, budget = case.limits, self._budget
@@ -235,16 +239,6 @@ class Gateway:
             model_budget=budget if self._models is not None and self._models.mode != "replay" else None,
         )
 
-    def _journal(
-        self, request: SessionRequest, redactor: Redactor, closing: ExitStack
-    ) -> tuple[Journal | None, Callable[[], Merge] | None]:
-        if not self._records:
-            return None, None
-        suite, case = self._suite.name, request.case.id
-        journal = Journal(self._cassettes, suite=suite, case=case, redactor=redactor)
-        closing.callback(journal.close)
-        return journal, partial(merge, journal, self._cassettes, suite=suite, case=case, refresh=self._refresh)
-
     def _source(
         self, case: Case, redactor: Redactor, journal: Journal | None, outside: ToolSource | None
     ) -> tuple[ToolSource, tuple[Player, ...]]:
@@ -252,7 +246,7 @@ class Gateway:
             player = Player(self._tape(case).only("tool"), lenient=self._lenient)
             return ReplaySource(player), (player,)
         source = MintingSource(outside, redactor)
-        if self._mode == "record" and journal is not None:
+        if journal is not None:
             return RecordingSource(source, journal, redactor), ()
         return source, ()
 

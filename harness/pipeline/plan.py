@@ -51,6 +51,8 @@ class RunPlan:
     refresh: bool = False
     """Recording replaces answers that differ from the tape's."""
     otlp_endpoint: str | None = None
+    cassettes: Path | None = None
+    """Where the tapes are; None: the project's own."""
     folder: str = "runs"
     """Where the run folder is kept, within the project."""
 

@@ -15,6 +15,7 @@ from threading import Event
 
 from harness import __version__
 from harness.case import Case, Suite
+from harness.cassette.live import FOLDER
 from harness.errors import ResultsError, UsageError
 from harness.frozen import digest_of
 from harness.gateway.budget import OutOfBudget
@@ -91,12 +92,13 @@ def _go(plan: RunPlan, folder: RunFolder, scorer: Scorer, agent: Agent, world: W
             Gateway(
                 plan.suite,
                 plan.tools,
-                cassettes=plan.project / "cassettes",
+                cassettes=plan.cassettes or plan.project / "cassettes",
                 secrets=secrets,
                 services=world.services,
                 otlp_endpoint=plan.otlp_endpoint,
                 refresh=plan.refresh,
                 lenient=plan.replay == "lenient",
+                live_tapes=folder.path / FOLDER,
                 model_mode=plan.model,
                 budget=plan.budget,
             )

@@ -2,11 +2,18 @@
 
 import hashlib
 from datetime import datetime
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
-from pydantic import computed_field
+from pydantic import computed_field, model_validator
 
+from harness.documents import write_atomically
+from harness.errors import UsageError
 from harness.frozen import Frozen, JsonValue
+from harness.results.storage import read_as
+
+DRIFT = "drift.json"
+"""The report's file in the folder of a run or probe."""
 
 Severity = Literal["breaking", "warning", "info"]
 
@@ -15,6 +22,8 @@ ChangeClass = Literal[
     "surface.input_required_added",
     "surface.input_type_changed",
     "surface.tool_added",
+    "surface.input_added",
+    "surface.output_changed",
     "surface.description_changed",
     "status.success_to_error",
     "status.code_changed",
@@ -55,6 +64,12 @@ class DriftFinding(Frozen):
     samples: int = 1
     """How many live answers showed it, repeats included."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _stored(cls, data: Any) -> Any:
+        """The fingerprint is written for readers, and computed when it is read."""
+        return {name: data[name] for name in data if name != "fingerprint"} if isinstance(data, dict) else data
+
     @computed_field  # type: ignore[prop-decorator]
     @property
     def fingerprint(self) -> str:
@@ -75,13 +90,41 @@ class DriftReport(Frozen):
     findings: tuple[DriftFinding, ...]
     """Confirmed ones, sorted by tool, severity, operation and path."""
     exercised: dict[str, tuple[str, ...]]
-    """By tool, the operations and paths (`operation path`) that live answers covered: only these can be clean."""
+    """By tool, the operations and paths (`operation path`) that live answers covered: only these can be clean (see
+    `covers`)."""
     unconfirmed: tuple[DriftFinding, ...] = ()
     """Seen, but not again when asked again: noise, shown and never filed."""
     divergences: tuple[str, ...] = ()
     """Where the agent asked something else than was recorded, in words: no drift of a tool."""
     unavailable: tuple[str, ...] = ()
     """Tools that could not be reached, in words."""
+
+    def covers(self, finding: DriftFinding) -> bool:
+        """Whether this look would have shown the finding again: its path, or the object that held it, was answered."""
+        seen = self.exercised.get(finding.tool, ())
+        return any(f"{finding.operation} {path}" in seen for path in (finding.path, holder_of(finding.path)))
+
+
+def holder_of(path: str) -> str:
+    """The path of the object that has the member at `path`; an item of a list (`[]`) is held by nothing but itself."""
+    if path.endswith("[]"):
+        return path
+    return path[: path.rindex("['")] if path.endswith("']") else path.rpartition(".")[0]
+
+
+def write_drift(folder: Path, report: DriftReport) -> Path:
+    """Writes the report into the folder of a run or probe; an earlier look's is replaced."""
+    path = folder / DRIFT
+    write_atomically(path, (report.model_dump_json(indent=1) + "\n").encode("utf-8", "backslashreplace"))
+    return path
+
+
+def read_drift(path: Path) -> DriftReport:
+    """The report in a file, or in a run's folder. Raises UsageError where there is none, ResultsError for damage."""
+    file = path / DRIFT if path.is_dir() else path
+    if not file.is_file():
+        raise UsageError(f"{path} holds no {DRIFT}", remedy="look for drift first: harness drift compare RUN")
+    return read_as(file, DriftReport)
 
 
 class IssueDraft(Frozen):

@@ -1,0 +1,48 @@
+"""What was answered live, kept beside a run or probe as tapes of its own: what drift compares with the recordings.
+
+<run>/live/<suite>/<case>.<attempt>.yaml     one trial
+<run>/live/<suite>/probe.yaml                reads that were sent again without an agent
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.cassette.journal import Journal, Merge
+from harness.cassette.tape import Tape, load_tape, save_tape
+
+FOLDER = "live"
+PROBE = "probe"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveTape:
+    """The live answers of one trial; of a probe, case and attempt are None."""
+
+    suite: str
+    case: str | None
+    attempt: int | None
+    path: Path
+
+    def load(self) -> Tape:
+        """Raises CassetteError where the file is damaged."""
+        return load_tape(self.path)
+
+
+def keep_live(journal: Journal, folder: Path, suite: str, name: str) -> Merge:
+    """The journal as a tape; one that an earlier try has left is replaced."""
+    save_tape(folder / suite / f"{name}.yaml", Tape(journal.recordings), suite=suite, case=name)
+    journal.remove()
+    return Merge(added=0, differs=0)
+
+
+def live_tapes(run: Path) -> Iterator[LiveTape]:
+    """All that a run or probe has kept, by file name."""
+    for path in sorted((run / FOLDER).glob("*/*.yaml")):
+        if path.name.startswith("."):
+            continue
+        case, _, attempt = path.stem.rpartition(".")
+        trial = attempt.isdigit() and bool(case)
+        yield LiveTape(
+            suite=path.parent.name, case=case if trial else None, attempt=int(attempt) if trial else None, path=path
+        )

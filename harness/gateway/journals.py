@@ -1,0 +1,59 @@
+"""What one trial's answers are written down in: the case's own tape, or a tape that is kept with the run."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.cassette.journal import Journal, Merge, merge
+from harness.cassette.live import keep_live
+from harness.cassette.redaction import Redactor
+from harness.gateway.contract import SessionRequest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Journals:
+    """None: not written down."""
+
+    tools: Journal | None = None
+    """Of tools and hosts."""
+    models: Journal | None = None
+    finish: Callable[[], Merge] | None = None
+    """Puts what was recorded onto its tape; gives what the case's own tape has gained."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalKeeper:
+    """Opens the journals of a run's trials."""
+
+    suite: str
+    cassettes: Path
+    records_tools: bool
+    records_models: bool
+    refresh: bool
+    live: Path | None
+    """Where the tapes of tools that answer live are kept."""
+
+    def open(self, request: SessionRequest, redactor: Redactor, closing: ExitStack) -> Journals:
+        """Closed with `closing`; of what is only kept, nothing is left where the trial has not ended."""
+        case, recorded, kept = request.case.id, None, None
+        name = f"{case}.{request.attempt}"
+        if self.records_tools or self.records_models:
+            recorded = Journal(self.cassettes, suite=self.suite, case=case, redactor=redactor)
+            closing.callback(recorded.close)
+        if self.live is not None:
+            kept = Journal(self.live, suite=self.suite, case=name, redactor=redactor)
+            closing.callback(kept.remove)
+
+        def finish() -> Merge:
+            if kept is not None and self.live is not None:
+                keep_live(kept, self.live, self.suite, name)
+            if recorded is None:
+                return Merge(added=0, differs=0)
+            return merge(recorded, self.cassettes, suite=self.suite, case=case, refresh=self.refresh)
+
+        return Journals(
+            tools=recorded if self.records_tools else kept,
+            models=recorded if self.records_models else None,
+            finish=None if recorded is None and kept is None else finish,
+        )
