@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from harness.case import Case
 from harness.frozen import JsonObject, JsonValue
-from harness.judge.transcript.piece import Piece, Transcript
+from harness.judge.transcript.piece import Piece, PieceKind, Transcript
 from harness.judge.transcript.trimming import SMALL, compact, shown, trimmed, words
 from harness.trace import Observation, Step, ToolCall, Trial
 
@@ -118,7 +118,7 @@ def _call_text(call: ToolCall) -> str:
     return f"{call.name}({shown(call.arguments)})"
 
 
-def _piece(step: Step, kind: str, text: str, suffix: str = "", tool: str | None = None) -> Piece:
+def _piece(step: Step, kind: PieceKind, text: str, suffix: str = "", tool: str | None = None) -> Piece:
     return Piece.model_construct(  # its parts were checked when the step was read
         ref=f"s{step.index}{suffix}",
         step=step.index,
