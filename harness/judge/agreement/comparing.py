@@ -6,7 +6,7 @@ say that it applies.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from harness.frozen import Frozen
 from harness.judge.agreement.binary import Answered, BinaryAgreement, binary_agreement
@@ -15,6 +15,8 @@ from harness.judge.judgement import Answer, Judgement
 from harness.judge.labels import Item, LabelledItem, SortedLabels
 from harness.judge.rubric import Rubric
 
+T = TypeVar("T")
+
 
 class Right(Frozen):
     """What counts as right about one judged criterion."""
@@ -22,7 +24,7 @@ class Right(Frozen):
     passed: bool | None
     """None: it does not apply."""
     tells_eligibility: bool = True
-    """False: of a verdict that knows nothing of eligibility; only where the judge says "applies" is there to compare."""
+    """False: of a verdict that knows nothing of eligibility; compared is where the judge says "applies"."""
     notes: tuple[str, ...] = ()
     """What people wrote."""
 
@@ -79,7 +81,7 @@ RightOf = Callable[[Judgement], Right | None]
 
 
 def against_labels(judgements: Iterable[Judgement], labels: SortedLabels, rubric: Rubric) -> AgreementReport:
-    """The judgements against people's labels; of judgements of the same item, as equal attempts have, the last counts."""
+    """The judgements against people's labels; of several of the same item, as equal attempts have, the last counts."""
     last = {item_of(one): one for one in judgements if one.rubric == rubric.name}
     by_item = labels.by_item
     report = compare(list(last.values()), lambda one: _settled(by_item.get(item_of(one))), rubric, "labels")
@@ -120,7 +122,7 @@ def item_of(judgement: Judgement) -> Item:
     return Item(case_id=judgement.case_id, trajectory=judgement.trajectory, criterion=judgement.criterion)
 
 
-class _Grouped[T]:
+class _Grouped(Generic[T]):
     """The same things by criterion, and by domain."""
 
     def __init__(self, criteria: Mapping[str, Sequence[T]], domains: Mapping[str, Sequence[T]]) -> None:
@@ -128,7 +130,7 @@ class _Grouped[T]:
         self.domains = domains
 
 
-def _by_row[T](things: Iterable[T], rubric: Rubric, criterion_of: Callable[[T], str]) -> _Grouped[T]:
+def _by_row(things: Iterable[T], rubric: Rubric, criterion_of: Callable[[T], str]) -> _Grouped[T]:
     """Items of a checklist go to the criterion that stands for them."""
     criteria: dict[str, list[T]] = {one.id: [] for one in rubric.criteria}
     for thing in things:
