@@ -1,0 +1,288 @@
+"""A model that the harness itself asks: a judge, not an agent.
+
+Requests have the same keys, tapes, secrets, rate limits, prices and budgets as an agent's, and no socket and no trial.
+What is on the tape is not asked again; what is not is asked, and kept. A provider that is busy is asked again after a
+while, which an agent's own client would see to by itself.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+import aiohttp
+
+from harness.case import ModelSpec, Provider
+from harness.cassette.index import open_tape
+from harness.cassette.journal import Journal, merge_recordings, recover_journals
+from harness.cassette.keys import CallKey, initial_state
+from harness.cassette.redaction import KEPT_HEADERS, Redactor
+from harness.cassette.tape import Tape, refuse_secrets, tape_path
+from harness.errors import GatewayError, UsageError
+from harness.frozen import JsonObject
+from harness.gateway.budget import Budget, OutOfBudget
+from harness.gateway.model.answer import Answer
+from harness.gateway.model.crossing import Crossing
+from harness.gateway.model.endpoints import Endpoint, endpoint_of
+from harness.gateway.model.keys import RequestKeys
+from harness.gateway.model.pricing import cost_usd, estimated
+from harness.gateway.model.room import check_keys
+from harness.gateway.model.taping import ModelTape
+from harness.gateway.model.upstream import Upstream
+from harness.gateway.model.wire.format import Replied
+from harness.gateway.rate import RateLimiter
+
+AskMode = Literal["auto", "replay", "live"]
+"""`auto`: from the tape, else from the provider and onto the tape. `replay`: from the tape alone. `live`: from the
+provider, past the tape, and kept nowhere."""
+
+_PATHS: Final[dict[Provider, str]] = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
+_BUSY: Final = frozenset({408, 409, 425, 429})
+_REFUSED_KEY: Final = frozenset({401, 403})
+_LONGEST_WAIT_S: Final = 60.0
+_MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What came back. `problem` None: `replied` is a model's whole reply."""
+
+    replied: Replied
+    recorded: bool
+    problem: str | None = None
+
+
+@dataclass(kw_only=True)
+class Spent:
+    """What was asked and what it cost, over all tapes."""
+
+    calls: int = 0
+    """Requests that reached the provider, repetitions included."""
+    recorded: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    """None: no reply had a price."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskerOptions:
+    """How a model is asked."""
+
+    mode: AskMode = "auto"
+    cassettes: Path | None = None
+    """Where tapes lie; None: there are none, whatever the mode."""
+    suite: str = "judge"
+    """Their folder."""
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    budget: Budget | None = None
+    tries: int = 5
+    first_wait_s: float = 0.5
+    """Before the second try; doubled each time, unless the provider says how long."""
+
+
+class AskedTape:
+    """The recordings of one case, opened for asking."""
+
+    def __init__(self, options: AskerOptions, spec: ModelSpec, case: str) -> None:
+        self._options = options
+        self._case = case
+        self._redactor = Redactor(options.secrets)
+        self.keys = RequestKeys(self._redactor, spec.ignore)
+        self._journal: Journal | None = None
+        self._tape = Tape()
+        self._path: Path | None = None
+        if options.cassettes is not None and options.mode != "live":
+            path = tape_path(options.cassettes, options.suite, case)
+            # As JSON a tape is written and read many times faster, and nobody edits a judge's answers by hand.
+            self._path = path if path.exists() else path.parent / f"{case}.json"
+            if self._path.exists():
+                self._tape = open_tape(self._path).only("model")
+                refuse_secrets(self._path, self._tape.recordings, self._redactor)
+
+    def recorded(self, key: CallKey) -> Answer | None:
+        found = self._tape.answers(key.key, initial_state(key.server))
+        if not found:
+            return None
+        one = found[0]
+        return Answer(status=one.status, headers=one.headers, body=one.body, outcome=one.mark.outcome)
+
+    def keep(self, crossing: Crossing) -> None:
+        """A reply that the provider gave."""
+        options = self._options
+        if self._path is None or options.cassettes is None:
+            return
+        if self._journal is None:
+            self._journal = Journal(options.cassettes, suite=options.suite, case=self._case, redactor=self._redactor)
+            self._taping = ModelTape(self._journal, self.keys, self._redactor)
+        self._taping.keep(crossing)
+
+    def close(self) -> None:
+        """Puts what was kept on the tape."""
+        journal, self._journal = self._journal, None
+        if journal is not None and self._path is not None:
+            merge_recordings(self._path, journal.recordings, self._options.suite, self._case, redactor=journal.redactor)
+            journal.remove()
+
+
+class ModelAsker:
+    """Asks one model; an asynchronous context manager."""
+
+    def __init__(self, spec: ModelSpec, provider: Provider, options: AskerOptions) -> None:
+        """Raises UsageError where the provider is not declared or its key is not there."""
+        if provider not in spec.servers:
+            raise UsageError(f"the judge is to be asked as {provider!r}, which its `providers` do not name")
+        if options.mode != "replay":
+            check_keys(spec, "live", options.secrets)
+        self.spec = spec
+        self.provider: Provider = provider
+        self.options = options
+        self.spent = Spent()
+        endpoint = endpoint_of("POST", _PATHS[provider], anthropic=provider == "anthropic")
+        assert endpoint is not None
+        self._endpoint: Endpoint = endpoint
+        self._limiter = RateLimiter()
+        self._client: aiohttp.ClientSession | None = None
+        self._upstream: Upstream | None = None
+
+    async def __aenter__(self) -> "ModelAsker":
+        if self.options.cassettes is not None and self.options.mode == "auto":
+            recover_journals(self.options.cassettes, self.options.suite, Redactor(self.options.secrets))
+        server = self.spec.servers[self.provider]
+        self._client = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),  # how many at a time is for whoever asks to say
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=self.spec.timeout_s),
+            headers={"User-Agent": "agent-harness", "Accept": "application/json"},
+            trust_env=False,
+        )
+        self._upstream = Upstream(self.provider, server, self.options.secrets.get(server.api_key or ""), self._client)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+    @asynccontextmanager
+    async def tape(self, case: str) -> AsyncIterator[AskedTape]:
+        """The tape of one case; what was kept is on it when this ends."""
+        tape = self.open_tape(case)
+        try:
+            yield tape
+        finally:
+            await asyncio.to_thread(tape.close)
+
+    def open_tape(self, case: str) -> AskedTape:
+        """As `tape`, for whoever closes it."""
+        return AskedTape(self.options, self.spec, case)
+
+    async def ask(self, tape: AskedTape, body: JsonObject) -> Reply:
+        """The model's reply, or why there is none.
+
+        Raises OutOfBudget where the budget is spent, GatewayError where the provider refuses the key or a model without
+        a price is to be paid from a budget.
+        """
+        crossing = Crossing(endpoint=self._endpoint, started_ns=0, body=body)
+        crossing.key = tape.keys.key(self._endpoint, body)
+        answer = tape.recorded(crossing.key) if self.options.mode != "live" else None
+        if answer is not None:
+            crossing.answer = answer
+            self.spent.recorded += 1
+            return _reply(crossing, recorded=True)
+        if self.options.mode == "replay":
+            return Reply(replied=Replied(), recorded=False, problem="no recording answers this request")
+        crossing.raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        return await self._asked(tape, crossing)
+
+    async def _asked(self, tape: AskedTape, crossing: Crossing) -> Reply:
+        problem, wait_s = "", self.options.first_wait_s
+        for attempt in range(self.options.tries):
+            if attempt:
+                await asyncio.sleep(wait_s)
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+            self._admit(crossing)
+            await self._limiter.wait_for(self._endpoint.server, self.spec.rate_limit)
+            try:
+                answer = await self._sent(crossing)
+            except (TimeoutError, aiohttp.ClientError, ConnectionError) as error:
+                problem = f"the model cannot be reached: {type(error).__name__}"
+                continue
+            if answer.status in _BUSY or answer.status >= 500:
+                problem = f"the model answered with status {answer.status}"
+                wait_s = max(wait_s, _told_to_wait(answer))
+                continue
+            crossing.answer = answer
+            tape.keep(crossing)
+            reply = _reply(crossing, recorded=False)
+            self._charge(crossing, reply.replied)
+            return reply
+        return Reply(replied=Replied(), recorded=False, problem=f"{problem} ({self.options.tries} tries)")
+
+    async def _sent(self, crossing: Crossing) -> Answer:
+        assert self._upstream is not None, "the asker is not entered"
+        self.spent.calls += 1
+        headers = {"Content-Type": "application/json", "anthropic-version": "2023-06-01"}
+        async with self._upstream.ask(self._endpoint, "", headers, crossing.raw) as response:
+            body = await response.content.read(_MAX_ANSWER_BYTES)
+            while not response.content.at_eof() and len(body) < _MAX_ANSWER_BYTES:
+                body += await response.content.read(_MAX_ANSWER_BYTES - len(body))
+            if response.status in _REFUSED_KEY:
+                self._refused_key(response.status, body)
+            kept = {name.lower(): value for name, value in response.headers.items() if name.lower() in KEPT_HEADERS}
+            return Answer(status=response.status, headers=kept, body=body)
+
+    def _refused_key(self, status: int, body: bytes) -> None:
+        said = Redactor(self.options.secrets).text(body[:500].decode("utf-8", "replace"))
+        name = self.spec.servers[self.provider].api_key
+        raise GatewayError(
+            f"the provider {self.provider!r} refused the request with status {status}: {said}",
+            remedy="name the variable that holds the key" if name is None else f"look at the key in {name}",
+        )
+
+    def _admit(self, crossing: Crossing) -> None:
+        budget = self.options.budget
+        if budget is None:
+            return
+        model = crossing.asked.model or ""
+        if budget.usd is not None and self.spec.price_of(model) is None:
+            raise GatewayError(
+                f"the model {model!r} has no price, so a budget in USD cannot be held", remedy="give it one in `prices`"
+            )
+        if not budget.admits_model():
+            raise OutOfBudget(budget.reached)
+
+    def _charge(self, crossing: Crossing, replied: Replied) -> None:
+        answer = crossing.answer
+        assert answer is not None
+        used = estimated(replied.used, len(crossing.raw), len(answer.body))
+        usd = cost_usd(self.spec.price_of(crossing.asked.model or ""), used)
+        spent = self.spent
+        spent.input_tokens += used.input or 0
+        spent.output_tokens += used.output or 0
+        spent.usd = spent.usd if usd is None else (spent.usd or 0.0) + usd
+        if self.options.budget is not None:
+            self.options.budget.charge((used.input or 0) + (used.output or 0), usd)
+
+
+def _reply(crossing: Crossing, *, recorded: bool) -> Reply:
+    answer, replied = crossing.answer, crossing.replied
+    assert answer is not None
+    if answer.status // 100 != 2:
+        said = " ".join(answer.body[:300].decode("utf-8", "replace").split())
+        return Reply(
+            replied=replied, recorded=recorded, problem=f"the model answered with status {answer.status}: {said}"
+        )
+    if replied.message is None:
+        return Reply(replied=replied, recorded=recorded, problem="the model's answer holds no message")
+    return Reply(replied=replied, recorded=recorded)
+
+
+def _told_to_wait(answer: Answer) -> float:
+    told = answer.headers.get("retry-after", "")
+    try:
+        return min(max(float(told), 0.0), _LONGEST_WAIT_S)
+    except ValueError:
+        return 0.0
