@@ -4,8 +4,9 @@
 reply          the agent spoke to the user          answer        its last reply, where it gave a final answer
 user           the user spoke                       error         a call was answered with an error
 plan_create    the agent stated its first plan      plan_update   it stated a later one
-compaction     the context was cut down: a system message in the midst of the trial that speaks of it, or a model
-               reply of one agent whose input is less than half of that of its reply before
+compaction     the context was cut down: a system message in the midst of the trial that speaks of it, a line of a
+               thought that begins with it ("Compacting: ...", "Context compacted"), not one that weighs it, or a
+               model reply of one agent whose input is less than half of that of its reply before
 """
 
 import re
@@ -20,6 +21,12 @@ from harness.trace import Step
 EVENTS: Final = frozenset({"reply", "answer", "user", "error", "plan_create", "plan_update", "compaction"})
 _COMPACTION: Final = re.compile(
     r"\bcompact(?:ed|ion|ing)?\b|\bsummary of (?:the |this )?(?:conversation|context)", re.I
+)
+_ANNOUNCED: Final = re.compile(
+    r"^[\s*#>(\[]{0,4}(?:(?:(?:i'm|i am|i have|i've|i|now|the|my|context|conversation|history|was|is|has been) ){0,5}"
+    r"(?:compacted|compacting)\b|compaction(?=\s*(?:[:.)\]]|done\b|$))|"
+    r"summary of (?:the |this |our )?(?:conversation|context)\b)",
+    re.I | re.M,
 )
 
 
@@ -41,16 +48,14 @@ def events(evidence: Evidence) -> tuple[Event, ...]:
 def _events(evidence: Evidence) -> tuple[Event, ...]:
     found: list[Event] = []
     planned = False
-    inputs: dict[str | None, int] = {}
-    acted = False
+    compactions = _Compactions()
     for step in evidence.trial.trajectory.steps:
-        if _compacts(step, inputs, acted):
+        if compactions.at(step):
             found.append(Event(name="compaction", step=step.index))
         if step.plan is not None:
             found.append(Event(name="plan_update" if planned else "plan_create", step=step.index))
             planned = True
         found.extend(_of_step(step))
-        acted = acted or step.source == "agent"
     last = next((event for event in reversed(found) if event.name == "reply" and not event.is_call), None)
     if last is not None and evidence.answered:
         found.insert(found.index(last) + 1, Event(name="answer", step=last.step))
@@ -69,12 +74,32 @@ def _of_step(step: Step) -> Iterator[Event]:
         yield Event(name="user" if step.source == "user" else "reply", step=step.index)
 
 
-def _compacts(step: Step, inputs: dict[str | None, int], acted: bool) -> bool:
-    if step.source == "system":
-        return acted and step.message is not None and _COMPACTION.search(step.message) is not None
-    now = None if step.usage is None else step.usage.input_tokens
-    if step.source != "agent" or now is None:
-        return False
-    before = inputs.get(step.agent)
-    inputs[step.agent] = now
-    return before is not None and 2 * now < before
+class _Compactions:
+    """Recognises them step by step; one that was announced is not counted again where its effect is seen."""
+
+    def __init__(self) -> None:
+        self._inputs: dict[str | None, int] = {}
+        self._acted = self._announced = False
+
+    def at(self, step: Step) -> bool:
+        announced = self._says_so(step)
+        shrinks = self._shrinks(step)
+        known = shrinks and self._announced
+        if shrinks:
+            self._announced = False
+        self._announced = self._announced or announced
+        self._acted = self._acted or step.source == "agent"
+        return announced or (shrinks and not known)
+
+    def _says_so(self, step: Step) -> bool:
+        if step.source == "system":
+            return self._acted and _COMPACTION.search(step.message or "") is not None
+        return step.source == "agent" and _ANNOUNCED.search(step.thought or "") is not None
+
+    def _shrinks(self, step: Step) -> bool:
+        now = None if step.usage is None else step.usage.input_tokens
+        if step.source != "agent" or now is None:
+            return False
+        before = self._inputs.get(step.agent)
+        self._inputs[step.agent] = now
+        return before is not None and 2 * now < before

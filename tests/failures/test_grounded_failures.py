@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from harness.case import ToolSpec
-
 Found = Callable[..., list[tuple[str, int | None]]]
 ORDER = ("call", "get_order", {"order_id": "W1000001"}, {"id": "W1000001", "item": "L-4417", "status": "open"})
 CANCEL = ("call", "cancel_order", {"order_id": "W1000001", "reason": "asked"}, {"status": "cancelled"})
@@ -51,15 +49,6 @@ def test_stopping_before_the_write_that_the_reference_makes_is_premature(found: 
     reference = [("get_order", {"order_id": "W1000001"}), ("cancel_order", {"order_id": "W1000001"})]
     assert [("stopped_early", 1)] == found(ORDER, ("agent", "All is well, good bye."), reference=reference)
     assert [] == found(ORDER, CANCEL, reference=reference)
-
-
-def test_settling_the_matter_without_the_hand_over_of_the_reference_is_no_early_stop(found: Found) -> None:
-    names = {"transfer_to_person": "write", "get_order": "read"}
-    tools = [
-        ToolSpec.model_validate({"name": name, "effect": effect, "server": "s", "http": {"path": "/"}})
-        for name, effect in names.items()
-    ]
-    assert [] == found(("call", "get_order", {}, "open"), reference=[("transfer_to_person", {})], tools=tools)
 
 
 def test_skipping_every_read_of_the_reference_is_premature(found: Found) -> None:

@@ -11,6 +11,7 @@ from harness.case.loading import load_suite
 from harness.errors import UsageError
 from harness.score import Evidence, build_scorer
 from harness.score.evaluators import item_of
+from harness.score.metrics import METRICS
 
 Build = Callable[..., Evidence]
 MakeSuite = Callable[..., Suite]
@@ -69,7 +70,7 @@ def test_item_level_functions_are_metrics(own: MakeSuite, evidence: Build) -> No
 
     card = scorer.score(evidence(answer="four", case={"expected_output": "four"}))
 
-    found = {score.metric: (score.value, score.explanation) for score in card.scores[22:]}
+    found = {score.metric: (score.value, score.explanation) for score in card.scores[len(METRICS) :]}
     assert found == {
         "exact_match": (1.0, "do it"),
         "length": (4.0, ""),

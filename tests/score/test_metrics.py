@@ -25,7 +25,7 @@ def measure(metric: str, evidence: Evidence, success: bool | None = None) -> flo
 
 
 def test_the_metrics_have_distinct_names_and_say_what_they_count() -> None:
-    assert len({metric.name for metric in METRICS.values()}) == len(METRICS) == 22
+    assert len({metric.name for metric in METRICS.values()}) == len(METRICS) == 23
     assert [name for name, metric in METRICS.items() if "None" not in (metric.__doc__ or "")] == ["completion", "steps"]
 
 
@@ -101,6 +101,52 @@ def test_call_match_is_f1_of_the_best_pairing(
     evidence: Build, calls: list[Any], reference: Any, value: float | None
 ) -> None:
     assert measure("call_match", evidence(calls, {"reference": reference})) == value
+
+
+DAG = [
+    {"id": "look", "tool": "find", "arguments": {"query": "egg"}},
+    {"id": "add", "tool": "add", "arguments": {"item": "egg", "tags": ["a", "b"]}, "after": ["look"]},
+    {"id": "again", "tool": "look", "arguments": {"query": "egg"}, "after": ["add"]},
+    {"id": "close", "tool": "close", "after": ["again"]},
+]
+EGG = ("add", {"item": "egg", "quantity": 1.0, "tags": ["b", "a"]})  # a default written out, a bag, and 1 = 1.0
+CLOSE = ("close", {})
+
+
+@pytest.mark.parametrize(
+    ("calls", "value"),
+    [
+        ([EGG, CLOSE], 1.0),  # reads are neutral
+        ([FIND, FIND, EGG, ("look", {"query": "ham"}), CLOSE], 1.0),
+        ([EGG], 0.0),
+        ([EGG, EGG, CLOSE], 0.0),
+        ([CLOSE, EGG], 0.0),  # `close` comes after `add`, by way of a read
+        ([(*EGG, "timeout"), EGG, CLOSE], 1.0),  # what was refused changed nothing
+        ([EGG, (*CLOSE, "timeout")], 0.0),
+        ([EGG, CLOSE, ("teleport", {})], None),  # nobody says whether it writes
+        ([EGG, CLOSE, ("teleport", {}, "unknown_tool")], 1.0),
+        ([("add", "no JSON"), CLOSE], 0.0),
+    ],
+)
+def test_effect_match_asks_for_the_references_writes_and_no_other(
+    evidence: Build, calls: list[Any], value: float | None
+) -> None:
+    assert value == measure("effect_match", evidence(calls, {"reference": DAG}))
+
+
+def test_a_reference_without_writes_asks_that_nothing_be_changed(evidence: Build) -> None:
+    case = {"reference": DAG[:1]}
+    assert 1.0 == measure("effect_match", evidence([], case))
+    assert 0.0 == measure("effect_match", evidence([FIND, CLOSE], case))
+    assert measure("effect_match", evidence([FIND])) is None
+
+
+def test_an_idempotent_write_made_again_at_once_changes_nothing(evidence: Build) -> None:
+    made = evidence([EGG, CLOSE, CLOSE], {"reference": DAG})
+    listed = {"annotations": {"idempotentHint": True}}
+    tools = tuple(tool.model_copy(update={"listed": listed}) if tool.name == "close" else tool for tool in made.tools)
+    assert 0.0 == measure("effect_match", made)
+    assert 1.0 == measure("effect_match", made.model_copy(update={"tools": tools}))
 
 
 def test_two_calls_of_one_tool_differ_and_repeats_do_not_vanish(evidence: Build) -> None:

@@ -22,7 +22,7 @@ from harness.score.failures.grounding import atoms, is_identifier
 from harness.score.failures.reading import Act, Reading
 from harness.trace import Step
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 _SENTENCE: Final = re.compile(r"[^.!?\n]{1,600}[.!?]?")
 _ADVERBS: Final = r"(?:(?:now|just|also|already|then|successfully|fully|both|all) ){0,3}"
 _ACTIVE: Final = re.compile(rf"\b(?:i|we)(?: have|'ve| had)? {_ADVERBS}([a-z]{{2,20}})\b")
@@ -38,12 +38,14 @@ _OWN_OUTPUT: Final = re.compile(
 )
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.S)
 _WORD: Final = re.compile(r"[#A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|\n")
+_DIGIT: Final = re.compile(r"[0-9]")
 _IRREGULAR: Final = {"sent": "send", "made": "make", "paid": "pay", "given": "give", "set": "set", "put": "put"}
 _LONG_NUMBER: Final = 7
 """A shorter run of digits can be an amount, which is rightly computed."""
 _LIKE: Final = (
     frozenset({"update", "modify", "change", "edit", "set", "adjust", "replace", "swap", "upgrade", "downgrade"}),
-    frozenset({"exchange", "replace", "swap"}),
+    frozenset({"exchange", "replace", "swap", "modify", "change"}),
     frozenset({"cancel", "delete", "remove", "void"}),
     frozenset({"return", "refund"}),
     frozenset({"book", "reserve", "rebook"}),
@@ -54,6 +56,8 @@ _LIKE: Final = (
 )
 _DONE: Final = frozenset({"completed", "processed", "submitted", "applied", "finalized", "initiated", "made"})
 """Said of any request."""
+_HAND_OVER: Final = frozenset({"escalate", "handoff", "transfer"})
+"""What such a tool does can be told as done, though it changes nothing in the data."""
 _LOOKED: Final = frozenset(
     {"checked", "searched", "verified", "retrieved", "confirmed", "queried", "tested", "executed", "ran", "found"}
 )
@@ -71,7 +75,7 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
             continue
         while upcoming is not None and upcoming.moment < reading.moments[step.index]:
             done.add(_verb(upcoming.call.name))
-            wrote = wrote or upcoming.writes or upcoming.tool is None
+            wrote = wrote or upcoming.writes or upcoming.tool is None or _verb(upcoming.call.name) in _HAND_OVER
             upcoming = next(successes, None)
         for verb, words in _claims(step.message):
             if verb not in found and _is_false(verb, words, offered, done, wrote=wrote):
@@ -95,7 +99,7 @@ def fabricated_results(reading: Reading) -> tuple[Diagnosis, ...]:
         if _OWN_OUTPUT.search(step.message):
             found.append(_found("fabricated_result", step, "writes a tool's answer itself", 0.9))
             continue
-        made_up = [value for value in _mentioned(step.message) if _is_made_up(value, reading, step, own)]
+        made_up = [value for value in _codes(step.message) if _is_made_up(value, reading, step, own)]
         if made_up:
             evidence = f"tells of {', '.join(map(repr, made_up[:5]))}, which nothing had given"
             found.append(_found("fabricated_result", step, evidence, 0.8))
@@ -137,18 +141,20 @@ def _says(participle: str, verb: str) -> bool:
     return _IRREGULAR.get(participle) == verb or (participle.startswith(stem) and len(participle) <= len(stem) + 4)
 
 
-def _mentioned(message: str) -> Iterator[str]:
-    for sentence in re.split(r"(?<=[.!?])\s|\n", _CODE.sub(" ", message)):
-        if not _EXAMPLE.search(sentence):
-            yield from (word.rstrip(".:-+_@") for word in _WORD.findall(sentence))
+def _codes(message: str) -> Iterator[str]:
+    """Words with a digit that are told of, not offered as an example."""
+    if _DIGIT.search(message) is None:
+        return
+    for sentence in _SENTENCE_END.split(_CODE.sub(" ", message)):
+        if _DIGIT.search(sentence) and not _EXAMPLE.search(sentence):
+            words = (word.rstrip(".:-+_@") for word in _WORD.findall(sentence) if _DIGIT.search(word))
+            yield from words
 
 
 def _is_made_up(value: str, reading: Reading, step: Step, own: set[str]) -> bool:
-    if value.isalpha():  # most words: no digit is in them
+    if value.isdigit() and len(value) < _LONG_NUMBER:
         return False
-    digits = sum(char.isdigit() for char in value)
-    short_number = digits == len(value) and digits < _LONG_NUMBER
-    if not digits or short_number or not is_identifier(value) or set(atoms(value)) <= own:
+    if not is_identifier(value) or set(atoms(value)) <= own:
         return False
     return not reading.sources.grounded(value, reading.moments[step.index])
 

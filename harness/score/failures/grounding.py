@@ -116,13 +116,12 @@ def atoms_of(texts: Iterable[str], moment: int) -> dict[str, int]:
 
 
 def _note(text: str, moment: int, given: dict[str, int]) -> None:
-    for atom in atoms(text):
-        if atom not in given:
-            given[atom] = moment
-            if atom[-1].isdigit():
-                bare = _PREFIXED.fullmatch(atom)
-                if bare is not None:
-                    given.setdefault(bare.group(1), moment)
+    for atom in [one for one in dict.fromkeys(atoms(text)) if one not in given]:
+        given[atom] = moment
+        if atom[-1].isdigit():
+            bare = _PREFIXED.fullmatch(atom)
+            if bare is not None:
+                given.setdefault(bare.group(1), moment)
 
 
 def _first(given: dict[str, int], atom: str) -> int:

@@ -74,7 +74,7 @@ class _Answers:
 
     def label(self, act: Act) -> str:
         """Compared with the last answer to the same call only, so that a page that moves on slowly moves on."""
-        if act.answer is None:
+        if act.seen is None:
             return "?"
         asked = self.keys[act.number]
         if self._asked[asked] == 1:

@@ -12,7 +12,10 @@ more often than the reference makes it: what the reference requires to be seen f
 Does not count: a read with a wrong identifier that worked; a write that the tool refused (no harm was done), unless its
 identifier was guessed; fewer reads than the reference makes; a trial that a limit, a crash or the harness ended; a
 write with other arguments than the reference's (that is for the checks); another write that can be taken back; a
-hand-over to a person that did not happen (agents that settle the matter themselves succeed without).
+hand-over to a person that did not happen (agents that settle the matter themselves succeed without). Of the reference's
+writes none is missing that: the agent left to the person it handed over to, where the reference hands over too; stands
+in for the same request by another tool, a call with the very same arguments having succeeded; or only makes settings
+take hold (by its tool's verb: it restarts, reboots, refreshes), which other ways do as well.
 
 Origin: the write or guess; for `stopped_early` the last step of the agent. Dependent steps: none.
 """
@@ -27,9 +30,11 @@ from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.foreign import Foreign
 from harness.score.failures.grounding import is_identifier
 from harness.score.failures.reading import Act, Reading
+from harness.score.jsonvalue import equality_key
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 _HAND_OVER: Final = frozenset({"escalate", "handoff", "transfer"})
+_TAKES_HOLD: Final = frozenset({"reboot", "refresh", "reload", "restart"})
 _IRREVERSIBLE: Final = frozenset(
     {"book", "buy", "cancel", "close", "delete", "exchange", "order", "purchase", "refund", "remove", "return"}
     | {"submit", "terminate"}
@@ -86,6 +91,8 @@ def early_stops(reading: Reading) -> tuple[Diagnosis, ...]:
     if trial.outcome != "finished" or last is None:
         return ()
     attempted = Counter(call.name for call in trial.trajectory.calls)  # a user may have made some himself
+    if _handed_over_as_asked(reading):
+        return ()
     needed = Counter(call.tool for call in _needed(reading))
     missing = sorted((needed - attempted).elements())
     missing += sorted(set(reading.evidence.case.required_tools) - set(attempted) - set(missing))
@@ -114,8 +121,22 @@ def unwarranted_writes(reading: Reading) -> tuple[Diagnosis, ...]:
 
 
 def _needed(reading: Reading) -> list[ReferenceCall]:
+    """The reference's writes, those left out for which another call stands."""
     writes = _writing_tools(reading)
-    return [call for call in reading.evidence.case.reference or () if call.tool in writes]
+    done = {(equality_key(act.call.arguments), act.call.name) for act in reading.acts if act.writes and not act.failed}
+    others = Counter(arguments for arguments, _ in done)
+    return [
+        call
+        for call in reading.evidence.case.reference or ()
+        if call.tool in writes
+        and _verb(call.tool) not in _TAKES_HOLD
+        and not (call.arguments and others[key := equality_key(call.arguments)] and (key, call.tool) not in done)
+    ]
+
+
+def _handed_over_as_asked(reading: Reading) -> bool:
+    asked = {call.tool for call in reading.evidence.case.reference or () if _verb(call.tool) in _HAND_OVER}
+    return any(act.call.name in asked and not act.failed for act in reading.acts)
 
 
 def _writing_tools(reading: Reading) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from harness.score.metrics.call_match import CallMatch, CallPrecision, CallRecall
 from harness.score.metrics.completion import Completion
 from harness.score.metrics.consumption import CostUsd, Tokens
+from harness.score.metrics.effect_match import EffectMatch
 from harness.score.metrics.length import Steps, Turns
 from harness.score.metrics.parameter_validity import ParameterValidity
 from harness.score.metrics.partial_credit import PartialCredit
@@ -24,6 +25,7 @@ METRICS: dict[str, type] = {
         CallMatch,
         CallPrecision,
         CallRecall,
+        EffectMatch,
         PartialCredit,
         ParameterValidity,
         PlanQuality,

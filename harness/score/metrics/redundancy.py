@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from harness.score.failures.reading import read
+from harness.score.failures.reading import Act, read
 from harness.score.values import Evidence
 
 
@@ -24,14 +24,15 @@ class Redundancy:
         if not calls:
             return None, "no call was made"
         made = {id(call) for call in calls}
-        answers: dict[str, str | None] = {}
+        latest: dict[str, Act] = {}
         redundant = 0
         for act in read(evidence).acts:
             if id(act.call) not in made:
                 continue
-            redundant += act.key in answers and answers[act.key] == act.answer
+            before = latest.get(act.key)
+            redundant += before is not None and before.answer == act.answer
             if act.writes and not act.failed:
-                answers.clear()
+                latest.clear()
             else:
-                answers[act.key] = act.answer
+                latest[act.key] = act
         return redundant / len(calls), f"{redundant} of {len(calls)} calls repeat an earlier one to no purpose"

@@ -62,7 +62,7 @@ class Rules(Frozen):
     events there are stands in `harness.score.events`. The credit is the share of rules that hold.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     rules: tuple[str, ...] = Field(min_length=1)
 

@@ -1,0 +1,87 @@
+"""Whether the calls leave the world as the reference leaves it: all the writes that were needed, and no other."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from harness.case import ReferenceCall, ToolSpec
+from harness.score.arguments import call_key
+from harness.score.failures.reading import Act, read
+from harness.score.matching import match_calls
+from harness.score.values import Evidence
+
+
+class EffectMatch:
+    """1 where the writes that the agent made are those of the reference, in the order of its DAG; else 0.
+
+    A write is a call of a tool that is declared as one and that was not answered with an error: what was refused
+    changed nothing. Reads are neutral on both sides, however many: which way was taken is for `call_match`. One write
+    too many spoils it, and so does the right one made twice, except directly after itself where the tool's listing says
+    `idempotentHint`. Equal: same tool and same arguments by the schema (defaults filled in, 1 = 1.0, unordered arrays
+    as bags, volatile arguments left out). A reference without writes asks that nothing be changed.
+
+    None without a reference; where a tool of the reference, or of a call that was not refused, is not declared, because
+    nobody says whether it writes; and where the order was too wide to be searched to the end. Not seen: whether
+    the reference's own writes would have worked, and other writes that come to the same.
+    """
+
+    name: ClassVar[str] = "effect_match"
+    version: ClassVar[str] = "1"
+
+    def measure(self, evidence: Evidence) -> tuple[float | None, str]:
+        reference = evidence.case.reference
+        if reference is None:
+            return None, "the case has no reference"
+        tools = {tool.name: tool for tool in evidence.tools}
+        done = [act for act in read(evidence).acts if not act.failed]
+        unknown = {call.tool for call in reference} | {act.call.name for act in done}
+        unknown -= tools.keys()
+        if unknown:
+            return None, f"nobody declares whether {', '.join(sorted(unknown))} writes"
+        wanted = list(_writes_of(reference, tools))
+        keys = [call_key(tools[call.tool], call.tool, call.arguments) for call in wanted]
+        return _compared(wanted, keys, _settled([act for act in done if act.writes], Counter(keys)))
+
+
+def _compared(wanted: Sequence[ReferenceCall], keys: Sequence[str], made: Sequence[str]) -> tuple[float | None, str]:
+    missing, extra = Counter(keys) - Counter(made), Counter(made) - Counter(keys)
+    if missing or extra:
+        parts = ((missing, "missing"), (extra, "not the reference's"))
+        told = [f"{words}: {', '.join(map(_short, sorted(some.elements())))}" for some, words in parts if some]
+        return 0.0, "; ".join(told)
+    found = match_calls(wanted, keys, made)
+    if len(found.pairs) == len(wanted):
+        return 1.0, f"the {len(wanted)} writes of the reference and no other" if wanted else "nothing was changed"
+    if not found.exact:
+        return None, "the right writes; whether in an order that the reference allows was too wide to be searched"
+    return 0.0, "the right writes in an order that the reference does not allow"
+
+
+def _writes_of(reference: Sequence[ReferenceCall], tools: dict[str, ToolSpec]) -> Iterator[ReferenceCall]:
+    """The writes alone, each after the writes that it had to come after, be it by way of reads."""
+    behind: dict[str, frozenset[str]] = {}
+    for call in reference:
+        before = frozenset[str]().union(*(behind[name] for name in call.after))
+        is_write = tools[call.tool].effect == "write"
+        behind[call.id] = frozenset({call.id}) if is_write else before
+        if is_write:
+            yield call.model_copy(update={"after": tuple(sorted(before))})
+
+
+def _settled(writes: Sequence[Act], wanted: Counter[str]) -> list[str]:
+    """The keys of the writes, without idempotent ones made again at once, past what the reference makes of them."""
+    kept: list[str] = []
+    for act in writes:
+        again = bool(kept) and kept[-1] == act.key and kept.count(act.key) >= wanted[act.key]
+        if not (again and act.tool is not None and _is_idempotent(act.tool)):
+            kept.append(act.key)
+    return kept
+
+
+def _is_idempotent(tool: ToolSpec) -> bool:
+    annotations = tool.listed.get("annotations")
+    return isinstance(annotations, dict) and annotations.get("idempotentHint") is True
+
+
+def _short(key: str) -> str:
+    return key if len(key) <= 120 else key[:119] + "…"
