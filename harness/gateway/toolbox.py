@@ -12,9 +12,9 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from harness.case import Case, Suite, ToolSpec
+from harness.case.quick_schema import Fits, quick_check
 from harness.errors import UsageError
 from harness.frozen import JsonObject, JsonValue
-from harness.gateway.quick_schema import Fits, quick_check
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _SHOWN = 300

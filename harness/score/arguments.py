@@ -10,6 +10,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from harness.case import ToolSpec
+from harness.case.quick_schema import Fits, is_plain, quick_check
 from harness.case.volatile import without_volatile
 from harness.frozen import JsonObject, JsonValue
 from harness.score.jsonvalue import equality_key
@@ -67,6 +68,8 @@ def argument_fault(tool: ToolSpec, call: ToolCall) -> tuple[ParameterFault, str]
     """
     if call.arguments is None:
         return "unparsed", "the arguments are no JSON object"
+    if _fits(tool)(call.arguments):
+        return None
     validator = _validator(tool)
     if validator.is_valid(call.arguments):
         return None
@@ -97,7 +100,9 @@ def _kind(error: ValidationError) -> ParameterFault:
 
 _VALIDATORS: Final[dict[int, tuple[JsonObject, Validator]]] = {}
 """By the identity of the schema, which stands beside its validator so that no other object can take its place."""
-_MOST_VALIDATORS: Final = 1024
+_FITS: Final[dict[int, tuple[JsonObject, Fits]]] = {}
+"""As above: whether arguments are surely valid, which is asked first, since it is quick."""
+_MOST_SCHEMAS: Final = 1024
 
 
 def _validator(tool: ToolSpec) -> Validator:
@@ -107,10 +112,22 @@ def _validator(tool: ToolSpec) -> Validator:
     Draft202012Validator.check_schema(tool.parameters)
     # an empty registry: no `$ref` reaches a network
     validator: Validator = Draft202012Validator(tool.parameters, registry=Registry())
-    if len(_VALIDATORS) >= _MOST_VALIDATORS:
+    if len(_VALIDATORS) >= _MOST_SCHEMAS:
         _VALIDATORS.clear()
     _VALIDATORS[id(tool.parameters)] = (tool.parameters, validator)
     return validator
+
+
+def _fits(tool: ToolSpec) -> Fits:
+    found = _FITS.get(id(tool.parameters))
+    if found is not None:
+        return found[1]
+    # nothing fits a schema that may be a bad one, so that it comes before the validator, which says so
+    fits = quick_check(tool.parameters if is_plain(tool.parameters) else None)
+    if len(_FITS) >= _MOST_SCHEMAS:
+        _FITS.clear()
+    _FITS[id(tool.parameters)] = (tool.parameters, fits)
+    return fits
 
 
 def _call_keys(evidence: Evidence) -> dict[int, str]:

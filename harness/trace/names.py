@@ -40,6 +40,18 @@ OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
 HTTP_STATUS: Final = "http.response.status_code"
 
+PROMPT_NAME: Final = "gen_ai.prompt.name"
+PROMPT_VERSION: Final = "gen_ai.prompt.version"
+
+EVALUATION_NAME: Final = "gen_ai.evaluation.name"
+EVALUATION_LABEL: Final = "gen_ai.evaluation.score.label"
+EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
+EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
+EVALUATION_ERROR: Final = "harness.evaluation.error"
+EVALUATOR_SOURCE: Final = "gen_ai.evaluation.evaluator.source"
+EVALUATOR_VERSION: Final = "gen_ai.evaluation.evaluator.version"
+"""The last two are proposed, and no part of the conventions yet."""
+
 COST_USD: Final = "harness.usage.cost_usd"
 PREVIOUS_RESPONSE: Final = "harness.model.previous_response"
 """Id of the reply that a request goes on from, where the history stays at the provider."""

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from harness.case.quick_schema import is_plain, quick_check
 from harness.frozen import JsonValue
-from harness.gateway.quick_schema import quick_check
 
 NAMES = st.sampled_from(["a", "b", "c"])
 VALUES = st.recursive(
@@ -48,6 +48,25 @@ def test_what_fits_at_a_glance_is_valid(schema: JsonValue, value: JsonValue) -> 
         assert Draft202012Validator(schema).is_valid(value)
 
 
+SHAPES = {
+    "type": VALUES | TYPES,
+    "enum": VALUES,
+    "required": VALUES,
+    "title": VALUES,
+    "examples": VALUES,
+    "minItems": VALUES,
+    "maximum": VALUES,
+    "properties": VALUES,
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.fixed_dictionaries({}, optional={**SHAPES, "items": st.fixed_dictionaries({}, optional=SHAPES)}))
+def test_a_schema_called_plain_is_well_formed(schema: JsonValue) -> None:
+    if is_plain(schema):
+        Draft202012Validator.check_schema(schema)
+
+
 SCHEMA: JsonValue = {
     "type": "object",
     "required": ["size"],
@@ -77,6 +96,7 @@ SCHEMA: JsonValue = {
     ],
 )
 def test_the_keywords_that_tools_use_are_understood(value: JsonValue, fits: bool) -> None:
+    assert is_plain(SCHEMA)
     assert quick_check(SCHEMA)(value) is fits
     assert Draft202012Validator(SCHEMA).is_valid(value) is fits
 
@@ -85,6 +105,7 @@ def test_the_keywords_that_tools_use_are_understood(value: JsonValue, fits: bool
     "schema", [{"$ref": "#/$defs/a"}, {"pattern": "a"}, {"anyOf": [{}]}, {"type": "other"}, "text"]
 )
 def test_a_schema_that_is_not_understood_fits_nothing(schema: JsonValue) -> None:
+    assert not is_plain(schema)
     assert not quick_check(schema)({})
 
 

@@ -1,7 +1,7 @@
 """Tells quickly that a value fits a schema, for schemas made of the keywords that tools nearly always use.
 
 jsonschema decides what does not fit, and says why; but asking it about each of thousands of good calls is a third of
-the gateway's work. Here "yes" means yes, and "no" means only that it is not known.
+the gateway's work, and a tenth of scoring. Here "yes" means yes, and "no" means only that it is not known.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,6 +36,17 @@ _TYPES: Mapping[str, Fits] = {
 }
 
 
+def is_plain(schema: JsonValue) -> bool:
+    """Whether the schema is surely well formed, at every depth, and made of known keywords only.
+
+    Then `jsonschema` has nothing to say against the schema itself; otherwise that is not known.
+    """
+    try:
+        return _is_plain(schema)
+    except RecursionError:
+        return False
+
+
 def quick_check(schema: JsonValue) -> Fits:
     """True only for a value that fits; a schema that is not understood fits nothing."""
     try:
@@ -54,6 +65,56 @@ def _check(schema: JsonValue) -> Fits:
     if _unsure in tests:
         return _unsure
     return tests[0] if len(tests) == 1 else lambda value: all(test(value) for test in tests)
+
+
+def _is_plain(schema: JsonValue) -> bool:
+    if isinstance(schema, bool):
+        return True
+    if not isinstance(schema, dict) or not schema.keys() <= _FORMS.keys():
+        return False
+    return all(_FORMS[keyword](value) for keyword, value in schema.items())
+
+
+def _is_text(value: JsonValue) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: JsonValue) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are_names(value: JsonValue) -> bool:
+    return (
+        isinstance(value, list)
+        and all(isinstance(name, str) for name in value)
+        and len({*map(str, value)}) == len(value)
+    )
+
+
+def _are_types(value: JsonValue) -> bool:
+    if isinstance(value, list):
+        return len(value) > 0 and _are_names(value) and all(name in _TYPES for name in value)
+    return isinstance(value, str) and value in _TYPES
+
+
+_FORMS: Mapping[str, Fits] = {
+    **dict.fromkeys(("$comment", "title", "description", "format"), _is_text),
+    "default": lambda _: True,
+    "examples": lambda value: isinstance(value, list),
+    "deprecated": lambda value: isinstance(value, bool),
+    "type": _are_types,
+    "enum": lambda value: isinstance(value, list),
+    "properties": lambda value: isinstance(value, dict) and all(_is_plain(inner) for inner in value.values()),
+    "required": _are_names,
+    **dict.fromkeys(("additionalProperties", "items"), _is_plain),
+    **dict.fromkeys(("minItems", "maxItems", "minLength", "maxLength"), _is_count),
+    **dict.fromkeys(("minimum", "maximum"), _is_number),
+}
+"""Keyword -> whether its value is well formed. `$schema` is not among them: it may name other rules."""
 
 
 def _unsure(_: JsonValue) -> bool:
