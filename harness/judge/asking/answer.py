@@ -1,0 +1,99 @@
+"""A judge's answer, read strictly: what is not exactly an answer to this criterion is no verdict.
+
+Nothing is looked for inside prose: text that a judge repeats from the evidence could be found there. A code fence
+around the whole answer is the one thing that is taken off.
+"""
+
+import json
+import re
+from collections.abc import Collection
+from typing import Final, Literal
+
+from pydantic import ConfigDict, ValidationError
+
+from harness.frozen import Frozen, JsonObject
+from harness.gateway.model.wire.format import Replied
+from harness.judge.asking.request import TOOL
+from harness.judge.rubric import Criterion
+
+_FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
+_SHOWN: Final = 120
+_MAX_RATIONALE: Final = 4000
+
+
+class JudgeFailed(Exception):
+    """There is no verdict; says why in words."""
+
+
+class GivenAnswer(Frozen):
+    """What the judge said; `verdict` is None where the criterion does not apply."""
+
+    model_config = ConfigDict(strict=True)
+
+    criterion: str
+    eligible: bool
+    rationale: str
+    verdict: Literal["pass", "fail"] | None
+    refs: tuple[str, ...] = ()
+
+
+def read_answer(replied: Replied, criterion: Criterion, refs: Collection[str]) -> GivenAnswer:
+    """The answer to this criterion; `refs` are the pieces that were shown. Raises JudgeFailed."""
+    answer = _shaped(_told(replied))
+    if answer.criterion != criterion.id:
+        raise JudgeFailed(f"answered the criterion {answer.criterion[:_SHOWN]!r}, not {criterion.id!r}")
+    if answer.eligible != (answer.verdict is not None):
+        raise JudgeFailed(
+            "contradicts itself: "
+            + ("eligible without a verdict" if answer.eligible else "a verdict on what is not eligible")
+        )
+    if not answer.eligible and criterion.eligibility is None:
+        raise JudgeFailed("called a criterion that always applies not eligible")
+    known = tuple(ref for ref in dict.fromkeys(answer.refs) if ref in refs)
+    if answer.refs and not known:
+        raise JudgeFailed(f"rests on evidence that there is not: {', '.join(answer.refs)[:_SHOWN]}")
+    return answer.model_copy(update={"refs": known, "rationale": answer.rationale[:_MAX_RATIONALE]})
+
+
+def _told(replied: Replied) -> JsonObject:
+    parts = (replied.message or {}).get("parts")
+    found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    for part in found:
+        if part.get("type") == "tool_call" and part.get("name") == TOOL:
+            arguments = part.get("arguments")
+            return arguments if isinstance(arguments, dict) else _parsed(str(arguments))
+    text = "\n".join(str(part.get("content")) for part in found if part.get("type") == "text")
+    if not text.strip():
+        raise JudgeFailed("said nothing")
+    return _parsed(text, cut="length" in replied.finish_reasons or "max_tokens" in replied.finish_reasons)
+
+
+def _parsed(text: str, *, cut: bool = False) -> JsonObject:
+    fenced = _FENCE.match(text)
+    try:
+        value = json.loads(text if fenced is None else fenced[1], object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        why = "was cut off at its token limit" if cut else "answered with something that is not JSON"
+        raise JudgeFailed(f"{why}: {' '.join(text.split())[:_SHOWN]!r}") from None
+    if not isinstance(value, dict):
+        raise JudgeFailed("answered with JSON that is no object")
+    return value
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Two values under one name are no answer: which of them counts would be chance."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name is given twice")
+    return found
+
+
+def _shaped(value: JsonObject) -> GivenAnswer:
+    refs = value.get("refs")
+    plain = value | ({"refs": tuple(refs)} if isinstance(refs, list) else {})
+    try:
+        return GivenAnswer.model_validate(plain)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise JudgeFailed(f"answered in another form: {field}: {first['msg']}") from None

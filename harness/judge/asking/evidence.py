@@ -1,0 +1,48 @@
+"""Evidence as a judge is shown it: data that cannot be taken for an instruction, whatever it says.
+
+Each piece is one line of JSON between two lines that carry a key. The key is made of the evidence itself, so that no
+text inside can know it; line ends, quotes, angle brackets and invisible characters are escaped, so that no text inside
+can end its line, its string or the block.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from harness.frozen import digest_of
+from harness.judge.transcript import Piece
+
+_KEY_DIGITS: Final = 12
+_ESCAPED: Final = re.compile(
+    "[<>\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def evidence_digest(pieces: Sequence[Piece]) -> str:
+    """Sha-256 of what is shown."""
+    return digest_of([[piece.ref, piece.who, piece.text] for piece in pieces])
+
+
+def evidence_block(pieces: Sequence[Piece]) -> str:
+    """The pieces between their two lines."""
+    key = evidence_digest(pieces)[:_KEY_DIGITS]
+    lines = [_line(piece) for piece in pieces] or [
+        "(nothing: the transcript holds none of what this criterion looks at)"
+    ]
+    return "\n".join([f"<<<evidence {key}", *lines, f"evidence {key}>>>"])
+
+
+def _line(piece: Piece) -> str:
+    shown = json.dumps({"ref": piece.ref, "who": piece.who, "said": piece.text}, ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: _escape(found[0]), shown)
+
+
+def _escape(character: str) -> str:
+    return "".join(f"\\u{unit:04x}" for unit in _units(character))
+
+
+def _units(character: str) -> list[int]:
+    """UTF-16 units: JSON's escapes are these."""
+    raw = character.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(raw[place : place + 2]) for place in range(0, len(raw), 2)]

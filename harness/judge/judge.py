@@ -1,0 +1,221 @@
+"""The judge: one criterion of one trial at a time."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from harness.case import Case
+from harness.errors import UsageError
+from harness.frozen import JsonObject
+from harness.gateway.model.asking import AskedTape, ModelAsker
+from harness.judge.asking.answer import GivenAnswer, JudgeFailed, read_answer
+from harness.judge.asking.evidence import evidence_digest
+from harness.judge.asking.request import MAX_EVIDENCE_CHARS, judge_request
+from harness.judge.code_criteria import CODE_CRITERIA, CodeCriterion
+from harness.judge.expression import selects
+from harness.judge.judgement import JudgeIdentity, Judgement, Votes
+from harness.judge.prompts import Prompt
+from harness.judge.rubric import Criterion, Rubric
+from harness.judge.transcript import Piece, Transcript, build_transcript, view
+from harness.judge.transcript.views import acted
+from harness.plugins import find_plugin
+from harness.trace import Trial
+
+_REPAIR = "Your answer was no answer in the given form: it {problem}. Answer again, with the JSON object alone."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One trial as it is judged."""
+
+    run: str
+    trial: Trial
+    case: Case | None
+    transcript: Transcript
+    digest: str
+    """Of the trajectory."""
+
+    @classmethod
+    def of(cls, run: str, trial: Trial, case: Case | None) -> "Subject":
+        return cls(
+            run=run,
+            trial=trial,
+            case=case,
+            transcript=build_transcript(trial, case),
+            digest=trial.trajectory.digest,
+        )
+
+    @cached_property
+    def document(self) -> Any:
+        """What an `eligible_when` looks at."""
+        profile = None if self.case is None else self.case.user_profile
+        tags = [] if self.case is None else list(self.case.tags)
+        whole = self.trial.trajectory.model_dump(mode="json")
+        return whole | {"user_profile": profile, "states": dict(self.trial.states), "tags": tags}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judge:
+    """A rubric, a prompt and a model."""
+
+    rubric: Rubric
+    prompt: Prompt
+    model: str
+    asker: ModelAsker
+    samples: int = 1
+    folder: Path | None = None
+    """Where the rubric's own code lies."""
+
+    @cached_property
+    def rubric_digest(self) -> str:
+        return self.rubric.digest
+
+    @cached_property
+    def identity(self) -> JudgeIdentity:
+        return JudgeIdentity(
+            prompt=self.prompt.name,
+            prompt_version=self.prompt.version,
+            prompt_digest=self.prompt.digest,
+            model=self.model,
+            samples=self.samples,
+        )
+
+    def decided(self, subject: Subject, criterion: Criterion) -> Judgement | None:
+        """The judgement where no model is needed: code decides, or the criterion is not eligible. None: ask."""
+        if criterion.agents and not acted(subject.transcript, criterion.agents):
+            return self._not_eligible(subject, criterion, f"none of {', '.join(criterion.agents)} acted")
+        if criterion.kind == "checklist":
+            items = self.rubric.checklists.get(subject.trial.case_id, ())
+            if not items:
+                return self._not_eligible(subject, criterion, "the case has no checklist")
+        if criterion.eligible_when is not None and not selects(criterion.eligible_when, subject.document):
+            return self._not_eligible(subject, criterion, f"nothing is selected by {criterion.eligible_when}")
+        return self._by_code(subject, criterion) if criterion.kind == "code" else None
+
+    async def judge(self, subject: Subject, criterion: Criterion, tapes: Sequence[AskedTape]) -> Judgement:
+        """One criterion, by code or by as many samples as there are tapes; a judge that fails is a judgement too."""
+        decided = self.decided(subject, criterion)
+        if decided is not None:
+            return decided
+        pieces = self.evidence(subject, criterion)
+        answers = [await self._sample(subject, criterion, pieces, tape) for tape in tapes]
+        return self._majority(answers)
+
+    def evidence(self, subject: Subject, criterion: Criterion) -> list[Piece]:
+        """What the judge is shown for this criterion."""
+        return view(subject.transcript, criterion.evidence, criterion.agents)
+
+    async def _sample(self, subject: Subject, criterion: Criterion, pieces: list[Piece], tape: AskedTape) -> Judgement:
+        shown = self._blank(subject, criterion, evidence_digest(pieces))
+        if sum(len(piece.text) for piece in pieces) > MAX_EVIDENCE_CHARS:
+            return shown.model_copy(update={"failure": f"the evidence is longer than {MAX_EVIDENCE_CHARS} characters"})
+        body = judge_request(self.prompt.text, self.model, self.asker.provider, criterion, pieces)
+        refs = {piece.ref for piece in pieces}
+        problem, cached = "", True
+        for _ in range(2):
+            reply = await self.asker.ask(tape, body)
+            cached = cached and reply.recorded
+            if reply.problem is not None:
+                return shown.model_copy(update={"failure": reply.problem, "cached": cached})
+            try:
+                return _given(shown, subject, read_answer(reply.replied, criterion, refs), cached)
+            except JudgeFailed as error:
+                problem = str(error)
+                repair: JsonObject = {"role": "user", "content": _REPAIR.format(problem=problem)}
+                messages = cast(list[Any], body["messages"])
+                body = body | {"messages": [*messages, {"role": "assistant", "content": "(no answer)"}, repair]}
+        return shown.model_copy(update={"failure": f"the judge {problem}", "cached": cached})
+
+    def _by_code(self, subject: Subject, criterion: Criterion) -> Judgement:
+        assert criterion.code is not None
+        code = code_criterion(criterion, self.folder)
+        name = JudgeIdentity(model=f"code:{criterion.code}@{code.version}")
+        blank = self._blank(subject, criterion, evidence_digest(subject.transcript.pieces), name)
+        try:
+            said = code.decide(subject.transcript)
+        except Exception as error:  # noqa: BLE001 - a project's own code: its fault must cost no other criterion
+            return blank.model_copy(update={"failure": f"the code itself failed: {type(error).__name__}: {error}"})
+        return blank.model_copy(
+            update={
+                "eligible": said.eligible,
+                "passed": said.passed if said.eligible else None,
+                "rationale": said.rationale,
+                "spans": _spans(subject, said.refs),
+            }
+        )
+
+    def _not_eligible(self, subject: Subject, criterion: Criterion, why: str) -> Judgement:
+        blank = self._blank(subject, criterion, "", JudgeIdentity(model="code:eligibility@1"))
+        return blank.model_copy(update={"eligible": False, "rationale": why})
+
+    def _blank(
+        self, subject: Subject, criterion: Criterion, evidence: str, judge: JudgeIdentity | None = None
+    ) -> Judgement:
+        return Judgement(
+            run=subject.run,
+            case_id=subject.trial.case_id,
+            attempt=subject.trial.attempt,
+            trace_id=subject.transcript.trace_id,
+            trajectory=subject.digest,
+            evidence=evidence,
+            rubric=self.rubric.name,
+            rubric_version=self.rubric.version,
+            rubric_digest=self.rubric_digest,
+            criterion=criterion.id,
+            criterion_version=criterion.version,
+            eligible=None,
+            passed=None,
+            judge=judge or self.identity,
+        )
+
+    def _majority(self, answers: list[Judgement]) -> Judgement:
+        """The answer of most samples; a tie between answers is no judgement, and failed samples have no vote."""
+        if len(answers) == 1:
+            return answers[0]
+        counts = Counter(one.answer for one in answers)
+        votes = Votes(
+            passed=counts["pass"],
+            failed=counts["fail"],
+            not_eligible=counts["not_eligible"],
+            judge_failed=counts["judge_failed"],
+        )
+        said = [(count, answer) for answer, count in counts.most_common() if answer != "judge_failed"]
+        tied = len(said) > 1 and said[0][0] == said[1][0]
+        if not said or tied:
+            why = "the samples tie" if tied else next(one.failure for one in answers)
+            update = {"eligible": None, "passed": None, "rationale": "", "spans": (), "failure": why}
+            return answers[0].model_copy(update=update | {"votes": votes})
+        chosen = next(one for one in answers if one.answer == said[0][1])
+        return chosen.model_copy(update={"votes": votes, "cached": all(one.cached for one in answers)})
+
+
+def code_criterion(criterion: Criterion, folder: Path | None) -> CodeCriterion:
+    """The code that decides a criterion; raises UsageError where there is none, or its fields are wrong."""
+    found = find_plugin("criterion", str(criterion.code), CODE_CRITERIA, folder)
+    try:
+        return cast(CodeCriterion, found(**criterion.parameters))
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"criterion {criterion.id!r}: {criterion.code} takes no {json.dumps(criterion.parameters)}: {error}"
+        ) from None
+
+
+def _given(blank: Judgement, subject: Subject, answer: GivenAnswer, cached: bool) -> Judgement:
+    return blank.model_copy(
+        update={
+            "eligible": answer.eligible,
+            "passed": None if answer.verdict is None else answer.verdict == "pass",
+            "rationale": answer.rationale,
+            "spans": _spans(subject, answer.refs),
+            "cached": cached,
+        }
+    )
+
+
+def _spans(subject: Subject, refs: Sequence[str]) -> tuple[str, ...]:
+    found = (subject.transcript.span_of(ref) for ref in refs)
+    return tuple(dict.fromkeys(span for span in found if span is not None))

@@ -1,0 +1,124 @@
+"""Many judgements at a time: so many requests in flight, and never more trials in memory than those need."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from harness.errors import HarnessError
+from harness.gateway.budget import OutOfBudget
+from harness.gateway.model.asking import AskedTape
+from harness.judge.judge import Judge, Subject
+from harness.judge.judgement import Judgement
+from harness.judge.rubric import Criterion
+
+_AHEAD = 2
+"""Questions that wait for each one in flight, so that nobody waits for a trial to be read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A trial, and the criteria that it has no judgement for yet."""
+
+    subject: Subject
+    criteria: tuple[Criterion, ...]
+
+
+@dataclass(kw_only=True)
+class _Opened:
+    """A trial whose questions are under way."""
+
+    subject: Subject
+    tapes: list[AskedTape]
+    left: int
+
+
+@dataclass(kw_only=True)
+class Panel:
+    """Judges a row of trials."""
+
+    judge: Judge
+    in_flight: int
+    keep: Callable[[Judgement], None]
+    """Called with each judgement as it is made."""
+    stopped: str | None = None
+    """Why not everything was judged; None: it was."""
+    _questions: "asyncio.Queue[tuple[_Opened, Criterion] | None]" = field(init=False)
+    _closing: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    async def sit(self, tasks: Iterator[Task]) -> None:
+        """Judges everything; stops asking where the budget is spent. Raises what the harness could not do."""
+        self._questions = asyncio.Queue(maxsize=self.in_flight * _AHEAD)
+        async with asyncio.TaskGroup() as group:
+            workers = [group.create_task(self._work()) for _ in range(self.in_flight)]
+            for task in tasks:
+                if self.stopped is not None:
+                    break
+                await self._put(task)
+            for _ in workers:
+                await self._questions.put(None)
+        await asyncio.gather(*self._closing)
+
+    async def _put(self, task: Task) -> None:
+        """What needs no model is judged at once; the rest is asked in turn."""
+        open_ones: list[Criterion] = []
+        for criterion in task.criteria:
+            decided = self.judge.decided(task.subject, criterion)
+            if decided is None:
+                open_ones.append(criterion)
+            else:
+                self.keep(decided)
+        if not open_ones:
+            await asyncio.sleep(0)
+            return
+        case = task.subject.trial.case_id
+        names = [case, *(f"{case}~{number}" for number in range(2, self.judge.samples + 1))]
+        tapes = [self.judge.asker.open_tape(name) for name in names]
+        opened = _Opened(subject=task.subject, tapes=tapes, left=len(open_ones))
+        for criterion in open_ones:
+            await self._questions.put((opened, criterion))
+
+    async def _work(self) -> None:
+        while (question := await self._questions.get()) is not None:
+            opened, criterion = question
+            try:
+                if self.stopped is None:
+                    self.keep(await self.judge.judge(opened.subject, criterion, opened.tapes))
+            except OutOfBudget as error:
+                self.stopped = str(error)
+            finally:
+                opened.left -= 1
+                if not opened.left:
+                    self._close(opened)
+
+    def _close(self, opened: _Opened) -> None:
+        """Tapes are written beside the questions of others: waiting for the disk would be waiting for nothing."""
+        closing = asyncio.create_task(asyncio.to_thread(_close_all, opened.tapes))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closed)
+
+    def _closed(self, closing: "asyncio.Task[None]") -> None:
+        if closing.exception() is None:
+            self._closing.discard(closing)
+
+
+def _close_all(tapes: list[AskedTape]) -> None:
+    for tape in tapes:
+        tape.close()
+
+
+def run_panel(panel: Panel, tasks: Iterator[Task]) -> None:
+    """Judges everything and comes back; for callers that have no event loop. Raises HarnessError."""
+
+    async def sitting() -> None:
+        async with panel.judge.asker:
+            await panel.sit(tasks)
+
+    try:
+        asyncio.run(sitting())
+    except* HarnessError as group:
+        raise _first(group) from None
+
+
+def _first(group: BaseExceptionGroup[HarnessError]) -> HarnessError:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

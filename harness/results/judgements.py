@@ -1,0 +1,125 @@
+"""What judges said about a run: `judgements/<rubric>.jsonl` in its folder, one event a line, added to, never changed.
+
+A line is the event `gen_ai.evaluation.result` with the whole judgement beside it. A line that a killed harness has not
+finished is no judgement; the next writer ends it. The trials' seals do not cover the file: it may grow for years.
+"""
+
+import fcntl
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from pydantic import ValidationError
+
+from harness.errors import ResultsError
+from harness.frozen import Frozen, JsonValue
+from harness.judge.judgement import Judgement
+from harness.trace.evaluation import Evaluation, evaluation_event
+
+_FOLDER = "judgements"
+
+
+class JudgementLine(Frozen):
+    """One line of the file."""
+
+    event_name: str
+    trace_id: str
+    span_id: str = ""
+    attributes: dict[str, JsonValue]
+    judgement: Judgement
+
+
+class JudgementWriter:
+    """Adds judgements to a run; one writer a file, a context manager."""
+
+    def __init__(self, run: Path, rubric: str) -> None:
+        """Raises ResultsError where another harness is writing."""
+        path = run / _FOLDER / f"{rubric}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        self._file: IO[bytes] = path.open("ab+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise ResultsError(
+                f"{path} is being written by another harness", remedy="wait until it has ended"
+            ) from None
+        self._end_the_last_line()
+
+    def add(self, judgement: Judgement) -> None:
+        """Is with the operating system when this returns."""
+        self._file.write(_line(judgement))
+        self._file.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def _end_the_last_line(self) -> None:
+        size = self._file.seek(0, 2)
+        if not size:
+            return
+        self._file.seek(size - 1)
+        if self._file.read(1) != b"\n":
+            self._file.write(b"\n")
+
+
+def judged_rubrics(run: Path) -> tuple[str, ...]:
+    """The rubrics that the run has judgements of, by name."""
+    return tuple(sorted(path.stem for path in (run / _FOLDER).glob("*.jsonl")))
+
+
+def read_judgements(run: Path, rubric: str) -> Iterator[Judgement]:
+    """All judgements, oldest first; half a line is passed over. Raises ResultsError naming the damaged line."""
+    path = run / _FOLDER / f"{rubric}.jsonl"
+    if not path.exists():
+        return
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield JudgementLine.model_validate_json(line).judgement
+            except ValidationError as error:
+                if not _is_whole(line):
+                    continue
+                first = error.errors(include_url=False)[0]
+                field = ".".join(str(part) for part in first["loc"])
+                raise ResultsError(f"{path}:{number}: field {field!r}: {first['msg']}") from None
+
+
+def latest(judgements: Iterable[Judgement]) -> dict[tuple[str, int, str], Judgement]:
+    """By case, attempt and criterion, the judgement that was made last."""
+    return {(one.case_id, one.attempt, one.criterion): one for one in judgements}
+
+
+def _line(one: Judgement) -> bytes:
+    score = None if one.passed is None else float(one.passed)
+    judge = one.judge
+    told = Evaluation(
+        name=one.criterion,
+        label=one.answer,
+        score=score,
+        explanation=one.rationale or None,
+        error=one.failure,
+        evaluator=judge.model,
+        evaluator_version=f"{one.rubric}@{one.rubric_version}/{one.criterion_version}",
+        prompt=judge.prompt,
+        prompt_version=judge.prompt_version,
+    )
+    span = next((span for span in one.spans if not span.startswith("step:")), "")
+    event = evaluation_event(one.trace_id, span, told).model_dump()
+    whole = event | {"judgement": one.model_dump(mode="json")}
+    return (json.dumps(whole, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
