@@ -25,7 +25,8 @@ from harness.judge.transcript.views import acted
 from harness.plugins import find_plugin
 from harness.trace import Trial
 
-_REPAIR = "Your answer was no answer in the given form: it {problem}. Answer again, with the JSON object alone."
+_REPAIR = "Your last answer was not in the given form. Answer again, with the JSON object alone."
+"""Repeats nothing of that answer: words of the evidence may stand in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +126,7 @@ class Judge:
                 return _given(shown, subject, read_answer(reply.replied, criterion, refs), cached)
             except JudgeFailed as error:
                 problem = str(error)
-                repair: JsonObject = {"role": "user", "content": _REPAIR.format(problem=problem)}
+                repair: JsonObject = {"role": "user", "content": _REPAIR}
                 messages = cast(list[Any], body["messages"])
                 body = body | {"messages": [*messages, {"role": "assistant", "content": "(no answer)"}, repair]}
         return shown.model_copy(update={"failure": f"the judge {problem}", "cached": cached})
