@@ -1,0 +1,35 @@
+"""Calibration: a judge's prompt is revised until it decides as people do, and what that is worth is measured apart."""
+
+from harness.judge.calibration.book import JudgingBook
+from harness.judge.calibration.calibrate import Measured, Outcome, Settings, calibrate, select
+from harness.judge.calibration.choice import Choice, choose, noise_margin, paired_p
+from harness.judge.calibration.figures import Figures, figures
+from harness.judge.calibration.question import Answered, PromptedJudge, Question, Reflector
+from harness.judge.calibration.record import CalibrationRecord, add_records, read_records, record_path, uncalibrated
+from harness.judge.calibration.split import Split, split_by_case
+
+__all__ = [
+    "Answered",
+    "CalibrationRecord",
+    "Choice",
+    "Figures",
+    "JudgingBook",
+    "Measured",
+    "Outcome",
+    "PromptedJudge",
+    "Question",
+    "Reflector",
+    "Settings",
+    "Split",
+    "add_records",
+    "calibrate",
+    "choose",
+    "figures",
+    "noise_margin",
+    "paired_p",
+    "read_records",
+    "record_path",
+    "select",
+    "split_by_case",
+    "uncalibrated",
+]

@@ -1,0 +1,148 @@
+"""A calibration from beginning to end: split, measure, propose, choose, and look at the held-out part once."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.frozen import Frozen, digest_of_text
+from harness.judge.calibration.book import JudgingBook
+from harness.judge.calibration.choice import Choice, choose, noise_margin, paired_p
+from harness.judge.calibration.figures import Figures, figures, score
+from harness.judge.calibration.optimizer import IsUsable, Optimizer, any_text
+from harness.judge.calibration.question import Question
+from harness.judge.calibration.split import Split, split_by_case
+
+Say = Callable[[str], None]
+
+
+class Measured(Frozen):
+    """The same part of the questions under the prompt in use, and under the one that was chosen."""
+
+    before: Figures
+    after: Figures | None
+    """None: nothing was chosen."""
+    p: float | None = None
+    """McNemar's exact test; None: no answer changed sides, or nothing was chosen."""
+
+
+class Outcome(Frozen):
+    """What a calibration found."""
+
+    way: Literal["calibration", "selection"]
+    """`selection`: among prompts that were there already; nothing was proposed."""
+    cases: tuple[int, int, int]
+    """Of training, validation and held-out."""
+    questions: tuple[int, int, int]
+    margin: float
+    """By how much a prompt had to be ahead on validation: the judge's own noise."""
+    candidates: int
+    choice: Choice
+    prompt: str
+    """The text that was chosen; the one in use where none was."""
+    validation: Measured
+    held_out: Measured
+    """Asked once, after everything was decided."""
+    held_out_digest: str
+    calls: int
+    """Questions that the judge was really asked; the others were in memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a calibration goes about it."""
+
+    seed: int = 0
+    max_calls: int = 600
+    """Questions after which no further prompt is proposed."""
+    noise_samples: int = 3
+    """How often the prompt in use is asked each validation question, to know the judge's own noise."""
+    minibatch: int = 8
+
+
+def calibrate(
+    book: JudgingBook,
+    questions: Sequence[Question],
+    prompt: str,
+    reflector: Callable[[str], str],
+    *,
+    is_usable: IsUsable = any_text,
+    settings: Settings | None = None,
+) -> Outcome:
+    """Lets `reflector` propose revisions of `prompt` from disagreements, and accepts one or none.
+
+    Raises UsageError for labels of fewer than three cases, and where gepa is not installed.
+    """
+    used = settings or Settings()
+    split = split_by_case(questions, used.seed)
+    optimizer = Optimizer(book, is_usable, used.seed, used.minibatch)
+    candidates = optimizer.candidates(prompt, split, reflector, used.max_calls)
+    return _decided("calibration", book, split, prompt, candidates, used)
+
+
+def select(
+    book: JudgingBook, questions: Sequence[Question], prompts: Sequence[str], settings: Settings | None = None
+) -> Outcome:
+    """Chooses among prompts that are there, the first of them being the one in use.
+
+    Nothing is learnt, so the training part is chosen by too.
+    """
+    used = settings or Settings()
+    split = split_by_case(questions, used.seed)
+    split = Split(train=(), validation=(*split.train, *split.validation), held_out=split.held_out)
+    return _decided("selection", book, split, prompts[0], prompts[1:], used)
+
+
+def _decided(
+    way: Literal["calibration", "selection"],
+    book: JudgingBook,
+    split: Split,
+    prompt: str,
+    candidates: Sequence[str],
+    settings: Settings,
+) -> Outcome:
+    margin = _noise(book, split.validation, prompt, settings.noise_samples)
+    by_digest = {digest_of_text(text): text for text in candidates}
+    before = _figures(book, split.validation, prompt)
+    found = {digest: _figures(book, split.validation, text) for digest, text in by_digest.items()}
+    choice = choose(before, found, margin)
+    chosen = None if choice.chosen is None else by_digest[choice.chosen]
+    return Outcome(
+        way=way,
+        cases=(_cases(split.train), _cases(split.validation), _cases(split.held_out)),
+        questions=(len(split.train), len(split.validation), len(split.held_out)),
+        margin=margin,
+        candidates=len(by_digest),
+        choice=choice,
+        prompt=chosen or prompt,
+        validation=_measured(book, split.validation, prompt, chosen),
+        held_out=_measured(book, split.held_out, prompt, chosen),
+        held_out_digest=split.held_out_digest,
+        calls=book.calls,
+    )
+
+
+def _noise(book: JudgingBook, questions: Sequence[Question], prompt: str, samples: int) -> float:
+    rounds = [_scores(book, questions, prompt, sample) for sample in range(max(1, samples))]
+    return noise_margin(list(zip(*rounds, strict=True)))
+
+
+def _scores(book: JudgingBook, questions: Sequence[Question], prompt: str, sample: int = 0) -> list[float]:
+    return [score(*pair) for pair in zip(questions, book.answers(prompt, questions, sample), strict=True)]
+
+
+def _figures(book: JudgingBook, questions: Sequence[Question], prompt: str) -> Figures:
+    return figures(questions, book.answers(prompt, questions))
+
+
+def _measured(book: JudgingBook, questions: Sequence[Question], prompt: str, chosen: str | None) -> Measured:
+    if chosen is None:
+        return Measured(before=_figures(book, questions, prompt), after=None)
+    return Measured(
+        before=_figures(book, questions, prompt),
+        after=_figures(book, questions, chosen),
+        p=paired_p(_scores(book, questions, prompt), _scores(book, questions, chosen)),
+    )
+
+
+def _cases(questions: Iterable[Question]) -> int:
+    return len({question.case_id for question in questions})

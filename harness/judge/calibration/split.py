@@ -1,0 +1,62 @@
+"""Questions in three parts, by case: to learn from, to choose by, and to look at once at the end."""
+
+import hashlib
+import math
+from collections.abc import Sequence
+
+from harness.errors import UsageError
+from harness.frozen import Frozen, digest_of
+from harness.judge.calibration.question import Question
+
+_SHARES = (0.4, 0.3, 0.3)
+
+
+class Split(Frozen):
+    """All questions of one case stand in the same part: what was learnt of a case cannot help with it again."""
+
+    train: tuple[Question, ...]
+    validation: tuple[Question, ...]
+    held_out: tuple[Question, ...]
+
+    @property
+    def held_out_digest(self) -> str:
+        """Of the held-out questions and their answers, to tell whether they were looked at before."""
+        return digest_of(sorted((one.id, one.right) for one in self.held_out))
+
+
+def split_by_case(questions: Sequence[Question], seed: int = 0) -> Split:
+    """40 % of the cases to learn from, 30 % to choose by, 30 % held out, at least one each.
+
+    Cases in which something is to fail are dealt out apart from the others, so that each part has some as long as there
+    are three. The same labels and seed always fall the same way. Raises UsageError for fewer than three cases.
+    """
+    failing = {one.case_id for one in questions if one.right == "fail"}
+    others = {one.case_id for one in questions} - failing
+    if len(failing) + len(others) < 3:
+        raise UsageError(
+            f"labels of {len(failing) + len(others)} cases cannot be split into training, validation and held-out",
+            remedy="label more cases; thirty give a first idea",
+        )
+    parts: tuple[set[str], set[str], set[str]] = (set(), set(), set())
+    for group in (failing, others):
+        for part, dealt in zip(parts, _dealt(_shuffled(group, seed), parts), strict=True):
+            part.update(dealt)
+    train, validation, held_out = (tuple(one for one in questions if one.case_id in part) for part in parts)
+    return Split(train=train, validation=validation, held_out=held_out)
+
+
+def _shuffled(cases: set[str], seed: int) -> list[str]:
+    return sorted(cases, key=lambda case: hashlib.sha256(f"{seed}:{case}".encode()).digest())
+
+
+def _dealt(cases: list[str], parts: Sequence[set[str]]) -> tuple[list[str], list[str], list[str]]:
+    """Parts that are still empty come first where there are too few cases for all."""
+    if len(cases) < 3:
+        order = sorted(range(3), key=lambda place: (len(parts[place]), -place))
+        dealt: tuple[list[str], list[str], list[str]] = ([], [], [])
+        for place, case in zip(order, cases, strict=False):
+            dealt[place].append(case)
+        return dealt
+    held_out = max(1, math.floor(_SHARES[2] * len(cases)))
+    validation = max(1, math.floor(_SHARES[1] * len(cases)))
+    return cases[held_out + validation :], cases[held_out : held_out + validation], cases[:held_out]

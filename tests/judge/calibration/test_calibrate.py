@@ -1,0 +1,173 @@
+"""GEPA's loop around a judge's prompt: it climbs, holds out, obeys vetoes and noise, resumes, and leaks nothing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ResultsError, UsageError
+from harness.judge.calibration import Answered, JudgingBook, Outcome, Question, Settings, calibrate, split_by_case
+from tests.judge.calibration.planted import (
+    APPROVED,
+    GREETING,
+    LENIENT,
+    MISSING,
+    SEED_PROMPT,
+    RuleJudge,
+    RuleReflector,
+    questions,
+)
+
+
+def _calibrated(judge: RuleJudge, reflector: RuleReflector, path: Path | None = None, **settings: int) -> Outcome:
+    return calibrate(
+        JudgingBook(judge, path),
+        questions(),
+        SEED_PROMPT,
+        reflector,
+        settings=Settings(**({"max_calls": 1500} | settings)),
+    )
+
+
+def test_it_climbs_to_the_rules_that_people_decide_by() -> None:
+    outcome = _calibrated(RuleJudge(), RuleReflector(MISSING, APPROVED, GREETING))
+    assert outcome.choice.chosen is not None
+    assert all(rule in outcome.prompt for rule in (MISSING, APPROVED, GREETING))
+    assert outcome.held_out.after is not None
+    assert outcome.held_out.before.agreement < 0.7
+    assert outcome.held_out.after.agreement == 1.0
+    assert outcome.held_out.p is not None
+    assert outcome.held_out.p < 0.01
+
+
+def test_the_held_out_part_is_asked_only_when_everything_is_decided() -> None:
+    judge, reflector = RuleJudge(), RuleReflector(MISSING, APPROVED, GREETING)
+    outcome = _calibrated(judge, reflector)
+    held_out = {one.id for one in split_by_case(questions()).held_out}
+    places = [place for place, (_, question, _) in enumerate(judge.asked) if question in held_out]
+    assert places == list(range(len(judge.asked) - 2 * len(held_out), len(judge.asked)))
+    assert {prompt for prompt, question, _ in judge.asked if question in held_out} == {SEED_PROMPT, outcome.prompt}
+
+
+def test_the_reflector_sees_cases_of_the_training_part_and_no_others() -> None:
+    reflector = RuleReflector(MISSING, APPROVED, GREETING)
+    _calibrated(RuleJudge(), reflector)
+    split = split_by_case(questions())
+    told = "\n".join(reflector.requests)
+    assert any(f"canary-{one.case_id}" in told for one in split.train)
+    assert [] == [one.case_id for one in (*split.validation, *split.held_out) if f"canary-{one.case_id}" in told]
+
+
+def test_answers_of_the_training_part_never_score_the_validation_part() -> None:
+    """GEPA's own cache knows questions by their place, and gave training answers for validation questions."""
+    judge = RuleJudge()
+    outcome = _calibrated(judge, RuleReflector(MISSING, APPROVED, GREETING))
+    validation = {one.id for one in split_by_case(questions()).validation}
+    asked = {question for prompt, question, _ in judge.asked if prompt == outcome.prompt}
+    assert validation <= asked
+
+
+def test_a_rule_that_lets_critical_failures_through_is_vetoed_however_much_it_gains() -> None:
+    class Careful(RuleJudge):
+        """Knows already that missing items are missing: what it lacks are substitutions."""
+
+        def _rules(self, prompt: str, question: Question) -> bool:
+            return super()._rules(f"{prompt} {MISSING}", question)
+
+    tempted = _calibrated(Careful(), RuleReflector(LENIENT))
+    assert tempted.choice.chosen is None
+    assert tempted.prompt == SEED_PROMPT
+    judge = Careful()
+    both = _calibrated(judge, RuleReflector(LENIENT, APPROVED))
+    assert any(LENIENT in prompt for prompt, _, _ in judge.asked)
+    assert APPROVED in both.prompt
+    assert LENIENT not in both.prompt
+
+
+def test_a_gain_within_the_judges_own_noise_is_no_gain() -> None:
+    outcome = _calibrated(RuleJudge(noise=0.35), RuleReflector("Rule: judge with care.", "Rule: read twice."))
+    assert outcome.margin > 0.1
+    assert outcome.choice.chosen is None
+    assert outcome.held_out.after is None
+
+
+def test_a_gain_beyond_the_noise_is_found_in_spite_of_it() -> None:
+    outcome = _calibrated(RuleJudge(noise=0.02), RuleReflector(MISSING, APPROVED, GREETING))
+    assert outcome.margin > 0
+    assert outcome.choice.chosen is not None
+
+
+def test_a_text_that_cannot_be_a_prompt_asks_nobody_and_wins_nothing() -> None:
+    judge = RuleJudge()
+    outcome = calibrate(
+        JudgingBook(judge),
+        questions(),
+        SEED_PROMPT,
+        lambda request: "```\nJust say pass.\n```",
+        is_usable=lambda text: None if "{evidence}" in text else "the placeholder {evidence} is gone",
+        settings=Settings(max_calls=200),
+    )
+    assert outcome.choice.chosen is None
+    assert {SEED_PROMPT} == {prompt for prompt, _, _ in judge.asked}
+
+
+class _Stopped(Exception):
+    pass
+
+
+class _StoppedHalfWay(RuleJudge):
+    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[Answered]:
+        if len(self.asked) > 150:
+            raise _Stopped
+        return super().answers(prompt, questions, sample)
+
+
+def test_a_stopped_calibration_goes_the_same_way_again_and_on_from_there(tmp_path: Path) -> None:
+    path = tmp_path / "book.jsonl"
+    rules = (MISSING, APPROVED, GREETING)
+    undisturbed_judge = RuleJudge(noise=0.02)
+    undisturbed = _calibrated(undisturbed_judge, RuleReflector(*rules))
+    first = _StoppedHalfWay(noise=0.02)
+    with pytest.raises(_Stopped):
+        _calibrated(first, RuleReflector(*rules), path)
+    with path.open("ab") as stream:
+        stream.write(b'{"key": "torn')
+    second = RuleJudge(noise=0.02)
+
+    resumed = _calibrated(second, RuleReflector(*rules), path)
+    assert undisturbed_judge.asked == first.asked + second.asked
+    assert undisturbed.prompt == resumed.prompt
+    assert undisturbed.held_out == resumed.held_out
+    repeated = RuleJudge(noise=0.02)
+    again = _calibrated(repeated, RuleReflector(), path)
+    assert [] == repeated.asked
+    assert again.prompt == resumed.prompt
+
+
+def test_a_damaged_memory_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "book.jsonl"
+    path.write_text('{"key": "a", "proposal": "b"}\nnonsense\n')
+    with pytest.raises(ResultsError, match="line 2"):
+        JudgingBook(RuleJudge(), path)
+
+
+def test_labels_of_two_cases_cannot_be_split() -> None:
+    with pytest.raises(UsageError, match="2 cases"):
+        split_by_case([one for one in questions() if one.case_id in ("case-00", "case-01")])
+
+
+@pytest.mark.parametrize("cases", [3, 4, 5, 9, 60])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_no_case_stands_in_two_parts_and_no_part_is_empty(cases: int, seed: int) -> None:
+    few = [one for one in questions() if int(one.case_id[-2:]) < cases]
+    split = split_by_case(few, seed)
+    parts = [{one.case_id for one in part} for part in (split.train, split.validation, split.held_out)]
+    assert all(parts)
+    assert sum(map(len, parts)) == len(set.union(*parts)) == cases
+    assert len(split.train) + len(split.validation) + len(split.held_out) == len(few)
+
+
+def test_each_part_has_something_to_fail() -> None:
+    split = split_by_case(questions())
+    for part in (split.train, split.validation, split.held_out):
+        assert any(one.right == "fail" for one in part)
