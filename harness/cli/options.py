@@ -9,8 +9,8 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+SANDBOXES = ("docker", "docker-warm", "local")
 TOOL_MODES = ("replay", "sealed", "live", "record")
-SANDBOXES = ("docker", "local")
 
 
 def selection_options(command: Command) -> Command:
@@ -35,7 +35,8 @@ def sandbox_option(command: Command) -> Command:
         type=click.Choice(SANDBOXES),
         default="docker",
         show_default=True,
-        help="`local` runs the agent as a plain process: no isolation.",
+        help="`docker`: a container for each trial. `docker-warm`: one container for many trials, each in namespaces"
+        " of its own; starts in milliseconds. `local`: a plain process, no isolation.",
     )(command)
 
 

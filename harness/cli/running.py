@@ -21,6 +21,7 @@ from harness.pipeline.run import Watch, resume_run, start_run
 from harness.report import Summary, compare_runs, gate, summarise_run, write_report
 from harness.report.render.wording import model_words
 from harness.results import RunFolder, RunManifest, latest_comparable
+from harness.sandbox.providers import ProviderName, provider_of
 from harness.score import Scorecard
 from harness.trace import Trial
 
@@ -36,7 +37,7 @@ class RunOptions:
     budget_usd: float | None = None
     budget_tokens: int | None = None
     budget_calls: tuple[str, ...] = ()
-    sandbox: Literal["docker", "local"] = "docker"
+    sandbox: ProviderName = "docker"
     cases: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     difficulties: tuple[str, ...] = ()
@@ -162,7 +163,7 @@ def _resumed(project: Path, options: RunOptions, path: Path) -> RunFolder:
         model=_model_mode(manifest),
         budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
         replay="lenient" if manifest.replay == "lenient" else "strict",
-        sandbox="local" if manifest.provider == "local" else "docker",
+        sandbox=provider_of(manifest.provider),
         name=manifest.run,
         release=manifest.release,
         jobs=options.jobs,

@@ -15,27 +15,26 @@ import harness.sandbox.inside as inside_package
 from harness.errors import SandboxError
 from harness.sandbox.layout import Layout
 from harness.sandbox.provider import SandboxSpec
-from harness.sandbox.seccomp import seccomp_profile
+from harness.sandbox.seccomp import MAKES_SANDBOXES, seccomp_profile
 from harness.sandbox.snapshot import Snapshot
 
 AGENT_UID = 10001
 GATEWAY_PORT = 8700
 TRIAL_LABEL = "harness.trial"
 
-_CODE = "/run/harness/code"
+CODE_FOLDER = "/run/harness/code"
 _CONTROL = "/run/harness/control"
 GATEWAY_FOLDER = "/run/harness/gateway"
 AGENT_FOLDER = "/agent"
-_START = (
-    f"import sys; sys.path.insert(0, {_CODE!r}); "
-    f"from harness.sandbox.inside.launcher import main; main({_CONTROL + '/control.sock'!r})"
-)
-_COMMAND = ["python3", "-I", "-S", "-E", "-B", "-X", "utf8", "-c", _START]
+SHARED_FOLDER = "/run/harness/shared"
+_STAGE = "/run/harness/stage"
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-_SHARED_MEMORY_MB = 64
+SHARED_MEMORY_MB = 64
 _LAUNCHER_MB = 32
 _LAUNCHER_PROCESSES = 2
+_SUPERVISOR_MB = 32
+_SUPERVISOR_PROCESSES = 3
 _DESCRIPTORS = 8192
 _INODES_PER_MB = 256
 _INODES_MAX = 65_536
@@ -48,9 +47,16 @@ _SEALED: dict[str, Any] = {
     "auto_remove": True,
     "init": False,
     "cap_drop": ["ALL"],
-    # the launcher's own; not SYS_RESOURCE, which would protect it where memory is short: many hosts refuse it
-    "cap_add": ["SETUID", "SETGID", "KILL", "DAC_READ_SEARCH"],
 }
+_LAUNCHERS = ("SETUID", "SETGID", "KILL", "DAC_READ_SEARCH")
+"""Not SYS_RESOURCE, which would protect the launcher where memory is short: many hosts refuse it."""
+_SUPERVISORS = ("SYS_ADMIN", "NET_ADMIN", "SETPCAP")
+
+
+def _started(module: str, *arguments: str) -> list[str]:
+    found = f"import sys; sys.path.insert(0, {CODE_FOLDER!r}); from harness.sandbox.inside.{module} import main; "
+    start = f"{found}main({', '.join(repr(argument) for argument in arguments)})"
+    return ["python3", "-I", "-S", "-E", "-B", "-X", "utf8", "-c", start]
 
 
 class Containers:
@@ -59,9 +65,42 @@ class Containers:
     def __init__(self, client: docker.DockerClient, labels: Mapping[str, str]) -> None:
         self._api = client.api
         self._labels = labels
-        self._cpus = float(client.info()["NCPU"])
+        info = client.info()
+        self._cpus = float(info["NCPU"])
+        self._apparmor = any("apparmor" in option for option in info.get("SecurityOptions") or ())
 
     def config(self, folder: Path, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> dict[str, Any]:
+        """A container of one trial; `folder` holds the socket that its launcher reports at."""
+        return self._sealed(
+            spec,
+            snapshot,
+            {TRIAL_LABEL: spec.trial_id, **spec.labels},
+            command=_started("launcher", f"{_CONTROL}/control.sock"),
+            cap_add=list(_LAUNCHERS),
+            security_opt=["no-new-privileges:true", f"seccomp={seccomp_profile()}"],
+            mounts=_mounts(folder, spec),
+            tmpfs={place: place_options(place, spec, layout) for place in layout.places},
+            **self._limits(spec, layout),
+            **_names(spec),
+        )
+
+    def warm_config(self, folder: Path, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> dict[str, Any]:
+        """A container in which trials like this one are given worlds of their own; `folder` is shared with it."""
+        unconfined = ["apparmor=unconfined"] if self._apparmor else []  # its own profile denies every mount
+        mountpoints = dict.fromkeys((*layout.places, GATEWAY_FOLDER), "rw,noexec,nosuid,nodev,size=4k")
+        return self._sealed(
+            spec,
+            snapshot,
+            {},
+            command=_started("supervisor", f"{SHARED_FOLDER}/control.sock", SHARED_FOLDER, _STAGE),
+            cap_add=[*_LAUNCHERS, *_SUPERVISORS],
+            security_opt=["no-new-privileges:true", f"seccomp={seccomp_profile(MAKES_SANDBOXES)}", *unconfined],
+            mounts=_warm_mounts(folder, spec),
+            tmpfs={**mountpoints, _STAGE: "rw,noexec,nosuid,nodev,size=256k,mode=0700"},
+            **self._limits(spec, layout, _SUPERVISOR_MB, _SUPERVISOR_PROCESSES),
+        )
+
+    def _sealed(self, spec: SandboxSpec, snapshot: Snapshot, labels: Mapping[str, str], **host: Any) -> dict[str, Any]:
         image = spec.image or snapshot.image
         if image is None:
             raise SandboxError(
@@ -70,32 +109,24 @@ class Containers:
         return {
             "image": image,
             "entrypoint": [],
-            "command": _COMMAND,
+            "command": host.pop("command"),
             "user": "0:0",
             "hostname": "sandbox",
             "working_dir": "/",
             "healthcheck": {"test": ["NONE"]},
-            "labels": {**self._labels, TRIAL_LABEL: spec.trial_id, **spec.labels},
-            "host_config": self._api.create_host_config(
-                **_SEALED,
-                **self._limits(spec, layout),
-                security_opt=["no-new-privileges:true", f"seccomp={seccomp_profile()}"],
-                log_config=LogConfig(type="none"),
-                **_names(spec),
-                mounts=_mounts(folder, spec),
-            ),
+            "labels": {**self._labels, **labels},
+            "host_config": self._api.create_host_config(**_SEALED, **host, log_config=LogConfig(type="none")),
         }
 
-    def _limits(self, spec: SandboxSpec, layout: Layout) -> dict[str, Any]:
+    def _limits(self, spec: SandboxSpec, layout: Layout, more_mb: int = 0, more_processes: int = 0) -> dict[str, Any]:
         limits = spec.limits
-        memory_mb = limits.memory_mb + limits.disk_mb * len(layout.places) + _SHARED_MEMORY_MB + _LAUNCHER_MB
+        memory_mb = limits.memory_mb + limits.disk_mb * len(layout.places) + SHARED_MEMORY_MB + _LAUNCHER_MB + more_mb
         return {
             "mem_limit": f"{memory_mb}m",
             "memswap_limit": f"{memory_mb}m",
-            "pids_limit": limits.processes + _LAUNCHER_PROCESSES,
+            "pids_limit": limits.processes + _LAUNCHER_PROCESSES + more_processes,
             "nano_cpus": round(min(limits.cpus, self._cpus) * 1e9),
-            "shm_size": f"{_SHARED_MEMORY_MB}m",
-            "tmpfs": {place: _tmpfs(place, limits.disk_mb, layout) for place in layout.places},
+            "shm_size": f"{SHARED_MEMORY_MB}m",
             "ulimits": [
                 Ulimit(name="nofile", soft=_DESCRIPTORS, hard=_DESCRIPTORS),
                 Ulimit(name="core", soft=0, hard=0),
@@ -113,18 +144,33 @@ def _names(spec: SandboxSpec) -> dict[str, Any]:
     }
 
 
-def _tmpfs(place: str, size_mb: int, layout: Layout) -> str:
+def place_options(place: str, spec: SandboxSpec, layout: Layout) -> str:
+    """How a writable place is mounted."""
+    return f"rw,exec,nosuid,nodev,{place_size(place, spec, layout)}"
+
+
+def place_size(place: str, spec: SandboxSpec, layout: Layout) -> str:
+    """What a tmpfs is told of a writable place: how large it gets and whose it is."""
+    size_mb = spec.limits.disk_mb
     inodes = min(max(size_mb * _INODES_PER_MB, _INODES_MIN), _INODES_MAX)
     shared = place == "/tmp" or layout.place_owner(place) == "root"
     owner = "mode=1777" if shared else f"mode=0755,uid={AGENT_UID},gid={AGENT_UID}"
-    return f"rw,exec,nosuid,nodev,size={size_mb}m,nr_inodes={inodes},{owner}"
+    return f"size={size_mb}m,nr_inodes={inodes},{owner}"
 
 
 def _mounts(folder: Path, spec: SandboxSpec) -> list[Mount]:
-    code = Path(inside_package.__path__[0])
-    sources = {f"{_CODE}/harness/sandbox/inside": code, _CONTROL: folder}
+    sources = {_CONTROL: folder}
     if spec.gateway_socket is not None:
         sources[GATEWAY_FOLDER] = spec.gateway_socket.parent
+    return _bound(sources, spec)
+
+
+def _warm_mounts(folder: Path, spec: SandboxSpec) -> list[Mount]:
+    return _bound({SHARED_FOLDER: folder}, spec)
+
+
+def _bound(sources: dict[str, Path], spec: SandboxSpec) -> list[Mount]:
+    sources[f"{CODE_FOLDER}/harness/sandbox/inside"] = Path(inside_package.__path__[0])
     if spec.agent_files is not None:
         sources[AGENT_FOLDER] = spec.agent_files
     return [Mount(target, str(source.resolve()), type="bind", read_only=True) for target, source in sources.items()]

@@ -47,12 +47,16 @@ class Listener:
 
     def accept(self, within_s: float, death: Callable[[], str | None]) -> "Control":
         """`death` is asked now and then why there is no launcher; None: there still may be."""
+        return Control(self.accept_connection(within_s, death))
+
+    def accept_connection(self, within_s: float, death: Callable[[], str | None]) -> socket.socket:
+        """The same, for whom the connection says something else."""
         deadline = time.monotonic() + within_s
         while True:
             if select.select([self._socket], [], [], _LOOK_EVERY_S)[0]:
                 connection, _ = self._socket.accept()
                 self.close()
-                return Control(connection)
+                return connection
             reason = death()
             if reason is None and time.monotonic() > deadline:
                 reason = f"its launcher did not report within {within_s:g} s"

@@ -1,10 +1,17 @@
 """The sandbox providers by name."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from harness.sandbox.provider import SandboxProvider
 
-ProviderName = Literal["docker", "local"]
+ProviderName = Literal["docker", "docker-warm", "local"]
+
+PROVIDERS: tuple[ProviderName, ...] = get_args(ProviderName)
+
+
+def provider_of(name: str | None) -> ProviderName:
+    """The one that a run's manifest names; `docker` where this version knows none of the name."""
+    return next((known for known in PROVIDERS if known == name), "docker")
 
 
 def open_provider(name: ProviderName, *, run: str) -> SandboxProvider:
@@ -14,6 +21,10 @@ def open_provider(name: ProviderName, *, run: str) -> SandboxProvider:
             from harness.sandbox.docker import DockerSandboxProvider
 
             return DockerSandboxProvider(run=run)
+        case "docker-warm":
+            from harness.sandbox.warm import WarmDockerSandboxProvider
+
+            return WarmDockerSandboxProvider(run=run)
         case "local":
             from harness.sandbox.local import LocalSandboxProvider
 

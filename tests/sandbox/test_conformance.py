@@ -16,6 +16,13 @@ def docker_provider() -> Iterator[SandboxProvider]:
 
 
 @pytest.fixture(scope="module")
+def warm_provider() -> Iterator[SandboxProvider]:
+    provider = open_provider("docker-warm", run="conformance")
+    yield provider
+    provider.close()
+
+
+@pytest.fixture(scope="module")
 def local_provider() -> Iterator[SandboxProvider]:
     provider = open_provider("local", run="conformance")
     yield provider
@@ -28,6 +35,13 @@ def test_docker_keeps_the_promise(
     check: Check, docker_provider: SandboxProvider, base_image: str, tmp_path: Path
 ) -> None:
     with Stand(docker_provider, base_image, tmp_path) as stand:
+        check.run(stand)
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("check", checks(), ids=lambda check: check.name)
+def test_warm_keeps_the_promise(check: Check, warm_provider: SandboxProvider, base_image: str, tmp_path: Path) -> None:
+    with Stand(warm_provider, base_image, tmp_path) as stand:
         check.run(stand)
 
 

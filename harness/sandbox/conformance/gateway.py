@@ -105,7 +105,7 @@ print(json.dumps(s.makefile("rb").read().decode().splitlines()[0].split()[1]))
 def dead_gateway_is_a_closed_connection(stand: Stand) -> None:
     gateway = stand.gateway()
     sandbox = stand.start(gateway_socket=gateway.socket)
-    gateway.socket.unlink()
+    gateway.close()
     code = """
 c = connect()
 try:

@@ -214,6 +214,11 @@ def main(path: str) -> None:
     """Connects to the host's socket at `path` and serves."""
     control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     control.connect(path)
+    serve(control)
+
+
+def serve(control: _socket.socket) -> None:
+    """Serves the host at the other end of the connection until it closes, and ends everything."""
     launcher = Launcher(control)
     try:
         launcher.serve()

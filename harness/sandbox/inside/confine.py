@@ -1,0 +1,255 @@
+"""A trial's own world inside a warm container: namespaces, file system, capabilities, and a second system call filter.
+
+`Cell.enter` is called in a forked child of the supervisor and comes back in the first process of the new world, as
+much the launcher of a sandbox as the first process of a container is. Everything goes by `ctypes`, which the
+supervisor has paid for once; nothing here is reached from a program of the trial.
+"""
+
+from __future__ import annotations
+
+import _socket
+import ctypes
+import fcntl
+import platform
+import posix
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+_RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+_NEW_NAMESPACES = 0x0002_0000 | 0x4000_0000 | 0x0800_0000 | 0x0400_0000 | 0x2000_0000 | 0x0200_0000
+"""CLONE_NEWNS, NEWNET, NEWIPC, NEWUTS, NEWPID, NEWCGROUP."""
+_DETACH = 2
+_KEPT_CAPABILITIES = (2, 5, 6, 7)
+"""DAC_READ_SEARCH, KILL, SETGID, SETUID: what the launcher of a container has."""
+_LAST_CAPABILITY = 63
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_CAP_AMBIENT = 1, 22, 24, 47
+_CAP_AMBIENT_CLEAR_ALL = 4
+_SIGKILL = 9
+
+_HIDDEN = (
+    "acpi", "asound", "interrupts", "kcore", "keys", "latency_stats", "sched_debug", "scsi", "timer_list", "timer_stats"
+)  # fmt: skip
+_FROZEN = ("bus", "fs", "irq", "sys", "sysrq-trigger")
+"""Below /proc, as the container engine hides and freezes them."""
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
+                 "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}  # fmt: skip
+
+_CALLS = {
+    "x86_64": (0xC000_003E, {"pivot_root": 155, "mount": 165, "umount2": 166, "sethostname": 170, "unshare": 272}, 56),
+    "aarch64": (0xC000_00B7, {"pivot_root": 41, "mount": 40, "umount2": 39, "sethostname": 161, "unshare": 97}, 220),
+}
+"""Audit architecture, the system calls that only the supervisor has, and `clone`."""
+_CLONE_NAMESPACES = 0x7E02_0080
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Cell:
+    """What one trial is given; built from the supervisor's request. Raises OSError, whose text says what failed."""
+
+    def __init__(self, request: dict[str, Any], stage: str, shared: str) -> None:
+        self._root = stage + "/root"
+        self._shared = shared
+        self._request = request
+
+    def enter(self) -> None:
+        """Returns in the first process of the new world; the process that called waits for it and ends with it."""
+        if _libc.unshare(_NEW_NAMESPACES) != 0:
+            raise _error("unshare")
+        held = _descriptors()  # asked for now: the new world's /proc does not show the process that waits
+        first = posix.fork()
+        if first:
+            _close(held)
+            _, status = posix.waitpid(first, 0)
+            posix._exit(1 if posix.WIFSIGNALED(status) else posix.WEXITSTATUS(status))
+        _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+        name = b"sandbox"
+        if _libc.sethostname(name, len(name)) != 0:
+            raise _error("sethostname")
+        _loopback_up()
+        self._build_root()
+        self._turn_over()
+        _give_up_capabilities()
+        _forbid_what_built_this()
+
+    def _build_root(self) -> None:
+        _mount("none", "/", None, _REC | _PRIVATE)
+        _mount("/", self._root, None, _BIND)
+        _mount("none", self._root, None, _BIND | _REMOUNT | _RDONLY)
+        self._build_proc()
+        _mount("/sys", self._root + "/sys", None, _BIND | _REC)
+        self._build_dev()
+        self._name_hosts()
+        for path in self._request["shown"]:
+            self._show(path.decode(), path.decode())
+        if "gateway" in self._request:
+            self._show(self._shared + "/" + self._request["gateway"].decode(), self._request["gateway_at"].decode())
+        for path, options in self._request["places"]:
+            _mount("tmpfs", self._root + path.decode(), "tmpfs", _NOSUID | _NODEV, options.decode())
+
+    def _build_proc(self) -> None:
+        proc = self._root + "/proc"
+        _mount("proc", proc, "proc", _NOSUID | _NODEV | _NOEXEC)
+        if self._request["low_ports"]:
+            _put(proc + "/sys/net/ipv4/ip_unprivileged_port_start", b"0")
+        for name in _HIDDEN:
+            self._hide(proc + "/" + name)
+        for name in _FROZEN:
+            path = proc + "/" + name
+            if _exists(path):
+                _mount(path, path, None, _BIND | _REC)
+                _mount("none", path, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
+
+    def _hide(self, path: str) -> None:
+        if not _exists(path):
+            return
+        if posix.stat(path).st_mode & 0o170000 == 0o040000:
+            _mount("tmpfs", path, "tmpfs", _RDONLY | _NOSUID | _NODEV, "size=0,mode=0555")
+        else:
+            _mount("/dev/null", path, None, _BIND)
+
+    def _build_dev(self) -> None:
+        dev = self._root + "/dev"
+        _mount("tmpfs", dev, "tmpfs", _NOSUID, "size=64k,mode=0755")
+        for name in _DEVICES:
+            posix.close(posix.open(dev + "/" + name, posix.O_CREAT | posix.O_WRONLY | posix.O_CLOEXEC, 0o666))
+            _mount("/dev/" + name, dev + "/" + name, None, _BIND)
+        for name, target in _DEVICE_LINKS.items():
+            posix.symlink(target, dev + "/" + name)
+        for name in ("pts", "shm", "mqueue"):
+            posix.mkdir(dev + "/" + name, 0o755)
+        _mount("devpts", dev + "/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+        _mount("mqueue", dev + "/mqueue", "mqueue", _NOSUID | _NODEV | _NOEXEC)
+        _mount("shm", dev + "/shm", "tmpfs", _NOSUID | _NODEV | _NOEXEC, self._request["shared_memory"].decode())
+
+    def _name_hosts(self) -> None:
+        """The engine's own file names the warm container's host name; this is the trial's."""
+        stage = self._root.rpartition("/")[0]
+        _put(stage + "/hosts", self._request["hosts"])
+        _put(stage + "/hostname", b"sandbox\n")
+        for name in ("hosts", "hostname"):
+            target = self._root + "/etc/" + name
+            if _exists(target):
+                _mount(stage + "/" + name, target, None, _BIND)
+                _mount("none", target, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
+
+    def _show(self, source: str, target: str) -> None:
+        _mount(source, self._root + target, None, _BIND)
+        _mount("none", self._root + target, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
+
+    def _turn_over(self) -> None:
+        """The new root in the old one's place, and the old one gone: nothing outside is reachable by any path."""
+        posix.chdir(self._root)
+        number = _CALLS[platform.machine()][1]["pivot_root"]
+        if _libc.syscall(number, b".", b".") != 0:
+            raise _error("pivot_root")
+        if _libc.umount2(b".", _DETACH) != 0:
+            raise _error("umount of the old root")
+        posix.chdir("/")
+
+
+def die_with_parent() -> None:
+    """The supervisor's end is the end of what it forked."""
+    _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+
+
+def close_all_but(kept: int) -> None:
+    """No descriptor of the supervisor's is left but this one; the standard ones lead nowhere."""
+    null = posix.open("/dev/null", posix.O_RDWR)
+    for standard in (0, 1, 2):
+        posix.dup2(null, standard)
+    _close(number for number in _descriptors() if number != kept)
+
+
+def _descriptors() -> list[int]:
+    return [int(name) for name in posix.listdir("/proc/self/fd") if int(name) > 2]
+
+
+def _close(descriptors: Iterable[int]) -> None:
+    for number in descriptors:
+        try:
+            posix.close(number)
+        except OSError:
+            continue  # the one that listed them
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    texts = [None if text is None else text.encode() for text in (source, target, kind, data)]
+    if _libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]) != 0:
+        raise _error("mount of " + target)
+
+
+def _loopback_up() -> None:
+    with_flags = struct.pack("16sh14x", b"lo", 0x41)  # IFF_UP, IFF_RUNNING
+    asked = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+    fcntl.ioctl(asked.fileno(), 0x8914, with_flags)  # SIOCSIFFLAGS
+    asked.close()
+
+
+def _give_up_capabilities() -> None:
+    for number in range(_LAST_CAPABILITY + 1):
+        if number not in _KEPT_CAPABILITIES and _libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0) != 0:
+            if ctypes.get_errno() == 22:  # beyond the last that this kernel has
+                break
+            raise _error(f"dropping capability {number}")
+    _prctl(_PR_CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL)
+    kept = sum(1 << number for number in _KEPT_CAPABILITIES)
+    header = struct.pack("Ii", 0x2008_0522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
+    low = struct.pack("III", kept, kept, 0)  # effective, permitted, inheritable
+    if _libc.capset(header, low + struct.pack("III", 0, 0, 0)) != 0:
+        raise _error("capset")
+
+
+def _forbid_what_built_this() -> None:
+    """The calls that only the supervisor's filter allows are refused again: what is left is a sandbox's own filter."""
+    architecture, denied, clone = _CALLS[platform.machine()]
+    numbers = list(denied.values())
+    load, equal, at_least, masked, give = 0x20, 0x15, 0x35, 0x45, 0x06
+    allow, refuse = (give, 0, 0, 0x7FFF_0000), (give, 0, 0, 0x0005_0001)  # SECCOMP_RET_ALLOW; ERRNO, EPERM
+    # behind these: [clone's flags: load, test], allow, refuse
+    rest = len(numbers) + 1  # comparisons of call numbers
+    program = [
+        (load, 0, 0, 4),
+        (equal, 0, rest + 5, architecture),
+        (load, 0, 0, 0),
+        (at_least, rest + 3, 0, 0x4000_0000),
+    ]
+    for done, number in enumerate(numbers):
+        program.append((equal, rest - done + 2, 0, number))
+    program += [(equal, 0, 2, clone), (load, 0, 0, 16), (masked, 1, 0, _CLONE_NAMESPACES), allow, refuse]
+    code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+    held = ctypes.create_string_buffer(code, len(code))
+    described = struct.pack("H6xP", len(program), ctypes.addressof(held))
+    if _libc.prctl(_PR_SET_SECCOMP, 2, described, 0, 0) != 0:
+        raise _error("the second filter")
+
+
+def _prctl(option: int, value: int) -> None:
+    if _libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
+        raise _error(f"prctl {option}")
+
+
+def _put(path: str, content: bytes) -> None:
+    fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o644)
+    try:
+        posix.write(fd, content)
+    finally:
+        posix.close(fd)
+
+
+def _exists(path: str) -> bool:
+    try:
+        posix.stat(path)
+    except OSError:
+        return False
+    return True
+
+
+def _error(what: str) -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, what + ": " + posix.strerror(number))

@@ -1,0 +1,112 @@
+"""One container that this process has started: how it is started, why it died, how it is removed."""
+
+import compileall
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, NotFound
+
+import harness.sandbox.inside as inside_package
+from harness.errors import SandboxError
+
+_GONE_WITHIN_S = 60.0
+_FORCE_AFTER_S = 2.0
+
+
+class RunningContainer:
+    """Runs nothing before `start`. The container removes itself when its first process ends."""
+
+    def __init__(self, client: docker.DockerClient) -> None:
+        self._client = client
+        self._id: str | None = None
+        self._began = int(time.time())
+
+    def start(self, container: dict[str, Any]) -> None:
+        """Raises SandboxError with the engine's reason."""
+        api = self._client.api
+        try:
+            self._id = api.create_container(**container)["Id"]
+            api.start(self._id)
+        except APIError as error:
+            raise SandboxError(f"the container cannot be started: {error.explanation}", remedy=_remedy(error)) from None
+
+    def why_dead(self) -> str | None:
+        """None while it runs."""
+        if self._id is None:
+            return "it was never created"
+        try:
+            return self._death(self._id)
+        except (DockerException, OSError) as error:
+            return f"the container engine does not answer: {error}"
+
+    def remove(self) -> None:
+        """For one whose first process may never have run, or does not leave."""
+        if self._id is not None:
+            remove_container(self._client, self._id)
+
+    def _death(self, container: str) -> str | None:
+        """The engine's events outlive the container and tell its exit code."""
+        try:
+            state = self._client.api.inspect_container(container)["State"]
+        except NotFound:
+            state = {"Running": False}
+        if state["Running"]:
+            return None
+        filters = {"container": container, "event": ["die", "oom"]}
+        events = [
+            json.loads(line)
+            for line in self._client.api.events(since=self._began, until=int(time.time()) + 1, filters=filters)
+            if line.strip()
+        ]
+        codes = [event["Actor"]["Attributes"].get("exitCode") for event in events if event["Action"] == "die"]
+        code = codes[-1] if codes else state.get("ExitCode", "unknown")
+        memory = " after it ran out of memory" if any(event["Action"] == "oom" for event in events) else ""
+        return f"its container ended with exit code {code}{memory}"
+
+
+def remove_labelled(client: docker.DockerClient, label: str) -> None:
+    """Most are leaving by themselves; who is still there after a moment is removed. Raises SandboxError."""
+    deadline = time.monotonic() + _GONE_WITHIN_S
+    force_from = time.monotonic() + _FORCE_AFTER_S
+    while left := client.api.containers(all=True, filters={"label": label}):
+        if time.monotonic() > deadline:
+            names = ", ".join(container["Id"][:12] for container in left)
+            raise SandboxError(f"containers cannot be removed: {names}", remedy="run `harness doctor`")
+        if time.monotonic() > force_from:
+            for container in left:
+                remove_container(client, container["Id"])
+        time.sleep(0.05)
+
+
+def remove_container(client: docker.DockerClient, container: str) -> None:
+    """One that is gone already is no error."""
+    try:
+        client.api.remove_container(container, force=True, v=True)
+    except APIError as error:
+        if error.status_code not in (requests.codes.not_found, requests.codes.conflict):
+            raise SandboxError(f"container {container[:12]} cannot be removed: {error.explanation}") from None
+
+
+def compile_launcher() -> None:
+    """Where host and image have the same Python, no sandbox compiles the launcher again."""
+    compileall.compile_dir(inside_package.__path__[0], maxlevels=0, quiet=2)
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """What the engine or this machine refuses becomes the one kind of error that a trial is recorded with."""
+    try:
+        yield
+    except (DockerException, OSError) as error:
+        raise SandboxError(f"{what}: {error}", remedy="see what `harness doctor` says") from error
+
+
+def _remedy(error: APIError) -> str:
+    if error.status_code == requests.codes.not_found:
+        return "build the image: `harness image build`"
+    return "the image needs python3; the engine must see this machine's files (no remote DOCKER_HOST)"

@@ -1,0 +1,173 @@
+"""What only warm containers can do wrong: something is left of a trial, or the container dies under one."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import docker
+import pytest
+
+from harness.case.case import Limits
+from harness.errors import SandboxError
+from harness.sandbox.conformance.stand import shell
+from harness.sandbox.docker import PROVIDER_LABEL
+from harness.sandbox.engine import connect
+from harness.sandbox.owner import OWNER_LABEL
+from harness.sandbox.provider import SandboxSpec
+from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.warm import WarmDockerSandboxProvider
+
+pytestmark = pytest.mark.docker
+
+_KILLED_HARNESS = """
+import sys
+from harness.case.case import Limits
+from harness.sandbox.owner import Owner
+from harness.sandbox.provider import SandboxSpec
+from harness.sandbox.providers import open_provider
+from harness.sandbox.snapshot import Snapshot
+provider = open_provider("docker-warm", run="killed")
+snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
+sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)
+print(Owner.current(), flush=True)
+sandbox.exec(["sleep", "600"], {}, 600)
+"""
+
+
+@pytest.fixture
+def client() -> Iterator[docker.DockerClient]:
+    client = connect()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def provider(client: docker.DockerClient) -> Iterator[WarmDockerSandboxProvider]:
+    provider = WarmDockerSandboxProvider(run="warm-tests", client=client)
+    yield provider
+    provider.close()
+
+
+def _spec(**fields: object) -> SandboxSpec:
+    return SandboxSpec(**{"trial_id": "test", "limits": Limits(), **fields})
+
+
+def _empty(image: str) -> Snapshot:
+    return Snapshot(name="empty", environment="base", image=image)
+
+
+def _containers(client: docker.DockerClient) -> list[str]:
+    return [found["Id"] for found in client.api.containers(all=True, filters={"label": "harness.run=warm-tests"})]
+
+
+def test_trials_one_after_the_other_share_a_container_and_nothing_else(
+    provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
+) -> None:
+    seen = []
+    for _ in range(3):
+        sandbox = provider.start(_spec(), _empty(base_image))
+        told = shell(sandbox, "ls -A /work /tmp /dev/shm; ls /proc | grep -c '^[0-9]'; echo mine > /work/mine")
+        shell(sandbox, "echo mine > /tmp/mine; echo mine > /dev/shm/mine; setsid sleep 600 &")
+        sandbox.close()
+        seen.append(told.stdout)
+        assert 1 == len(_containers(client))
+    assert 1 == len(set(seen)), seen
+
+
+def test_trials_at_the_same_time_are_in_containers_of_their_own(
+    provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
+) -> None:
+    sandboxes = [provider.start(_spec(), _empty(base_image)) for _ in range(2)]
+    assert 2 == len(_containers(client))
+    assert ["a\n", "b\n"] == [shell(s, f"echo {n}").stdout for s, n in zip(sandboxes, "ab", strict=True)]
+
+
+def test_trials_with_other_limits_get_another_container(
+    provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
+) -> None:
+    for memory_mb in (64, 96):
+        provider.start(_spec(limits=Limits(memory_mb=memory_mb)), _empty(base_image)).close()
+    assert 2 == len(_containers(client))
+
+
+def test_a_killed_container_fails_its_trial_and_not_the_next(
+    provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
+) -> None:
+    sandbox = provider.start(_spec(), _empty(base_image))
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(sandbox.exec, ["sleep", "60"], {}, 60.0)
+        [container] = _containers(client)
+        client.api.kill(container)
+        with pytest.raises(SandboxError, match="exit code 137"):
+            running.result(timeout=60)
+    sandbox.close()
+    assert "still here\n" == shell(provider.start(_spec(), _empty(base_image)), "echo still here").stdout
+
+
+def test_a_killed_launcher_fails_its_trial_and_not_the_next(
+    provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
+) -> None:
+    sandbox = provider.start(_spec(), _empty(base_image))
+    [container] = _containers(client)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(sandbox.exec, ["sleep", "60"], {}, 60.0)
+        _kill_the_first_forked(client, container)
+        with pytest.raises(SandboxError, match="launcher"):
+            running.result(timeout=60)
+    sandbox.close()
+    assert "still here\n" == shell(provider.start(_spec(), _empty(base_image)), "echo still here").stdout
+
+
+def _kill_the_first_forked(client: docker.DockerClient, container: str) -> None:
+    """The process that the supervisor has forked for the trial; with it goes the trial's world."""
+    processes = client.api.top(container, ps_args="-eo pid,ppid")["Processes"]
+    pids = sorted((int(pid), int(parent)) for pid, parent in processes)
+    supervisor = next(pid for pid, parent in pids if parent not in {other for other, _ in pids})
+    os.kill(next(pid for pid, parent in pids if parent == supervisor), signal.SIGKILL)
+
+
+def test_no_privilege_of_the_supervisor_is_left_in_a_trial(
+    provider: WarmDockerSandboxProvider, base_image: str
+) -> None:
+    told = shell(
+        provider.start(_spec(), _empty(base_image)),
+        "grep -h '^Cap\\|^Seccomp:\\|^NoNewPrivs' /proc/self/status; grep '^CapBnd' /proc/1/status;"
+        " cut -d' ' -f5 /proc/self/mountinfo | sort -u",
+    ).stdout.split("\n")
+    states = dict(line.split(":\t") for line in told if ":\t" in line)
+    kept = sum(1 << number for number in (2, 5, 6, 7))
+    assert {"CapInh": 0, "CapPrm": 0, "CapEff": 0, "CapBnd": kept, "CapAmb": 0} == {
+        name: int(value, 16) for name, value in states.items() if name.startswith("Cap")
+    }
+    assert ("1", "2") == (states["NoNewPrivs"], states["Seccomp"])
+    assert not [place for place in told if place.startswith(("/run/harness/shared", "/run/harness/stage"))]
+
+
+def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClient, base_image: str) -> None:
+    harness = subprocess.Popen([sys.executable, "-c", _KILLED_HARNESS, base_image], stdout=subprocess.PIPE, text=True)
+    assert harness.stdout is not None
+    owner = harness.stdout.readline().strip()
+    labelled = {"label": f"{OWNER_LABEL}={owner}"}
+    assert 1 == len(client.api.containers(all=True, filters=labelled))
+    os.kill(harness.pid, signal.SIGKILL)
+    harness.wait()
+    harness.stdout.close()
+    deadline = time.monotonic() + 60
+    while client.api.containers(all=True, filters=labelled) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [] == client.api.containers(all=True, filters=labelled)
+
+
+def test_a_closed_provider_has_nothing_left_and_starts_nothing(client: docker.DockerClient, base_image: str) -> None:
+    provider = WarmDockerSandboxProvider(run="warm-tests", client=client)
+    for _ in range(2):
+        provider.start(_spec(), _empty(base_image))
+    provider.close()
+    provider.close()
+    assert [] == client.api.containers(all=True, filters={"label": [PROVIDER_LABEL, "harness.run=warm-tests"]})
+    with pytest.raises(SandboxError, match="closed"):
+        provider.start(_spec(), _empty(base_image))
