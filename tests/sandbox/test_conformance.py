@@ -39,6 +39,7 @@ def test_docker_keeps_the_promise(
 
 
 @pytest.mark.docker
+@pytest.mark.slow
 @pytest.mark.parametrize("check", checks(), ids=lambda check: check.name)
 def test_warm_keeps_the_promise(check: Check, warm_provider: SandboxProvider, base_image: str, tmp_path: Path) -> None:
     with Stand(warm_provider, base_image, tmp_path) as stand:
