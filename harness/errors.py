@@ -21,6 +21,7 @@ An exception means that the *harness* could not do its work. What an agent or a 
 Exit code 1 is no exception: it is a verdict (failing cases, a gate that does not hold).
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
 from pathlib import Path
 
@@ -82,7 +83,14 @@ class SnapshotError(HarnessError):
 
 
 class ServiceError(HarnessError):
-    """A service beside the agent did not become healthy, died, or cannot be reached."""
+    """A service beside the agent did not become healthy, died, or cannot be reached.
+
+    `logs`: the end of what each service printed, as far as whoever raises it could read that.
+    """
+
+    def __init__(self, message: str, *, remedy: str | None = None, logs: Mapping[str, str] | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.logs = dict(logs or {})
 
 
 class CassetteError(HarnessError):

@@ -8,6 +8,9 @@
         wait: {http: /health}          # or {log: <regular expression>}: when it is ready
         restore: /restore/menu.sql     # where its state is mounted, read-only: the seed at sealing, the dump later
         dump: {command: [python3, -m, menu_service, --dump]}   # prints its canonical state
+        needs: [database]              # ready before it is started, and reached by it under that name
+        database: {sqlite: /tmp/menu.sqlite}   # how its rows are asked for: what probes with `sql` read
+        internet: true                 # left out: no route leads out of the network that the services share
     states:
       breakfast:
         files: states/breakfast        # mirrors the sandbox's root: states/breakfast/work/a.txt is /work/a.txt
@@ -18,6 +21,7 @@ under `images/`; it begins with `ARG BASE=<name of the image it builds on>` and 
 `BASE` that image's tag. Where a `requirements.txt` with hashes lies beside the Dockerfile, `BASE` holds its wheels.
 """
 
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Self
 
@@ -84,6 +88,22 @@ class Dump(Frozen):
     timeout_s: float = Field(default=60.0, gt=0)
 
 
+class DatabasePlace(Frozen):
+    """How the rows of a service's database are asked for. Exactly one of `postgresql` and `sqlite`."""
+
+    postgresql: str | None = Field(default=None, min_length=1)
+    """Name of the database; asked by `psql` in the service's own container, which only reads."""
+    user: str = "postgres"
+    sqlite: AbsolutePath | None = None
+    """The database file in the container (on no tmpfs); a copy of it is asked."""
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.postgresql is None) == (self.sqlite is None):
+            raise ValueError("give exactly one of `postgresql` and `sqlite`")
+        return self
+
+
 class Service(Frozen):
     """One service beside the agent, a container of its own."""
 
@@ -96,6 +116,11 @@ class Service(Frozen):
     restore: AbsolutePath | None = None
     """File in the container where the state is mounted; None: the service has no state."""
     dump: Dump | None = None
+    needs: tuple[Name, ...] = ()
+    """Services that are ready before this one is started. It reaches all of its environment by their names."""
+    database: DatabasePlace | None = None
+    internet: bool = False
+    """Whether it may reach the outside world, which makes its answers depend on it."""
     timeout_s: float = Field(default=60.0, gt=0)
     """Within which it must be ready."""
     memory_mb: int = Field(default=512, ge=32)
@@ -136,6 +161,33 @@ class EnvironmentFile(Frozen):
     image: ImageName = BASE_IMAGE
     services: dict[Name, Service] = {}
     states: dict[Name, State] = {}
+
+    @model_validator(mode="after")
+    def _services_fit(self) -> Self:
+        for name, service in self.services.items():
+            for needed in service.needs:
+                if needed not in self.services:
+                    raise ValueError(f"service {name!r} needs a service that is not declared: {needed!r}")
+        self.start_order(tuple(self.services))
+        return self
+
+    def start_order(self, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """The services and all that they need, in groups: each group needs only what stands before it."""
+        missing = self._with_needs(names)
+        groups: list[tuple[str, ...]] = []
+        while missing:
+            group = tuple(name for name in missing if not set(self.services[name].needs) & set(missing))
+            if not group:
+                raise ValueError(f"services need each other in a circle: {', '.join(missing)}")
+            groups.append(group)
+            missing = [name for name in missing if name not in group]
+        return tuple(groups)
+
+    def _with_needs(self, names: Sequence[str]) -> list[str]:
+        found = list(dict.fromkeys(names))
+        for name in found:  # grows while it is read
+            found += [needed for needed in self.services[name].needs if needed not in found]
+        return [name for name in self.services if name in found]
 
     @model_validator(mode="after")
     def _states_fit(self) -> Self:

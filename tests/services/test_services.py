@@ -1,17 +1,22 @@
 """Services: restored, ready, reachable by the harness alone, and gone."""
 
-import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
 from collections.abc import Callable
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
 
 from harness.errors import ServiceError, UsageError
+from harness.sandbox.engine import reap
 from harness.sandbox.environment import Environment
 from harness.sandbox.images import ImageStore
+from harness.sandbox.service import ServiceContainer
+from harness.sandbox.service_network import open_network
 from harness.sandbox.services import start_services
 from harness.sandbox.snapshots import SnapshotStore
 
@@ -54,15 +59,112 @@ def test_what_a_service_prints_can_be_read_and_is_enough_to_wait_for(shop: Shop,
         assert "lines are served\n" == services.logs("lines")
 
 
-def test_a_service_is_published_on_the_loopback_address_alone(shop: Shop, images: ImageStore, run: str) -> None:
-    environment, snapshots = shop()
-    with start_services(environment, snapshots.build("shop", "closed"), images=images, run=run) as services:
-        container = images.client.api.inspect_container(left_of(images, run)[0])
-        port = services.url("lines").rpartition(":")[2]
+TRIES = """
+import socket, sys
+for place in sys.argv[1:]:
+    host, _, port = place.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=1).close()
+        print(place, "reached")
+    except OSError as error:
+        print(place, "not reached")
+"""
 
-        assert {"8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": port}]} == container["NetworkSettings"]["Ports"]
+
+def test_services_reach_each_other_by_name_and_nothing_outside(shop: Shop, images: ImageStore, run: str) -> None:
+    environment, snapshots = shop()
+    lines = environment.services["lines"]
+    second = lines.model_copy(update={"needs": ("lines",)})
+    both = environment.model_copy(update={"services": {"second": second, "lines": lines}})
+    with start_services(both, snapshots.build("shop", "closed"), images=images, run=run) as services:
+        addresses = [urlsplit(services.url(name)).netloc for name in ("lines", "second")]
+        places = ["lines:8000", "second:8000", "1.1.1.1:443", "169.254.169.254:80", "example.com:80"]
+        tried = services.output_of("second", ["python3", "-c", TRIES, *places], 60).decode().splitlines()
+        containers = [images.client.api.inspect_container(one) for one in left_of(images, run)]
+        (network,) = images.client.api.networks(filters={"label": f"harness.run={run}"})
+
+    assert ["lines:8000 reached", "second:8000 reached", *(f"{place} not reached" for place in places[2:])] == tried
+    assert 2 == len(set(addresses))
+    assert network["Internal"] is True
+    for container in containers:
+        assert {} == container["NetworkSettings"]["Ports"]
         assert ["ALL"] == container["HostConfig"]["CapDrop"]
         assert (512 * 2**20, 256) == (container["HostConfig"]["Memory"], container["HostConfig"]["PidsLimit"])
+    assert [] == images.client.api.networks(filters={"label": f"harness.run={run}"})
+
+
+@pytest.mark.slow
+def test_a_service_reaches_the_outside_where_that_is_declared(shop: Shop, images: ImageStore, run: str) -> None:
+    environment, snapshots = shop(internet=True)
+    with start_services(environment, snapshots.build("shop", "closed"), images=images, run=run) as services:
+        networks = images.client.api.inspect_container(left_of(images, run)[0])["NetworkSettings"]["Networks"]
+        assert "" == read(services.url("lines"))
+
+    assert "bridge" in networks
+    assert 2 == len(networks)
+
+
+@pytest.mark.slow
+def test_where_containers_have_no_address_of_their_own_a_loopback_port_is_published(
+    shop: Shop, images: ImageStore, run: str
+) -> None:
+    environment, _ = shop()
+    network = open_network(images.client, run, published=True)
+    service = ServiceContainer("lines", environment.services["lines"], images.tag("base"), None)
+    try:
+        service.start(run, network)
+        service.wait()
+        container = images.client.api.inspect_container(service.id)
+        port = service.url.rpartition(":")[2]
+
+        assert "" == read(service.url)
+        assert {"8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": port}]} == container["NetworkSettings"]["Ports"]
+    finally:
+        service.stop()
+        network.remove()
+    assert [] == left_of(images, run)
+
+
+def test_a_service_that_dies_later_is_told_with_the_end_of_its_log(shop: Shop, images: ImageStore, run: str) -> None:
+    environment, snapshots = shop()
+    with start_services(environment, snapshots.build("shop", "closed"), images=images, run=run) as services:
+        services.check()
+        services.output_of("lines", ["sh", "-c", "kill -TERM 1; sleep 1; echo sent"], 60)
+        images.client.api.kill(left_of(images, run)[0])
+        with pytest.raises(ServiceError, match=r"'lines' .* ended while it was needed: exit status 137") as told:
+            services.check()
+
+    assert {"lines": "lines are served"} == told.value.logs
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from harness.sandbox.environment import load_environment
+from harness.sandbox.images import ImageStore
+from harness.sandbox.services import start_services
+from harness.sandbox.snapshot import Snapshot
+project, run = Path(sys.argv[1]), sys.argv[2]
+start_services(load_environment(project, "shop"), Snapshot(name="empty", environment="shop"),
+               images=ImageStore(project), run=run)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def test_what_a_killed_harness_leaves_is_removed_by_the_next(shop: Shop, images: ImageStore, run: str) -> None:
+    environment, _ = shop()
+    project = environment.folder.parent.parent
+    with subprocess.Popen([sys.executable, "-c", KILLED, project, run], stdout=subprocess.PIPE, text=True) as harness:
+        assert harness.stdout is not None
+        assert "ready\n" == harness.stdout.readline()
+        harness.kill()
+    left = len(left_of(images, run)), len(images.client.api.networks(filters={"label": f"harness.run={run}"}))
+    reap(images.client)
+
+    assert (1, 1) == left
+    assert [] == left_of(images, run)
+    assert [] == images.client.api.networks(filters={"label": f"harness.run={run}"})
 
 
 def test_a_service_that_never_becomes_ready_is_an_error_with_its_log_and_leaves_nothing(
@@ -147,10 +249,9 @@ def test_only_the_named_services_are_started(shop: Shop, images: ImageStore, run
 def test_stopping_twice_and_after_somebody_else_removed_it_is_quiet(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop()
     services = start_services(environment, snapshots.build("shop", "closed"), images=images, run=run)
-    port = int(services.url("lines").rpartition(":")[2])
     images.client.api.remove_container(left_of(images, run)[0], force=True)
     services.stop()
     services.stop()
 
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=2)
+    assert [] == left_of(images, run)
+    assert [] == images.client.api.networks(filters={"label": f"harness.run={run}"})

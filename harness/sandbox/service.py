@@ -1,0 +1,238 @@
+"""One service's container: started, waited for, asked, and gone at the end.
+
+Testcontainers' own reaper is an image that cannot be pulled here, so it is off; what a killed run leaves is found by
+the owner's label.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+import requests
+from docker.errors import APIError, DockerException, NotFound
+from testcontainers.core.config import testcontainers_config
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.wait_strategies import HttpWaitStrategy, LogMessageWaitStrategy
+from testcontainers.core.waiting_utils import WaitStrategy
+
+from harness.errors import ServiceError
+from harness.sandbox.engine import owner_labels
+from harness.sandbox.environment import Service
+from harness.sandbox.service_network import ServiceNetwork
+
+_LAST_LINES = 20
+_LOOPBACK = "127.0.0.1"
+_POLL_S = 0.02
+_LOOK_FOR_DEATH_EVERY_S = 1
+_LOG = {"type": "json-file", "config": {"max-size": "4m", "max-file": "1"}}
+
+
+class _Reached(DockerContainer):
+    """Reached where its network says. Testcontainers would guess: beside a `/.dockerenv`, the default gateway."""
+
+    place: tuple[str, int] = (_LOOPBACK, 0)
+
+    def get_container_host_ip(self) -> str:
+        return self.place[0]
+
+    def get_exposed_port(self, port: int) -> int:  # noqa: ARG002 - a service has one
+        return self.place[1]
+
+
+class ServiceContainer:
+    """A service of an environment; `name` is what its siblings call it."""
+
+    def __init__(self, name: str, service: Service, image: str, state: Path | None) -> None:
+        self.name = name
+        self.service = service
+        self._image = image
+        self._state = state
+        testcontainers_config.ryuk_disabled = True
+        testcontainers_config.sleep_time = _POLL_S
+        with self._engine_answers():
+            self._container = _Reached(self._image)
+
+    def start(self, run: str, network: ServiceNetwork) -> None:
+        """Raises ServiceError; what was made then is removed by `stop`."""
+        service, container = self.service, self._container
+        if network.published:
+            # An address without a port: the engine chooses one. The SDK takes the pair, the declared type does not.
+            ports = cast("dict[str, Any]", container.ports)
+            ports[f"{service.port}/tcp"] = (_LOOPBACK, None)
+        container.with_envs(**service.env)
+        if service.command is not None:
+            container.with_command(list(service.command))
+        if service.restore is not None and self._state is not None:
+            container.with_volume_mapping(self._state.resolve(), service.restore, "ro")
+        memory = f"{service.memory_mb}m"
+        container.with_kwargs(
+            labels=owner_labels(run),
+            mem_limit=memory,
+            memswap_limit=memory,
+            pids_limit=service.processes,
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges"],
+            log_config=_LOG,
+            **network.attached(self.name),
+        )
+        with self._engine_answers():
+            container.start()
+            if service.internet:
+                network.let_out(self.id)
+            container.place = self._place(network)
+
+    @property
+    def id(self) -> str:
+        return self._container.get_container_id()
+
+    @property
+    def url(self) -> str:
+        """`http://<address>:<port>`, as the harness reaches it."""
+        host, port = self._container.place
+        return f"http://{host}:{port}"
+
+    def wait(self) -> None:
+        """Until it is ready; a container that ends before is noticed within a second, not at the time limit."""
+        until = time.monotonic() + self.service.timeout_s
+        strategy = self._strategy()
+        while True:
+            try:
+                strategy.wait_until_ready(self._container)
+            except TimeoutError:
+                self._container.reload()
+                if self._container.status != "running":
+                    raise self._failed("is not there: it ended by itself") from None
+                if time.monotonic() > until:
+                    why = f"is not there: it was not ready within {self.service.timeout_s:g} s"
+                    raise self._failed(why) from None
+            except (RuntimeError, StopIteration, ConnectionError):
+                raise self._failed("is not there: it ended by itself") from None
+            except (DockerException, requests.RequestException) as error:
+                raise self._failed(f"is not there: the engine says: {error}") from None
+            else:
+                return
+
+    def check(self) -> None:
+        """Raises ServiceError, with the end of its log, where the service runs no more."""
+        with self._engine_answers():
+            try:
+                self._container.reload()
+                state = self._container.get_wrapped_container().attrs["State"]
+            except NotFound:
+                raise self._failed("was removed while it was needed") from None
+        if not state["Running"]:
+            how = "it ran out of memory" if state.get("OOMKilled") else f"exit status {state['ExitCode']}"
+            raise self._failed(f"ended while it was needed: {how}")
+
+    def logs(self) -> str:
+        """What it has printed so far, as far as the engine keeps it."""
+        try:
+            output, errors = self._container.get_logs()
+        except NotFound:
+            return ""
+        return (output + errors).decode("utf-8", errors="replace")
+
+    def tail(self) -> str:
+        """The last lines of its log."""
+        return "\n".join(self.logs().splitlines()[-_LAST_LINES:])
+
+    def output_of(self, command: Sequence[str], timeout_s: float, what: str) -> bytes:
+        """What the command prints. Raises ServiceError, which calls it `what`, where it fails or prints nothing."""
+        code, output, errors = self.ran(command, timeout_s, what)
+        if code != 0 or not output:
+            raise ServiceError(
+                f"{what} of service {self.name!r} failed: {' '.join(command)} gave exit status {code}"
+                f" and {len(output)} bytes\n{errors}",
+                remedy="the command must print the state and exit with 0",
+            )
+        return output
+
+    def ran(self, command: Sequence[str], timeout_s: float, what: str) -> tuple[int, bytes, str]:
+        """Exit status and output of a command in the container.
+
+        Past the time limit the whole service is ended: an exec cannot be, by itself. Raises ServiceError then.
+        """
+        wrapped = self._container.get_wrapped_container()
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            with suppress(DockerException):  # it ended at this very moment
+                wrapped.kill()
+
+        timer = threading.Timer(timeout_s, give_up)
+        timer.start()
+        try:
+            code, (output, errors) = wrapped.exec_run(list(command), demux=True)
+        except (DockerException, requests.RequestException) as error:
+            raise ServiceError(f"{what} of service {self.name!r} failed: {error}", logs=self._logged()) from None
+        finally:
+            timer.cancel()
+        if late.is_set():
+            raise ServiceError(
+                f"{what} of service {self.name!r} did not end within {timeout_s:g} s",
+                remedy="correct the command, or its `timeout_s`",
+            )
+        return code, bytes(output or b""), (errors or b"").decode("utf-8", errors="replace").strip()
+
+    def copy_of(self, path: str) -> bytes | None:
+        """A tar with the file at `path`; None: there is none."""
+        try:
+            chunks, _ = self._container.get_wrapped_container().get_archive(path)
+            return b"".join(chunks)
+        except NotFound:
+            return None
+        except (DockerException, requests.RequestException) as error:
+            raise ServiceError(
+                f"{path} of service {self.name!r} cannot be read: {error}", logs=self._logged()
+            ) from None
+
+    def stop(self) -> None:
+        """Removes it, whatever it is doing; safe to call twice."""
+        with self._engine_answers():
+            try:
+                self._container.stop()
+            except NotFound:
+                return  # removed by somebody else: gone is what is wanted
+            except APIError as error:
+                if error.status_code != requests.codes.conflict:  # its removal is already under way
+                    raise
+
+    def _place(self, network: ServiceNetwork) -> tuple[str, int]:
+        if not network.published:
+            return network.address_of(self.id), self.service.port
+        return _LOOPBACK, int(self._container.get_docker_client().port(self.id, self.service.port))
+
+    @contextmanager
+    def _engine_answers(self) -> Iterator[None]:
+        try:
+            yield
+        except (DockerException, requests.RequestException) as error:
+            raise ServiceError(
+                f"the container engine failed for service {self.name!r} ({self._image}): {error}",
+                remedy="correct its image or command in environment.yaml; `docker info` must answer",
+            ) from None
+
+    def _strategy(self) -> WaitStrategy:
+        wait = self.service.wait
+        strategy: WaitStrategy = (
+            LogMessageWaitStrategy(wait.log) if wait.log is not None else HttpWaitStrategy(self.service.port, wait.http)
+        )
+        return strategy.with_startup_timeout(_LOOK_FOR_DEATH_EVERY_S).with_poll_interval(_POLL_S)
+
+    def _failed(self, why: str) -> ServiceError:
+        tail = self.tail()
+        shown = "\n".join(f"    {line}" for line in tail.splitlines()) or "    (it printed nothing)"
+        return ServiceError(
+            f"service {self.name!r} ({self._image}) {why}\n  the end of its log:\n{shown}",
+            remedy="correct the service, or `wait`, `timeout_s` and `memory_mb` in its environment.yaml",
+            logs={self.name: tail},
+        )
+
+    def _logged(self) -> dict[str, str]:
+        with suppress(DockerException, requests.RequestException):
+            return {self.name: self.tail()}
+        return {}

@@ -1,0 +1,98 @@
+"""The network that the services of one trial share: they find each other by name, and no route leads out of it.
+
+It is reached by the containers' own addresses, which only the machine of the engine can do, and which publishes no port
+at all. Where the engine runs elsewhere (a virtual machine, a rootless daemon) the second way is a network that
+translates no addresses, with ports published on the loopback address.
+
+What stays open: a service can reach what the engine's own machine serves on all of its addresses.
+"""
+
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, NotFound
+
+from harness.errors import ServiceError
+from harness.sandbox.owner import owner_labels
+
+_NO_MASQUERADE = {"com.docker.network.bridge.enable_ip_masquerade": "false"}
+_ALL_TAKEN = "non-overlapping"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceNetwork:
+    """A network that is there until it is removed."""
+
+    client: docker.DockerClient
+    id: str
+    name: str
+    published: bool
+    """Ports are published on the loopback address; else the containers' own addresses are used."""
+
+    def attached(self, alias: str) -> dict[str, Any]:
+        """What a container is created with to be in it under that name."""
+        endpoint = self.client.api.create_endpoint_config(aliases=[alias])
+        return {
+            "network": self.name,
+            "networking_config": {self.name: endpoint},
+            # The engine would ask the machine's resolver for names from outside: a way out for what a name can carry.
+            "dns": ["127.0.0.1"],
+            "dns_opt": ["timeout:1", "attempts:1"],
+        }
+
+    def let_out(self, container: str) -> None:
+        """Gives a container the usual network as well."""
+        self.client.api.connect_container_to_network(container, "bridge")
+
+    def address_of(self, container: str) -> str:
+        found: str = self.client.api.inspect_container(container)["NetworkSettings"]["Networks"][self.name]["IPAddress"]
+        return found
+
+    def remove(self) -> None:
+        """Gone is what is wanted, whoever removed it; what still hangs in it is left to the reaper."""
+        with suppress(NotFound):
+            try:
+                self.client.api.remove_network(self.id)
+            except APIError as error:
+                if error.status_code != requests.codes.forbidden:  # endpoints that are just being removed
+                    raise
+
+
+def open_network(client: docker.DockerClient, run: str, *, published: bool | None = None) -> ServiceNetwork:
+    """A new network of this process. `published` None: as the engine needs it.
+
+    Raises ServiceError where the engine has no addresses left for one.
+    """
+    name = f"harness-{uuid4().hex[:16]}"
+    chosen = is_elsewhere(client) if published is None else published
+    try:
+        made = client.api.create_network(
+            name,
+            driver="bridge",
+            internal=not chosen,
+            options=_NO_MASQUERADE if chosen else None,
+            labels=owner_labels(run),
+            check_duplicate=True,
+        )
+    except (DockerException, requests.RequestException) as error:
+        remedy = "`docker info` must answer"
+        if _ALL_TAKEN in str(error):
+            remedy = (
+                "run fewer trials at once (--jobs), or give the engine more: `default-address-pools` in daemon.json"
+            )
+        raise ServiceError(f"the container engine makes no network for the services: {error}", remedy=remedy) from None
+    return ServiceNetwork(client=client, id=made["Id"], name=name, published=chosen)
+
+
+def is_elsewhere(client: docker.DockerClient) -> bool:
+    """Whether the engine's containers have addresses that this process cannot reach."""
+    if sys.platform != "linux" or not str(client.api.base_url).startswith("http+docker://"):
+        return True
+    info = client.info()
+    rootless = any("rootless" in option for option in info.get("SecurityOptions") or ())
+    return rootless or "Docker Desktop" in str(info.get("OperatingSystem"))

@@ -1,0 +1,77 @@
+"""What `psql` is given in a service's container, and how what it prints is read. Nothing here can write."""
+
+import json
+from typing import Any, cast
+
+from harness.errors import ServiceError
+from harness.frozen import JsonObject, JsonValue
+from harness.sandbox.environment import DatabasePlace
+from harness.sandbox.sql.tables import Table
+
+_READ_ONLY = "begin transaction isolation level repeatable read read only;"
+_QUERY = """
+select coalesce(json_agg(row_to_json(harness_rows)), '[]'::json) from (
+{query}
+) harness_rows;
+"""
+_TABLES = r"""
+select format('select json_build_array(%L, %L::json); select json_build_array(%L, %L::json, t) from %s t;',
+              shown, key, shown, key, named)
+  from (
+    select c.oid::regclass::text as named,
+           case when n.nspname = 'public' then c.relname else n.nspname || '.' || c.relname end as shown,
+           coalesce(
+             (select json_agg(a.attname order by k.place) from pg_catalog.pg_index i
+                cross join unnest(i.indkey) with ordinality k(number, place)
+                join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = k.number
+               where i.indrelid = c.oid and i.indisprimary),
+             '[]'::json) as key
+      from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+     where c.relkind in ('r', 'p') and not c.relispartition
+       and n.nspname <> 'information_schema' and n.nspname not like 'pg\_%') as tables
+ where :'wanted' = '[]' or shown in (select json_array_elements_text(:'wanted'::json))
+ order by shown
+\gexec
+"""
+_SCRIPT = 'printf %s "$1" | psql -X -q -A -t -v ON_ERROR_STOP=1 -v "wanted=$2" -U "$3" -d "$4"'
+
+
+def query_command(place: DatabasePlace, query: str) -> list[str]:
+    """Prints the query's rows as one JSON list."""
+    return _command(place, _READ_ONLY + _QUERY.format(query=query.strip().rstrip(";")), "[]")
+
+
+def tables_command(place: DatabasePlace, tables: tuple[str, ...]) -> list[str]:
+    """Prints the rows of the tables (none given: of all) for `read_tables`."""
+    return _command(place, _READ_ONLY + _TABLES, json.dumps(list(tables)))
+
+
+def read_rows(printed: bytes) -> list[JsonValue]:
+    """Raises ServiceError for what is no list."""
+    rows = _json(printed)
+    if not isinstance(rows, list):
+        raise ServiceError("the database printed something that is no list of rows")
+    return rows
+
+
+def read_tables(printed: bytes) -> dict[str, Table]:
+    """The tables by name; those outside of the schema `public` as `<schema>.<table>`."""
+    keys: dict[str, tuple[str, ...]] = {}
+    rows: dict[str, list[JsonObject]] = {}
+    for line in printed.splitlines():
+        name, key, *row = cast("list[Any]", _json(line))
+        keys[name] = tuple(key)
+        rows.setdefault(name, []).extend(row)
+    return {name: Table(key=key, rows=tuple(rows[name])) for name, key in keys.items()}
+
+
+def _command(place: DatabasePlace, script: str, wanted: str) -> list[str]:
+    return ["sh", "-c", _SCRIPT, "psql", script, wanted, place.user, place.postgresql or ""]
+
+
+def _json(text: bytes) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError as error:
+        raise ServiceError(f"the database printed something that is not JSON: {error}") from None
+    return value
