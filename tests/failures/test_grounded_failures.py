@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 Found = Callable[..., list[tuple[str, int | None]]]
 ORDER = ("call", "get_order", {"order_id": "W1000001"}, {"id": "W1000001", "item": "L-4417", "status": "open"})
 CANCEL = ("call", "cancel_order", {"order_id": "W1000001", "reason": "asked"}, {"status": "cancelled"})
@@ -68,6 +70,19 @@ def test_a_miscopied_identifier_that_is_carried_on_is_a_cascading_error(diagnose
     found = diagnosed(ORDER, wrong, ("user", "and?"), ("agent", "There are 3 of L-4471."))
     (one,) = [finding for finding in found if finding.failure == "cascading_error"]
     assert ("miscopied_value", 1, (3,)) == (one.kind, one.origin_step, one.dependent_steps)
+
+
+@pytest.mark.parametrize("wrong", ["545-123-0002", "505-123-2002", "555-123-2020", "W1001001"])
+def test_a_wrong_character_in_any_part_of_a_value_is_a_slip_of_the_pen(found: Found, wrong: str) -> None:
+    asked = ("user", "my number is 555-123-2002, my order 1000001")
+    look = ("call", "find_customer", {"email": wrong}, f"{wrong} is a customer")
+    assert [("miscopied_value", 1)] == found(asked, look, ("agent", f"I see {wrong}."), task="Please help me.")
+
+
+def test_another_number_altogether_is_no_slip(found: Found) -> None:
+    asked = ("user", "my number is 555-123-2002")
+    look = ("call", "find_customer", {"email": "761-908-4417"}, "761-908-4417 is a customer")
+    assert [] == found(asked, look, ("agent", "I see 761-908-4417."), task="Please help me.")
 
 
 def test_a_slip_that_nothing_rests_on_is_no_cascade(found: Found) -> None:

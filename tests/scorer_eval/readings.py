@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 from corpus import failed
+from layout import share, table
 from tau import tau2, taubench
 from terminal import kimi
 
@@ -16,8 +17,6 @@ _HERE = Path(__file__).parent
 
 def read_by_hand(data: Path) -> None:
     """50 failed runs: the reading, the diagnosis, and whether they agree."""
-    from tables import share, table
-
     entries: list[dict[str, Any]] = yaml.safe_load((_HERE / "readings.yaml").read_text())
     runs = {f"{run.dataset}/{run.id}": run for run in (*taubench(data), *tau2(data))}
     rows, agreed, origins, cells = [], 0, 0, Counter[tuple[str, str]]()
@@ -58,8 +57,6 @@ def read_by_hand(data: Path) -> None:
 
 def recoveries_by_hand(data: Path) -> None:
     """50 tool errors of kimi's runs: the reading beside the class."""
-    from tables import share, table
-
     entries: list[dict[str, Any]] = yaml.safe_load((_HERE / "recoveries.yaml").read_text())
     found = {f"{run.id}#{number}": one for run in kimi(data) for number, one in enumerate(recoveries(run.evidence))}
     rows, same, cells = [], 0, Counter[tuple[str, str]]()

@@ -12,16 +12,19 @@ from pathlib import Path
 
 import tables
 from corpus import data_folder
+from injected import injected
+from needed import needed_calls
 from readings import read_by_hand, recoveries_by_hand
 
 EVALUATIONS: dict[str, Callable[[Path], None]] = {
     "by-data-set": tables.by_data_set,
     "confusion": tables.confusion,
     "imported": tables.imported,
+    "needed-calls": needed_calls,
     "tool-hallucination": tables.tool_hallucination,
     "loops": tables.loops,
     "repetition": tables.repetition,
-    "injected": tables.injected,
+    "injected": injected,
     "blame": tables.blame,
     "recovery": tables.recovery,
     "readings": read_by_hand,

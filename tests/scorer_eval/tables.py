@@ -1,14 +1,13 @@
 """The tables of the evaluation: what is found, what is missed and why, by data set and by split."""
 
-import random
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import baselines
-import injectors
 from blame import whowhen
 from corpus import Run, failed
+from layout import share, table
 from loops import mirage, sola
 from tau import tau2, taubench
 from terminal import kimi, sweagent
@@ -29,24 +28,7 @@ FAILURES: tuple[Failure, ...] = (
     "cascading_error",
 )
 SPLITS = ("development", "held-out")
-ROUNDS = 2
 _ORIGIN_KINDS = ("plan_for_another_task", "first_result_carried", "assumed_data", "failed_code_carried")
-
-
-def table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Prints one table."""
-    cells = [[str(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
-    print(f"\n{title}")
-    for number, row in enumerate(cells):
-        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-        if number == 0:
-            print("  " + "  ".join("-" * width for width in widths))
-
-
-def share(part: int, whole: int) -> str:
-    """`31/34 (91.2 %)`."""
-    return f"{part}/{whole}" + (f" ({100 * part / whole:.1f} %)" if whole else "")
 
 
 def by_data_set(data: Path) -> None:
@@ -169,51 +151,6 @@ def repetition(data: Path) -> None:
     table(
         "Repetition: sola, edges between neighbours", ["rule", "split", "edges", "hit", "missed", "false", "F1"], rows
     )
-
-
-def injected(data: Path) -> None:
-    """Every mode put into the successful development runs; recall, origin, and what else was diagnosed."""
-    runs = [run for run in (*taubench(data), *tau2(data)) if run.success]
-    for split in SPLITS:
-        good = [run for run in runs if run.split == split]
-        rows, variants, missed = [], [], []
-        for failure, injector in injectors.ALL.items():
-            hosts, found, origins, total = set(), 0, 0, 0
-            also: Counter[str] = Counter()
-            by_variant: dict[str, list[bool]] = defaultdict(list)
-            for run in good:
-                for turn in range(ROUNDS):
-                    one = injector(run, random.Random(f"{failure}/{run.id}/{turn}"), good)
-                    if one is None:
-                        continue
-                    diagnoses = diagnose(one.evidence)
-                    own = [d for d in diagnoses if d.failure == failure]
-                    hosts.add(run.id)
-                    total += 1
-                    found += bool(own)
-                    origins += any(d.origin_step == one.origin for d in own)
-                    also.update({d.failure for d in diagnoses} - {failure})
-                    by_variant[one.variant].append(bool(own))
-                    if not own:
-                        missed.append(f"{one.variant}: {run.id[:70]} at step {one.origin}")
-            alarms = sum(any(d.failure == failure for d in diagnose(run.evidence)) for run in good)
-            rows.append(
-                [
-                    failure,
-                    len(hosts),
-                    total,
-                    share(found, total),
-                    share(origins, total),
-                    share(alarms, len(good)),
-                    dict(also),
-                ]
-            )
-            variants += [[failure, name, share(sum(hits), len(hits))] for name, hits in sorted(by_variant.items())]
-        head = ["mode", "runs", "injections", "recall", "origin right", "false on untouched", "also diagnosed"]
-        table(f"Injected failures, {split} ({len(good)} successful runs)", head, rows)
-        if split == "development":
-            table("Injected failures by variant, development", ["mode", "variant", "recall"], variants)
-            print("  missed:\n    " + "\n    ".join(missed))
 
 
 def blame(data: Path) -> None:

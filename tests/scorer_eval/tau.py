@@ -41,7 +41,7 @@ def taubench(data: Path) -> Iterator[Run]:
                 reference=_reference([(a["name"], a["kwargs"]) for a in task["actions"]]),
                 final=_final(steps),
             ),
-            label={"user": task["user_id"], "instruction": task["instruction"], "info": raw["info"]["reward_info"]},
+            label={"user": task["user_id"], "instruction": task["instruction"], "said": task["outputs"]},
         )
 
 
@@ -54,7 +54,7 @@ def tau2(data: Path) -> Iterator[Run]:
         for raw in document["simulations"]:
             task = tasks[raw["task_id"]]
             steps = list(_steps(raw["messages"]))
-            gold = (task["evaluation_criteria"] or {}).get("actions") or []
+            criteria = task["evaluation_criteria"] or {}
             yield Run(
                 dataset="tau2",
                 id=f"{path.stem}-{raw['task_id']}-{raw['trial']}",
@@ -65,18 +65,20 @@ def tau2(data: Path) -> Iterator[Run]:
                     _first_user(steps) or task.get("ticket") or "",
                     steps,
                     tools=declared(data, domain),
-                    # what the user has to do himself is no call of the agent's
                     reference=_reference(
-                        [(a["name"], a["arguments"]) for a in gold if a.get("requestor", "assistant") == "assistant"]
+                        [
+                            (action["name"], action["arguments"])
+                            for action in criteria.get("actions") or ()
+                            # what a user has to do himself is no call of the agent's
+                            if "no-user" in path.name or action.get("requestor", "assistant") == "assistant"
+                        ]
                     ),
                     final=_final(steps),
                 ),
                 label={
                     "user": task["id"] if domain == "telecom" else _user_of(task),
                     "instruction": task["user_scenario"]["instructions"],
-                    "info": raw["reward_info"],
-                    "end": raw["termination_reason"],
-                    "ticket": task.get("ticket"),
+                    "said": criteria.get("communicate_info") or [],
                 },
             )
 

@@ -25,7 +25,7 @@ from harness.score.failures.foreign import Foreign, rests_on
 from harness.score.failures.grounding import atoms
 from harness.score.failures.reading import Act, Reading
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 _STATED: Final = re.compile(r"(?i)task description|plan for solving|## plan|# plan")
 _LONG_WORD: Final = 4
 _FEW: Final = 6

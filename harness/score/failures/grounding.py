@@ -16,6 +16,10 @@ _DATE_OR_TIME = re.compile(r"\d{1,4}[-.:]\d{1,2}([-.:]\d{1,4})?(T[\d:.+Z-]*)?|\d
 _PREFIXED = re.compile(r"[a-z]{1,3}(\d{4,})")
 _SHORTEST = 4
 """A shorter atom has look-alikes by chance."""
+_SHORTEST_PART = 3
+"""Of a value of several parts, another of which is known."""
+_MOST_WRONG = 2
+"""Characters, and parts of a value."""
 _LONG = 5
 """From here on, or where the rest of the value is known, two wrong characters still make a look-alike."""
 _DEPTH = 16
@@ -92,15 +96,24 @@ class Sources:
         return max((self._since(atom) for atom in atoms(value)), default=-1)
 
     def lookalike(self, value: str, moment: int) -> str | None:
-        """An atom given before `moment` that differs from one of the value's in one or two characters."""
+        """What was given before `moment` and differs from the value in one or two characters, as atoms."""
         parts = atoms(value)
         unknown = [atom for atom in parts if self._since(atom) >= moment]
-        if len(unknown) != 1 or len(unknown[0]) < _SHORTEST:
+        shortest = _SHORTEST if len(parts) == 1 else _SHORTEST_PART
+        if not unknown or len(unknown) > _MOST_WRONG or any(len(atom) < shortest for atom in unknown):
             return None
-        wrong = unknown[0]
-        most = 2 if len(parts) > 1 or len(wrong) >= _LONG else 1
+        if len(unknown) == len(parts) > 1:
+            return None  # nothing of it is known
+        found = [self._alike_to(atom, len(parts), len(unknown), moment) for atom in unknown]
+        return " ".join(one for one in found if one is not None) if all(found) else None
+
+    def _alike_to(self, wrong: str, parts: int, unknown: int, moment: int) -> str | None:
+        sure = len(wrong) >= _SHORTEST and (parts > 1 or len(wrong) >= _LONG)
+        most = _MOST_WRONG if sure and unknown == 1 else 1
+        bare = _PREFIXED.fullmatch(wrong)
+        readings = (wrong,) if bare is None else (wrong, bare.group(1))
         for known in (*self._told, *self._observed):
-            if _alike(known, wrong, most) and self._since(known) < moment:
+            if any(_alike(known, reading, most) for reading in readings) and self._since(known) < moment:
                 return known
         return None
 

@@ -1,0 +1,66 @@
+"""What injectors share: the changed evidence, and how a run's steps are taken apart and put together again."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from corpus import Run
+
+from harness.frozen import JsonValue
+from harness.score.failures import Failure
+from harness.score.values import Evidence
+from harness.trace import Observation, Step, ToolCall
+
+
+@dataclass(frozen=True, kw_only=True)
+class Injected:
+    """Evidence with a failure in it."""
+
+    failure: Failure
+    variant: str
+    origin: int
+    evidence: Evidence
+
+
+Injector = Callable[[Run, Random, Sequence[Run]], Injected | None]
+
+
+def steps_of(run: Run) -> list[Step]:
+    return list(run.evidence.trial.trajectory.steps)
+
+
+def calls_of(step: Step) -> tuple[ToolCall, ...]:
+    return step.calls if step.source == "agent" and len(step.observations) == len(step.calls) else ()
+
+
+def good_calls(step: Step) -> list[ToolCall]:
+    pairs: Iterable[tuple[ToolCall, Observation]] = zip(calls_of(step), step.observations, strict=False)
+    return [call for call, seen in pairs if seen.error is None]
+
+
+def writes_by(run: Run, name: str) -> bool:
+    return any(tool.name == name and tool.effect == "write" for tool in run.evidence.tools)
+
+
+def put_for(content: JsonValue, value: str, wrong: str) -> Any:
+    match content:
+        case str():
+            return content.replace(value, wrong)
+        case dict():
+            return {key.replace(value, wrong): put_for(item, value, wrong) for key, item in content.items()}
+        case list():
+            return [put_for(item, value, wrong) for item in content]
+        case _:
+            return content
+
+
+def injected_into(
+    run: Run, failure: Failure, variant: str, origin: int, steps: Sequence[Step], *, tools: Any = None
+) -> Injected:
+    numbered = tuple(step.model_copy(update={"index": place}) for place, step in enumerate(steps))
+    final = next((step.message for step in reversed(numbered) if step.source == "agent" and step.message), None)
+    trajectory = run.evidence.trial.trajectory.model_copy(update={"steps": numbered, "final_output": final})
+    trial = run.evidence.trial.model_copy(update={"trajectory": trajectory})
+    evidence = run.evidence.model_copy(update={"trial": trial, "tools": tools or run.evidence.tools})
+    return Injected(failure=failure, variant=variant, origin=origin, evidence=evidence)
