@@ -63,6 +63,8 @@ class DriftFinding(Frozen):
     """Of those, the cases whose verdict changes with it, sorted."""
     samples: int = 1
     """How many live answers showed it, repeats included."""
+    doubt: str | None = None
+    """Why it is unconfirmed; None: it is confirmed."""
 
     @model_validator(mode="before")
     @classmethod
@@ -93,7 +95,7 @@ class DriftReport(Frozen):
     """By tool, the operations and paths (`operation path`) that live answers covered: only these can be clean (see
     `covers`)."""
     unconfirmed: tuple[DriftFinding, ...] = ()
-    """Seen, but not again when asked again: noise, shown and never filed."""
+    """Seen, but not sure (each says why in `doubt`): shown and never filed."""
     divergences: tuple[str, ...] = ()
     """Where the agent asked something else than was recorded, in words: no drift of a tool."""
     unavailable: tuple[str, ...] = ()
