@@ -55,6 +55,8 @@ class IssueState(Frozen):
     """Empty in a summary of several tools."""
     about: About
     changes: tuple[KnownChange, ...] = ()
+    more: tuple[str, ...] = ()
+    """Fingerprints beyond those that an issue has room for; they are counted, and looked at no closer."""
     cases: tuple[str, ...] = ()
     """Every case that was touched so far, sorted."""
     flips: tuple[str, ...] = ()
@@ -90,8 +92,8 @@ def known(finding: DriftFinding, since: date) -> KnownChange:
 def marker_of(state: IssueState) -> str:
     """The hidden line; nothing in it can end the comment it stands in."""
     plain = json.dumps(state.model_dump(mode="json", exclude_defaults=True), ensure_ascii=True, separators=(",", ":"))
-    for char in "<>-":
-        plain = plain.replace(char, f"\\u{ord(char):04x}") if char != "-" else plain.replace("--", "-\\u002d")
+    for mark, escaped in (("<", "\\u003c"), (">", "\\u003e"), ("--", "-\\u002d")):
+        plain = plain.replace(mark, escaped)
     return f"<!-- harness-drift:v1 key={state.key} {plain} -->"
 
 

@@ -83,7 +83,8 @@ class IssueTracker(Protocol):
         ...
 
     def find(self) -> Sequence[TrackedIssue]:
-        """Every issue with our label and marker, open or closed; complete, or an error."""
+        """Every issue with our label and marker, open or closed, and those that were to get the label and did not;
+        complete, or an error. Writes nothing."""
         ...
 
     def file(self, draft: IssueDraft) -> TrackedIssue:
@@ -93,7 +94,7 @@ class IssueTracker(Protocol):
     def update(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, reopen: bool = False
     ) -> TrackedIssue:
-        """Title and body anew; labels stay as people left them."""
+        """Title and body anew; labels stay as people left them, and an issue that has none of ours gets them."""
         ...
 
     def close(

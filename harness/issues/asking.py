@@ -1,0 +1,146 @@
+"""How GitHub is asked: what is tried again, how long is waited, and which error means what.
+
+A read is tried again after a failure of the server or of the way to it. A write is tried again only where GitHub says
+that it did nothing (a rate limit): after any other failure it may have been done, and doing it again would do it twice.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import requests
+from github import GithubException
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+
+from harness.errors import TrackerError, TrackerUnavailable
+from harness.frozen import Frozen
+
+T = TypeVar("T")
+
+_TRIES = 4
+_UNTOLD_WAIT_S = 60.0
+"""GitHub's advice for a secondary rate limit that does not say how long."""
+_NO_ANSWER = (requests.ConnectionError, requests.Timeout)
+
+
+class Pace(Frozen):
+    """How fast, and how patiently."""
+
+    between_writes_s: float = 1.0
+    """GitHub's advice against its secondary rate limits."""
+    longest_wait_s: float = 120.0
+    """The longest rate limit that is sat out."""
+    first_pause_s: float = 0.5
+    """Before a read is tried again; doubled from try to try."""
+    listed_within_s: float = 20.0
+    """How long a new issue may be missing in lists."""
+
+
+class WriteUnknown(TrackerUnavailable):
+    """A write was sent, and nothing tells whether it was done."""
+
+
+class Asking:
+    """Reads and writes at one pace."""
+
+    def __init__(self, repo: str, pace: Pace) -> None:
+        self._repo = repo
+        self._pace = pace
+
+    def read(self, work: Callable[[], T]) -> T:
+        return self._asked(work, self._worth_reading_again)
+
+    def write(self, work: Callable[[], T]) -> T:
+        """Raises WriteUnknown where it may have been done."""
+        try:
+            return self._asked(work, self._refused_for_now)
+        except _Unclear as error:
+            raise WriteUnknown(error.message, remedy=error.remedy) from None
+
+    def _asked(self, work: Callable[[], T], again: Callable[[BaseException], bool]) -> T:
+        retrying = Retrying(
+            retry=retry_if_exception(again),
+            wait=self._wait,
+            stop=stop_after_attempt(_TRIES),
+            sleep=time.sleep,
+            reraise=True,
+        )
+        try:
+            return retrying(work)
+        except GithubException as error:
+            raise self._named(error) from None
+        except _NO_ANSWER as error:
+            raise _Unclear(f"GitHub does not answer: {_short(str(error))}", remedy=_LATER) from None
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = None if state.outcome is None else state.outcome.exception()
+        told = None if error is None else limit_of(error)
+        return told if told is not None else self._pace.first_pause_s * 2 ** (state.attempt_number - 1)
+
+    def _worth_reading_again(self, error: BaseException) -> bool:
+        if isinstance(error, GithubException) and error.status >= 500:
+            return True
+        return isinstance(error, _NO_ANSWER) or self._refused_for_now(error)
+
+    def _refused_for_now(self, error: BaseException) -> bool:
+        return isinstance(error, GithubException) and _or_never(limit_of(error)) <= self._pace.longest_wait_s
+
+    def _named(self, error: GithubException) -> TrackerError:
+        said = _short(_message(error))
+        if limit_of(error) is not None:
+            wait = f"{limit_of(error):.0f} s"
+            return TrackerUnavailable(f"GitHub's rate limit is reached, for another {wait}: {said}", remedy=_LATER)
+        match error.status:
+            case 401:
+                return TrackerUnavailable("GitHub does not know the token (401)", remedy="give a valid GITHUB_TOKEN")
+            case 403:
+                return TrackerUnavailable(
+                    f"the token may not do this in {self._repo} (403): {said}",
+                    remedy="give it the permission `issues: write`",
+                )
+            case 404 | 410:
+                return TrackerUnavailable(
+                    f"{self._repo} is not there, has no issues, or the token may not see it ({error.status})",
+                    remedy="check --repo owner/name, and the token's permission `issues: write`",
+                )
+            case status if status >= 500:
+                return _Unclear(f"GitHub fails ({status}): {said}", remedy=_LATER)
+            case status:
+                return TrackerError(f"GitHub refuses this ({status}): {said}")
+
+
+class _Unclear(TrackerUnavailable):
+    """Nothing tells what came of it."""
+
+
+_LATER = "the drafts are kept; filing again later files them"
+
+
+def limit_of(error: BaseException) -> float | None:
+    """Seconds to wait where GitHub refused for its rate limit; None: it did not."""
+    if not isinstance(error, GithubException) or error.status not in (403, 429):
+        return None
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+    if headers.get("retry-after", "").isdigit():
+        return float(headers["retry-after"])
+    if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdigit():
+        return max(0.0, float(headers["x-ratelimit-reset"]) - time.time()) + 1.0
+    return _UNTOLD_WAIT_S if error.status == 429 or "rate limit" in _message(error).lower() else None
+
+
+def _or_never(wait_s: float | None) -> float:
+    return math.inf if wait_s is None else wait_s
+
+
+def _message(error: GithubException) -> str:
+    data = error.data
+    if isinstance(data, Mapping):
+        details = data.get("errors")
+        return f"{data.get('message', '')}{'' if not details else f' {details}'}"
+    return str(data or "")
+
+
+def _short(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= 300 else plain[:299] + "…"

@@ -1,0 +1,210 @@
+"""An issue as people read it: what changed, since when, what it touches, how to see it again, and what to do.
+
+What a tool said is untrusted and stands in code only. Excerpts are shown for what the last look saw; those of an
+earlier look are carried over from the body that stands in the tracker.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.frozen import digest_of
+from harness.issues.quoting import before_and_after, fenced, line_of, span
+from harness.issues.state import CLEAN_LOOKS, IssueState, KnownChange, marker_of
+from harness.issues.tracker import ACCEPTED, LABEL, MUTE
+from harness.results import DriftFinding, IssueDraft, Severity
+
+MOST_CHARACTERS = 65_536
+"""GitHub's limit; shorter than that of other trackers."""
+
+_HEADING = re.compile(r"^#### `([0-9a-f]{12})`.*$", re.MULTILINE)
+_MOST_NAMES = 40
+_LONGEST = 600
+_MOST_COUNTED = 1000
+_SIZES = ((200, 20), (200, 5), (100, 3), (100, 0), (50, 0), (20, 0), (5, 0))
+"""Rows and excerpts, fewer and fewer until the body fits."""
+
+_WORDS = {"breaking": "breaking", "warning": "to look at", "info": "for information", "summary": "several tools"}
+
+
+def draft_of(
+    state: IssueState,
+    command: str,
+    *,
+    findings: Sequence[DriftFinding] = (),
+    earlier_body: str = "",
+    earlier_issue: str | None = None,
+) -> IssueDraft:
+    """The issue that says what `state` remembers; `findings` are those of this look, for their excerpts.
+
+    `earlier_body` is what the tracker has now, `earlier_issue` the closed issue that this one follows.
+    """
+    excerpts = {**_excerpts_in(earlier_body), **{one.fingerprint: _excerpt(one) for one in findings}}
+    link = earlier_issue or _link_in(earlier_body)
+    body = next(text for text in _bodies(state, command, excerpts, link) if len(text) <= MOST_CHARACTERS)
+    return IssueDraft(
+        tool=state.tool or "several tools",
+        severity=_severity(state),
+        title=_title(state),
+        body=body,
+        labels=(LABEL, f"drift:{state.about}"),
+        fingerprints=tuple(sorted((*(one.fingerprint for one in state.changes if not one.is_gone), *state.more))),
+    )
+
+
+def _severity(state: IssueState) -> Severity:
+    worst: tuple[Severity, ...] = ("breaking", "warning", "info")
+    found = {change.severity for change in state.changes}
+    return next((one for one in worst if one in found), "info")
+
+
+def _title(state: IssueState) -> str:
+    if state.about == "summary":
+        return line_of(f"[drift] {state.suite}: {len(_tools(state))} more tools answer differently", 250)
+    return line_of(f"[drift] {state.suite}: {state.tool} answers differently ({state.about})", 250)
+
+
+def _visible(state: IssueState, link: str | None) -> object:
+    """What the digest is taken of: excerpts, and dates that move with every look, are no reason to write."""
+    said = state.model_dump(mode="json", exclude={"looked", "last_seen", "shown", "revision", "accepted"})
+    return [said, link]
+
+
+def _bodies(whole: IssueState, command: str, excerpts: Mapping[str, str], link: str | None) -> Iterator[str]:
+    for rows, shown in _SIZES:
+        state = _shortened(whole, rows)
+        parts = [
+            _lead(state),
+            *([] if link is None else [f"It was there before: {link}."]),
+            *_what_changed(state, excerpts, shown),
+            *_table(state),
+            *_touched(state),
+            "### See it again",
+            fenced(command, "sh"),
+            *_what_to_do(state),
+            marker_of(state.model_copy(update={"shown": digest_of(_visible(state, link))})),
+        ]
+        yield "\n\n".join(parts) + "\n"
+
+
+def _shortened(state: IssueState, rows: int) -> IssueState:
+    """What is gone is left out first, and so is what is too long to be kept."""
+    kept = [one for one in _ordered(state) if len(one.operation) + len(one.path) + len(one.tool) < _LONGEST][:rows]
+    left = {one.fingerprint for one in state.changes if not one.is_gone} - {one.fingerprint for one in kept}
+    return state.model_copy(
+        update={
+            "changes": tuple(kept),
+            "more": tuple(sorted({*state.more, *left}))[:_MOST_COUNTED],
+            "cases": state.cases[:rows],
+            "flips": state.flips[:rows],
+        }
+    )
+
+
+def _ordered(state: IssueState) -> tuple[KnownChange, ...]:
+    """What is gone stands last."""
+    return tuple(
+        sorted(state.changes, key=lambda one: (one.is_gone, one.tool, one.operation, one.path, one.fingerprint))
+    )
+
+
+def _lead(state: IssueState) -> str:
+    there = [change for change in state.changes if not change.is_gone]
+    subject = f"{len(_tools(state))} tools answer" if state.about == "summary" else f"{span(state.tool)} answers"
+    number = len(there) + len(state.more)
+    count = f"{number} change{'' if number == 1 else 's'}"
+    return (
+        f"{subject} differently than recorded: **{count}**, {_WORDS[state.about]}. Suite {span(state.suite)}; "
+        f"first seen {state.first_seen}, last seen {state.last_seen}."
+    )
+
+
+def _tools(state: IssueState) -> list[str]:
+    return sorted({change.tool for change in state.changes})
+
+
+def _what_changed(state: IssueState, excerpts: Mapping[str, str], most: int) -> Iterator[str]:
+    chosen = [one for one in _ordered(state) if not one.is_gone and one.fingerprint in excerpts][:most]
+    if chosen:
+        yield "### What changed"
+    for one in chosen:
+        yield f"#### {_heading(one)}\n\n{excerpts[one.fingerprint]}"
+
+
+def _heading(one: KnownChange) -> str:
+    return " ".join(part for part in (span(one.fingerprint), span(one.operation), span(one.path)) if part)
+
+
+def _table(state: IssueState) -> Iterator[str]:
+    rows = _ordered(state)
+    head = ["operation", "class", "path", "old → new", "since", "now", "fingerprint"]
+    if state.about == "summary":
+        head = ["tool", "severity", *head]
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines += [f"| {' | '.join(_cells(one, state.about == 'summary'))} |" for one in rows]
+    yield "### Changes"
+    yield "\n".join(lines)
+    if state.more:
+        yield f"… and {len(state.more)} more, in the report of the look."
+
+
+def _cells(one: KnownChange, with_tool: bool) -> list[str]:
+    own = [span(one.tool), one.severity] if with_tool else []
+    change = f"{span(one.old_kind, 80)} → {span(one.new_kind, 80)}"
+    return [
+        *own, span(one.operation), f"`{one.change}`", span(one.path), change, str(one.since), _now(one),
+        f"`{one.fingerprint}`",
+    ]  # fmt: skip
+
+
+def _now(one: KnownChange) -> str:
+    if one.is_gone:
+        return f"gone since {one.gone}"
+    return "there" if one.clean == 0 else f"not seen in {one.clean} of {CLEAN_LOOKS} looks"
+
+
+def _touched(state: IssueState) -> Iterator[str]:
+    yield "### What it touches"
+    yield f"Cases ({len(state.cases)}): {_names(state.cases) or 'none that is recorded'}"
+    if state.flips:
+        yield f"**Verdicts that change with it** ({len(state.flips)}): {_names(state.flips)}"
+    else:
+        yield "No verdict is known to change with it."
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(span(name) for name in names[:_MOST_NAMES]) + more
+
+
+def _what_to_do(state: IssueState) -> Iterator[str]:
+    yield "### What to do"
+    yield (
+        f"- The tool is wrong: have it repaired. After {CLEAN_LOOKS} clean looks in a row this issue is closed.\n"
+        f"- The change is meant: put the label `{ACCEPTED}` here, and take the new answers over with\n"
+        f"  {span(refresh_command(state))}.\n"
+        f"- Nobody should hear of it: put the label `{MUTE}` here.\n\n"
+        "This text is written by `harness issue file` and rewritten when something changes: answer below it."
+    )
+
+
+def refresh_command(state: IssueState, source: str = "RUN") -> str:
+    """What takes the new answers over into the recordings."""
+    tool = f" --tool {state.tool}" if state.tool else ""
+    return f"harness cassette refresh {state.suite} --from {source}{tool} --patch accepted.patch"
+
+
+def _excerpt(finding: DriftFinding) -> str:
+    return before_and_after(finding.before, finding.after)
+
+
+def _excerpts_in(body: str) -> dict[str, str]:
+    """Of an earlier body, by fingerprint. A line of a diff begins with a sign, so none can pass for a heading."""
+    found = list(_HEADING.finditer(body))
+    ends = [*(one.start() for one in found[1:]), len(body)]
+    texts = [(one[1], body[one.end() : end]) for one, end in zip(found, ends, strict=False)]
+    return {fingerprint: text.partition("\n### ")[0].strip() for fingerprint, text in texts}
+
+
+def _link_in(body: str) -> str | None:
+    found = re.search(r"^It was there before: (\S+)\.$", body, re.MULTILINE)
+    return None if found is None else found[1]

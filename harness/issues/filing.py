@@ -1,0 +1,113 @@
+"""Files a look: plans, does what was planned, and keeps on disk what could not be done.
+
+A step that the tracker refuses is kept and the others go on; where the tracker cannot be used at all, everything that
+is left is kept. Filing the same look again does what is missing and nothing twice.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from harness.errors import HarnessError, TrackerError, TrackerUnavailable
+from harness.frozen import Frozen
+from harness.issues.outbox import Outbox
+from harness.issues.planning import Step, plan
+from harness.issues.tracker import IssueTracker, TrackedIssue
+from harness.results import DriftReport, Severity
+
+MOST_NEW = 10
+
+
+class Done(Frozen):
+    """One step and what came of it."""
+
+    step: Step
+    issue: TrackedIssue | None = None
+    """As it stands afterwards; None: nothing was done."""
+    error: str | None = None
+
+
+class Filing(Frozen):
+    """What came of filing one look."""
+
+    report: DriftReport
+    done: tuple[Done, ...] = ()
+    error: str | None = None
+    """Why something could not be filed; None: everything stands in the tracker."""
+    kept: str | None = None
+    """The folder in which the look waits for the next time."""
+
+    @property
+    def filed(self) -> tuple[Done, ...]:
+        return tuple(one for one in self.done if one.step.verb == "file" and one.issue is not None)
+
+
+def file_report(
+    report: DriftReport,
+    tracker: IssueTracker,
+    outbox: Outbox,
+    *,
+    most_new: int = MOST_NEW,
+    least: Severity = "info",
+) -> tuple[Filing, ...]:
+    """Files what waits in the outbox and then `report`: one result each, in that order.
+
+    Never raises for what the tracker does: that stands in the result, with the place where the drafts are kept. Once
+    the tracker cannot be used, later looks are kept without asking it again.
+    """
+    waiting = [one for one in outbox.waiting() if (one.seen, one.run) != (report.seen, report.run)]
+    found: list[Filing] = []
+    for one in sorted([*waiting, report], key=lambda look: look.seen.timestamp()):
+        stopped = next((filing.error for filing in found if filing.error and not filing.done), None)
+        filing = _filed(one, tracker, most_new, least) if stopped is None else (Filing(report=one, error=stopped), ())
+        found.append(_put_away(*filing, outbox))
+    return tuple(found)
+
+
+def planned(
+    report: DriftReport, tracker: IssueTracker, *, most_new: int = MOST_NEW, least: Severity = "info"
+) -> list[Step]:
+    """What filing would do now; writes nothing."""
+    return plan(report, tracker.find(), most_new=most_new, least=least)
+
+
+def _filed(report: DriftReport, tracker: IssueTracker, most_new: int, least: Severity) -> tuple[Filing, Sequence[Step]]:
+    """The result, and the steps that are still to be done."""
+    steps: list[Step] = plan(report, (), most_new=most_new, least=least)
+    done: list[Done] = []
+    try:
+        with tracker.exclusive():
+            steps = planned(report, tracker, most_new=most_new, least=least)
+            for one in _carried_out(steps, tracker):
+                done.append(one)
+    except HarnessError as error:
+        return Filing(report=report, done=tuple(done), error=str(error)), steps[len(done) :]
+    refused = [one for one in done if one.error is not None]
+    why = refused[0].error if refused else None
+    return Filing(report=report, done=tuple(done), error=why), [one.step for one in refused]
+
+
+def _carried_out(steps: Sequence[Step], tracker: IssueTracker) -> Iterator[Done]:
+    for step in steps:
+        try:
+            yield Done(step=step, issue=_carry_out(step, tracker))
+        except TrackerUnavailable:
+            raise
+        except TrackerError as error:
+            yield Done(step=step, error=str(error))
+
+
+def _carry_out(step: Step, tracker: IssueTracker) -> TrackedIssue | None:
+    if step.draft is None:
+        return step.issue
+    if step.issue is None:
+        return tracker.file(step.draft)
+    if step.verb == "close":
+        return tracker.close(step.issue, step.draft, step.note, duplicate=step.duplicate)
+    return tracker.update(step.issue, step.draft, step.note, reopen=step.verb == "reopen")
+
+
+def _put_away(filing: Filing, left: Sequence[Step], outbox: Outbox) -> Filing:
+    if filing.error is None:
+        outbox.drop(filing.report)
+        return filing
+    kept = outbox.keep(filing.report, left, filing.error)
+    return filing.model_copy(update={"kept": str(kept)})

@@ -1,0 +1,186 @@
+"""The tracker `folder`: issues as Markdown files of the project, for a team without a token, and for reading offline.
+
+    issues/0001-drift-drive-thru-get-order-answers-differently-breaking.md
+
+A file has a YAML head (number, title, state, labels, times), the body, and the comments below it. People change labels
+in the head, and answer at the end. Several harnesses at once wait for one another at a lock.
+"""
+
+import fcntl
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import yaml
+
+from harness.documents import shaped, write_atomically
+from harness.errors import InvalidDocument, TrackerUnavailable
+from harness.frozen import Frozen
+from harness.issues.state import key_in
+from harness.issues.tracker import LABEL, Note, TrackedIssue, TrackerOptions
+from harness.results import IssueDraft
+
+FOLDER = "issues"
+
+_FILE = re.compile(r"\A---\n(?P<head>.*?\n)---\n\n(?P<text>.*)\Z", re.DOTALL)
+_END = re.compile(r"^<!-- harness-drift:v1 key=.* -->\n?", re.MULTILINE)
+_WAIT_S = 60.0
+
+
+class Head(Frozen):
+    """What stands at the top of an issue's file."""
+
+    number: int
+    title: str
+    state: Literal["open", "closed", "declined", "duplicate"]
+    """`declined`: closed by a person who does not want to hear of it again."""
+    labels: tuple[str, ...] = ()
+    created: datetime
+    updated: datetime
+    closed: datetime | None = None
+
+
+class _Filed(Frozen):
+    """A file, taken apart."""
+
+    path: Path
+    head: Head
+    body: str
+    comments: str
+
+
+class FolderTracker:
+    """Issues in `<project>/issues`."""
+
+    name = "folder"
+
+    def __init__(self, options: TrackerOptions) -> None:
+        self._folder = options.project / FOLDER
+        self._shown = options.project
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Raises TrackerUnavailable where another harness holds the lock for more than a minute."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            _lock(handle, self._folder)
+            yield
+        finally:
+            os.close(handle)
+
+    def find(self) -> Sequence[TrackedIssue]:
+        return [_tracked(filed, self._shown) for filed in self._all() if LABEL in filed.head.labels]
+
+    def file(self, draft: IssueDraft) -> TrackedIssue:
+        key = key_in(draft.body)
+        for filed in self._all():
+            if filed.head.state == "open" and key_in(filed.body) == key:
+                return _tracked(filed, self._shown)
+        now = _now()
+        number = max((int(path.name[:4]) for path in self._paths()), default=0) + 1
+        head = Head(number=number, title=draft.title, state="open", labels=draft.labels, created=now, updated=now)
+        path = self._folder / f"{number:04}-{_slug(draft.title)}.md"
+        return self._written(_Filed(path=path, head=head, body=draft.body, comments=""))
+
+    def update(
+        self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, reopen: bool = False
+    ) -> TrackedIssue:
+        change = {"state": "open", "closed": None} if reopen else {}
+        return self._changed(issue, draft, note, change)
+
+    def close(
+        self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, duplicate: bool = False
+    ) -> TrackedIssue:
+        return self._changed(issue, draft, note, {"state": "duplicate" if duplicate else "closed", "closed": _now()})
+
+    def _changed(
+        self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, change: Mapping[str, object]
+    ) -> TrackedIssue:
+        filed = next(one for one in self._all() if one.head.number == issue.number)
+        now = _now()
+        head = filed.head.model_copy(update={"title": draft.title, "updated": now, **change})
+        comments = filed.comments
+        if note is not None and note.mark not in comments:
+            comments = f"{comments.rstrip()}\n\n---\n\n**{now:%Y-%m-%d %H:%M} UTC**\n\n{note.comment}\n"
+        return self._written(filed.model_copy(update={"head": head, "body": draft.body, "comments": comments}))
+
+    def _written(self, filed: _Filed) -> TrackedIssue:
+        head = yaml.safe_dump(filed.head.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=1000)
+        text = f"---\n{head}---\n\n{filed.body.rstrip()}\n{filed.comments}"
+        write_atomically(filed.path, text.encode("utf-8", "backslashreplace"))
+        return _tracked(filed, self._shown)
+
+    def _all(self) -> list[_Filed]:
+        return [filed for path in self._paths() if (filed := _read(path)) is not None]
+
+    def _paths(self) -> list[Path]:
+        return sorted(path for path in self._folder.glob("*.md") if re.match(r"\d{4,}-", path.name))
+
+
+def _read(path: Path) -> _Filed | None:
+    """None: no issue of ours. Raises InvalidDocument where a person broke its head."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidDocument(path, f"cannot be read: {error}") from None
+    ours = _END.search(text)
+    if ours is None:
+        return None
+    found = _FILE.match(text)
+    if found is None:
+        raise InvalidDocument(path, "has no head between two lines of ---", remedy="put it back, or remove the file")
+    end = ours.end() - found.start("text")
+    return _Filed(path=path, head=_head(path, found["head"]), body=found["text"][:end], comments=found["text"][end:])
+
+
+def _head(path: Path, text: str) -> Head:
+    try:
+        said = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InvalidDocument(path, f"its head is not YAML: {error}") from None
+    return shaped(path, said, Head, {})
+
+
+def _tracked(filed: _Filed, project: Path) -> TrackedIssue:
+    head = filed.head
+    return TrackedIssue(
+        number=head.number,
+        reference=filed.path.name,
+        url=str(filed.path.relative_to(project)),
+        title=head.title,
+        body=filed.body,
+        is_open=head.state == "open",
+        closed=head.closed or (None if head.state == "open" else head.updated),
+        labels=head.labels,
+        declined=head.state == "declined",
+    )
+
+
+def _lock(handle: int, folder: Path) -> None:
+    until = time.monotonic() + _WAIT_S
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() > until:
+                raise TrackerUnavailable(
+                    f"{folder} is locked by another harness for more than {_WAIT_S:.0f} s",
+                    remedy="wait until it has ended; the drafts are filed next time",
+                ) from None
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.casefold()).strip("-")[:80] or "drift"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)

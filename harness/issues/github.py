@@ -1,0 +1,195 @@
+"""The tracker `github`, through PyGithub: listing by label and marker, never by the search API, which lags.
+
+What makes twins, and what is done about it: a write whose outcome is not known is looked for by its marker and never
+sent again; an issue that was made without its labels (the process died, or the token may not label) is found among the
+recently changed ones and labelled; after filing, the list is read until the new issue stands in it, and where somebody
+else filed the same meanwhile the younger one is closed.
+"""
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from urllib.parse import urlsplit
+
+from github import Auth, Github
+from github.GithubObject import NotSet
+from github.Issue import Issue
+
+from harness.errors import UsageError
+from harness.issues.asking import Asking, Pace, WriteUnknown
+from harness.issues.notes import as_twin
+from harness.issues.state import key_in, state_in
+from harness.issues.tracker import LABEL, Note, TrackedIssue, TrackerOptions
+from harness.results import IssueDraft
+
+API_URL = "https://api.github.com"
+
+_RECENT = timedelta(days=2)
+_MOST_RECENT = 300
+_OURS = ("OWNER", "MEMBER", "COLLABORATOR")
+
+
+class GithubTracker:
+    """Issues of one repository. `token` is held in memory only."""
+
+    name = "github"
+
+    def __init__(self, options: TrackerOptions, token: str, pace: Pace | None = None) -> None:
+        if options.repo is None or not re.fullmatch(r"[\w.-]+/[\w.-]+", options.repo):
+            raise UsageError(f"{options.repo!r} is no repository", remedy="--repo owner/name")
+        url = options.api_url or API_URL
+        _refuse_open_line(url)
+        self._pace = pace = pace or Pace()
+        self._asking = Asking(options.repo, pace)
+        client = Github(
+            auth=Auth.Token(token),
+            base_url=url,
+            timeout=options.timeout_s,
+            per_page=100,
+            retry=0,
+            seconds_between_requests=None,
+            seconds_between_writes=pace.between_writes_s or None,
+            lazy=True,
+        )
+        self._repo = client.get_repo(options.repo)
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """GitHub has no lock: `file` looks for twins instead."""
+        return nullcontext()
+
+    def find(self) -> Sequence[TrackedIssue]:
+        labelled = {issue.number: issue for issue in self._labelled()}
+        orphans = [issue for issue in self._recent() if issue.number not in labelled and _is_orphan(issue)]
+        found = [_tracked(issue) for issue in (*labelled.values(), *orphans)]
+        return sorted((issue for issue in found if key_in(issue.body) is not None), key=lambda issue: issue.number)
+
+    def file(self, draft: IssueDraft) -> TrackedIssue:
+        made = self._made(draft)
+        missing = set(draft.labels) - {label.name for label in made.labels}
+        if missing:
+            self._asking.write(lambda: made.add_to_labels(*draft.labels))
+        return self._without_twin(_tracked(made), key_in(draft.body))
+
+    def update(
+        self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, reopen: bool = False
+    ) -> TrackedIssue:
+        changed = self._changed(issue, draft, note, ("open", "reopened") if reopen else None)
+        if LABEL not in issue.labels:
+            self._asking.write(lambda: changed.add_to_labels(*draft.labels))
+        return _tracked(changed)
+
+    def close(
+        self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, duplicate: bool = False
+    ) -> TrackedIssue:
+        reason = "duplicate" if duplicate else "completed"
+        return _tracked(self._changed(issue, draft, note, ("closed", reason)))
+
+    def comment(self, number: int, note: Note, *, replace: bool) -> str:
+        """The comment with the note's mark on an issue or pull request, written once; its address.
+
+        `replace`: where it is there already, its text is replaced.
+        """
+        issue = self._asking.read(lambda: self._repo.get_issue(number))
+        there = self._asking.read(lambda: [one for one in issue.get_comments() if note.mark in (one.body or "")])
+        if not there:
+            return self._asking.write(lambda: issue.create_comment(note.comment)).html_url
+        if replace and there[0].body != note.comment:
+            self._asking.write(lambda: there[0].edit(note.comment))
+        return there[0].html_url
+
+    def _made(self, draft: IssueDraft) -> Issue:
+        try:
+            return self._asking.write(
+                lambda: self._repo.create_issue(title=draft.title, body=draft.body, labels=list(draft.labels))
+            )
+        except WriteUnknown:
+            made = next((one for one in self._everywhere() if one.body == draft.body), None)
+            if made is None:
+                raise
+            return made
+
+    def _without_twin(self, own: TrackedIssue, key: str | None) -> TrackedIssue:
+        """The issue itself, or the older one that says the same, its own being closed."""
+        older = [one for one in self._listed_with(own) if key_in(one.body) == key and _stands(one)]
+        if not older or older[0].number >= own.number:
+            return own
+        state = state_in(own.body)
+        if state is not None:
+            draft, note = as_twin(state, own, older[0], "")
+            self.close(own, draft, note, duplicate=True)
+        return older[0]
+
+    def _listed_with(self, own: TrackedIssue) -> list[TrackedIssue]:
+        """The labelled issues, read until `own` is among them: lists lag behind what was written."""
+        until, pause = time.monotonic() + self._pace.listed_within_s, self._pace.first_pause_s
+        while True:
+            found = sorted((_tracked(one) for one in self._labelled()), key=lambda one: one.number)
+            if any(one.number == own.number for one in found) or time.monotonic() > until:
+                return found
+            time.sleep(pause)
+            pause = min(pause * 2, 4.0)
+
+    def _changed(
+        self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, state: tuple[str, str] | None
+    ) -> Issue:
+        """Comment first: the other way a death in between would lose it. Its id keeps it from being doubled."""
+        if note is not None:
+            self.comment(issue.number, note, replace=False)
+        target = self._asking.read(lambda: self._repo.get_issue(issue.number))
+        value, reason = (NotSet, NotSet) if state is None else state
+        self._asking.write(lambda: target.edit(title=draft.title, body=draft.body, state=value, state_reason=reason))
+        return target
+
+    def _labelled(self) -> list[Issue]:
+        listed = self._repo.get_issues(state="all", labels=[LABEL], sort="created", direction="asc")
+        return self._asking.read(lambda: _issues(listed))
+
+    def _recent(self) -> list[Issue]:
+        since = datetime.now(UTC) - _RECENT
+        listed = self._repo.get_issues(state="all", since=since, sort="created", direction="desc")
+        return self._asking.read(lambda: _issues(islice(listed, _MOST_RECENT)))
+
+    def _everywhere(self) -> Iterator[Issue]:
+        yield from self._labelled()
+        yield from self._recent()
+
+
+def _issues(listed: Iterable[Issue]) -> list[Issue]:
+    """Pull requests are listed with the issues. One whole reading: a page that fails fails it all."""
+    return [issue for issue in listed if issue.pull_request is None]
+
+
+def _is_orphan(issue: Issue) -> bool:
+    """Made by us and not labelled; anybody can write a marker, so that the author must be one who may label."""
+    if key_in(issue.body or "") is None or any(label.name.startswith("drift:") for label in issue.labels):
+        return False
+    return issue.author_association in _OURS or issue.user.type == "Bot"
+
+
+def _stands(issue: TrackedIssue) -> bool:
+    state = state_in(issue.body)
+    return issue.is_open and (state is None or state.twin_of is None)
+
+
+def _tracked(issue: Issue) -> TrackedIssue:
+    return TrackedIssue(
+        number=issue.number,
+        reference=f"#{issue.number}",
+        url=issue.html_url,
+        title=issue.title,
+        body=issue.body or "",
+        is_open=issue.state == "open",
+        closed=issue.closed_at,
+        labels=tuple(label.name for label in issue.labels),
+        declined=issue.state_reason == "not_planned",
+    )
+
+
+def _refuse_open_line(url: str) -> None:
+    """A token crosses no network in the clear."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+        raise UsageError(f"{url!r} would carry the token in the clear", remedy="an https address")

@@ -1,0 +1,90 @@
+"""What one look at the tools means for one issue: what is new, what is back, what is gone."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from harness.frozen import Frozen
+from harness.issues.state import CLEAN_LOOKS, IssueState, KnownChange, known
+from harness.results import DriftFinding, DriftReport
+
+
+class Seen(Frozen):
+    """An issue's memory after a look, and what is worth a comment."""
+
+    state: IssueState
+    new: tuple[KnownChange, ...] = ()
+    returned: tuple[KnownChange, ...] = ()
+    """Was gone, and is there again."""
+    vanished: tuple[KnownChange, ...] = ()
+    """Has been clean for as many looks as it takes."""
+
+    @property
+    def is_over(self) -> bool:
+        return all(change.is_gone for change in self.state.changes) and not self.state.more
+
+
+def begin(suite: str, tool: str, about: str, findings: Sequence[DriftFinding], report: DriftReport) -> IssueState:
+    """The memory of a new issue."""
+    day = moment(report).date()
+    state = IssueState.model_validate(
+        {"suite": suite, "tool": tool, "about": about, "first_seen": day, "last_seen": day, "looked": moment(report)}
+    )
+    return _touched(state.model_copy(update={"changes": tuple(known(finding, day) for finding in findings)}), findings)
+
+
+def look(state: IssueState, findings: Sequence[DriftFinding], report: DriftReport) -> Seen:
+    """`findings` are those that belong to this issue. A path that the look did not exercise stays as it is; one that
+    was seen but not again (unconfirmed) begins to be counted anew."""
+    day = moment(report).date()
+    there = {finding.fingerprint for finding in findings}
+    doubtful = {finding.fingerprint for finding in report.unconfirmed}
+    changes = [_looked_at(change, there, doubtful, report) for change in state.changes]
+    remembered = {*(change.fingerprint for change in state.changes), *state.more}
+    new = tuple(known(finding, day) for finding in findings if finding.fingerprint not in remembered)
+    pairs = list(zip(state.changes, changes, strict=True))
+    after = state.model_copy(
+        update={
+            "changes": (*changes, *new),
+            "more": _more(state, there, report),
+            "looked": moment(report),
+            "last_seen": day if findings else state.last_seen,
+        }
+    )
+    return Seen(
+        state=_touched(after, findings),
+        new=new,
+        returned=tuple(now for before, now in pairs if before.is_gone and not now.is_gone),
+        vanished=tuple(now for before, now in pairs if now.is_gone and not before.is_gone),
+    )
+
+
+def moment(report: DriftReport) -> datetime:
+    """When the look was; without a zone it is taken for UTC."""
+    return report.seen if report.seen.tzinfo is not None else report.seen.replace(tzinfo=UTC)
+
+
+def _looked_at(change: KnownChange, there: set[str], doubtful: set[str], report: DriftReport) -> KnownChange:
+    if change.fingerprint in there:
+        return change.model_copy(update={"clean": 0, "gone": None})
+    if change.fingerprint in doubtful and not change.is_gone:
+        return change.model_copy(update={"clean": 0, "gone": None})
+    if change.is_gone or not report.covers(_as_finding(change)):
+        return change
+    gone = change.gone or moment(report).date()
+    return change.model_copy(update={"clean": min(change.clean + 1, CLEAN_LOOKS), "gone": gone})
+
+
+def _more(state: IssueState, there: set[str], report: DriftReport) -> tuple[str, ...]:
+    """What there is no room to follow counts as gone as soon as a look at its tool does not show it."""
+    looked = there or any(report.exercised.get(tool) for tool in {state.tool, *(one.tool for one in state.changes)})
+    return tuple(one for one in state.more if one in there) if looked else state.more
+
+
+def _as_finding(change: KnownChange) -> DriftFinding:
+    return DriftFinding.model_validate(change.model_dump(exclude={"since", "clean", "gone", "fingerprint"}))
+
+
+def _touched(state: IssueState, findings: Sequence[DriftFinding]) -> IssueState:
+    cases = {*state.cases, *(case for finding in findings for case in finding.cases)}
+    flips = {*state.flips, *(case for finding in findings for case in finding.flips)}
+    return state.model_copy(update={"cases": tuple(sorted(cases)), "flips": tuple(sorted(flips))})

@@ -1,0 +1,73 @@
+"""The comments: only where something appeared, vanished or came back, so that a notification always means something."""
+
+from collections.abc import Collection, Iterable
+
+from harness.frozen import digest_of
+from harness.issues.body import draft_of, refresh_command
+from harness.issues.lifecycle import Seen
+from harness.issues.quoting import fenced, span
+from harness.issues.state import CLEAN_LOOKS, IssueState, KnownChange
+from harness.issues.tracker import Note, TrackedIssue
+from harness.results import DriftReport, IssueDraft
+
+_MOST = 20
+
+
+def changed_note(state: IssueState, seen: Seen) -> Note | None:
+    """What is new, back or gone; None: nothing is."""
+    parts = [
+        *_part("New:", seen.new),
+        *_part("There again:", seen.returned),
+        *_part(f"Gone for {CLEAN_LOOKS} looks in a row:", seen.vanished),
+    ]
+    return _note(state, "\n\n".join(parts)) if parts else None
+
+
+def accepted_note(state: IssueState, report: DriftReport) -> Note:
+    """How the recordings take the new answers over."""
+    command = f"{refresh_command(state, report.run)}\ngit apply accepted.patch"
+    return _note(
+        state,
+        "Accepted. Take the new answers over into the recordings, and commit them:\n\n"
+        f"{fenced(command, 'sh')}\n\n"
+        f"This issue closes by itself after {CLEAN_LOOKS} clean looks against the new recordings.",
+    )
+
+
+def closing_note(state: IssueState) -> Note:
+    """Why the issue is closed."""
+    return _note(
+        state,
+        f"The tool answers as recorded again: {CLEAN_LOOKS} looks in a row exercised every path listed here and found "
+        "no change. Closed; should it come back within 14 days, this issue is opened again.",
+    )
+
+
+def reopening_note(state: IssueState, seen: Seen, same: Collection[str]) -> Note:
+    """What came back."""
+    back = [one for one in state.changes if one.fingerprint in same]
+    return _note(state, "\n\n".join([*_part("There again:", back), *_part("New:", seen.new)]))
+
+
+def as_twin(state: IssueState, twin: TrackedIssue, other: TrackedIssue, command: str) -> tuple[IssueDraft, Note]:
+    """A twin as it is closed: its memory names the issue that stays, so that it is never taken up again."""
+    closed = state.model_copy(update={"twin_of": other.reference, "revision": state.revision + 1})
+    text = f"Says the same as {other.reference}, which is older: closed as its duplicate."
+    return draft_of(closed, command, earlier_body=twin.body), _note(closed, text)
+
+
+def _part(title: str, changes: Iterable[KnownChange]) -> list[str]:
+    lines = [
+        f"- `{one.change}` {span(one.operation)} {span(one.path)}: {span(one.old_kind, 80)} → {span(one.new_kind, 80)} "
+        f"(`{one.fingerprint}`)"
+        for one in changes
+    ]
+    if not lines:
+        return []
+    more = [f"- … and {len(lines) - _MOST} more"] if len(lines) > _MOST else []
+    return ["\n".join([title, "", *lines[:_MOST], *more])]
+
+
+def _note(state: IssueState, text: str) -> Note:
+    """The same comment on the same state of the issue has the same id: it is not written a second time."""
+    return Note(id=f"{state.key}-{state.revision}-{digest_of([text])[:12]}", text=text)

@@ -1,0 +1,57 @@
+"""What could not be filed: kept on disk in `issues/outbox` until it is, oldest first.
+
+issues/outbox/<time>-<run>/drift.json     the look, which is filed again
+issues/outbox/<time>-<run>/<draft>.md     for people: what stands in no tracker yet
+"""
+
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from harness.documents import write_atomically
+from harness.errors import ResultsError, UsageError
+from harness.issues.lifecycle import moment
+from harness.issues.planning import Step
+from harness.issues.quoting import line_of
+from harness.results import DriftReport
+from harness.results.drift import read_drift, write_drift
+
+OUTBOX = "outbox"
+
+
+class Outbox:
+    """The unfiled looks of one project."""
+
+    def __init__(self, issues: Path) -> None:
+        self._folder = issues / OUTBOX
+
+    def keep(self, report: DriftReport, unfiled: Sequence[Step], why: str) -> Path:
+        """The folder in which the look now lies with its drafts; what an earlier try left there is replaced."""
+        folder = self._place(report)
+        drafts = [(step, step.draft) for step in unfiled if step.draft is not None]
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("*.md"):
+            old.unlink()
+        for step, draft in drafts:
+            name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{step.tool or 'summary'}-{step.about}")[:100]
+            text = f"# {draft.title}\n\nNot {step.verb}d yet: {line_of(why, 300)}\n\n{draft.body}"
+            write_atomically(folder / f"{name}.md", text.encode("utf-8", "backslashreplace"))
+        write_drift(folder, report)
+        return folder
+
+    def drop(self, report: DriftReport) -> None:
+        """It was filed."""
+        shutil.rmtree(self._place(report), ignore_errors=True)
+
+    def waiting(self) -> Iterator[DriftReport]:
+        """Oldest first; what is half-written or damaged is passed over and stays where it is."""
+        for folder in sorted(path for path in self._folder.glob("*") if path.is_dir()):
+            try:
+                yield read_drift(folder)
+            except (ResultsError, UsageError):
+                continue
+
+    def _place(self, report: DriftReport) -> Path:
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", report.run)[:80]
+        return self._folder / f"{moment(report):%Y%m%dT%H%M%S%f}-{name}"

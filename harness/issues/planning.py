@@ -1,0 +1,229 @@
+"""What is to be done in the tracker about one look: issues to file, to rewrite, to close, and to leave alone.
+
+One issue a tool and severity. Beyond the cap on new issues the rest of a look stands in one summary, and stays there
+while that is open. Nothing is asked of the tracker and nothing written here.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Literal
+
+from harness.frozen import Frozen
+from harness.issues.body import draft_of
+from harness.issues.lifecycle import Seen, begin, look, moment
+from harness.issues.notes import accepted_note, as_twin, changed_note, closing_note, reopening_note
+from harness.issues.state import About, IssueState, issue_key, key_in, state_in
+from harness.issues.tracker import LABEL, Note, TrackedIssue
+from harness.results import DriftFinding, DriftReport, IssueDraft, Severity
+
+REOPENED_WITHIN = timedelta(days=14)
+REWRITTEN_AFTER = timedelta(days=7)
+"""An issue that nothing new can be said of is rewritten this seldom, for its date."""
+
+Verb = Literal["file", "update", "reopen", "close", "leave"]
+Group = tuple[str, Severity]
+
+_SEVERITIES: tuple[Severity, ...] = ("breaking", "warning", "info")
+
+
+class Step(Frozen):
+    """One thing to do, or to leave."""
+
+    verb: Verb
+    tool: str
+    about: About
+    issue: TrackedIssue | None = None
+    draft: IssueDraft | None = None
+    note: Note | None = None
+    why: str
+    duplicate: bool = False
+
+
+def plan(report: DriftReport, issues: Sequence[TrackedIssue], *, most_new: int, least: Severity = "info") -> list[Step]:
+    """`most_new`: issues filed anew before the rest goes into a summary. `least`: what is less severe is not filed."""
+    wanted = _SEVERITIES[: _SEVERITIES.index(least) + 1]
+    groups: dict[Group, list[DriftFinding]] = defaultdict(list)
+    for finding in report.findings:
+        if finding.severity in wanted:
+            groups[finding.tool, finding.severity].append(finding)
+    return list(_Planning(report, issues, groups).steps(most_new))
+
+
+class _Planning:
+    """One look held against the issues that there are."""
+
+    def __init__(
+        self, report: DriftReport, issues: Sequence[TrackedIssue], groups: Mapping[Group, list[DriftFinding]]
+    ) -> None:
+        self._report = report
+        self._groups = dict(groups)
+        self._by_key: dict[str, list[TrackedIssue]] = defaultdict(list)
+        for issue in sorted(issues, key=lambda one: one.number):
+            state = state_in(issue.body)
+            if state is None or state.twin_of is None:
+                self._by_key[key_in(issue.body) or ""].append(issue)
+
+    def steps(self, most_new: int) -> Iterator[Step]:
+        yield from self._twins()
+        new: list[Group] = []
+        for group in sorted({*self._groups, *self._known_groups()}, key=_order):
+            if self._in_summary(group):
+                continue
+            step = self._step(*group, self._groups.get(group, []))
+            if step is None:
+                new.append(group)
+            else:
+                yield step
+        for tool, severity in new[:most_new]:
+            yield self._filed(tool, severity, self._groups[tool, severity])
+        yield from self._summary(new[most_new:])
+
+    def _twins(self) -> Iterator[Step]:
+        for own in self._by_key.values():
+            oldest, *twins = [issue for issue in own if issue.is_open] or own[:1]
+            for twin in twins:
+                state = state_in(twin.body) or state_in(oldest.body)
+                if state is not None:
+                    yield self._twin(twin, oldest, state)
+
+    def _twin(self, twin: TrackedIssue, oldest: TrackedIssue, state: IssueState) -> Step:
+        draft, note = as_twin(state, twin, oldest, self._report.command)
+        return Step(
+            verb="close",
+            tool=state.tool,
+            about=state.about,
+            issue=twin,
+            draft=draft,
+            note=note,
+            why=f"says the same as {oldest.reference}",
+            duplicate=True,
+        )
+
+    def _current(self, key: str) -> TrackedIssue | None:
+        """The oldest open one; where none is open, the one closed last."""
+        own = self._by_key.get(key, [])
+        opened = [issue for issue in own if issue.is_open]
+        return opened[0] if opened else own[-1] if own else None
+
+    def _known_groups(self) -> Iterator[Group]:
+        """Of the suite's issues that are open: they may have something to close."""
+        for key in self._by_key:
+            issue = self._current(key)
+            state = None if issue is None or not issue.is_open else state_in(issue.body)
+            if state is not None and state.suite == self._report.suite and state.about != "summary":
+                yield state.tool, state.about
+
+    def _in_summary(self, group: Group) -> bool:
+        own = self._current(issue_key(self._report.suite, *group))
+        if own is not None and own.is_open:
+            return False
+        summary = self._open_summary()
+        return summary is not None and any((one.tool, one.severity) == group for one in summary.changes)
+
+    def _open_summary(self) -> IssueState | None:
+        issue = self._current(issue_key(self._report.suite, "", "summary"))
+        return None if issue is None or not issue.is_open else state_in(issue.body)
+
+    def _summary(self, beyond: Sequence[Group]) -> Iterator[Step]:
+        inside = [group for group in self._groups if self._in_summary(group)]
+        chosen = sorted({*inside, *beyond}, key=_order)
+        findings = [finding for group in chosen for finding in self._groups[group]]
+        if not findings and self._open_summary() is None:
+            return
+        yield self._step("", "summary", findings) or self._filed("", "summary", findings)
+
+    def _filed(self, tool: str, about: About, findings: Sequence[DriftFinding]) -> Step:
+        earlier = self._current(issue_key(self._report.suite, tool, about))
+        state = begin(self._report.suite, tool, about, findings, self._report)
+        link = None if earlier is None else earlier.reference
+        draft = draft_of(state, self._report.command, findings=findings, earlier_issue=link)
+        return Step(verb="file", tool=tool, about=about, draft=draft, why=_count(len(findings), "change"))
+
+    def _step(self, tool: str, about: About, findings: Sequence[DriftFinding]) -> Step | None:
+        """What to do with the issue that there is; None: a new one is to be filed."""
+        issue = self._current(issue_key(self._report.suite, tool, about))
+        if issue is None:
+            return None
+        state = self._remembered(issue, tool, about)
+        if issue.is_open and LABEL not in issue.labels:
+            draft = draft_of(state, self._report.command, findings=findings, earlier_body=issue.body)
+            return Step(verb="update", tool=tool, about=about, issue=issue, draft=draft, why="had not got its labels")
+        if moment(self._report) <= state.looked:
+            return _leave(issue, tool, about, "a look as late as this one is in it already")
+        seen = look(state, findings, self._report)
+        return (
+            self._opened(issue, state, seen, findings) if issue.is_open else self._closed(issue, state, seen, findings)
+        )
+
+    def _remembered(self, issue: TrackedIssue, tool: str = "", about: About = "info") -> IssueState:
+        """Where the marker is damaged, the memory begins anew with what this look found."""
+        state = state_in(issue.body)
+        if state is not None:
+            return state
+        fresh = begin(self._report.suite, tool, about, (), self._report)
+        return fresh.model_copy(update={"looked": moment(self._report) - timedelta(microseconds=1)})
+
+    def _opened(self, issue: TrackedIssue, before: IssueState, seen: Seen, findings: Sequence[DriftFinding]) -> Step:
+        tool, about = before.tool, before.about
+        accepts = issue.is_accepted and not before.accepted and not issue.is_muted
+        if accepts:
+            there = tuple(one.fingerprint for one in seen.state.changes if not one.is_gone)
+            seen = seen.model_copy(update={"state": seen.state.model_copy(update={"accepted": there})})
+        draft, after = self._draft(issue, before, seen.state, findings)
+        if seen.is_over and not issue.is_muted:
+            return Step(
+                verb="close", tool=tool, about=about, issue=issue, draft=draft, note=closing_note(after), why="all gone"
+            )
+        note = None
+        if not issue.is_muted:
+            note = accepted_note(after, self._report) if accepts else changed_note(after, seen)
+        if note is None and after.shown == before.shown and after.last_seen - before.last_seen < REWRITTEN_AFTER:
+            return _leave(issue, tool, about, "nothing new")
+        why = "; ".join(_events(seen)) or ("accepted" if accepts else "state")
+        return Step(verb="update", tool=tool, about=about, issue=issue, draft=draft, note=note, why=why)
+
+    def _closed(
+        self, issue: TrackedIssue, before: IssueState, seen: Seen, findings: Sequence[DriftFinding]
+    ) -> Step | None:
+        tool, about = before.tool, before.about
+        if not findings:
+            return _leave(issue, tool, about, "closed, and nothing is there")
+        there = {finding.fingerprint for finding in findings}
+        if issue.is_muted:
+            return _leave(issue, tool, about, "muted")
+        if issue.is_accepted and there <= set(before.accepted):
+            return _leave(issue, tool, about, "accepted: refresh the recordings")
+        same = there & {*(one.fingerprint for one in before.changes), *before.more}
+        long_ago = issue.closed is not None and moment(self._report) - issue.closed > REOPENED_WITHIN
+        if long_ago or not same:
+            return None
+        draft, after = self._draft(issue, before, seen.state, findings)
+        note = reopening_note(after, seen, same)
+        return Step(verb="reopen", tool=tool, about=about, issue=issue, draft=draft, note=note, why="is there again")
+
+    def _draft(
+        self, issue: TrackedIssue, before: IssueState, after: IssueState, findings: Sequence[DriftFinding]
+    ) -> tuple[IssueDraft, IssueState]:
+        """The rewritten issue, and its memory as it stands in the body."""
+        raised = after.model_copy(update={"revision": before.revision + 1})
+        draft = draft_of(raised, self._report.command, findings=findings, earlier_body=issue.body)
+        return draft, state_in(draft.body) or raised
+
+
+def _leave(issue: TrackedIssue, tool: str, about: About, why: str) -> Step:
+    return Step(verb="leave", tool=tool, about=about, issue=issue, why=why)
+
+
+def _order(group: Group) -> tuple[int, str]:
+    return _SEVERITIES.index(group[1]), group[0]
+
+
+def _events(seen: Seen) -> Iterator[str]:
+    for count, word in ((len(seen.new), "new"), (len(seen.returned), "back"), (len(seen.vanished), "gone")):
+        if count:
+            yield f"{count} {word}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

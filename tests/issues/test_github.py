@@ -1,0 +1,167 @@
+"""The tracker `github` against a server that behaves, and misbehaves, as GitHub does."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.issues import Outbox, TrackerOptions, file_report
+from harness.issues.asking import Pace
+from harness.issues.filing import Filing
+from harness.issues.github import GithubTracker
+from harness.results import DriftReport
+from tests.issues.conftest import finding, look
+from tests.issues.github_server import REPO, TOKEN, GithubServer, When, dies_after_doing, drops_labels, hangs, says
+
+ISSUES = r"/issues(\?|$)"
+
+
+QUICK = Pace(between_writes_s=0, longest_wait_s=5, first_pause_s=0.01)
+
+
+def tracker(server: GithubServer, *, pace: Pace = QUICK, timeout_s: int = 30) -> GithubTracker:
+    options = TrackerOptions(project=Path(), repo=REPO, api_url=server.url, timeout_s=timeout_s)
+    return GithubTracker(options, TOKEN, pace)
+
+
+def file(server: GithubServer, project: Path, report: DriftReport, timeout_s: int = 30) -> tuple[Filing, ...]:
+    return file_report(report, tracker(server, timeout_s=timeout_s), Outbox(project / "issues"))
+
+
+def test_a_change_is_filed_once_and_then_left_alone(github: GithubServer, tmp_path: Path) -> None:
+    file(github, tmp_path, look(finding()))
+    before = len(github.writes())
+    file(github, tmp_path, look(finding(), nights=1))
+    assert 1 == len(github.issues)
+    assert before == len(github.writes())
+
+
+def test_lists_are_read_to_their_last_page(github: GithubServer, tmp_path: Path) -> None:
+    tools = [f"tool_{number}" for number in range(8)]
+    file(github, tmp_path, look(*(finding(tool) for tool in tools)))
+    file(github, tmp_path, look(*(finding(tool) for tool in tools), nights=1))
+    assert 8 == len(github.issues)
+
+
+def test_pull_requests_are_no_issues(github: GithubServer, tmp_path: Path) -> None:
+    file(github, tmp_path, look(finding()))
+    github.issues[0]["pull_request"] = {"url": "x"}
+    assert [] == list(tracker(github).find())
+
+
+def test_writes_are_a_second_apart(github: GithubServer, tmp_path: Path) -> None:
+    slow = tracker(github, pace=Pace())
+    file_report(look(finding("a"), finding("b")), slow, Outbox(tmp_path / "issues"))
+    first, second = (at for at, _, _ in github.writes())
+    assert second - first >= 0.99
+
+
+LIMITED = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "99999999999"}
+SECONDARY = "You have exceeded a secondary rate limit"
+WHOLE = {
+    "403 retry-after": When("POST", ISSUES, says(403, SECONDARY, {"Retry-After": "1"})),
+    "429": When("POST", ISSUES, says(429, "Too many requests", {"Retry-After": "1"})),
+    "500 while listing": When("GET", ISSUES, says(500, "Server Error"), times=2),
+    "502 in mid-list": When("GET", ISSUES, says(502, "Bad Gateway"), skip=1),
+    "labels dropped": When("POST", ISSUES, drops_labels),
+    "dies after creating": When("POST", ISSUES, dies_after_doing()),
+    "dies between creating and labelling": When("POST", ISSUES, dies_after_doing(without_labels=True)),
+}
+
+
+@pytest.mark.parametrize("fault", WHOLE)
+def test_what_can_be_sat_out_or_found_again_is_filed_at_once(github: GithubServer, tmp_path: Path, fault: str) -> None:
+    github.faults = [WHOLE[fault]]
+    (filing,) = file(github, tmp_path, look(finding()))
+    assert None is filing.error
+    file(github, tmp_path, look(finding(), nights=1))
+    assert 1 == len(github.issues)
+    assert {"harness-drift", "drift:breaking"} == {label["name"] for label in github.issues[0]["labels"]}
+
+
+KEPT = {
+    "401": (When("GET", ISSUES, says(401, "Bad credentials"), times=99), "does not know the token"),
+    "403": (When("POST", ISSUES, says(403, "Resource not accessible by integration"), times=99), "issues: write"),
+    "403 limited for long": (
+        When("POST", ISSUES, says(403, "API rate limit exceeded", LIMITED), times=99),
+        "rate limit",
+    ),
+    "404": (When("GET", ISSUES, says(404, "Not Found"), times=99), "is not there"),
+    "422": (When("POST", ISSUES, says(422, "Validation Failed"), times=99), "refuses this"),
+    "500": (When("POST", ISSUES, says(500, "Server Error"), times=99), "fails (500)"),
+    "hangs": (When("POST", ISSUES, hangs), "does not answer"),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_cannot_be_filed_is_kept_and_filed_the_next_time(github: GithubServer, tmp_path: Path, name: str) -> None:
+    fault, said = KEPT[name]
+    github.faults = [fault]
+    (filing,) = file(github, tmp_path, look(finding("a"), finding("b")), timeout_s=1)
+    assert said in (filing.error or "")
+    assert TOKEN not in str(filing)
+    assert filing.kept is not None
+    assert {"a-breaking.md", "b-breaking.md", "drift.json"} == {path.name for path in Path(filing.kept).iterdir()}
+    github.faults = []
+    first, second = file(github, tmp_path, look(finding("a"), finding("b"), nights=1))
+    assert (None, None) == (first.error, second.error)
+    assert 2 == len(github.issues)
+    assert not Path(filing.kept).exists()
+
+
+def test_one_refused_draft_does_not_hold_up_the_others(github: GithubServer, tmp_path: Path) -> None:
+    github.faults = [When("POST", ISSUES, says(422, "Validation Failed"))]
+    (filing,) = file(github, tmp_path, look(finding("a"), finding("b")))
+    assert ["b"] == [one.step.tool for one in filing.filed]
+    file(github, tmp_path, look(finding("a"), finding("b"), nights=1))
+    assert 2 == len(github.issues)
+
+
+def test_a_comment_is_not_said_twice_where_the_rest_failed(github: GithubServer, tmp_path: Path) -> None:
+    file(github, tmp_path, look(finding()))
+    github.faults = [When("PATCH", r"/issues/1$", says(500, "Server Error"))]
+    both = (finding(), finding(path="$.status"))
+    (failed,) = file(github, tmp_path, look(*both, nights=1))
+    assert failed.error is not None
+    file(github, tmp_path, look(*both, nights=1))
+    assert 1 == len(github.comments[1])
+    assert "$.status" in github.issues[0]["body"]
+
+
+def test_an_issue_that_is_not_listed_yet_has_no_twin_in_the_end(github: GithubServer, tmp_path: Path) -> None:
+    github.lag = 4
+    github.faults = [When("POST", ISSUES, dies_after_doing())]
+    (lost,) = file(github, tmp_path, look(finding()))
+    assert lost.error is not None
+    file(github, tmp_path, look(finding(), nights=1))
+    file(github, tmp_path, look(finding(), nights=2))
+    assert [1] == [issue["number"] for issue in github.open_issues()]
+
+
+def test_a_twin_of_another_run_is_closed_by_the_younger(github: GithubServer, tmp_path: Path) -> None:
+    first, second = tracker(github), tracker(github)
+    github.lag = 3
+    file_report(look(finding()), first, Outbox(tmp_path / "one"))
+    github.issues[0]["hidden"] = 2
+    file_report(look(finding(), nights=0.01), second, Outbox(tmp_path / "two"))
+    assert ["open", "closed"] == [issue["state"] for issue in github.issues]
+    assert "duplicate" == github.issues[1]["state_reason"]
+    file(github, tmp_path, look(finding(), nights=1))
+    assert 2 == len(github.issues)
+
+
+def test_a_stranger_cannot_plant_an_issue(github: GithubServer, tmp_path: Path) -> None:
+    file(github, tmp_path, look(finding()))
+    github.issues[0].update(
+        labels=[], author_association="NONE", user={"login": "x", "id": 2, "type": "User", "url": "x"}
+    )
+    file(github, tmp_path, look(finding(), nights=1))
+    assert 2 == len(github.issues)
+
+
+def test_one_comment_on_a_pull_request_is_updated(github: GithubServer, tmp_path: Path) -> None:
+    from harness.issues import Note
+
+    github.route("POST", f"/repos/{REPO}/issues", {"title": "a pull request"})
+    tracker(github).comment(1, Note(id="comment-report", text="first"), replace=True)
+    tracker(github).comment(1, Note(id="comment-report", text="second"), replace=True)
+    assert ["second"] == [one["body"].split("\n")[0] for one in github.comments[1]]
