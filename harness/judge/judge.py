@@ -87,14 +87,9 @@ class Judge:
 
     def decided(self, subject: Subject, criterion: Criterion) -> Judgement | None:
         """The judgement where no model is needed: code decides, or the criterion is not eligible. None: ask."""
-        if criterion.agents and not acted(subject.transcript, criterion.agents):
-            return self._not_eligible(subject, criterion, f"none of {', '.join(criterion.agents)} acted")
-        if criterion.kind == "checklist":
-            items = self.rubric.checklists.get(subject.trial.case_id, ())
-            if not items:
-                return self._not_eligible(subject, criterion, "the case has no checklist")
-        if criterion.eligible_when is not None and not selects(criterion.eligible_when, subject.document):
-            return self._not_eligible(subject, criterion, f"nothing is selected by {criterion.eligible_when}")
+        why = why_not_eligible(self.rubric, subject, criterion)
+        if why is not None:
+            return self._not_eligible(subject, criterion, why)
         return self._by_code(subject, criterion) if criterion.kind == "code" else None
 
     async def judge(self, subject: Subject, criterion: Criterion, tapes: Sequence[AskedTape]) -> Judgement:
@@ -192,6 +187,17 @@ class Judge:
             return answers[0].model_copy(update=update | {"votes": votes})
         chosen = next(one for one in answers if one.answer == said[0][1])
         return chosen.model_copy(update={"votes": votes, "cached": all(one.cached for one in answers)})
+
+
+def why_not_eligible(rubric: Rubric, subject: Subject, criterion: Criterion) -> str | None:
+    """Why the criterion does not apply, as far as that can be told without anybody's opinion; None: it may."""
+    if criterion.agents and not acted(subject.transcript, criterion.agents):
+        return f"none of {', '.join(criterion.agents)} acted"
+    if criterion.kind == "checklist" and not rubric.checklists.get(subject.trial.case_id, ()):
+        return "the case has no checklist"
+    if criterion.eligible_when is not None and not selects(criterion.eligible_when, subject.document):
+        return f"nothing is selected by {criterion.eligible_when}"
+    return None
 
 
 def code_criterion(criterion: Criterion, folder: Path | None) -> CodeCriterion:
