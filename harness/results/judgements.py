@@ -13,9 +13,12 @@ from typing import IO, Self
 
 from pydantic import ValidationError
 
+from harness.documents import write_atomically
 from harness.errors import ResultsError
 from harness.frozen import Frozen, JsonValue
 from harness.judge.judgement import Judgement
+from harness.judge.rubric import Rubric
+from harness.results.storage import json_bytes, read_as
 from harness.trace.evaluation import Evaluation, evaluation_event
 
 _FOLDER = "judgements"
@@ -68,6 +71,22 @@ class JudgementWriter:
         self._file.seek(size - 1)
         if self._file.read(1) != b"\n":
             self._file.write(b"\n")
+
+
+def keep_rubric(run: Path, rubric: Rubric) -> None:
+    """Keeps the rubric beside its judgements, so that they can be counted without the project."""
+    path = _rubric_path(run, rubric.name, rubric.digest)
+    if not path.exists():
+        write_atomically(path, json_bytes(rubric.model_dump(mode="json", by_alias=True)))
+
+
+def kept_rubric(run: Path, name: str, digest: str) -> Rubric:
+    """The rubric as it was when it was judged by; raises ResultsError."""
+    return read_as(_rubric_path(run, name, digest), Rubric)
+
+
+def _rubric_path(run: Path, name: str, digest: str) -> Path:
+    return run / _FOLDER / f"{name}.{digest[:12]}.rubric.json"
 
 
 def judged_rubrics(run: Path) -> tuple[str, ...]:

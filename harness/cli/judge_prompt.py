@@ -1,0 +1,67 @@
+"""`harness judge prompt`: prompts by name, version and label."""
+
+from pathlib import Path
+
+import click
+
+
+@click.group("prompt")
+def command() -> None:
+    """List, show and label the versions of prompts."""
+
+
+@command.command("list")
+@click.argument("name", required=False)
+@click.pass_obj
+def list_prompts(project: Path, name: str | None) -> None:
+    """List prompts with their versions and labels.
+
+    \b
+    harness judge prompt list
+    harness judge prompt list shopping-judge
+    """
+    from harness.judge.prompts import PromptRegistry
+
+    registry = PromptRegistry(project)
+    for one in registry.names() if name is None else (name,):
+        labels = registry.labels(one)
+        for version in registry.versions(one):
+            named = ", ".join(label for label, its in labels.items() if its == version)
+            prompt = registry.version(one, version)
+            click.echo(f"{one}@{version}  {prompt.digest[:12]}  {prompt.source}  {named}".rstrip())
+
+
+@command.command("show")
+@click.argument("name")
+@click.option("--version", metavar="VERSION", help="Default: the one that the label names.")
+@click.option("--label", default="production", show_default=True)
+@click.pass_obj
+def show(project: Path, name: str, version: str | None, label: str) -> None:
+    """Print the text of the prompt NAME.
+
+    \b
+    harness judge prompt show judge
+    harness judge prompt show shopping-judge --version plain
+    """
+    from harness.judge.prompts import PromptRegistry
+
+    registry = PromptRegistry(project)
+    prompt = registry.version(name, version) if version else registry.get(name, label)
+    click.echo(prompt.text.rstrip("\n"))
+
+
+@command.command("label")
+@click.argument("name")
+@click.argument("label")
+@click.argument("version")
+@click.pass_obj
+def label_version(project: Path, name: str, label: str, version: str) -> None:
+    """Let LABEL name that VERSION of the prompt NAME, in prompts/NAME/labels.yaml.
+
+    \b
+    harness judge prompt label judge production 2
+    """
+    from harness.judge.prompts import PromptRegistry
+
+    PromptRegistry(project).set_label(name, label, version)
+    click.echo(f"{name}: {label} is {version}")

@@ -1,0 +1,105 @@
+"""`harness judge run`: a stored run against a rubric."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.judge_options import model_options, settings_of
+from harness.cli.options import run_path
+
+if TYPE_CHECKING:
+    from harness.pipeline.judging import Judged
+
+
+@click.command("run")
+@click.argument("run")
+@click.option("--rubric", "rubric_name", required=True, metavar="NAME", help="A suite's rubric, a template, or a file.")
+@model_options
+@click.option("--prompt", "prompt_version", metavar="VERSION", help="That very version of the rubric's prompt.")
+@click.option("--samples", type=click.IntRange(1, 99), help="Ask each question so often; the majority counts.")
+@click.option("--in-flight", type=click.IntRange(1, 1024), help="Requests at a time; default: 32.")
+@click.option("--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the judge has cost this much.")
+@click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the judge has used this many tokens.")
+@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
+@click.option("--criterion", "criteria", multiple=True, metavar="ID", help="Only this criterion (repeatable).")
+@click.option("--again", is_flag=True, help="Also what this judge has judged before.")
+@click.option("--json", "as_json", is_flag=True, help="Print what came of it as JSON.")
+@click.pass_context
+def command(ctx: click.Context, /, run: str, as_json: bool, **options: Any) -> None:
+    """Judge the stored RUN by a rubric: one criterion at a time, each on its own evidence.
+
+    \b
+    harness judge run tour-v2 --rubric tool_agent --model gpt-4.1
+    harness judge run tour-v2 --rubric shopping --model my-model --base-url http://127.0.0.1:8000/v1
+    harness judge run tour-v2 --rubric tool_agent --calls replay
+
+    Verdicts are added to the run's folder as they come. What this judge has judged before is not asked again, and what
+    is recorded costs nothing. Exit 1 where a judge failed at a criterion, or the budget was spent.
+    """
+    from harness.cli.console import print_json, say
+    from harness.errors import ExitCode
+    from harness.report.judged import judged_rubric
+
+    project: Path = ctx.obj
+    path = run_path(project, run)
+    done = _judge(project, path, options)
+    score = judged_rubric(path, _name(options))
+    if as_json:
+        print_json({"judged": done.model_dump(mode="json"), "score": None if score is None else score.model_dump()})
+    else:
+        _tell(done)
+        if score is not None:
+            from harness.cli.console import out
+            from harness.report.render.judged import JudgedView
+
+            out().print(JudgedView(score))
+    if done.warning is not None:
+        say(f"warning: {done.warning}")
+    if done.stopped is not None:
+        say(f"stopped: {done.stopped}; go on with the same command")
+    ctx.exit(ExitCode.VERDICT if done.stopped or done.answers.get("judge_failed") else ExitCode.DONE)
+
+
+def _judge(project: Path, path: Path, options: dict[str, Any]) -> "Judged":
+    from harness.case.loading import load_suite
+    from harness.gateway.budget import budget_of
+    from harness.judge.loading import load_rubric
+    from harness.judge.prompts import PromptRegistry
+    from harness.pipeline.judging import JudgeRequest, agents_models, judge_run
+    from harness.results import RunFolder
+
+    folder = RunFolder.open(path)
+    suite = folder.suite or load_suite(project, folder.manifest.suite)
+    rubric = load_rubric(options["rubric_name"], suite.folder)
+    options["rubric_loaded"] = rubric.name
+    settings = settings_of(project, suite.folder, options, agents_models(folder))
+    registry, version = PromptRegistry(project), options["prompt_version"]
+    prompt = registry.version(rubric.prompt, version) if version else registry.get(rubric.prompt, settings.label)
+    return judge_run(
+        project,
+        folder,
+        JudgeRequest(
+            rubric=rubric,
+            prompt=prompt,
+            settings=settings,
+            mode=options["mode"],
+            budget=budget_of(options["budget_usd"], options["budget_tokens"], ()),
+            cases=options["cases"],
+            criteria=options["criteria"],
+            again=options["again"],
+        ),
+    )
+
+
+def _name(options: dict[str, Any]) -> str:
+    return str(options["rubric_loaded"])
+
+
+def _tell(done: "Judged") -> None:
+    kinds = ", ".join(f"{count} {answer.replace('_', ' ')}" for answer, count in sorted(done.answers.items()))
+    cost = "" if done.usd is None else f", {done.usd:.4f} USD"
+    click.echo(f"{done.trials} trials: {done.judged} judged now ({kinds or 'nothing'}), {done.before} before")
+    click.echo(
+        f"{done.calls} calls, {done.recorded} from recordings, {done.input_tokens + done.output_tokens} tokens{cost}"
+    )

@@ -1,0 +1,63 @@
+"""The simple judge: one answer, one criterion, with or without a reference."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from harness.frozen import Frozen
+from harness.gateway.model.asking import AskerOptions, AskMode, ModelAsker
+from harness.judge.judge import Judge, Subject
+from harness.judge.judgement import Judgement
+from harness.judge.prompts import Prompt
+from harness.judge.rubric import Criterion, Rubric
+from harness.judge.settings import JudgeSettings
+from harness.trace import Step, Trajectory, Trial
+
+_NAME = "single"
+
+
+class Single(Frozen):
+    """What is judged."""
+
+    statement: str
+    answer: str
+    question: str | None = None
+    reference: str | None = None
+    """A right answer."""
+
+
+def judge_single(
+    project: Path, single: Single, settings: JudgeSettings, prompt: Prompt, mode: AskMode = "auto"
+) -> Judgement:
+    """Pass or fail; the criterion always applies. Recordings are kept in `cassettes/judge/`."""
+    secrets = {name: os.environ[name] for name in settings.spec.secrets if os.environ.get(name)}
+    options = AskerOptions(mode=mode, cassettes=project / "cassettes", suite="judge", secrets=secrets)
+    asker = ModelAsker(settings.spec, settings.provider, options)
+    criterion = Criterion(id=_NAME, statement=_statement(single), evidence=("everything",))
+    rubric = Rubric(name=_NAME, criteria=(criterion,))
+    judge = Judge(rubric=rubric, prompt=prompt, model=settings.model, asker=asker)
+
+    async def asked() -> Judgement:
+        async with asker, asker.tape(_NAME) as tape:
+            return await judge.judge(_subject(single), criterion, (tape,))
+
+    return asyncio.run(asked())
+
+
+def _statement(single: Single) -> str:
+    if single.reference is None:
+        return single.statement
+    return f"{single.statement} The piece `state.reference` is a right answer to compare with."
+
+
+def _subject(single: Single) -> Subject:
+    steps = [Step(index=0, source="user", message=single.question)] if single.question else []
+    steps.append(Step(index=len(steps), source="agent", message=single.answer))
+    trial = Trial(
+        case_id=_NAME,
+        attempt=1,
+        outcome="finished",
+        trajectory=Trajectory(trace_id="", agent="agent", steps=tuple(steps), final_output=single.answer),
+        states={} if single.reference is None else {"reference": single.reference},
+    )
+    return Subject.of(_NAME, trial, None)

@@ -1,0 +1,198 @@
+"""A stored run judged: what was judged before is not asked again, and each verdict is on disk as soon as it is made."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.case import Suite
+from harness.case.loading import load_suite
+from harness.errors import UsageError
+from harness.frozen import Frozen
+from harness.gateway.budget import Budget
+from harness.gateway.model.asking import AskerOptions, AskMode, ModelAsker, Spent
+from harness.judge.family import shared_family
+from harness.judge.judge import Judge, Subject
+from harness.judge.judgement import Answer, Judgement
+from harness.judge.panel import Panel, Task, run_panel
+from harness.judge.prompts import Prompt
+from harness.judge.rubric import Criterion, Rubric
+from harness.judge.settings import JudgeSettings
+from harness.results import RunFolder
+from harness.results.judgements import JudgementWriter, keep_rubric, read_judgements
+from harness.trace import MEASURED
+
+SUFFIX = ".judge"
+"""A suite's judge has its tapes in `cassettes/<suite>.judge/`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeRequest:
+    """What is to be judged, by whom, and how."""
+
+    rubric: Rubric
+    prompt: Prompt
+    settings: JudgeSettings
+    mode: AskMode = "auto"
+    budget: Budget | None = None
+    cases: tuple[str, ...] = ()
+    """Only these; empty: all."""
+    criteria: tuple[str, ...] = ()
+    again: bool = False
+    """Also what was judged before."""
+    watch: Callable[[Judgement], None] = field(default=lambda _: None)
+
+
+class Judged(Frozen):
+    """What came of it."""
+
+    trials: int
+    judged: int
+    """Judgements that were made now."""
+    before: int
+    """Judgements that were there already and hold."""
+    answers: dict[Answer, int]
+    """Of those made now."""
+    skipped: int
+    """Trials that were not measured, and so are not judged."""
+    calls: int
+    recorded: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    stopped: str | None
+    warning: str | None
+
+
+def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged:
+    """Judges the measured trials of a run; raises UsageError for a case or criterion that there is not."""
+    suite = folder.suite or load_suite(project, folder.manifest.suite)
+    _check(request, suite)
+    options = AskerOptions(
+        mode=request.mode,
+        cassettes=folder.path / "judge" if folder.suite is not None else project / "cassettes",
+        suite=f"{suite.name}{SUFFIX}",
+        secrets=_secrets(suite, request.settings),
+        budget=request.budget,
+    )
+    asker = ModelAsker(request.settings.spec, request.settings.provider, options)
+    judge = Judge(
+        rubric=request.rubric,
+        prompt=request.prompt,
+        model=request.settings.model,
+        asker=asker,
+        samples=request.settings.samples,
+        folder=suite.folder,
+    )
+    keep_rubric(folder.path, request.rubric)
+    with JudgementWriter(folder.path, request.rubric.name) as writer:
+        return _sat(_Sitting(folder=folder, suite=suite, request=request, judge=judge, writer=writer))
+
+
+def agents_models(folder: RunFolder) -> tuple[str, ...]:
+    """The models that were seen to answer the agent."""
+    return tuple(dict.fromkeys(model for card in folder.scorecards() for model in card.models))
+
+
+def _sat(sitting: "_Sitting") -> Judged:
+    request, spent = sitting.request, sitting.judge.asker.spent
+    panel = Panel(judge=sitting.judge, in_flight=request.settings.in_flight, keep=sitting.keep)
+    run_panel(panel, sitting.tasks())
+    return _told(sitting, spent, panel.stopped)
+
+
+def _told(sitting: "_Sitting", spent: Spent, stopped: str | None) -> Judged:
+    family = shared_family(sitting.judge.model, agents_models(sitting.folder))
+    return Judged(
+        trials=sitting.trials,
+        judged=sitting.answers.total(),
+        before=sitting.before,
+        answers=dict(sitting.answers),
+        skipped=sitting.skipped,
+        calls=spent.calls,
+        recorded=spent.recorded,
+        input_tokens=spent.input_tokens,
+        output_tokens=spent.output_tokens,
+        usd=spent.usd,
+        stopped=stopped,
+        warning=None
+        if family is None
+        else f"the judge is of the agent's own model family ({family}), which it may favour",
+    )
+
+
+@dataclass(kw_only=True)
+class _Sitting:
+    """A run on its way through the panel: one trial at a time is read, and each verdict is written at once."""
+
+    folder: RunFolder
+    suite: Suite
+    request: JudgeRequest
+    judge: Judge
+    writer: JudgementWriter
+    answers: Counter[Answer] = field(default_factory=Counter)
+    trials: int = 0
+    before: int = 0
+    skipped: int = 0
+
+    def keep(self, judgement: Judgement) -> None:
+        self.writer.add(judgement)
+        self.answers[judgement.answer] += 1
+        self.request.watch(judgement)
+
+    def tasks(self) -> Iterator[Task]:
+        cases = {case.id: case for case in self.suite.cases}
+        done = set() if self.request.again else self._done()
+        for stored in self.folder.trials():
+            trial = stored.trial
+            if self.request.cases and trial.case_id not in self.request.cases:
+                continue
+            if trial.outcome not in MEASURED:
+                self.skipped += 1
+                continue
+            self.trials += 1
+            subject = Subject.of(self.folder.manifest.run, trial, cases.get(trial.case_id))
+            open_ones = self._open(subject, done)
+            if open_ones:
+                yield Task(subject=subject, criteria=open_ones)
+
+    def _open(self, subject: Subject, done: set[tuple[str, ...]]) -> tuple[Criterion, ...]:
+        asked = [one for one in self.request.rubric.criteria_for(subject.trial.case_id) if self._wanted(one)]
+        place = (subject.trial.case_id, str(subject.trial.attempt), subject.digest)
+        open_ones = tuple(one for one in asked if (*place, one.id) not in done)
+        self.before += len(asked) - len(open_ones)
+        return open_ones
+
+    def _wanted(self, criterion: Criterion) -> bool:
+        wanted = self.request.criteria
+        return not wanted or criterion.id in wanted or criterion.id.rpartition(".")[0] in wanted
+
+    def _done(self) -> set[tuple[str, ...]]:
+        """What holds: same trajectory, same rubric, same judge (or code), and an answer."""
+        digest, identity = self.judge.rubric_digest, self.judge.identity
+        return {
+            (one.case_id, str(one.attempt), one.trajectory, one.criterion)
+            for one in read_judgements(self.folder.path, self.request.rubric.name)
+            if one.failure is None
+            and one.rubric_digest == digest
+            and (one.judge == identity or one.judge.prompt is None)
+        }
+
+
+def _check(request: JudgeRequest, suite: Suite) -> None:
+    ids = {criterion.id for criterion in request.rubric.criteria}
+    unknown = sorted({one for one in request.criteria if request.rubric.criterion(one) is None})
+    if unknown:
+        raise UsageError(
+            f"rubric {request.rubric.name!r} has no criterion {', '.join(unknown)}",
+            remedy=f"its own: {', '.join(sorted(ids))}",
+        )
+    missing = sorted(set(request.cases) - {case.id for case in suite.cases})
+    if missing:
+        raise UsageError(f"suite {suite.name!r} has no case {', '.join(missing)}")
+
+
+def _secrets(suite: Suite, settings: JudgeSettings) -> dict[str, str]:
+    names = {*suite.secrets, *settings.spec.secrets}
+    return {name: os.environ[name] for name in sorted(names) if os.environ.get(name)}

@@ -1,0 +1,161 @@
+"""A run as judges saw it: scores by rubric, domain and criterion, how much could be told, and how far to trust it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from harness.frozen import Frozen
+from harness.judge.calibration.record import read_records, record_path, uncalibrated
+from harness.judge.judgement import JudgeIdentity, Judgement
+from harness.judge.rubric import Rubric
+from harness.judge.scoring import RubricScore, plain_mean, score_rubric
+from harness.results import RunFolder
+from harness.results.judgements import judged_rubrics, kept_rubric, latest, read_judgements
+from harness.score.intervals import Interval, bootstrap, effective_n, wilson
+
+
+class JudgedDomain(Frozen):
+    """One domain over the run's trials."""
+
+    domain: str
+    weight: float
+    trials: int
+    """In which something of it was eligible."""
+    mean: float | None
+
+
+class JudgedCriterion(Frozen):
+    """One criterion over the run's trials; items of checklists stand under the criterion they belong to."""
+
+    criterion: str
+    domain: str
+    points: float
+    critical: bool
+    passed: int
+    failed: int
+    not_eligible: int
+    judge_failed: int
+    uncalibrated: bool
+    """No calibration speaks for this criterion with this prompt and model."""
+
+    @property
+    def rate(self) -> float | None:
+        """Share of passes among the eligible."""
+        told = self.passed + self.failed
+        return self.passed / told if told else None
+
+
+class JudgedRubric(Frozen):
+    """One rubric over the run's trials."""
+
+    rubric: str
+    rubric_version: str
+    judges: tuple[JudgeIdentity, ...]
+    """Whose verdicts count; code has none."""
+    trials: int
+    mean: float | None
+    """Of the trials' scores, from 0 to 1."""
+    interval: Interval | None
+    pass_rate: float | None
+    """Trials in which no critical criterion failed, among those of which it is known."""
+    pass_interval: Interval | None
+    coverage: float | None
+    """Mean share of criteria that were answered; below 1 a judge failed."""
+    domain_mean: float | None
+    """Unweighted mean of the domains."""
+    domains: tuple[JudgedDomain, ...]
+    criteria: tuple[JudgedCriterion, ...]
+
+
+def judged_run(folder: RunFolder) -> tuple[JudgedRubric, ...]:
+    """By every rubric that the run was judged by."""
+    found = (judged_rubric(folder.path, name) for name in judged_rubrics(folder.path))
+    return tuple(one for one in found if one is not None)
+
+
+def judged_rubric(path: Path, name: str) -> JudgedRubric | None:
+    """By one rubric, as it was when it was last used; of several verdicts the last counts. None: there is none.
+
+    Raises ResultsError naming the damaged file and line.
+    """
+    newest: str | None = None
+    for one in read_judgements(path, name):
+        newest = one.rubric_digest
+    if newest is None:
+        return None
+    rubric = kept_rubric(path, name, newest)
+    kept = list(latest(one for one in read_judgements(path, name) if one.rubric_digest == newest).values())
+    records = read_records(record_path(path.absolute().parents[1], RunFolder.open(path).manifest.suite, name))
+    return judged(rubric, kept, uncalibrated(rubric, kept, records))
+
+
+def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Iterable[str] = ()) -> JudgedRubric:
+    """The figures of judgements, one a trial and criterion."""
+    by_trial: dict[tuple[str, int], list[Judgement]] = {}
+    for one in judgements:
+        by_trial.setdefault((one.case_id, one.attempt), []).append(one)
+    scores = {key: score_rubric(rubric, key[0], own) for key, own in by_trial.items()}
+    values = _by_case(scores, lambda one: one.value)
+    passes = _by_case(scores, lambda one: None if one.passed is None else float(one.passed))
+    flat = [value for each in values.values() for value in each]
+    told = [value for each in passes.values() for value in each]
+    rate = sum(told) / len(told) if told else None
+    domains = _domains(rubric, list(scores.values()))
+    return JudgedRubric(
+        rubric=rubric.name,
+        rubric_version=rubric.version,
+        judges=tuple(dict.fromkeys(one.judge for one in judgements if one.judge.prompt is not None)),
+        trials=len(scores),
+        mean=sum(flat) / len(flat) if flat else None,
+        interval=bootstrap(values) if flat else None,
+        pass_rate=rate,
+        pass_interval=None if rate is None else wilson(rate, effective_n(passes)),
+        coverage=sum(one.coverage for one in scores.values()) / len(scores) if scores else None,
+        domain_mean=plain_mean({one.domain: one.mean for one in domains}),
+        domains=domains,
+        criteria=_criteria(rubric, judgements, frozenset(open_criteria)),
+    )
+
+
+def _by_case(
+    scores: Mapping[tuple[str, int], RubricScore], value: Callable[[RubricScore], float | None]
+) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for (case_id, _), score in scores.items():
+        known = value(score)
+        if known is not None:
+            found.setdefault(case_id, []).append(known)
+    return found
+
+
+def _domains(rubric: Rubric, scores: Sequence[RubricScore]) -> tuple[JudgedDomain, ...]:
+    found = []
+    for name, weight in rubric.weights.items():
+        own = [one.value for score in scores for one in score.domains if one.domain == name and one.value is not None]
+        mean = sum(own) / len(own) if own else None
+        found.append(JudgedDomain(domain=name, weight=weight, trials=len(own), mean=mean))
+    return tuple(found)
+
+
+def _criteria(
+    rubric: Rubric, judgements: Sequence[Judgement], open_criteria: frozenset[str]
+) -> tuple[JudgedCriterion, ...]:
+    counts: dict[str, Counter[str]] = {one.id: Counter() for one in rubric.criteria}
+    for one in judgements:
+        known = rubric.criterion(one.criterion)
+        if known is not None:
+            counts[known.id][one.answer] += 1
+    return tuple(
+        JudgedCriterion(
+            criterion=one.id,
+            domain=one.domain,
+            points=one.points,
+            critical=one.critical,
+            passed=counts[one.id]["pass"],
+            failed=counts[one.id]["fail"],
+            not_eligible=counts[one.id]["not_eligible"],
+            judge_failed=counts[one.id]["judge_failed"],
+            uncalibrated=one.id in open_criteria,
+        )
+        for one in rubric.criteria
+    )

@@ -1,0 +1,58 @@
+"""What judges said, as a table: domains, then criteria."""
+
+from rich.console import Console, ConsoleOptions, RenderResult
+
+from harness.judge.judgement import JudgeIdentity
+from harness.report.judged import JudgedCriterion, JudgedRubric
+from harness.report.render.sections import Section
+from harness.report.render.terminal import section_table
+from harness.report.render.wording import UNKNOWN, percent, percent_between
+
+_HEADS = ("pass rate", "pass", "fail", "n/a", "judge failed", "points", "")
+
+
+class JudgedView:
+    """Print it with a rich Console."""
+
+    def __init__(self, judged: JudgedRubric) -> None:
+        self._judged = judged
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """One table and its notes."""
+        del console, options
+        yield from section_table(judged_section(self._judged))
+
+
+def judged_section(judged: JudgedRubric) -> Section:
+    """The rubric's criteria under their domains."""
+    rows: list[tuple[str, ...]] = []
+    for domain in judged.domains:
+        blanks = ("",) * 4
+        rows.append((domain.domain, percent(domain.mean), *blanks, f"weight {domain.weight:g}", ""))
+        rows += [_row(one) for one in judged.criteria if one.domain == domain.domain]
+    return Section(
+        title=f"judged by {judged.rubric}", heads=("criterion", *_HEADS), rows=tuple(rows), notes=tuple(_notes(judged))
+    )
+
+
+def _row(one: JudgedCriterion) -> tuple[str, ...]:
+    marks = [word for word, holds in (("critical", one.critical), ("uncalibrated", one.uncalibrated)) if holds]
+    counts = (one.passed, one.failed, one.not_eligible, one.judge_failed)
+    shown = (str(count or UNKNOWN) for count in counts)
+    return (f"  {one.criterion}", percent(one.rate), *shown, f"{one.points:g}", ", ".join(marks))
+
+
+def _notes(judged: JudgedRubric) -> list[str]:
+    score = f"score {percent(judged.mean)} {percent_between(judged.interval)}".rstrip()
+    passed = f"no critical failure in {percent(judged.pass_rate)} {percent_between(judged.pass_interval)}".rstrip()
+    notes = [f"{score}; {passed}; {judged.trials} trials, coverage {percent(judged.coverage)}"]
+    notes += [f"judge: {judge_words(judge)}" for judge in judged.judges]
+    if any(one.uncalibrated for one in judged.criteria):
+        notes.append("uncalibrated: nobody has held this judge against people there; see harness judge calibrate")
+    return notes
+
+
+def judge_words(judge: JudgeIdentity) -> str:
+    """A judge in a line."""
+    prompt = "" if judge.prompt is None else f", prompt {judge.prompt}@{judge.prompt_version}"
+    return f"{judge.model}{prompt}" + (f", majority of {judge.samples}" if judge.samples > 1 else "")
