@@ -1,0 +1,186 @@
+"""The desk of one annotator: what comes next, what was said, and each answer on disk before the next question."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Literal, Self
+
+from pydantic import Field, ValidationError
+
+from harness.errors import UsageError
+from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.judge.annotation.work import Work
+from harness.judge.labels import Item, Label, LabelFile, LabelledItem, PersonAnswer, sort_labels
+from harness.judge.labels.label import Annotator
+from harness.judge.rubric import Rubric
+
+PER_ITEM = 2
+"""People who answer each question, unless told otherwise."""
+_MAX_NOTE = 2000
+
+
+class Place(Frozen):
+    """One question of the queue, as the list of the page knows it."""
+
+    number: int
+    case_id: str
+    criterion: str
+    answer: PersonAnswer | None
+    """One's own; what others said is not shown before one has answered, nor after."""
+
+
+class Seat(Frozen):
+    """Who sits at the desk."""
+
+    name: Annotator
+    role: Literal["annotator", "adjudicator"] = "annotator"
+    per_item: int = Field(default=PER_ITEM, ge=1)
+
+    @classmethod
+    def of(cls, name: str, role: Literal["annotator", "adjudicator"] = "annotator", per_item: int = PER_ITEM) -> Self:
+        """Raises UsageError for a name that cannot be one."""
+        try:
+            return cls(name=name, role=role, per_item=per_item)
+        except ValidationError:
+            raise UsageError(
+                f"{name!r} cannot be an annotator's name",
+                remedy="letters, digits, '.', '_', '@' and '-', beginning with a letter or digit, at most 60",
+            ) from None
+
+
+class Desk:
+    """Safe from several threads."""
+
+    def __init__(
+        self,
+        rubric: Rubric,
+        file: LabelFile,
+        seat: Seat,
+        work: Sequence[Work],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Takes of `work` what is for this seat: own answers first, then what one other has answered, then what nobody
+        has. An adjudicator gets what two people answered differently; raises UsageError where one of them is the same
+        person."""
+        self.rubric = rubric
+        self.seat = seat
+        self._file = file
+        self._now = now
+        self._lock = Lock()
+        labelled = {one.item: one for one in sort_labels(file, rubric).items}
+        own = {item: _own(one, seat) for item, one in labelled.items()}
+        self._said = {item: label for item, label in own.items() if label is not None}
+        self._others = {item: _others(one, seat.name) for item, one in labelled.items()}
+        if seat.role == "adjudicator":
+            self.queue = self._to_adjudicate(work, labelled)
+        else:
+            self.queue = self._to_label(work)
+
+    def places(self) -> list[Place]:
+        """The whole queue."""
+        return [
+            Place(
+                number=number,
+                case_id=one.item.case_id,
+                criterion=one.item.criterion,
+                answer=self._said[one.item].answer if one.item in self._said else None,
+            )
+            for number, one in enumerate(self.queue)
+        ]
+
+    def question(self, number: int) -> JsonObject:
+        """Everything that the page shows of one question. Raises UsageError where there is none."""
+        work = self._work(number)
+        criterion, trial = work.criterion, work.subject.trial
+        said = self._said.get(work.item)
+        case = work.subject.case
+        return {
+            "number": number,
+            "case": trial.case_id,
+            "attempt": trial.attempt,
+            "about": "" if case is None else case.description,
+            "criterion": criterion.id,
+            "version": criterion.version,
+            "domain": criterion.domain,
+            "critical": criterion.critical,
+            "statement": criterion.statement,
+            "fail": criterion.fail,
+            "eligibility": criterion.eligibility,
+            "evidence": [
+                {"ref": piece.ref, "kind": piece.kind, "who": piece.who, "text": piece.text, "trimmed": piece.trimmed}
+                for piece in work.evidence
+            ],
+            "answer": None if said is None else said.answer,
+            "note": "" if said is None else said.note,
+            "others": self._shown_others(work.item),
+        }
+
+    def answer(self, number: int, answer: PersonAnswer, note: str = "") -> Label:
+        """Writes the label and gives it; the same answer and note again write nothing. Raises UsageError."""
+        work = self._work(number)
+        if answer == "not_eligible" and work.criterion.eligibility is None:
+            raise UsageError(f"criterion {work.criterion.id!r} always applies")
+        if len(note) > _MAX_NOTE:
+            raise UsageError(f"a note has at most {_MAX_NOTE} characters")
+        with self._lock:
+            earlier = self._said.get(work.item)
+            if earlier is not None and (earlier.answer, earlier.note) == (answer, note):
+                return earlier
+            label = Label(
+                annotator=self.seat.name,
+                run=work.subject.run,
+                case_id=work.item.case_id,
+                attempt=work.subject.trial.attempt,
+                trajectory=work.item.trajectory,
+                rubric=self.rubric.name,
+                criterion=work.criterion.id,
+                criterion_version=work.criterion.version,
+                answer=answer,
+                note=note,
+                time=self._now().isoformat(timespec="seconds"),
+                role=self.seat.role,
+                revises=earlier is not None,
+            )
+            self._file.append(label)
+            self._said[work.item] = label
+            return label
+
+    def _work(self, number: int) -> Work:
+        if not 0 <= number < len(self.queue):
+            raise UsageError(f"there is no question {number + 1}: there are {len(self.queue)}")
+        return self.queue[number]
+
+    def _shown_others(self, item: Item) -> list[JsonValue]:
+        """Only an adjudicator sees what was said, and never by whom."""
+        if self.seat.role != "adjudicator":
+            return []
+        return [{"answer": label.answer, "note": label.note} for label in self._others.get(item, ())]
+
+    def _to_label(self, work: Sequence[Work]) -> list[Work]:
+        waiting = {item: len(labels) for item, labels in self._others.items()}
+        mine = [one for one in work if one.item in self._said]
+        missing = [one for one in work if one.item not in self._said]
+        open_ones = [one for one in missing if waiting.get(one.item, 0) < self.seat.per_item]
+        return [*mine, *sorted(open_ones, key=lambda one: -waiting.get(one.item, 0))]
+
+    def _to_adjudicate(self, work: Sequence[Work], labelled: Mapping[Item, LabelledItem]) -> list[Work]:
+        contested = {item for item, one in labelled.items() if one.settled == "contested"}
+        found = [one for one in work if one.item in contested or one.item in self._said]
+        own = sum(self.seat.name in {label.annotator for label in labelled[one.item].labels} for one in found)
+        if own:
+            raise UsageError(
+                f"{self.seat.name} answered {own} of the {len(found)} contested questions",
+                remedy="let somebody else adjudicate them, under another --as NAME",
+            )
+        return found
+
+
+def _own(labelled: LabelledItem, seat: Seat) -> Label | None:
+    if seat.role == "adjudicator":
+        decided = labelled.adjudication
+        return decided if decided is not None and decided.annotator == seat.name else None
+    return next((label for label in labelled.labels if label.annotator == seat.name), None)
+
+
+def _others(labelled: LabelledItem, name: str) -> tuple[Label, ...]:
+    return tuple(label for label in labelled.labels if label.annotator != name)

@@ -1,0 +1,26 @@
+"""The annotation page: one document whose style and program are named by their digests, and nothing else may run."""
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def page() -> tuple[str, str]:
+    """The document and its content security policy."""
+    style, program = _asset("style.css"), _asset("program.js")
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(program)}'; connect-src 'self';"
+        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    document = _asset("page.html").replace("{style}", style).replace("{program}", program)
+    return document, policy
+
+
+def _asset(name: str) -> str:
+    return (files("harness.judge.annotation") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")

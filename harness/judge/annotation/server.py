@@ -1,0 +1,169 @@
+"""The annotation page, served to this machine alone.
+
+It listens on 127.0.0.1, on a port of the system's choice. Every request carries the token of the printed address; the
+host that it names must be this one, so that a page of the network cannot reach it under a name of its own.
+"""
+
+import hmac
+import json
+import secrets
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import parse_qs, urlsplit
+
+from pydantic import ValidationError
+
+from harness.errors import HarnessError
+from harness.frozen import Frozen
+from harness.judge.annotation.desk import Desk
+from harness.judge.annotation.page import page
+from harness.judge.labels import PersonAnswer
+
+_MAX_BODY: Final = 64 * 1024
+_JSON: Final = "application/json; charset=utf-8"
+
+
+class Given(Frozen):
+    """What the page sends with an answer."""
+
+    answer: PersonAnswer
+    note: str = ""
+
+
+class AnnotationServer:
+    """Serves from threads of its own while it is entered; `finished` is set when the page says that it is done."""
+
+    def __init__(self, desk: Desk, port: int = 0) -> None:
+        self.desk = desk
+        self.token = secrets.token_urlsafe(16)
+        self.finished = threading.Event()
+        self._http = _Http(("127.0.0.1", port), self)
+        self._thread = threading.Thread(target=self._http.serve_forever, name="annotation", daemon=True)
+
+    @property
+    def port(self) -> int:
+        return int(self._http.server_address[1])
+
+    @property
+    def url(self) -> str:
+        """What the annotator opens."""
+        return f"http://127.0.0.1:{self.port}/?token={self.token}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], owner: AnnotationServer) -> None:
+        self.owner = owner
+        super().__init__(address, _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: _Http
+    server_version = "harness"
+    sys_version = ""
+    timeout = 60
+
+    def do_GET(self) -> None:
+        path = urlsplit(self.path).path
+        if not self._may_enter():
+            return
+        desk = self.server.owner.desk
+        if path == "/":
+            text, policy = page()
+            self._send(200, text.encode(), "text/html; charset=utf-8", policy)
+        elif path == "/api/queue":
+            places = [place.model_dump() for place in desk.places()]
+            about = {"rubric": desk.rubric.name, "annotator": desk.seat.name, "role": desk.seat.role}
+            self._send_json(200, {**about, "places": places})
+        elif (number := _number(path)) is not None:
+            self._tried(lambda: desk.question(number))
+        else:
+            self._send_json(404, {"error": "there is nothing here"})
+
+    def do_POST(self) -> None:
+        path = urlsplit(self.path).path
+        if not self._may_enter():
+            return
+        body = self._body()
+        if body is None:
+            return
+        if path == "/api/finish":
+            self._send_json(200, {})
+            self.server.owner.finished.set()
+        elif (number := _number(path)) is not None:
+            self._tried(lambda: self._answered(number, body))
+        else:
+            self._send_json(404, {"error": "there is nothing here"})
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """The token stands in the address: nothing is logged."""
+
+    def _answered(self, number: int, body: bytes) -> object:
+        given = Given.model_validate_json(body)
+        return self.server.owner.desk.answer(number, given.answer, given.note.strip()).model_dump()
+
+    def _tried(self, action: Any) -> None:
+        try:
+            self._send_json(200, action())
+        except ValidationError as error:
+            self._send_json(400, {"error": str(error.errors(include_url=False)[0]["msg"])})
+        except HarnessError as error:
+            self._send_json(409, {"error": error.message})
+
+    def _may_enter(self) -> bool:
+        owner = self.server.owner
+        here = {f"127.0.0.1:{owner.port}", f"localhost:{owner.port}"}
+        if self.headers.get("Host") not in here:
+            self._send_json(403, {"error": "this page answers to 127.0.0.1 alone"})
+            return False
+        query = parse_qs(urlsplit(self.path).query)
+        shown = self.headers.get("X-Token") or next(iter(query.get("token", [])), "")
+        if not hmac.compare_digest(shown.encode(), owner.token.encode()):
+            self._send_json(403, {"error": "open the whole address that was printed: it carries the key"})
+            return False
+        return True
+
+    def _body(self) -> bytes | None:
+        try:
+            length = int(self.headers.get("Content-Length", "0"))
+        except ValueError:
+            length = -1
+        if not 0 <= length <= _MAX_BODY:
+            self._send_json(413, {"error": f"more than {_MAX_BODY} bytes"})
+            return None
+        return self.rfile.read(length)
+
+    def _send_json(self, status: int, value: object) -> None:
+        self._send(status, json.dumps(value).encode(), _JSON)
+
+    def _send(self, status: int, body: bytes, kind: str, policy: str = "default-src 'none'") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Security-Policy", policy)
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _number(path: str) -> int | None:
+    last = path.removeprefix("/api/question/")
+    return int(last) if last != path and last.isascii() and last.isdecimal() and len(last) < 9 else None
