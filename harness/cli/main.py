@@ -25,6 +25,7 @@ _VERBS = {
     "trend": "Show a suite's metrics and failure modes, release by release, and what jumped.",
     "case": "Check a suite's cases with `oracle` and `nop`; turn a trial into a case.",
     "tool": "List a suite's tools, and take the listings of their sources anew.",
+    "drift": "Say where the tools answer otherwise than their recordings.",
     "cassette": "List, check and show recordings.",
     "issue": "File drift as issues, and list them.",
     "snapshot": "Build, list, verify and compare sealed states.",

@@ -1,0 +1,1 @@
+"""Live against recorded: what changed in the tools, and how sure we are."""

@@ -1,0 +1,87 @@
+"""What a suite's tapes and profiles say of each operation, looked up once."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from harness.case import AnswerRule, Suite
+from harness.cassette.index import open_tape
+from harness.cassette.recording import Recording
+from harness.cassette.redaction import Redactor
+from harness.cassette.tape import Tape, refuse_secrets, tape_path
+from harness.drift.answer import Answer
+from harness.drift.baseline import Baseline
+from harness.drift.compare import Compared, compare
+from harness.drift.profile import OperationProfile, ToolProfile, read_profile
+from harness.drift.rules import PathRules, rules_of
+from harness.errors import CassetteError
+
+_VARIABLE = re.compile(r"\d+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?=.*\d)[0-9A-Za-z_-]{16,}|.*@.*")
+
+
+class Book:
+    """Of one suite."""
+
+    def __init__(self, suite: Suite, tapes: Mapping[str, Tape], profiles: Mapping[str, ToolProfile]) -> None:
+        self.suite = suite
+        self.tapes = tapes
+        self._profiles = profiles
+        self._recordings: defaultdict[tuple[str, str], list[Recording]] = defaultdict(list)
+        for tape in tapes.values():
+            for recording in tape.recordings:
+                if recording.mark.kind != "model":
+                    self._recordings[recording.mark.tool, operation_of(recording)].append(recording)
+        self._baselines: dict[tuple[str, str], Baseline] = {}
+        self._rules: dict[str, PathRules] = {}
+
+    def profile(self, tool: str) -> ToolProfile:
+        return self._profiles.get(tool) or ToolProfile(tool=tool)
+
+    def rules(self, tool: str) -> PathRules:
+        """The suite's rules; what a call mints is new every time, so only its kind counts."""
+        if tool not in self._rules:
+            minted = next((spec.mints for spec in self.suite.tools if spec.name == tool), ())
+            self._rules[tool] = rules_of(self.suite, tool, [AnswerRule(at=at, compare="type") for at in minted])
+        return self._rules[tool]
+
+    def baseline(self, tool: str, operation: str) -> Baseline:
+        if (tool, operation) not in self._baselines:
+            learned = self.profile(tool).operations.get(operation) or OperationProfile()
+            recordings = self._recordings[tool, operation]
+            self._baselines[tool, operation] = Baseline(recordings, learned, self.rules(tool))
+        return self._baselines[tool, operation]
+
+    def compare(self, recorded: Recording, old: Answer, new: Answer) -> Compared:
+        """One live answer with its recording."""
+        tool = recorded.mark.tool
+        return compare(old, new, self.baseline(tool, operation_of(recorded)), self.rules(tool))
+
+
+def open_book(suite: Suite, cassettes: Path, secrets: Mapping[str, str]) -> Book:
+    """Reads every tape of the suite's cases. Raises CassetteError for one that is damaged, or where there is none."""
+    redactor, tapes = Redactor(secrets), dict[str, Tape]()
+    for case in suite.cases:
+        path = tape_path(cassettes, suite.name, case.id)
+        if path.exists():
+            tapes[case.id] = open_tape(path)
+            refuse_secrets(path, tapes[case.id].recordings, redactor)
+    if not tapes:
+        raise CassetteError(
+            f"suite {suite.name!r} has no recordings to compare with", remedy=f"harness record {suite.name}"
+        )
+    tools = {recording.mark.tool for tape in tapes.values() for recording in tape.recordings}
+    profiles = {tool: read_profile(cassettes, suite.name, tool) for tool in sorted(tools)}
+    return Book(suite, tapes, profiles)
+
+
+def operation_of(recording: Recording) -> str:
+    """The tool's name; of a host, method and route, what looks like an id being `{}`."""
+    if recording.mark.kind != "http":
+        return recording.mark.tool
+    asked = json.loads(recording.arguments)
+    path = urlsplit(str(asked.get("url", ""))).path
+    route = "/".join("{}" if _VARIABLE.fullmatch(part) else part for part in path.split("/"))
+    return f"{asked.get('method', 'GET')} {route}"

@@ -1,0 +1,105 @@
+"""One difference between two answers, and how grave it is."""
+
+import json
+from dataclasses import dataclass
+
+from harness.drift.kinds import kind_of
+from harness.frozen import JsonObject, JsonValue
+from harness.results.drift import ChangeClass, Severity
+
+SEVERITY: dict[ChangeClass, Severity] = {
+    "surface.tool_removed": "breaking",
+    "surface.input_required_added": "breaking",
+    "surface.input_type_changed": "breaking",
+    "surface.tool_added": "info",
+    "surface.input_added": "info",
+    "surface.output_changed": "warning",
+    "surface.description_changed": "info",
+    "status.success_to_error": "breaking",
+    "status.code_changed": "breaking",
+    "schema.removed": "breaking",
+    "schema.type_changed": "breaking",
+    "schema.became_nullable": "breaking",
+    "schema.media_type": "breaking",
+    "schema.optional_removed": "warning",
+    "schema.enum_added": "warning",
+    "schema.added": "info",
+    "value.changed": "warning",
+    "shape.array_empty": "warning",
+    "shape.order": "warning",
+    "latency": "info",
+}
+"""As a client of the answers sees it: what it may rely on and loses is breaking (the response rules of oasdiff)."""
+
+_MOST_MEMBERS = 8
+_LONGEST = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What differs at one path; see DriftFinding for the fields."""
+
+    change: ChangeClass
+    path: str
+    old_kind: str
+    new_kind: str
+    before: JsonValue = None
+    after: JsonValue = None
+    doubt: str | None = None
+    """Why it does not count, however often it is seen; None: seen again, it counts."""
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What tells it from other changes of the same operation."""
+        return self.change, self.path, f"{self.old_kind}>{self.new_kind}"
+
+
+def excerpt(value: JsonValue, holder: JsonValue, name: str) -> JsonValue:
+    """A value with the plain members beside it, cut to what a person reads."""
+    if not isinstance(holder, dict):
+        return shortened(value)
+    shown: JsonObject = {}
+    for key, item in holder.items():
+        beside = not isinstance(item, dict | list) and len(shown) < _MOST_MEMBERS
+        if key == name or beside:
+            shown[key] = shortened(item)
+    return shown
+
+
+def shortened(value: JsonValue) -> JsonValue:
+    """The value itself where it is short, or the beginning of it."""
+    match value:
+        case str():
+            return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 3]}..."
+        case dict() | list() if len(json.dumps(value)) <= _LONGEST:
+            return value
+        case dict():
+            return {name: _hint(item) for name, item in list(value.items())[:_MOST_MEMBERS]}
+        case list():
+            return [_hint(item) for item in value[:3]] + ([f"... {len(value)} in all"] if len(value) > 3 else [])
+        case _:
+            return value
+
+
+def _hint(value: JsonValue) -> JsonValue:
+    match value:
+        case str():
+            return value if len(value) <= 40 else f"{value[:37]}..."
+        case dict():
+            return "{...}" if value else {}
+        case list():
+            return "[...]" if value else []
+        case _:
+            return value
+
+
+def texts_apart(old: str, new: str) -> tuple[str, str]:
+    """Two long texts from shortly before where they part."""
+    at = next((index for index, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
+    start = max(0, at - 60)
+    lead = "..." if start else ""
+    return f"{lead}{old[start : start + _LONGEST]}", f"{lead}{new[start : start + _LONGEST]}"
+
+
+def kind_words(value: JsonValue) -> str:
+    return kind_of(value)

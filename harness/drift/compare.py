@@ -1,0 +1,194 @@
+"""A live answer compared with its recording: every change, with what is volatile taken off."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.drift.answer import Answer
+from harness.drift.baseline import Baseline
+from harness.drift.change import Change, excerpt, shortened, texts_apart
+from harness.drift.kinds import format_of, is_volatile_name, kind_of
+from harness.drift.paths import parts_of
+from harness.drift.rules import PathRules
+from harness.drift.shape import maps_of, shape_of
+from harness.drift.structure import Structures, structural_changes
+from harness.drift.values import Unlike, unlike
+from harness.frozen import JsonValue
+from harness.results.drift import ChangeClass
+
+_YOUNG = "the value changed once; whether it is steady is not known yet (see harness drift learn)"
+_STRICT = frozenset({"date-time", "date", "http-date", "uuid", "jwt"})
+_RULES_THAT_SETTLE = frozenset({"exact", "approx", "regex"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """What came of one pair."""
+
+    changes: tuple[Change, ...]
+    paths: tuple[str, ...]
+    """What the live answer has shown, whether it changed or not."""
+    volatile: tuple[str, ...] = ()
+    """Paths with another value, which says nothing there."""
+
+
+def compare(old: Answer, new: Answer, baseline: Baseline, rules: PathRules) -> Compared:
+    """Both answered; what was unavailable cannot be compared."""
+    if old.status != new.status:
+        change = _status(old, new)
+        return Compared(changes=(change,), paths=("",))
+    known = baseline.known(old)
+    paths = tuple(sorted(shape_of([new.value], maps_of(known))))
+    changes = list(_media(old, new))
+    changes += [
+        change
+        for change in structural_changes(Structures(old=old.value, new=new.value, known=known))
+        if not _ruled_out(change, rules)
+    ]
+    told = {change.path for change in changes}
+    volatile: list[str] = []
+    for one in unlike(old.value, new.value, rules):
+        if one.path in told:
+            continue
+        if _is_volatile(one, baseline):
+            volatile.append(one.path)
+        else:
+            changes.append(_value(one, baseline.is_settled(one.path) or _settled_by_rule(one.path, rules)))
+    return Compared(changes=tuple(_unmirrored(changes)), paths=paths, volatile=tuple(volatile))
+
+
+def differing_paths(old: Answer, new: Answer, rules: PathRules) -> dict[str, JsonValue]:
+    """Every path whose value differs, volatile or not, with the new value: what is learned from."""
+    if old.status != new.status:
+        return {}
+    return {one.path: one.new for one in unlike(old.value, new.value, rules)}
+
+
+def _status(old: Answer, new: Answer) -> Change:
+    change: ChangeClass = "status.success_to_error" if new.is_error and not old.is_error else "status.code_changed"
+    return Change(
+        change=change,
+        path="",
+        old_kind=f"status {old.status}",
+        new_kind=f"status {new.status}",
+        before={"status": old.status, "answer": shortened(old.value)},
+        after={"status": new.status, "answer": shortened(new.value)},
+    )
+
+
+def _media(old: Answer, new: Answer) -> Iterator[Change]:
+    if old.media and new.media and old.media != new.media:
+        yield Change(
+            change="schema.media_type",
+            path="",
+            old_kind=old.media,
+            new_kind=new.media,
+            before={"content-type": old.media},
+            after={"content-type": new.media},
+        )
+
+
+def _ruled_out(change: Change, rules: PathRules) -> bool:
+    """A rule says how a place is compared: `ignore` leaves nothing of it, the others leave its shape."""
+    rule = rules.at(change.path)
+    return rule is not None and rule.compare == "ignore"
+
+
+def _is_volatile(one: Unlike, baseline: Baseline) -> bool:
+    if baseline.is_volatile(one.path):
+        return True
+    if one.what != "value" or isinstance(one.old, dict | list):
+        return False
+    if _is_rewritten(one):
+        return False
+    before, after = format_of(one.old), format_of(one.new)
+    return before == after is not None or any(is_volatile_name(part) for part in parts_of(one.path)[-2:])
+
+
+def _is_rewritten(one: Unlike) -> bool:
+    """Whether the value is of another kind, or a text of another format: no moment or chance does that."""
+    if isinstance(one.old, str) and isinstance(one.new, str):
+        return _strict(one.old) != _strict(one.new)
+    return kind_of(one.old) != kind_of(one.new)
+
+
+def _strict(text: str) -> str | None:
+    found = format_of(text)
+    return found if found in _STRICT else None
+
+
+def _settled_by_rule(path: str, rules: PathRules) -> bool:
+    rule = rules.at(path)
+    return rule is not None and rule.compare in _RULES_THAT_SETTLE
+
+
+def _value(one: Unlike, settled: bool) -> Change:
+    if one.what == "empty":
+        return _listed(one, "shape.array_empty", _fullness(one.old), _fullness(one.new), None)
+    if one.what == "order":
+        return _listed(one, "shape.order", "array", "array", None if settled else _YOUNG)
+    before, after = _kind(one.old, one.new), _kind(one.new, one.old)
+    # Another format is no other value: whoever reads the old one cannot read the new one, and no day changes that.
+    settled = settled or (isinstance(one.old, str) and isinstance(one.new, str) and _is_rewritten(one))
+    old, new = one.old, one.new
+    if isinstance(old, str) and isinstance(new, str) and max(len(old), len(new)) > 150:
+        old, new = texts_apart(old, new)
+    name = parts_of(one.path)[-1] if one.path else ""
+    return Change(
+        change="value.changed",
+        path=one.path,
+        old_kind=before,
+        new_kind=after,
+        before=excerpt(old, _with(one.old_holder, name, old), name),
+        after=excerpt(new, _with(one.new_holder, name, new), name),
+        doubt=None if settled else _YOUNG,
+    )
+
+
+def _with(holder: JsonValue, name: str, value: JsonValue) -> JsonValue:
+    return holder | {name: value} if isinstance(holder, dict) and name in holder else holder
+
+
+def _listed(one: Unlike, change: ChangeClass, old_kind: str, new_kind: str, doubt: str | None) -> Change:
+    return Change(
+        change=change,
+        path=one.path,
+        old_kind=old_kind,
+        new_kind=new_kind,
+        before=shortened(one.old),
+        after=shortened(one.new),
+        doubt=doubt,
+    )
+
+
+def _fullness(value: JsonValue) -> str:
+    return "array" if value else "empty array"
+
+
+def _kind(value: JsonValue, other: JsonValue) -> str:
+    """With its format where the other has not the same one."""
+    if not isinstance(value, str) or not isinstance(other, str):
+        return kind_of(value)
+    mine = _strict(value)
+    return "string" if mine is None or mine == _strict(other) else f"string {mine}"
+
+
+def _unmirrored(changes: list[Change]) -> Iterator[Change]:
+    """Tools of MCP answer twice, as text and structured: what is told of the structure is not told of the text."""
+    structured = {(one.change, one.old_kind, one.new_kind, _rest(one.path)) for one in changes if _is_main(one.path)}
+    for one in changes:
+        mirrored = one.path.startswith("content[].text") and (
+            (one.change, one.old_kind, one.new_kind, _rest(one.path)) in structured
+        )
+        if not mirrored:
+            yield one
+
+
+def _is_main(path: str) -> bool:
+    return path == "structuredContent" or path.startswith(("structuredContent.", "structuredContent["))
+
+
+def _rest(path: str) -> str:
+    for start in ("structuredContent.result[]", "structuredContent.result", "structuredContent", "content[].text"):
+        if path.startswith(start):
+            return path.removeprefix(start).removeprefix("[]").removeprefix(".")
+    return path

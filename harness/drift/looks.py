@@ -1,0 +1,129 @@
+"""What was seen of each recorded call, and what of it is sure enough to be told."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from harness.cassette.recording import Recording
+from harness.drift.answer import Answer, answer_of
+from harness.drift.book import Book, operation_of
+from harness.drift.change import SEVERITY, Change
+from harness.drift.compare import Compared
+from harness.results.drift import DriftFinding, Severity
+
+ALONE = 3
+"""Answers to one read, repeats included, that must all show a change."""
+TOGETHER = 2
+"""Answers to calls that cannot be sent again that must show it: of other cases, or of other attempts."""
+ORDER: dict[Severity, int] = {"breaking": 0, "warning": 1, "info": 2}
+
+
+@dataclass(kw_only=True)
+class Look:
+    """One recorded call, and all live answers to it."""
+
+    recorded: Recording
+    cases: set[str]
+    answers: list[Answer] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)
+    unavailable: list[str] = field(default_factory=list)
+    took_ms: list[float] = field(default_factory=list)
+
+    @property
+    def tool(self) -> str:
+        return self.recorded.mark.tool
+
+    @property
+    def operation(self) -> str:
+        return operation_of(self.recorded)
+
+    @property
+    def has_changes(self) -> bool:
+        return any(one.changes for one in self.compared)
+
+    def add(self, book: Book, recorded: Recording, live: Recording) -> None:
+        """One more answer, held against the recording that it belongs to."""
+        old, new = answer_of(recorded), answer_of(live)
+        if new.unavailable is not None:
+            self.unavailable.append(new.unavailable)
+        elif old.unavailable is None:
+            self.answers.append(new)
+            self.compared.append(book.compare(recorded, old, new))
+
+
+def findings_of(looks: Iterable[Look]) -> tuple[tuple[DriftFinding, ...], tuple[DriftFinding, ...]]:
+    """The confirmed and the unconfirmed ones."""
+    groups: defaultdict[tuple[str, str, tuple[str, str, str]], list[Look]] = defaultdict(list)
+    for look in looks:
+        places = {change.place for compared in look.compared for change in compared.changes}
+        for place in places:
+            groups[look.tool, look.operation, place].append(look)
+    found = [_finding(tool, operation, own, place) for (tool, operation, place), own in groups.items()]
+    return in_order(one for one in found if one.doubt is None), in_order(one for one in found if one.doubt is not None)
+
+
+def exercised_by(looks: Iterable[Look]) -> dict[str, tuple[str, ...]]:
+    """By tool, every `operation path` that a live answer has shown."""
+    seen: defaultdict[str, set[str]] = defaultdict(set)
+    for look in looks:
+        for compared in look.compared:
+            seen[look.tool].update(f"{look.operation} {path}" for path in compared.paths)
+    return {tool: tuple(sorted(paths)) for tool, paths in sorted(seen.items())}
+
+
+def unavailable_in(looks: Iterable[Look]) -> tuple[str, ...]:
+    """Tools whose every call failed, and how often others did, in words."""
+    own: defaultdict[str, list[Look]] = defaultdict(list)
+    for look in looks:
+        own[look.tool].append(look)
+    return tuple(words for tool, looks in sorted(own.items()) for words in _unavailable(tool, looks))
+
+
+def in_order(findings: Iterable[DriftFinding]) -> tuple[DriftFinding, ...]:
+    """By tool, severity, operation and path."""
+    return tuple(
+        sorted(findings, key=lambda one: (one.tool, ORDER[one.severity], one.operation, one.path, one.fingerprint))
+    )
+
+
+def _unavailable(tool: str, looks: Sequence[Look]) -> Iterable[str]:
+    reasons = [reason for look in looks for reason in look.unavailable]
+    if not reasons:
+        return
+    answered = sum(1 for look in looks if look.compared)
+    often = "never answered" if not answered else f"{len(reasons)} calls without an answer, {answered} with one"
+    yield f"{tool}: {often}: {', '.join(sorted(set(reasons)))}"
+
+
+def _finding(tool: str, operation: str, looks: Sequence[Look], place: tuple[str, str, str]) -> DriftFinding:
+    shown = [[_shown(compared, place) for compared in look.compared] for look in looks]
+    hits = [[change for change in one if change is not None] for one in shown]
+    example = next(change for one in hits for change in one)
+    doubts = {change.doubt for one in hits for change in one if change.doubt is not None}
+    return DriftFinding(
+        tool=tool,
+        operation=operation,
+        change=example.change,
+        severity=SEVERITY[example.change],
+        path=example.path,
+        old_kind=example.old_kind,
+        new_kind=example.new_kind,
+        before=example.before,
+        after=example.after,
+        cases=tuple(sorted({case for look in looks for case in look.cases})),
+        samples=sum(map(len, hits)),
+        doubt=_doubt(shown, hits) or (min(doubts) if doubts else None),
+    )
+
+
+def _doubt(shown: Sequence[Sequence[Change | None]], hits: Sequence[Sequence[Change]]) -> str | None:
+    answers, seen = sum(map(len, shown)), sum(map(len, hits))
+    if seen < answers:
+        return f"asked again, the same call was answered otherwise: {seen} of {answers} answers show it"
+    if any(len(one) >= ALONE for one in hits) or seen >= TOGETHER:
+        return None
+    return "seen once: no other case or attempt made such a call, and it could not be sent again"
+
+
+def _shown(compared: Compared, place: tuple[str, str, str]) -> Change | None:
+    return next((change for change in compared.changes if change.place == place), None)

@@ -1,0 +1,53 @@
+"""A live run's answers paired with the recordings of the same calls; what has no pair is no matter of the tools."""
+
+from collections.abc import Iterable, Iterator
+
+from harness.cassette.live import LiveTape
+from harness.cassette.recording import Recording
+from harness.cassette.tape import Tape
+from harness.drift.book import Book
+from harness.drift.looks import Look
+
+_SHOWN = 3
+_LONGEST = 160
+
+
+def pair(tapes: Iterable[LiveTape], book: Book) -> tuple[tuple[Look, ...], tuple[str, ...]]:
+    """One look a recorded call, with the answers of every trial that made it; and the divergences, in words."""
+    looks: dict[tuple[str, str, int], Look] = {}
+    divergences: list[str] = []
+    for live in tapes:
+        recorded = book.tapes.get(live.case or "")
+        if recorded is None:
+            divergences.append(f"{live.case}, attempt {live.attempt}: the case has no recordings")
+            continue
+        apart: list[Recording] = []
+        for answer in (one for one in live.load().recordings if one.mark.kind != "model"):
+            match = recorded_of(recorded, answer)
+            if match is None:
+                apart.append(answer)
+                continue
+            look = looks.setdefault(match.place, Look(recorded=match, cases=set()))
+            look.cases.add(live.case or "")
+            look.add(book, match, answer)
+        divergences += _words(live, apart, recorded)
+    return tuple(looks[place] for place in sorted(looks)), tuple(divergences)
+
+
+def recorded_of(tape: Tape, live: Recording) -> Recording | None:
+    """The recording of the same call after the same writes; of a read, the last one for every further time."""
+    mark = live.mark
+    answers = tape.answers(mark.key, mark.state)
+    if mark.occurrence < len(answers):
+        return answers[mark.occurrence]
+    return answers[-1] if answers and mark.effect == "read" else None
+
+
+def _words(live: LiveTape, apart: list[Recording], recorded: Tape) -> Iterator[str]:
+    for one in apart[:_SHOWN]:
+        call = f"{one.mark.tool}({one.arguments})"
+        call = call if len(call) <= _LONGEST else f"{call[: _LONGEST - 3]}..."
+        known = " after the writes made before it" if recorded.holds_key(one.mark.key) else ""
+        yield f"{live.case}, attempt {live.attempt}: the agent asked {call}, which was not recorded{known}"
+    if len(apart) > _SHOWN:
+        yield f"{live.case}, attempt {live.attempt}: and {len(apart) - _SHOWN} more calls that were not recorded"

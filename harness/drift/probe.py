@@ -1,0 +1,67 @@
+"""Asks the real tools what the tapes were asked, and asks again where the answer is another one."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from harness.cassette.recording import Recording
+from harness.drift.answer import answer_of
+from harness.drift.asks import Ask
+from harness.drift.book import Book
+from harness.drift.looks import ALONE, Look
+from harness.drift.prober import Prober, Reply
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probed:
+    """What came of a probe."""
+
+    looks: tuple[Look, ...]
+    recordings: tuple[Recording, ...]
+    """The first live answer to each read, as a tape keeps it."""
+    not_asked: Mapping[str, int]
+    """Why a recorded read could not be sent again -> how many."""
+
+
+async def probe(
+    prober: Prober, asks: Iterable[Ask], book: Book, *, samples: int = 1, asked: Callable[[], None] = lambda: None
+) -> Probed:
+    """Sends each read `samples` times, and where an answer has changed as often as it takes to be sure."""
+    looks: list[Look] = []
+    recordings: list[Recording] = []
+    not_asked: dict[str, int] = {}
+    for ask in asks:
+        if ask.why_not is not None:
+            not_asked[ask.why_not] = not_asked.get(ask.why_not, 0) + 1
+            continue
+        look = Look(recorded=ask.recording, cases=set(ask.cases))
+        first = await look_again(prober, ask, look, book, samples)
+        if look.has_changes and len(look.compared) < ALONE:
+            await look_again(prober, ask, look, book, ALONE - len(look.compared))
+        looks.append(look)
+        if first is not None:
+            recordings.append(first)
+        asked()
+    return Probed(looks=tuple(looks), recordings=tuple(recordings), not_asked=not_asked)
+
+
+async def look_again(prober: Prober, ask: Ask, look: Look, book: Book, times: int) -> Recording | None:
+    """More answers to a call; the first of them. Who does not answer is not asked again."""
+    first: Recording | None = None
+    for _ in range(times):
+        reply: Reply = await prober.send(ask)
+        if reply.recording is None:
+            look.unavailable.append(reply.unavailable or "gave no answer")
+            break
+        if answer_of(reply.recording).unavailable is None:
+            first = first or reply.recording
+            look.took_ms.append(reply.took_ms)
+        look.add(book, _recorded(ask, reply.recording), reply.recording)
+        if look.unavailable:
+            break
+    return first
+
+
+def _recorded(ask: Ask, live: Recording) -> Recording:
+    """Of several tapes' answers to one call, one with the live answer's status."""
+    alike = (one for one in ask.recordings.values() if one.status == live.status)
+    return next(alike, ask.recording)

@@ -1,0 +1,134 @@
+"""Sends recorded reads to the real tools again, within their rate limits, without an agent."""
+
+import secrets as tokens
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import aiohttp
+
+from harness.case import RateLimit, Suite
+from harness.cassette.recording import Recording
+from harness.cassette.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor
+from harness.drift.asks import Ask
+from harness.errors import ServiceError
+from harness.gateway.client import open_client
+from harness.gateway.rate import RateLimiter
+from harness.gateway.reaching import Outside
+from harness.gateway.sources.http import Upstream
+from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.gateway.thread import LoopThread
+from harness.gateway.upstreams import upstreams
+from harness.gateway.web.live import LiveWeb
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What came back: a recording of its own, without secrets; or why there is none."""
+
+    recording: Recording | None
+    unavailable: str | None = None
+    took_ms: float = 0.0
+
+
+class Prober:
+    """Talks to the tools of one suite; made by `open_prober`."""
+
+    def __init__(self, suite: Suite, tools: ToolSource, web: LiveWeb, redactor: Redactor, per_s: int) -> None:
+        self._suite = suite
+        self._tools = tools
+        self._web = web
+        self._redactor = redactor
+        self._limiter = RateLimiter()
+        self._polite = RateLimit(calls=per_s, per_s=1.0)
+        self._dead: dict[str, str] = {}
+
+    async def send(self, ask: Ask) -> Reply:
+        """Sends it once. A server that could not be begun is not tried again."""
+        call, mark = ask.call, ask.recording.mark
+        assert call is not None  # who asks has looked
+        if mark.server in self._dead:
+            return Reply(recording=None, unavailable=self._dead[mark.server])
+        await self._wait(call, mark.server)
+        began = time.monotonic()
+        try:
+            if isinstance(call, ToolRequest):
+                answer = await self._tools.call(call)
+            else:
+                answer = await self._web.answer(call, _Nowhere())
+        except ServiceError as error:
+            self._dead[mark.server] = self._redactor.everywhere(error.message)
+            return Reply(recording=None, unavailable=self._dead[mark.server])
+        assert not isinstance(answer, ToolMiss)  # nothing is replayed here
+        return self._reply(ask, answer, (time.monotonic() - began) * 1000)
+
+    async def _wait(self, call: ToolRequest | object, server: str) -> None:
+        where = self._suite.reached.get(server)
+        if where is not None and where.service is None and not where.is_program:
+            await self._limiter.wait_for(f"server {server}", self._polite)
+        name, limit = self._declared(server, call)
+        await self._limiter.wait_for(name, limit)
+
+    def _declared(self, server: str, call: ToolRequest | object) -> tuple[str, RateLimit | None]:
+        if isinstance(call, ToolRequest):
+            declared = next((tool for tool in self._suite.tools if tool.name == call.tool.name), None)
+            return call.tool.name, None if declared is None else declared.rate_limit
+        host = next((host for host in self._suite.hosts if host.tool == server), None)
+        return server, None if host is None else host.rate_limit
+
+    def _reply(self, ask: Ask, answer: ToolAnswer, took_ms: float) -> Reply:
+        if answer.outcome in {"unreachable", "garbled", "oversized"}:
+            return Reply(recording=None, unavailable=_WORDS[answer.outcome], took_ms=took_ms)
+        clean, web = self._redactor, ask.recording.mark.kind == "http"
+        kept = {
+            name: clean.text(value)
+            for name, value in answer.headers.items()
+            if (name not in SECRET_HEADERS if web else name in KEPT_HEADERS)
+        }
+        recording = Recording(
+            mark=ask.recording.mark.model_copy(update={"outcome": answer.outcome, "chunks": ()}),
+            arguments=ask.recording.arguments,
+            status=answer.status or 504,
+            headers=kept,
+            body=clean.body(answer.body),
+        )
+        return Reply(recording=recording, took_ms=took_ms)
+
+
+_WORDS = {
+    "unreachable": "cannot be reached",
+    "garbled": "answered something that is not its protocol",
+    "oversized": "answered more than is read",
+}
+
+
+class _Nowhere:
+    """Takes an answer of which nothing is passed on."""
+
+    async def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Nobody waits for it."""
+
+    async def write(self, piece: bytes) -> None:
+        """The source keeps the whole body itself."""
+
+
+@contextmanager
+def open_prober(
+    suite: Suite, services: Mapping[str, str], secrets: Mapping[str, str], per_s: int
+) -> Iterator[tuple[Prober, LoopThread]]:
+    """A prober and the thread that its calls run on. `per_s`: calls a second to servers of others, at most.
+
+    Raises UsageError for a secret that is not set, ServiceError for a service that was not started.
+    """
+    with ExitStack() as stack:
+        thread = LoopThread()
+        thread.start(stack)
+        client: aiohttp.ClientSession = thread.wait_for(open_client())
+        stack.callback(lambda: thread.wait_for(client.close()))
+        reached: Mapping[str, Upstream] = upstreams(suite, services, secrets, f"drift.{tokens.token_hex(4)}")
+        limiter = RateLimiter()
+        outside = Outside(suite=suite, client=client, limiter=limiter, secrets=secrets)
+        tools = outside.source(reached, "live", stack, thread.wait_for)
+        web = LiveWeb(client, reached, limiter, "live")
+        yield Prober(suite, tools, web, Redactor(secrets), per_s), thread

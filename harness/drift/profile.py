@@ -1,0 +1,128 @@
+"""What is known of a tool's answers by asking it again and again: kept beside the cassettes, one file a tool.
+
+    cassettes/<suite>/profiles/<tool>.json
+
+No value is in it but words of fixed lists, ranges of numbers, and digests.
+"""
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from urllib.parse import quote
+
+from harness.documents import read_document, write_atomically
+from harness.frozen import Frozen
+
+FOLDER = "profiles"
+FORMAT = 1
+SETTLED_SAMPLES = 3
+SETTLED_DAYS = 2
+"""Sampling at once finds request ids; prices, counters and dates need days."""
+
+
+class Volatility(Frozen):
+    """How a path was seen to change without anything having been written."""
+
+    sittings: int = 0
+    """Sittings in which answers a moment apart differed."""
+    changes: int = 0
+    """Changes from one sitting to the next."""
+    first: date
+    last: date
+
+    @property
+    def is_sure(self) -> bool:
+        """A change that stays is no noise, so one between sittings is not enough."""
+        return self.sittings >= 1 or self.changes >= 2
+
+
+class PathProfile(Frozen):
+    """One path of an operation's good answers."""
+
+    kinds: dict[str, int] = {}
+    present: int = 0
+    holders: int = 0
+    """Objects that could have had it."""
+    format: str | None = None
+    """Of its texts, where all have the same."""
+    words: tuple[str, ...] | None = None
+    """Its texts, where they are few and short."""
+    low: float | None = None
+    high: float | None = None
+    ordered: bool | None = None
+    """Whether a list keeps its order; None: not told yet."""
+    volatile: Volatility | None = None
+
+
+class LatencySample(Frozen):
+    """One sitting's times of an operation."""
+
+    day: date
+    calls: int
+    p50_ms: float
+    p95_ms: float
+
+
+class OperationProfile(Frozen):
+    """What was learned of one operation."""
+
+    samples: int = 0
+    """Good answers, repeats included."""
+    days: tuple[date, ...] = ()
+    """On which it was sampled, the last ten."""
+    shaped_samples: int = 0
+    """Of those, the ones whose shape was learned: `harness drift learn` does that, a probe does not."""
+    shaped_days: tuple[date, ...] = ()
+    first: date | None = None
+    last: date | None = None
+    accepted: date | None = None
+    """When a person said that this is how it is."""
+    paths: dict[str, PathProfile] = {}
+    differing: dict[str, dict[str, str]] = {}
+    """Call -> path -> digest of the last value, where it was not the recorded one."""
+    latency: tuple[LatencySample, ...] = ()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a value that never changed can be taken for steady."""
+        return self.accepted is not None or _enough(self.samples, self.days)
+
+    @property
+    def knows_shape(self) -> bool:
+        """Whether a member that is sometimes there can be taken for optional."""
+        return self.accepted is not None or _enough(self.shaped_samples, self.shaped_days)
+
+    def volatile_paths(self) -> Iterator[str]:
+        """The paths whose values say nothing."""
+        for path, profile in self.paths.items():
+            sure = profile.volatile is not None and (profile.volatile.is_sure or self.accepted is not None)
+            if sure:
+                yield path
+
+
+class ToolProfile(Frozen):
+    """The file."""
+
+    format: int = FORMAT
+    tool: str
+    operations: dict[str, OperationProfile] = {}
+
+
+def profile_path(cassettes: Path, suite: str, tool: str) -> Path:
+    return cassettes / suite / FOLDER / f"{quote(tool, safe=' ')}.json"
+
+
+def read_profile(cassettes: Path, suite: str, tool: str) -> ToolProfile:
+    """An empty one where nothing was learned. Raises InvalidDocument for a file that is none."""
+    path = profile_path(cassettes, suite, tool)
+    return read_document(path, ToolProfile) if path.is_file() else ToolProfile(tool=tool)
+
+
+def write_profile(cassettes: Path, suite: str, profile: ToolProfile) -> Path:
+    path = profile_path(cassettes, suite, profile.tool)
+    write_atomically(path, (profile.model_dump_json(indent=1, exclude_defaults=True) + "\n").encode())
+    return path
+
+
+def _enough(samples: int, days: tuple[date, ...]) -> bool:
+    return samples >= SETTLED_SAMPLES and len(days) >= SETTLED_DAYS

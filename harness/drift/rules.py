@@ -1,0 +1,41 @@
+"""The suite's rules for comparing answers, looked up by path."""
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from harness.case import AnswerRule, Suite
+from harness.drift.paths import ITEM, parts_of
+
+
+class PathRules:
+    """The rules of one tool."""
+
+    def __init__(self, rules: Iterable[AnswerRule]) -> None:
+        self._rules = [(_parts(rule.at), rule) for rule in rules]
+        self._known: dict[str, AnswerRule | None] = {}
+
+    def at(self, path: str) -> AnswerRule | None:
+        """The rule for what stands there: its own, or the first of something above it."""
+        if not self._rules:
+            return None
+        if path not in self._known:
+            parts = parts_of(path)
+            self._known[path] = next((rule for at, rule in self._rules if _begins(parts, at)), None)
+        return self._known[path]
+
+
+def rules_of(suite: Suite, tool: str, more: Iterable[AnswerRule] = ()) -> PathRules:
+    """All rules of the patterns that fit the tool, in the suite's order, and after them `more`."""
+    fitting = [rules for pattern, rules in suite.drift.items() if fnmatchcase(tool, pattern)]
+    return PathRules([*(rule for rules in fitting for rule in rules), *more])
+
+
+def _parts(pointer: str) -> list[str]:
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def _begins(path: Sequence[str], pointer: Sequence[str]) -> bool:
+    return len(path) >= len(pointer) and all(
+        theirs in (ours, "*") or (ours == ITEM and theirs.isdigit())
+        for ours, theirs in zip(path, pointer, strict=False)
+    )

@@ -1,0 +1,153 @@
+"""The shape of a live answer held against the shape of all recorded ones: removed, added, of another kind, null."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from harness.drift.change import Change, excerpt
+from harness.drift.kinds import kind_of
+from harness.drift.paths import ANY, ITEM, found_at, lies_below, parts_of
+from harness.drift.shape import Place, Shape, maps_of, shape_of
+from harness.frozen import JsonValue
+from harness.results.drift import ChangeClass, holder_of
+
+ABSENT = "absent"
+_ENUM_SEEN = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Structures:
+    """A recorded and a live answer, and what all recorded answers of the operation look like."""
+
+    old: JsonValue
+    new: JsonValue
+    known: Mapping[str, Place]
+    """Of all recordings, `old` included, and of what was learned to be noise."""
+
+    def shapes(self) -> tuple[Shape, Shape]:
+        maps = maps_of(self.known)
+        return shape_of([self.old], maps), shape_of([self.new], maps)
+
+
+def structural_changes(structures: Structures) -> Iterator[Change]:
+    """In the order of paths. Of what is gone as a whole, the parts are not told too."""
+    before, after = structures.shapes()
+    told: list[str] = []
+    for path in sorted({*before, *after}):
+        if any(lies_below(path, above) for above in told):
+            continue
+        for change in _at(path, before.get(path), after, structures):
+            if change.change in {"schema.removed", "schema.optional_removed", "schema.type_changed", "schema.added"}:
+                told.append(path)
+            yield change
+
+
+def _at(path: str, old: Place | None, after: Shape, structures: Structures) -> Iterator[Change]:
+    new, known = after.get(path), structures.known.get(path)
+    if new is None:
+        if known is not None and _could_be_there(path, after):
+            yield _change("schema.removed" if known.is_required else "schema.optional_removed", path, structures)
+        return
+    if known is None:
+        if _was_open(path, structures.known):
+            yield _change("schema.added", path, structures)
+        return
+    if old is not None and known.is_required and not new.is_required and _is_member(path):
+        yield _change("schema.optional_removed", path, structures, new_kind=f"{ABSENT} in some")
+    yield from _kinds(path, known, new, structures)
+    yield from _words(path, known, new, structures)
+
+
+def _kinds(path: str, known: Place, new: Place, structures: Structures) -> Iterator[Change]:
+    fresh = set(new.kinds) - set(known.kinds)
+    if not fresh:
+        return
+    usual = set(known.kinds) - {"null"}
+    if not usual:
+        yield _change("schema.added", path, structures, old_kind="null", new_kind=_joined(fresh))
+        return
+    if "null" in fresh:
+        yield _change("schema.became_nullable", path, structures, old_kind=_joined(usual), new_kind="null")
+    if fresh - {"null"}:
+        yield _change(
+            "schema.type_changed", path, structures, old_kind=_joined(usual), new_kind=_joined(fresh - {"null"})
+        )
+
+
+def _words(path: str, known: Place, new: Place, structures: Structures) -> Iterator[Change]:
+    """A text that is none of the few that ever stood there."""
+    if known.texts is None or known.texts.total() < _ENUM_SEEN or not _looks_listed(known):
+        return
+    live = {text for text, _ in _texts(structures.new, path)} if new.kinds["string"] else set()
+    fresh = live - set(known.texts)
+    if fresh:
+        word = min(fresh)
+        yield Change(
+            change="schema.enum_added",
+            path=path,
+            old_kind="known word",
+            new_kind="another word",
+            before=[*sorted(known.texts)],
+            after=word,
+        )
+
+
+def _looks_listed(known: Place) -> bool:
+    """Each word several times, and no spaces: a fixed list, and not the names of a few things."""
+    words: Mapping[str, int] = known.texts or {}
+    return all(" " not in word and count > 1 for word, count in words.items())
+
+
+def _texts(value: JsonValue, path: str) -> Iterator[tuple[str, JsonValue]]:
+    return ((text, holder) for text, holder in found_at(value, path) if isinstance(text, str))
+
+
+def _could_be_there(path: str, after: Shape) -> bool:
+    """Whether the live answer has the object whose member this is; of an empty list nothing can be told."""
+    holder = after.get(holder_of(path))
+    return _is_member(path) and holder is not None and holder.kinds["object"] > 0
+
+
+def _was_open(path: str, known: Mapping[str, Place]) -> bool:
+    holder = known.get(holder_of(path))
+    return _is_member(path) and holder is not None and holder.kinds["object"] > 0
+
+
+def _is_member(path: str) -> bool:
+    return bool(path) and not path.endswith(ITEM) and not path.endswith(ANY)
+
+
+def _joined(kinds: set[str]) -> str:
+    return " or ".join(sorted(kinds))
+
+
+def _change(
+    change: ChangeClass, path: str, structures: Structures, *, old_kind: str | None = None, new_kind: str | None = None
+) -> Change:
+    """With an example of what stood there before, and of what stands in the same place now."""
+    wanted = new_kind if new_kind in {"null", "string", "number", "boolean", "object", "array"} else None
+    old, old_holder = _example(structures.old, path, None)
+    new, new_holder = _example(structures.new, path, wanted)
+    name = parts_of(path)[-1] if path else ""
+    return Change(
+        change=change,
+        path=path,
+        old_kind=old_kind or (ABSENT if change == "schema.added" else _kind(old, structures.known.get(path))),
+        new_kind=new_kind or (ABSENT if change in {"schema.removed", "schema.optional_removed"} else kind_of(new)),
+        before=excerpt(old, old_holder, name),
+        after=excerpt(new, new_holder, name),
+    )
+
+
+def _kind(value: JsonValue, known: Place | None) -> str:
+    """Of all recordings, so that the same change has the same words whichever recording shows it."""
+    kinds = set() if known is None else set(known.kinds) - {"null"}
+    return _joined(kinds) if kinds else kind_of(value)
+
+
+def _example(value: JsonValue, path: str, kind: str | None) -> tuple[JsonValue, JsonValue]:
+    """A value at the path with its holder; where there is none, only the object that would hold it."""
+    for found, holder in found_at(value, path):
+        if kind is None or kind_of(found) == kind:
+            return found, holder
+    held = next(found_at(value, holder_of(path)), (None, None))
+    return None, held[0] if path else None

@@ -1,0 +1,167 @@
+"""Values of two answers compared where both have them: which paths hold another value, another order, more or less.
+
+What only one of them has, or has of another kind, is a matter of shape and not looked at here.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.case import AnswerRule
+from harness.drift.kinds import kind_of, masked
+from harness.drift.paths import ANY, ITEM, member
+from harness.drift.rules import PathRules
+from harness.drift.shape import is_map
+from harness.frozen import JsonObject, JsonValue
+
+_IDENTITIES = ("id", "uuid", "_id", "key", "name", "code", "slug", "sku", "path", "url", "title")
+_SMALLEST = 1e-9
+
+What = Literal["value", "order", "empty"]
+_Row = tuple[JsonValue, JsonValue, JsonValue, JsonValue]
+"""Old value, new value, and the objects that hold them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unlike:
+    """One path at which two answers differ, with one example."""
+
+    path: str
+    what: What
+    old: JsonValue
+    new: JsonValue
+    old_holder: JsonValue = None
+    new_holder: JsonValue = None
+
+
+def unlike(old: JsonValue, new: JsonValue, rules: PathRules) -> tuple[Unlike, ...]:
+    """Each path and manner once, in the order of paths."""
+    found: dict[tuple[str, What], Unlike] = {}
+    for one in _column("", [(old, new, None, None)], rules):
+        found.setdefault((one.path, one.what), one)
+    return tuple(found[at] for at in sorted(found))
+
+
+def _column(path: str, rows: list[_Row], rules: PathRules) -> Iterator[Unlike]:
+    """All pairs that stand at one path."""
+    rule = rules.at(path)
+    if rule is not None and rule.compare in {"ignore", "type"}:
+        return
+    objects: list[tuple[JsonObject, JsonObject]] = []
+    items: list[_Row] = []
+    for row in rows:
+        old, new = row[0], row[1]
+        if isinstance(old, dict) and isinstance(new, dict):
+            objects.append((old, new))
+        elif isinstance(old, list) and isinstance(new, list):
+            yield from _lists(path, row, rule, items)
+        elif not _same(old, new, rule):
+            yield Unlike(path=path, what="value", old=old, new=new, old_holder=row[2], new_holder=row[3])
+    if objects:
+        yield from _members(path, objects, rules)
+    if items:
+        yield from _column(f"{path}{ITEM}", items, rules)
+
+
+def _members(path: str, pairs: list[tuple[JsonObject, JsonObject]], rules: PathRules) -> Iterator[Unlike]:
+    if is_map([old for old, _ in pairs]):
+        rows: list[_Row] = []
+        for old, new in pairs:
+            if old.keys() != new.keys():
+                yield Unlike(path=path, what="value", old=list(old), new=list(new))
+            rows += [(old[name], new[name], old, new) for name in old if name in new and old[name] != new[name]]
+        if rows:
+            yield from _column(member(path, ANY), rows, rules)
+        return
+    names = {name for old, _ in pairs for name in old}
+    for name in sorted(names):
+        column: list[_Row] = [
+            (old[name], new[name], old, new)
+            for old, new in pairs
+            if name in old and name in new and old[name] != new[name]
+        ]
+        if column:
+            yield from _column(member(path, name), column, rules)
+
+
+def _lists(path: str, row: _Row, rule: AnswerRule | None, items: list[_Row]) -> Iterator[Unlike]:
+    """What differs about the list itself; the pairs of its items are put to `items`."""
+    old, new = row[0], row[1]
+    assert isinstance(old, list)  # who calls this has looked
+    assert isinstance(new, list)
+    if not old or not new:
+        if old or new:
+            yield Unlike(path=path, what="empty", old=old, new=new, old_holder=row[2], new_holder=row[3])
+        return
+    identity = _identity(old, new, rule)
+    pairs, reordered, regrouped = _by_identity(old, new, identity) if identity else _by_place(old, new, rule)
+    items += [(one, other, one, other) for one, other in pairs if one != other]
+    if regrouped:
+        yield Unlike(path=path, what="value", old=old, new=new, old_holder=row[2], new_holder=row[3])
+    elif reordered and (rule is None or rule.compare != "set"):
+        yield Unlike(path=path, what="order", old=old, new=new, old_holder=row[2], new_holder=row[3])
+
+
+_Pairs = tuple[list[tuple[JsonValue, JsonValue]], bool, bool]
+"""The pairs of items; whether their order is another; whether there are more, less or others."""
+
+
+def _by_identity(old: list[JsonValue], new: list[JsonValue], name: Callable[[JsonValue], object]) -> _Pairs:
+    before, after = {name(one): one for one in old}, {name(one): one for one in new}
+    kept = [one for one in before if one in after]
+    pairs = [(before[one], after[one]) for one in kept]
+    return pairs, kept != [one for one in after if one in before], before.keys() != after.keys()
+
+
+def _by_place(old: list[JsonValue], new: list[JsonValue], rule: AnswerRule | None) -> _Pairs:
+    regrouped = len(old) != len(new)
+    if not regrouped and old != new:
+        if _counted(old) == _counted(new):
+            return [], True, False
+        scalars = not any(isinstance(one, dict | list) for one in (*old, *new))
+        if scalars and rule is not None and rule.compare == "set":
+            return [], False, True
+    return list(zip(old, new, strict=False)), False, regrouped
+
+
+def _counted(items: list[JsonValue]) -> Counter[str]:
+    return Counter(json.dumps(item, sort_keys=True) for item in items)
+
+
+def _identity(
+    old: list[JsonValue], new: list[JsonValue], rule: AnswerRule | None
+) -> Callable[[JsonValue], object] | None:
+    """What tells the items of both lists apart; None: only their places do."""
+    names = (rule.key,) if rule is not None and rule.key is not None else _IDENTITIES
+    for name in names:
+        before, after = _names(old, name), _names(new, name)
+        if before and after and (len(before & after) * 2 >= min(len(before), len(after)) or len(names) == 1):
+            return lambda item, name=name: item.get(name) if isinstance(item, dict) else None  # type: ignore[misc]
+    return None
+
+
+def _names(items: list[JsonValue], name: str) -> set[object]:
+    """The items' names; empty where they do not tell them apart."""
+    named = [one.get(name) if isinstance(one, dict) else None for one in items]
+    if not all(isinstance(one, str | int) for one in named):
+        return set()
+    found: set[object] = set(named)
+    return found if len(found) == len(items) else set()
+
+
+def _same(old: JsonValue, new: JsonValue, rule: AnswerRule | None) -> bool:
+    if rule is not None and rule.pattern is not None:
+        return isinstance(new, str) and re.fullmatch(rule.pattern, new) is not None
+    if kind_of(old) != kind_of(new):
+        return False
+    if isinstance(old, str) and isinstance(new, str):
+        return old == new or masked(old) == masked(new)
+    if isinstance(old, int | float) and isinstance(new, int | float):
+        if rule is not None and rule.tolerance is not None:
+            return abs(old - new) <= rule.tolerance
+        return math.isclose(old, new, rel_tol=_SMALLEST, abs_tol=_SMALLEST)
+    return old == new

@@ -1,0 +1,111 @@
+"""What a look found, in lines for people."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from harness.frozen import JsonValue
+from harness.results.drift import DriftFinding, DriftReport, Severity
+
+_CHANGES = {
+    "surface.tool_removed": "the tool is gone",
+    "surface.input_required_added": "an argument is now needed",
+    "surface.input_type_changed": "an argument takes something else",
+    "surface.tool_added": "a new tool",
+    "surface.input_added": "a new argument",
+    "surface.output_changed": "the declared answer changed",
+    "surface.description_changed": "the description changed",
+    "status.success_to_error": "an error instead of an answer",
+    "status.code_changed": "another status",
+    "schema.removed": "removed",
+    "schema.type_changed": "another type",
+    "schema.became_nullable": "can be null now",
+    "schema.media_type": "another media type",
+    "schema.optional_removed": "no longer there in some answers",
+    "schema.enum_added": "a value that was never seen",
+    "schema.added": "added",
+    "value.changed": "another value",
+    "shape.array_empty": "a list that was empty, or is now",
+    "shape.order": "another order",
+    "latency": "slower",
+}
+_SHOWN_CASES = 4
+_SHOWN_WORDS = 5
+_WIDE = 100
+
+
+def report_lines(report: DriftReport, details: int = 40) -> Iterator[str]:
+    """Heading, findings by tool with before and after, what is not sure, and how to see it again."""
+    counts = Counter(finding.severity for finding in report.findings)
+    told = ", ".join(f"{counts[severity]} {severity}" for severity in _SEVERITIES)
+    yield f"drift of {report.suite}: {told if report.findings else 'none'}"
+    tool = None
+    for finding in report.findings[:details]:
+        if finding.tool != tool:
+            tool = finding.tool
+            yield ""
+            yield tool
+        yield from finding_lines(finding)
+    if len(report.findings) > details:
+        yield f"  and {len(report.findings) - details} more in drift.json"
+    yield from _more(report)
+
+
+def finding_lines(finding: DriftFinding) -> Iterator[str]:
+    """One finding: what, where, before and after, whom it touches."""
+    where = finding.path or "the whole answer"
+    operation = "" if finding.operation == finding.tool else f"{finding.operation}: "
+    yield (
+        f"  {finding.severity.upper():8}  {operation}{where}: {_CHANGES[finding.change]}"
+        f" ({finding.old_kind} -> {finding.new_kind})  {finding.fingerprint}"
+    )
+    yield f"            before  {_short(finding.before)}"
+    yield f"            after   {_short(finding.after)}"
+    if finding.cases:
+        yield f"            cases   {_named(finding.cases)}"
+    if finding.flips:
+        yield f"            changes the verdict of  {_named(finding.flips)}"
+    if finding.doubt is not None:
+        yield f"            not sure: {finding.doubt}"
+
+
+def not_asked_lines(not_asked: dict[str, int]) -> Iterator[str]:
+    for reason, count in sorted(not_asked.items()):
+        yield f"not asked again ({count}): {reason}"
+
+
+_SEVERITIES: tuple[Severity, ...] = ("breaking", "warning", "info")
+
+
+def _more(report: DriftReport) -> Iterator[str]:
+    if report.unconfirmed:
+        yield ""
+        reasons = Counter(finding.doubt for finding in report.unconfirmed)
+        yield f"{len(report.unconfirmed)} more were seen and are not sure:"
+        for reason, count in reasons.most_common():
+            yield f"  {count}: {reason}"
+    yield from _listed("the agent asked something else than was recorded (no drift of a tool):", report.divergences)
+    yield from _listed("could not be looked at:", report.unavailable)
+    if report.findings or report.unconfirmed:
+        yield ""
+        yield f"see it again: {report.command}"
+
+
+def _listed(title: str, words: Sequence[str]) -> Iterator[str]:
+    if words:
+        yield ""
+        yield title
+        for one in words[:_SHOWN_WORDS]:
+            yield f"  {one}"
+        if len(words) > _SHOWN_WORDS:
+            yield f"  and {len(words) - _SHOWN_WORDS} more in drift.json"
+
+
+def _named(cases: Sequence[str]) -> str:
+    shown = ", ".join(cases[:_SHOWN_CASES])
+    return shown if len(cases) <= _SHOWN_CASES else f"{shown} and {len(cases) - _SHOWN_CASES} more"
+
+
+def _short(value: JsonValue) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _WIDE else f"{text[: _WIDE - 3]}..."

@@ -1,0 +1,211 @@
+"""Looks for drift: recorded reads sent again, or a live run held against the recordings."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.case import Suite
+from harness.case.loading import load_suite
+from harness.cassette.live import FOLDER, PROBE, LiveTape, live_tapes
+from harness.cassette.recording import Recording
+from harness.cassette.tape import Tape, save_tape
+from harness.drift.asks import Ask, asks_of
+from harness.drift.book import Book, open_book
+from harness.drift.looks import ALONE, Look, exercised_by, findings_of, unavailable_in
+from harness.drift.pairing import pair
+from harness.drift.probe import Probed, look_again, probe
+from harness.drift.prober import Prober, open_prober
+from harness.errors import UsageError
+from harness.gateway.thread import LoopThread
+from harness.pipeline.secrets import secret_values
+from harness.pipeline.world import Say, open_services
+from harness.results import default_run_name
+from harness.results.drift import DriftReport, write_drift
+
+PER_S = 10
+"""Calls a second to servers that are somebody else's, where the suite says nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookPlan:
+    """One look for drift, decided."""
+
+    project: Path
+    suite: Suite
+    cases: Sequence[str] = ()
+    tools: Sequence[str] = ()
+    """Empty: all."""
+    per_s: int = PER_S
+    name: str | None = None
+    command: str = ""
+    """What shows it again."""
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    say: Say = field(default=lambda _: None)
+    asked: Callable[[], None] = field(default=lambda: None)
+
+    @property
+    def cassettes(self) -> Path:
+        return self.project / "cassettes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What came of a look."""
+
+    report: DriftReport
+    folder: Path
+    asked: int
+    """Recorded calls that live answers were compared with."""
+    not_asked: Mapping[str, int]
+    """Why recorded reads could not be sent again -> how many."""
+    blind: tuple[str, ...]
+    """Tools of which nothing could be compared."""
+
+
+def probe_suite(plan: LookPlan) -> Looked:
+    """Sends the suite's recorded reads again and writes what was found into `runs/<name>/`.
+
+    Raises CassetteError where nothing is recorded, UsageError for a case or tool that there is not.
+    """
+    book = _book(plan)
+    asks = asks_of(plan.suite, _of_cases(book, plan), secret_values(plan.suite), plan.tools)
+    with _prober(plan, asks) as (prober, thread):
+        probed = thread.wait_for(probe(prober, asks, book, asked=plan.asked))
+    name = plan.name or default_run_name(plan.created, plan.suite.name, "probe")
+    folder = _new_folder(plan.project / "runs" / name)
+    _keep(folder, plan.suite.name, probed.recordings)
+    return _looked(plan, name, folder, probed)
+
+
+def compare_run(plan: LookPlan, run: Path, *, confirm: bool) -> Looked:
+    """Holds what a live run's tools answered against the recordings; writes `drift.json` into the run's folder.
+
+    `confirm`: reads whose answer changed are sent again. Raises UsageError where the run has kept no live answers.
+    """
+    kept = [one for one in live_tapes(run) if not plan.cases or one.case is None or one.case in plan.cases]
+    if not kept:
+        raise UsageError(
+            f"{run} holds no live answers to compare", remedy=f"make a live run: harness drift {plan.suite.name}"
+        )
+    book = _book(plan)
+    looks, divergences = _looks_of(kept, book)
+    looks = tuple(look for look in looks if not plan.tools or look.tool in plan.tools)
+    if confirm:
+        _confirm(plan, book, looks)
+    return _looked(plan, run.name, run, Probed(looks=looks, recordings=(), not_asked={}), divergences)
+
+
+def suite_of(project: Path, run: Path) -> Suite:
+    """The suite that a run or probe is of, as it is now. Raises UsageError where nothing was kept."""
+    kept = next(live_tapes(run), None)
+    if kept is None:
+        raise UsageError(f"{run} holds no live answers to compare", remedy="make a live run: harness drift SUITE")
+    return load_suite(project, kept.suite)
+
+
+def _book(plan: LookPlan) -> Book:
+    known = {case.id for case in plan.suite.cases}
+    unknown = sorted(set(plan.cases) - known)
+    if unknown:
+        raise UsageError(f"suite {plan.suite.name!r} has no case {', '.join(map(repr, unknown))}")
+    book = open_book(plan.suite, plan.cassettes, secret_values(plan.suite))
+    recorded = {recording.mark.tool for tape in book.tapes.values() for recording in tape.recordings}
+    missing = sorted(set(plan.tools) - recorded)
+    if missing:
+        raise UsageError(
+            f"nothing is recorded of {', '.join(missing)}", remedy=f"recorded: {', '.join(sorted(recorded))}"
+        )
+    return book
+
+
+def _of_cases(book: Book, plan: LookPlan) -> Mapping[str, Tape]:
+    return {case: tape for case, tape in book.tapes.items() if not plan.cases or case in plan.cases}
+
+
+@contextmanager
+def _prober(plan: LookPlan, asks: Sequence[Ask]) -> Iterator[tuple[Prober, LoopThread]]:
+    suite, secrets = plan.suite, secret_values(plan.suite)
+    asked = {ask.recording.mark.server for ask in asks if ask.call is not None}
+    needed = any(suite.reached[name].service is not None for name in asked if name in suite.reached)
+    if not needed:
+        reduced = _without_services(suite)
+        with open_prober(reduced, {}, secrets, plan.per_s) as opened:
+            yield opened
+        return
+    plan.say("starting the environment's services")
+    with (
+        open_services(plan.project, suite.environment, suite.snapshot) as services,
+        open_prober(suite, services, secrets, plan.per_s) as opened,
+    ):
+        yield opened
+
+
+def _without_services(suite: Suite) -> Suite:
+    """The suite as one that asks nothing of services sees it: none needs to be there."""
+    return suite.model_copy(
+        update={
+            "servers": {name: server for name, server in suite.servers.items() if server.service is None},
+            "hosts": tuple(host for host in suite.hosts if host.service is None),
+        }
+    )
+
+
+def _looks_of(kept: Sequence[LiveTape], book: Book) -> tuple[tuple[Look, ...], tuple[str, ...]]:
+    trials = [one for one in kept if one.case is not None]
+    looks, divergences = pair(trials, book)
+    return looks, divergences
+
+
+def _confirm(plan: LookPlan, book: Book, looks: Sequence[Look]) -> None:
+    """Reads that were answered otherwise are asked again."""
+    doubtful = {look.recorded.place: look for look in looks if look.has_changes}
+    asks = asks_of(plan.suite, _of_cases(book, plan), secret_values(plan.suite), plan.tools)
+    again = [ask for ask in asks if ask.call is not None and ask.recording.place in doubtful]
+    if not again:
+        return
+    with _prober(plan, again) as (prober, thread):
+        for ask in again:
+            look = doubtful[ask.recording.place]
+            thread.wait_for(look_again(prober, ask, look, book, max(0, ALONE - len(look.compared))))
+            plan.asked()
+
+
+def _keep(folder: Path, suite: str, recordings: Sequence[Recording]) -> None:
+    save_tape(folder / FOLDER / suite / f"{PROBE}.yaml", Tape(recordings), suite=suite, case=PROBE)
+
+
+def _new_folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        raise UsageError(
+            f"there is already a run {path.name!r} in {path.parent}", remedy="choose another name"
+        ) from None
+    return path
+
+
+def _looked(plan: LookPlan, name: str, folder: Path, probed: Probed, divergences: Sequence[str] = ()) -> Looked:
+    confirmed, unconfirmed = findings_of(probed.looks)
+    report = DriftReport(
+        suite=plan.suite.name,
+        run=name,
+        seen=plan.created,
+        command=plan.command,
+        findings=confirmed,
+        exercised=exercised_by(probed.looks),
+        unconfirmed=unconfirmed,
+        divergences=tuple(divergences),
+        unavailable=unavailable_in(probed.looks),
+    )
+    write_drift(folder, report)
+    tools = {look.tool for look in probed.looks}
+    seen = {look.tool for look in probed.looks if look.compared}
+    return Looked(
+        report=report,
+        folder=folder,
+        asked=sum(1 for look in probed.looks if look.compared),
+        not_asked=probed.not_asked,
+        blind=tuple(sorted(tools - seen)),
+    )
