@@ -22,6 +22,7 @@ _VERBS = {
     "explain": "Show a trial step by step, with the diagnosis at its steps.",
     "transcript": "Show a trial as a judge is shown it, short and in views.",
     "judge": "Judge a run by a rubric, one criterion at a time; rubrics, prompts, judges.",
+    "annotate": "Label a run by a rubric, on a local page: what judges are held against.",
     "trend": "Show a suite's metrics and failure modes, release by release, and what jumped.",
     "case": "Check a suite's cases with `oracle` and `nop`; turn a trial into a case.",
     "tool": "List a suite's tools, and take the listings of their sources anew.",
