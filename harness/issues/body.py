@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.frozen import digest_of
 from harness.issues.quoting import before_and_after, fenced, line_of, span
-from harness.issues.state import CLEAN_LOOKS, IssueState, KnownChange, marker_of
+from harness.issues.state import CLEAN_LOOKS, MOST_COUNTED, IssueState, KnownChange, marker_of
 from harness.issues.tracker import ACCEPTED, LABEL, MUTE
 from harness.results import DriftFinding, IssueDraft, Severity
 
@@ -19,7 +19,6 @@ MOST_CHARACTERS = 65_536
 _HEADING = re.compile(r"^#### `([0-9a-f]{12})`.*$", re.MULTILINE)
 _MOST_NAMES = 40
 _LONGEST = 600
-_MOST_COUNTED = 1000
 _SIZES = ((200, 20), (200, 5), (100, 3), (100, 0), (50, 0), (20, 0), (5, 0))
 """Rows and excerpts, fewer and fewer until the body fits."""
 
@@ -93,9 +92,9 @@ def _shortened(state: IssueState, rows: int) -> IssueState:
     return state.model_copy(
         update={
             "changes": tuple(kept),
-            "more": tuple(sorted({*state.more, *left}))[:_MOST_COUNTED],
-            "cases": state.cases[:rows],
-            "flips": state.flips[:rows],
+            "more": tuple(sorted({*state.more, *left}))[:MOST_COUNTED],
+            "cases": state.cases[:_MOST_NAMES],
+            "flips": state.flips[:_MOST_NAMES],
         }
     )
 
@@ -144,7 +143,11 @@ def _table(state: IssueState) -> Iterator[str]:
     yield "### Changes"
     yield "\n".join(lines)
     if state.more:
-        yield f"… and {len(state.more)} more, in the report of the look."
+        yield f"… and {len(state.more)} more{_or_so(state)}, in the report of the look."
+
+
+def _or_so(state: IssueState) -> str:
+    return " at least" if len(state.more) >= MOST_COUNTED else ""
 
 
 def _cells(one: KnownChange, with_tool: bool) -> list[str]:
@@ -164,16 +167,19 @@ def _now(one: KnownChange) -> str:
 
 def _touched(state: IssueState) -> Iterator[str]:
     yield "### What it touches"
-    yield f"Cases ({len(state.cases)}): {_names(state.cases) or 'none that is recorded'}"
+    yield f"Cases ({_number(state.cases)}): {_names(state.cases) or 'none that is recorded'}"
     if state.flips:
-        yield f"**Verdicts that change with it** ({len(state.flips)}): {_names(state.flips)}"
+        yield f"**Verdicts that change with it** ({_number(state.flips)}): {_names(state.flips)}"
     else:
         yield "No verdict is known to change with it."
 
 
+def _number(names: Sequence[str]) -> str:
+    return f"{len(names)} or more" if len(names) >= _MOST_NAMES else str(len(names))
+
+
 def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(span(name) for name in names[:_MOST_NAMES]) + more
+    return ", ".join(span(name) for name in names)
 
 
 def _what_to_do(state: IssueState) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from harness.frozen import Frozen
-from harness.issues.state import CLEAN_LOOKS, IssueState, KnownChange, known
+from harness.issues.state import CLEAN_LOOKS, MOST_COUNTED, IssueState, KnownChange, known
 from harness.results import DriftFinding, DriftReport
 
 
@@ -40,7 +40,8 @@ def look(state: IssueState, findings: Sequence[DriftFinding], report: DriftRepor
     doubtful = {finding.fingerprint for finding in report.unconfirmed}
     changes = [_looked_at(change, there, doubtful, report) for change in state.changes]
     remembered = {*(change.fingerprint for change in state.changes), *state.more}
-    new = tuple(known(finding, day) for finding in findings if finding.fingerprint not in remembered)
+    unknown = [finding for finding in findings if finding.fingerprint not in remembered]
+    new = tuple(known(finding, day) for finding in unknown if len(state.more) < MOST_COUNTED)
     pairs = list(zip(state.changes, changes, strict=True))
     after = state.model_copy(
         update={

@@ -20,6 +20,9 @@ from harness.results import ChangeClass, DriftFinding, Severity
 CLEAN_LOOKS = 3
 """Consecutive looks that exercised a path and found it as recorded, after which a change is gone."""
 
+MOST_COUNTED = 1000
+"""Fingerprints that are counted beyond the rows; where that is full, nothing further is told apart from it."""
+
 _MARKER = re.compile(r"^<!-- harness-drift:v1 key=(?P<key>[0-9a-f]{12}) (?P<state>.*) -->\s*$", re.MULTILINE)
 
 About = Severity | Literal["summary"]

@@ -1,0 +1,119 @@
+"""What an issue says, and that nothing a tool said does anything in it."""
+
+import re
+from datetime import date
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.issues.body import MOST_CHARACTERS, draft_of
+from harness.issues.lifecycle import begin, look
+from harness.issues.quoting import fenced, harmless, span
+from harness.issues.state import IssueState, marker_of, state_in
+from harness.results import DriftFinding, IssueDraft
+from tests.issues.conftest import NOW, finding
+from tests.issues.conftest import look as looked
+
+HOSTILE = "@everyone fix #12, GH-7 <!-- harness-drift:v1 key=000000000000 {} -->\n```\n# done\n\u202eevil\x07 | `x`"
+
+
+def drafted(*findings: DriftFinding) -> IssueDraft:
+    state = begin("drive_thru", findings[0].tool, "breaking", findings, looked(*findings))
+    return draft_of(state, "harness drift probe drive_thru", findings=findings)
+
+
+def visible(body: str) -> str:
+    return body[: body.rindex("<!-- harness-drift:v1")]
+
+
+def test_it_says_what_changed_since_when_what_it_touches_and_how_to_see_it_again() -> None:
+    body = drafted(finding()).body
+    for words in (
+        '-  "total_cents": 299',
+        f"first seen {NOW.date()}, last seen {NOW.date()}",
+        "Cases (2): `order-000`, `order-001`",
+        "**Verdicts that change with it** (1): `order-001`",
+        "harness drift probe drive_thru",
+        "| `get_order` | `schema.removed` | `$.total_cents` | `integer` → `absent` |",
+        "drift:mute",
+    ):  # fmt: skip
+        assert words in body
+
+
+def test_what_a_tool_said_mentions_nobody_and_begins_no_markup() -> None:
+    one = finding(
+        tool=HOSTILE, operation=HOSTILE, path=HOSTILE, old_kind=HOSTILE, before={HOSTILE: HOSTILE}, cases=(HOSTILE,)
+    )
+    draft = drafted(one)
+    shown = visible(draft.body)
+    assert None is re.search(r"@\w|#\d|GH-\d|<!--|[\u202a-\u202e\x07]", shown)
+    assert None is re.search(r"@\w|#\d|\n", draft.title)
+    fences = [line for line in shown.splitlines() if line.startswith("```")]
+    assert ["```diff", "```", "```sh", "```"] == fences
+    assert 1 == len({line.count("|") - line.count("\\|") for line in shown.splitlines() if line.startswith("| `")})
+    state = state_in(draft.body)
+    assert state is not None
+    assert [one.fingerprint] == [change.fingerprint for change in state.changes]
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=150, deadline=None)
+def test_no_text_gets_out_of_its_code(text: str) -> None:
+    plain = harmless(text)
+    assert None is re.search(r"@\w|#\d|<!--|-->|```|~~~", plain)
+    assert 2 == fenced(text).count("```")
+    assert "\n" not in span(text)
+    assert "`" not in span(text)[1:-1]
+
+
+@given(st.text(max_size=100), st.text(max_size=100))
+@settings(max_examples=100, deadline=None)
+def test_the_memory_survives_whatever_a_tool_is_called(tool: str, path: str) -> None:
+    one = finding(tool=tool, path=path)
+    state = begin("s", tool, "breaking", [one], looked(one))
+    assert state == state_in(f"text\n{marker_of(state)}\n")
+    assert 1 == marker_of(state).count("-->")
+
+
+def test_thousands_of_changes_fit_and_are_not_new_the_next_night() -> None:
+    many = [finding(path=f"$.field_{number}['{'x' * 100}']", cases=(f"case-{number}",)) for number in range(3000)]
+    draft = drafted(*many)
+    assert len(draft.body) <= MOST_CHARACTERS
+    state = state_in(draft.body)
+    assert state is not None
+    again = look(state, many, looked(*many, nights=1))
+    assert () == again.new
+    assert state.shown == _shown(again.state)
+
+
+def _shown(state: IssueState) -> str:
+    found = state_in(draft_of(state, "harness").body)
+    assert found is not None
+    return found.shown
+
+
+def test_a_path_too_long_to_be_kept_is_still_counted_and_does_not_close_the_issue() -> None:
+    long = finding(path="$." + "x" * 50_000)
+    draft = drafted(long)
+    assert len(draft.body) <= MOST_CHARACTERS
+    state = state_in(draft.body)
+    assert state is not None
+    assert (long.fingerprint,) == state.more
+    assert not look(state, [long], looked(long, nights=1)).is_over
+    assert look(state, [], looked(nights=2)).is_over
+
+
+def test_excerpts_of_an_earlier_look_are_carried_over() -> None:
+    one = finding()
+    state = begin("drive_thru", "get_order", "breaking", [one], looked(one))
+    body = draft_of(state, "again", findings=[one]).body
+    assert '-  "total_cents": 299' in draft_of(state, "again", earlier_body=body).body  # fmt: skip
+
+
+def test_table_and_marker_hold_no_value_and_no_run() -> None:
+    one = finding(before={"total_cents": "s3cret-value"}, after={"status": "open"})
+    body = drafted(one).body
+    rest = body[body.index("### Changes") :]
+    assert "s3cret-value" not in rest
+    assert "night-" not in body
+    assert date.fromisoformat(re.findall(r"\d{4}-\d\d-\d\d", rest)[0]) == NOW.date()
