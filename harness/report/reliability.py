@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from harness.frozen import Frozen
 from harness.score import Scorecard
-from harness.score.intervals import Interval, bootstrap
+from harness.score.bootstrap import bootstrap
+from harness.score.intervals import Interval
 
 
 class Reliability(Frozen):

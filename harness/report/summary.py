@@ -12,7 +12,8 @@ from harness.report.replay import MissedTool, replay_of
 from harness.report.tooltable import ToolRow, by_model, by_tool
 from harness.results import RunFolder, RunManifest, stop_reason
 from harness.score import Score, Scorecard
-from harness.score.intervals import Interval, bootstrap, effective_n, wilson
+from harness.score.bootstrap import bootstrap
+from harness.score.intervals import Interval, effective_n, wilson
 from harness.trace import MEASURED, ModelUse, Trial
 
 SUCCESS = "task_success"

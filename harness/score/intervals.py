@@ -1,7 +1,6 @@
 """How sure a share or a mean is. Attempts at one case are not independent, so cases are what is counted."""
 
 import math
-import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -9,7 +8,6 @@ from harness.frozen import Frozen
 
 _Z = 1.959963984540054  # 95 %, two-sided
 _Z_POWER = 0.8416212335729143  # 80 %, one-sided
-_RESAMPLES = 1000
 _NOTHING = 1e-9
 _FEWEST = 6
 _MOST = 1_000_000
@@ -29,7 +27,7 @@ def wilson(share: float, n: float) -> Interval | None:
     z2 = _Z * _Z
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = _Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return Interval(low=_clean(max(0.0, middle - half)), high=_clean(min(1.0, middle + half)))
+    return Interval(low=rounded(max(0.0, middle - half)), high=rounded(min(1.0, middle + half)))
 
 
 def effective_n(by_case: Mapping[str, Sequence[float]]) -> float:
@@ -49,19 +47,6 @@ def effective_n(by_case: Mapping[str, Sequence[float]]) -> float:
     return n if variance == 0 else min(float(n), max(float(cases), mean * (1 - mean) / variance))
 
 
-def bootstrap(by_case: Mapping[str, Sequence[float]]) -> Interval | None:
-    """Percentile interval of the mean, whole cases resampled; None for fewer than two cases or no spread.
-
-    The resampling is seeded: the same values give the same interval.
-    """
-    sums = [(math.fsum(values), len(values)) for _, values in sorted(by_case.items())]
-    if len(sums) < 2 or len({value for values in by_case.values() for value in values}) < 2:
-        return None
-    draw = random.Random(0)
-    means = sorted(_mean(draw.choices(sums, k=len(sums))) for _ in range(_RESAMPLES))
-    return Interval(low=_clean(means[int(0.025 * _RESAMPLES)]), high=_clean(means[int(0.975 * _RESAMPLES) - 1]))
-
-
 def sign_test(better: int, worse: int) -> float | None:
     """Exact two-sided p that better and worse are equally likely; ties say nothing. None where all are ties."""
     n = better + worse
@@ -71,7 +56,7 @@ def sign_test(better: int, worse: int) -> float | None:
     for k in range(min(better, worse)):
         ways = ways * (n - k) // (k + 1)  # C(n, k + 1) from C(n, k): thousands of cases in milliseconds
         tail += ways
-    return _clean(float(min(Fraction(1), Fraction(2 * tail, 2**n))))
+    return rounded(float(min(Fraction(1), Fraction(2 * tail, 2**n))))
 
 
 def sign_test_greater(more: int, less: int) -> float | None:
@@ -83,7 +68,7 @@ def sign_test_greater(more: int, less: int) -> float | None:
     for k in range(less):
         ways = ways * (n - k) // (k + 1)
         tail += ways
-    return _clean(float(Fraction(tail, 2**n)))
+    return rounded(float(Fraction(tail, 2**n)))
 
 
 def fisher_greater(with_now: int, without_now: int, with_before: int, without_before: int) -> float:
@@ -92,7 +77,7 @@ def fisher_greater(with_now: int, without_now: int, with_before: int, without_be
     every = now + with_before + without_before
     most = min(now, having)
     ways = sum(math.comb(having, k) * math.comb(every - having, now - k) for k in range(with_now, most + 1))
-    return _clean(float(Fraction(ways, math.comb(every, now))))
+    return rounded(float(Fraction(ways, math.comb(every, now))))
 
 
 def holm(tests: Sequence[float | None]) -> list[float | None]:
@@ -102,7 +87,7 @@ def holm(tests: Sequence[float | None]) -> list[float | None]:
     least = 0.0
     for rank, (p, place) in enumerate(made):
         least = max(least, min(1.0, p * (len(made) - rank)))
-        found[place] = _clean(least)
+        found[place] = rounded(least)
     return found
 
 
@@ -118,7 +103,7 @@ def paired_interval(differences: Sequence[float], width: float) -> Interval | No
     mean = math.fsum(differences) / n
     squares = math.fsum(value * value for value in differences) + 2 * width * width
     half = _Z * math.sqrt(max(0.0, squares / n - mean * mean) / n)
-    return Interval(low=_clean(max(-width, mean - half)), high=_clean(min(width, mean + half)))
+    return Interval(low=rounded(max(-width, mean - half)), high=rounded(min(width, mean + half)))
 
 
 def cases_needed(differences: Sequence[float]) -> int | None:
@@ -157,10 +142,6 @@ def cases_for_margin(cases: int, seen: Interval, margin: float, width: float) ->
     return enough
 
 
-def _mean(sums: Sequence[tuple[float, int]]) -> float:
-    return math.fsum(total for total, _ in sums) / sum(n for _, n in sums)
-
-
-def _clean(value: float) -> float:
-    """Twelve digits: the last bits differ between machines' mathematics, and a report must not."""
+def rounded(value: float) -> float:
+    """To twelve digits: the last bits differ between machines' mathematics, and a report must not."""
     return round(value, 12)

@@ -6,8 +6,6 @@ from itertools import product
 import pytest
 
 from harness.score.intervals import (
-    Interval,
-    bootstrap,
     cases_needed,
     effective_n,
     paired_interval,
@@ -29,7 +27,6 @@ def test_wilsons_interval_is_newcombes(successes: int, n: int, low: float, high:
 
 def test_no_observation_has_no_interval() -> None:
     assert wilson(0.0, 0) is None
-    assert bootstrap({}) is None
 
 
 @pytest.mark.parametrize(
@@ -57,16 +54,6 @@ def test_the_sign_test_is_what_counting_all_coin_throws_gives() -> None:
 )
 def test_attempts_at_one_case_are_worth_less_than_cases(values: dict[str, list[float]], worth: float) -> None:
     assert effective_n(values) == worth
-
-
-def test_the_bootstrap_is_the_same_each_time_and_holds_the_mean() -> None:
-    values = {str(i): [float(i % 3)] for i in range(30)}
-    found = bootstrap(values)
-
-    assert isinstance(found, Interval)
-    assert found == bootstrap(dict(reversed(values.items())))
-    assert 0.6 < found.low < 1.0 < found.high < 1.4
-    assert bootstrap({"a": [1.0], "b": [1.0]}) is None
 
 
 def test_the_paired_interval_is_bonett_and_prices() -> None:
