@@ -11,7 +11,8 @@ from harness.judge.rubric import Rubric
 from harness.judge.scoring import RubricScore, plain_mean, score_rubric
 from harness.results import RunFolder
 from harness.results.judgements import judged_rubrics, kept_rubric, latest, read_judgements
-from harness.score.intervals import Interval, bootstrap, effective_n, wilson
+from harness.score.bootstrap import bootstrap
+from harness.score.intervals import Interval, effective_n, wilson
 
 
 class JudgedDomain(Frozen):

@@ -8,7 +8,7 @@ from harness.report.render.sections import Section
 from harness.report.render.terminal import section_table
 from harness.report.render.wording import UNKNOWN, percent, percent_between
 
-_HEADS = ("pass rate", "pass", "fail", "n/a", "judge failed", "points", "")
+_HEADS = ("rate", "pass", "fail", "n/a", "no answer", "points", "")
 
 
 class JudgedView:
@@ -36,7 +36,7 @@ def judged_section(judged: JudgedRubric) -> Section:
 
 
 def _row(one: JudgedCriterion) -> tuple[str, ...]:
-    marks = [word for word, holds in (("critical", one.critical), ("uncalibrated", one.uncalibrated)) if holds]
+    marks = [word for word, holds in (("critical", one.critical), ("uncal.", one.uncalibrated)) if holds]
     counts = (one.passed, one.failed, one.not_eligible, one.judge_failed)
     shown = (str(count or UNKNOWN) for count in counts)
     return (f"  {one.criterion}", percent(one.rate), *shown, f"{one.points:g}", ", ".join(marks))
@@ -48,7 +48,7 @@ def _notes(judged: JudgedRubric) -> list[str]:
     notes = [f"{score}; {passed}; {judged.trials} trials, coverage {percent(judged.coverage)}"]
     notes += [f"judge: {judge_words(judge)}" for judge in judged.judges]
     if any(one.uncalibrated for one in judged.criteria):
-        notes.append("uncalibrated: nobody has held this judge against people there; see harness judge calibrate")
+        notes.append("uncal.: uncalibrated; nobody has held this judge against people there; see harness judge calibrate")
     return notes
 
 
