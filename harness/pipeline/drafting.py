@@ -128,7 +128,7 @@ def _description(source: Case, card: Scorecard, origin: str) -> str:
     elif card.reason is not None:
         parts.append(f"It ended with {card.outcome}: {_short(card.reason)}.")
     for one in card.diagnoses:
-        if one.failure == "other":
+        if one.kind == "failed_without_a_known_mode":
             continue  # it says again what failed
         where = "" if one.origin_step is None else f" from step {one.origin_step}"
         parts.append(f"Diagnosis: {one.failure} ({one.kind}){where}: {_short(one.evidence)}.")

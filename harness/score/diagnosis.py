@@ -27,6 +27,7 @@ Kind = Literal[
     "invented_value",
     "first_result_carried",
     "failed_code_carried",
+    "refused",
     "failed_without_a_known_mode",
 ]
 """Closed. Which failure each belongs to, what counts and what does not, stands in its detector's docstring."""

@@ -70,3 +70,28 @@ def test_a_write_that_nothing_stands_for_is_an_early_stop(
 ) -> None:
     kinds = [kind for kind, _ in found(*turns, reference=reference, tools=TOOLS)]
     assert (["stopped_early"] if stopped else []) == kinds
+
+
+CANNOT = ("agent", "I am sorry, our policy does not allow that, so I cannot change it.")
+ASKED = [("get_order", GET), ("exchange_items", LAMP)]
+
+
+def test_a_refusal_after_looking_is_no_early_stop_but_a_failure_of_its_own(
+    diagnosed: Callable[..., Any],
+) -> None:
+    (one,) = diagnosed(LOOK, CANNOT, ("user", "a pity"), BYE, reference=ASKED, tools=TOOLS, failed=True)
+    assert ("other", "refused", 1) == (one.failure, one.kind, one.origin_step)
+    assert "exchange_items" in one.evidence
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [CANNOT, BYE],  # nothing was looked at
+        [CANNOT, LOOK, BYE],  # said before it looked
+        [LOOK, ("agent", "All is done."), BYE],
+        [LOOK, ("call", "modify_items", {**LAMP, "item": "bed"}, "ok"), CANNOT, BYE],  # it had begun to write
+    ],
+)
+def test_a_refusal_without_the_evidence_is_an_early_stop(found: Found, turns: list[Any]) -> None:
+    assert "stopped_early" in [kind for kind, _ in found(*turns, reference=ASKED, tools=TOOLS)]

@@ -44,8 +44,8 @@ DETECTORS: Final = {
 def diagnose(evidence: Evidence) -> tuple[Diagnosis, ...]:
     """Every finding, by origin step; pure and deterministic, in time linear in the trajectory.
 
-    Successful trials are looked at too: a loop that was left again was a loop. `other` stands alone, where the trial is
-    known to have failed and no detector found anything.
+    Successful trials are looked at too: a loop that was left again was a loop. `failed_without_a_known_mode` (`other`)
+    stands alone, where the trial is known to have failed and no detector found anything.
     """
     reading = read(evidence)
     failed = _has_failed(evidence)

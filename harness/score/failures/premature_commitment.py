@@ -15,18 +15,22 @@ write with other arguments than the reference's (that is for the checks); anothe
 hand-over to a person that did not happen (agents that settle the matter themselves succeed without). Of the reference's
 writes none is missing that: the agent left to the person it handed over to, where the reference hands over too; stands
 in for the same request by another tool, a call with the very same arguments having succeeded; or only makes settings
-take hold (by its tool's verb: it restarts, reboots, refreshes), which other ways do as well.
+take hold (by its tool's verb: it restarts, reboots, refreshes), which other ways do as well. An agent that saw what the
+reference sees, wrote nothing and said that it may not or cannot did not stop too early: it refused. Where writes of the
+reference are missing then, the failure is `other`, its kind `refused`.
 
-Origin: the write or guess; for `stopped_early` the last step of the agent. Dependent steps: none.
+Origin: the write or guess; for `stopped_early` the agent's last step; for `refused` the first
+message that says so. Dependent steps: none.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from harness.case import ReferenceCall
 from harness.frozen import JsonValue
-from harness.score.failures.diagnosis import Diagnosis, Kind
+from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
 from harness.score.failures.foreign import Foreign
 from harness.score.failures.grounding import is_identifier
 from harness.score.failures.reading import Act, Reading
@@ -38,6 +42,12 @@ _TAKES_HOLD: Final = frozenset({"reboot", "refresh", "reload", "restart"})
 _IRREVERSIBLE: Final = frozenset(
     {"book", "buy", "cancel", "close", "delete", "exchange", "order", "purchase", "refund", "remove", "return"}
     | {"submit", "terminate"}
+)
+_CANNOT: Final = re.compile(
+    r"\b(?:cannot|can't|can not|unable to|not able to|not (?:allowed|permitted|eligible|possible)|"
+    r"(?:isn't|aren't|is not|are not) (?:\w+ )?(?:allowed|permitted|eligible|possible)|polic(?:y|ies) (?:only|do not|"
+    r"does not|don't|doesn't))\b",
+    re.I,
 )
 
 
@@ -88,18 +98,21 @@ def early_stops(reading: Reading) -> tuple[Diagnosis, ...]:
     """At most one finding, naming all that is missing; the more of what is needed is missing, the surer."""
     trial = reading.evidence.trial
     last = next((step.index for step in reversed(reading.steps) if step.source == "agent"), None)
-    if trial.outcome != "finished" or last is None:
+    if trial.outcome != "finished" or last is None or _handed_over_as_asked(reading):
         return ()
     attempted = Counter(call.name for call in trial.trajectory.calls)  # a user may have made some himself
-    if _handed_over_as_asked(reading):
-        return ()
     needed = Counter(call.tool for call in _needed(reading))
     missing = sorted((needed - attempted).elements())
     missing += sorted(set(reading.evidence.case.required_tools) - set(attempted) - set(missing))
     if not missing:
         return ()
+    names = ", ".join(missing)
+    refusal = _refusal(reading)
+    if refusal is not None:
+        evidence = f"refused, having seen what the reference sees: {names} was not attempted"
+        return (_found("refused", refusal, evidence, 0.6, failure="other"),)
     share = len(missing) / max(len(missing), needed.total())
-    return (_found("stopped_early", last, f"ended without {', '.join(missing)}", round(0.6 + 0.3 * share, 2)),)
+    return (_found("stopped_early", last, f"ended without {names}", round(0.6 + 0.3 * share, 2)),)
 
 
 def unwarranted_writes(reading: Reading) -> tuple[Diagnosis, ...]:
@@ -139,6 +152,20 @@ def _handed_over_as_asked(reading: Reading) -> bool:
     return any(act.call.name in asked and not act.failed for act in reading.acts)
 
 
+def _refusal(reading: Reading) -> int | None:
+    """Where an agent that had read all that the reference reads, and had written nothing, first said that it cannot."""
+    writes = _writing_tools(reading)
+    reads = [act for act in reading.acts if act.call.name not in writes and _verb(act.call.name) not in _HAND_OVER]
+    needed = {call.tool for call in reading.evidence.case.reference or ()} - writes
+    needed = {name for name in needed if _verb(name) not in _HAND_OVER}
+    seen = {act.call.name for act in reads if not act.failed}
+    if not seen or not needed <= seen or any(act.call.name in writes for act in reading.acts):
+        return None
+    since = reads[-1].moment
+    said = (step for step in reading.steps if step.source == "agent" and reading.moments[step.index] > since)
+    return next((step.index for step in said if _CANNOT.search(step.message or "")), None)
+
+
 def _writing_tools(reading: Reading) -> frozenset[str]:
     return frozenset(
         tool.name for tool in reading.evidence.tools if tool.effect == "write" and _verb(tool.name) not in _HAND_OVER
@@ -163,9 +190,11 @@ def _targets(arguments: JsonValue) -> Iterator[str]:
             yield from (item for item in items if isinstance(item, str) and is_identifier(item))
 
 
-def _found(kind: Kind, step: int, evidence: str, confidence: float) -> Diagnosis:
+def _found(
+    kind: Kind, step: int, evidence: str, confidence: float, *, failure: Failure = "premature_commitment"
+) -> Diagnosis:
     return Diagnosis(
-        failure="premature_commitment",
+        failure=failure,
         kind=kind,
         origin_step=step,
         evidence=evidence,

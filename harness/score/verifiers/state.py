@@ -27,10 +27,7 @@ class State(Frozen):
 
     def problem_in(self, suite: Suite) -> str | None:
         """In words why this check cannot work in its suite; None where it can."""
-        if self.probe not in {probe.name for probe in suite.probes}:
-            known = ", ".join(probe.name for probe in suite.probes) or "none"
-            return f"with.probe: {self.probe!r} is none of the suite's probes ({known})"
-        return None
+        return unknown_probe(suite, self.probe)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         whole = evidence.trial.states.get(self.probe)
