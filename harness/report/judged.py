@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import ne
 from pathlib import Path
 
 from harness.frozen import Frozen
@@ -9,6 +10,7 @@ from harness.judge.calibration.record import read_records, record_path, uncalibr
 from harness.judge.judgement import JudgeIdentity, Judgement
 from harness.judge.rubric import Rubric
 from harness.judge.scoring import RubricScore, plain_mean, score_rubric
+from harness.judge.triage import TriageFile, triage_path, triaged
 from harness.results import RunFolder
 from harness.results.judgements import judged_rubrics, kept_rubric, latest, read_judgements
 from harness.score.bootstrap import bootstrap
@@ -66,6 +68,8 @@ class JudgedRubric(Frozen):
     """Unweighted mean of the domains."""
     domains: tuple[JudgedDomain, ...]
     criteria: tuple[JudgedCriterion, ...]
+    set_aside: int = 0
+    """Failures that a person found to be the judge's or the tracing's own: in no score."""
 
 
 def judged_run(folder: RunFolder) -> tuple[JudgedRubric, ...]:
@@ -86,8 +90,11 @@ def judged_rubric(path: Path, name: str) -> JudgedRubric | None:
         return None
     rubric = kept_rubric(path, name, newest)
     kept = list(latest(one for one in read_judgements(path, name) if one.rubric_digest == newest).values())
-    records = read_records(record_path(path.absolute().parents[1], RunFolder.open(path).manifest.suite, name))
-    return judged(rubric, kept, uncalibrated(rubric, kept, records))
+    project, suite = path.absolute().parents[1], RunFolder.open(path).manifest.suite
+    open_criteria = uncalibrated(rubric, kept, read_records(record_path(project, suite, name)))
+    triages, _ = TriageFile(triage_path(project, suite, name)).read()
+    found = judged(rubric, triaged(kept, triages), open_criteria)
+    return found.model_copy(update={"set_aside": sum(map(ne, kept, triaged(kept, triages)))})
 
 
 def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Iterable[str] = ()) -> JudgedRubric:

@@ -5,7 +5,7 @@ from harness.judge.calibration.calibrate import Measured, Outcome, Settings, cal
 from harness.judge.calibration.choice import Choice, choose, noise_margin, paired_p
 from harness.judge.calibration.figures import Figures, figures
 from harness.judge.calibration.question import Answered, PromptedJudge, Question, Reflector
-from harness.judge.calibration.record import CalibrationRecord, add_records, read_records, record_path, uncalibrated
+from harness.judge.calibration.record import CalibrationRecord, add_record, read_records, record_path, uncalibrated
 from harness.judge.calibration.split import Split, split_by_case
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "Reflector",
     "Settings",
     "Split",
-    "add_records",
+    "add_record",
     "calibrate",
     "choose",
     "figures",

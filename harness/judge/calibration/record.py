@@ -1,15 +1,12 @@
 """Which judges were held against people, and how they did: one JSON line a calibration, in the project."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from harness.documents import write_atomically
 from harness.errors import InvalidDocument
 from harness.frozen import Frozen
 from harness.judge.judgement import JudgeIdentity, Judgement
+from harness.judge.labels.lines import append_line, read_lines
 from harness.judge.rubric import Rubric
 
 
@@ -44,21 +41,17 @@ def record_path(project: Path, suite: str, rubric: str) -> Path:
 
 def read_records(path: Path) -> tuple[CalibrationRecord, ...]:
     """Oldest first; none where there is no file. Raises InvalidDocument with the line."""
-    if not path.exists():
-        return ()
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            found.append(CalibrationRecord.model_validate(json.loads(line)))
-        except (ValidationError, ValueError):
-            raise InvalidDocument(path, "is no record of a calibration", line=number) from None
+    for number, record in read_lines(path, CalibrationRecord):
+        if isinstance(record, str):
+            raise InvalidDocument(path, record, line=number)
+        found.append(record)
     return tuple(found)
 
 
-def add_records(path: Path, records: Sequence[CalibrationRecord]) -> None:
-    """Adds lines; what is there stays."""
-    lines = [one.model_dump_json() + "\n" for one in (*read_records(path), *records)]
-    write_atomically(path, "".join(lines).encode())
+def add_record(path: Path, record: CalibrationRecord) -> None:
+    """Adds a line; what is there stays."""
+    append_line(path, record)
 
 
 def uncalibrated(

@@ -1,0 +1,61 @@
+"""What people said, as files of JSON lines: committed with the project, lines are only ever added."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from harness.errors import InvalidDocument
+from harness.frozen import Frozen
+
+Line = TypeVar("Line", bound=BaseModel)
+
+
+def append_line(path: Path, value: Frozen) -> None:
+    """Adds one line and flushes it to disk; several processes may add at a time. Raises InvalidDocument."""
+    line = value.model_dump_json(exclude_defaults=True).encode() + b"\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab+") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            if _is_torn(stream.fileno()):
+                line = b"\n" + line
+            stream.write(line)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise InvalidDocument(path, f"cannot be written: {error.strerror}") from None
+
+
+def read_lines(path: Path, shape: type[Line]) -> Iterator[tuple[int, Line | str]]:
+    """Each line's number (from 1) with what it holds, or in words why it holds nothing. No file: no line."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InvalidDocument(path, f"cannot be read: {error.strerror}") from None
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if line.strip():
+            yield number, _read(line, shape)
+
+
+def _is_torn(descriptor: int) -> bool:
+    """Whether a killed writer left the last line without its end."""
+    size = os.fstat(descriptor).st_size
+    return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+
+
+def _read(line: bytes, shape: type[Line]) -> Line | str:
+    try:
+        return shape.model_validate(json.loads(line))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False)[0]
+            field = ".".join(str(part) for part in first["loc"])
+            return f"is no {shape.__name__.lower()}: field {field!r}: {first['msg']}"
+        return "is not a JSON object"

@@ -1,0 +1,94 @@
+"""Flagged failures looked at by a person: whose fault was it?
+
+A failure that was the judge's or the tracing's own is none of the agent's: it leaves the agent's score, as a judgement
+that could not be made, and is counted by release.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from harness.frozen import Frozen
+from harness.judge.judgement import Judgement
+from harness.judge.labels.label import Annotator
+from harness.judge.labels.lines import append_line, read_lines
+
+Cause = Literal["agent", "judge_false_positive", "tracing_gap"]
+"""`tracing_gap`: what the agent did right is missing from the trace, so no judge could have seen it."""
+
+CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
+
+
+class Triage(Frozen):
+    """One failure, looked at. It holds for the trajectory and the criterion's version, in every run that has them."""
+
+    run: str
+    release: str | None = None
+    case_id: str
+    attempt: int
+    trajectory: str
+    rubric: str
+    criterion: str
+    criterion_version: str
+    cause: Cause
+    by: Annotator
+    note: str = ""
+    time: str
+    """ISO 8601, UTC."""
+
+
+class TriageFile:
+    """All triages of a rubric; of several of one failure the last counts."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, triage: Triage) -> None:
+        """Adds one line. Raises InvalidDocument where the file cannot be written."""
+        append_line(self.path, triage)
+
+    def read(self) -> tuple[tuple[Triage, ...], int]:
+        """What counts, and how many lines could not be read."""
+        found: dict[tuple[str, ...], Triage] = {}
+        unreadable = 0
+        for _, one in read_lines(self.path, Triage):
+            if isinstance(one, Triage):
+                found[_key(one)] = one
+            else:
+                unreadable += 1
+        return tuple(found.values()), unreadable
+
+
+def triage_path(project: Path, suite: str, rubric: str) -> Path:
+    """`suites/<suite>/labels/<rubric>.triage.jsonl`."""
+    return project / "suites" / suite / "labels" / f"{rubric}.triage.jsonl"
+
+
+def triaged(judgements: Iterable[Judgement], triages: Sequence[Triage]) -> list[Judgement]:
+    """The judgements as they count for the agent: failures that were not its own are judgements that failed."""
+    causes = {_key(one): one.cause for one in triages}
+    return [_counted(one, causes.get(_key(one))) for one in judgements]
+
+
+def cause_of(judgement: Judgement, triages: Sequence[Triage]) -> Cause | None:
+    """What was found of this failure; None: nobody has looked."""
+    return next((one.cause for one in reversed(triages) if _key(one) == _key(judgement)), None)
+
+
+def by_release(triages: Sequence[Triage]) -> dict[str, dict[Cause, int]]:
+    """How often each cause was found, release by release (`-`: none was named), in the order of the file."""
+    counted = Counter((one.release or "-", one.cause) for one in triages)
+    releases = dict.fromkeys(one.release or "-" for one in triages)
+    return {release: {cause: counted[release, cause] for cause in CAUSES} for release in releases}
+
+
+def _key(one: Triage | Judgement) -> tuple[str, ...]:
+    return one.case_id, one.trajectory, one.rubric, one.criterion, one.criterion_version
+
+
+def _counted(judgement: Judgement, cause: Cause | None) -> Judgement:
+    if cause in (None, "agent") or judgement.answer != "fail":
+        return judgement
+    why = f"triaged as a {str(cause).replace('_', ' ')}"
+    return judgement.model_copy(update={"eligible": None, "passed": None, "failure": why})
