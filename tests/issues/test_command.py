@@ -1,0 +1,140 @@
+"""`harness issue` as it is typed: real processes, real files, a real server."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.main import harness as command_line
+from harness.errors import HarnessError
+from harness.results import DriftReport
+from harness.results.drift import write_drift
+from tests.issues.conftest import finding, look
+from tests.issues.github_server import REPO, TOKEN, GithubServer, When, says
+
+HARNESS = str(Path(sys.executable).parent / "harness")
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
+
+
+def night(project: Path, name: str, report: DriftReport) -> Path:
+    folder = project / "runs" / name
+    folder.mkdir(parents=True)
+    return write_drift(folder, report)
+
+
+@dataclass
+class Ended:
+    """How the command ended, as its process would have."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def harness(project: Path, *arguments: str, **environment: str) -> Ended:
+    """In this process: a new one for each command takes a second, mostly to import."""
+    unset = {name: None for name in os.environ if name.startswith("GITHUB_")}
+    done = CliRunner().invoke(
+        command_line, ["--project", str(project), "issue", *arguments], env={**unset, **environment}
+    )
+    if done.exception is None or isinstance(done.exception, SystemExit):
+        return Ended(done.exit_code, done.stdout, done.stderr)
+    if not isinstance(done.exception, HarnessError):
+        raise done.exception
+    return Ended(int(done.exception.exit_code), done.stdout, str(done.exception))
+
+
+def test_a_run_is_filed_into_the_folder_listed_and_printed_beforehand(tmp_path: Path) -> None:
+    night(tmp_path, "nightly", look(finding()))
+    dry = harness(tmp_path, "file", "nightly", "--dry-run")
+    assert (0, "") == (dry.returncode, dry.stderr)
+    assert dry.stdout.startswith("would file get_order (breaking): 1 change\n")
+    assert not list(tmp_path.glob("issues/*.md"))
+    done = harness(tmp_path, "file", "nightly")
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "nightly" not in done.stdout.splitlines()[0]
+    listed = harness(tmp_path, "list", "--json")
+    assert ["[drift] drive_thru: get_order answers differently (breaking)"] == [
+        issue["title"] for issue in json.loads(listed.stdout)
+    ]
+
+
+def test_two_runs_at_once_file_one_issue(tmp_path: Path) -> None:
+    night(tmp_path, "one", look(finding("a"), finding("b"), run="one"))
+    night(tmp_path, "two", look(finding("a"), finding("b"), run="two", nights=0.001))
+    running = [
+        subprocess.Popen([HARNESS, "--project", str(tmp_path), "issue", "file", name], env=ENVIRONMENT)
+        for name in ("one", "two")
+    ]
+    assert [0, 0] == [process.wait(timeout=120) for process in running]
+    assert 2 == len(list(tmp_path.glob("issues/0*.md")))
+
+
+def test_two_runs_at_once_leave_one_open_issue_on_github(github: GithubServer, tmp_path: Path) -> None:
+    github.lag = 2
+    for name in ("one", "two"):
+        night(tmp_path / name, name, look(finding(), run=name))
+    running = [
+        subprocess.Popen(
+            [HARNESS, "--project", str(tmp_path / name), "issue", "file", name, "--repo", REPO],
+            env={**ENVIRONMENT, "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": github.url},
+        )
+        for name in ("one", "two")
+    ]
+    assert [0, 0] == [process.wait(timeout=120) for process in running]
+    assert [1] == [issue["number"] for issue in github.open_issues()]
+
+
+def test_where_github_fails_the_drafts_are_kept_and_the_token_is_nowhere(github: GithubServer, tmp_path: Path) -> None:
+    drift = night(tmp_path, "nightly", look(finding()))
+    github.faults = [When("GET", "/issues", says(401, "Bad credentials"))]
+    where = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": github.url, "GITHUB_REPOSITORY": REPO}
+    failed = harness(tmp_path, "file", str(drift), **where)
+    assert 3 == failed.returncode
+    assert "does not know the token" in failed.stderr
+    written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [text for text in (failed.stdout, failed.stderr, *written) if TOKEN in text]
+    assert 1 == len(list(tmp_path.glob("issues/outbox/*/get_order-breaking.md")))
+    assert 0 == harness(tmp_path, "file", str(drift), **where).returncode
+    assert 1 == len(github.issues)
+    assert [] == list(tmp_path.glob("issues/outbox/*"))
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    night(tmp_path, "nightly", look(finding()))
+    for arguments, environment, said in (
+        (["file", "nobody"], {}, "drift.json"),
+        (["file", "nightly", "--tracker", "github"], {}, "GITHUB_TOKEN"),
+        (["file", "nightly", "--tracker", "github"], {"GITHUB_TOKEN": TOKEN}, "--repo owner/name"),
+        (["file", "nightly", "--tracker", "jira"], {}, "there is no tracker named 'jira'"),
+        (["list", "--repo", REPO], {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": "http://192.0.2.1"}, "in the clear"),
+    ):
+        found = harness(tmp_path, *arguments, **environment)
+        assert 2 == found.returncode
+        assert said in found.stderr
+
+
+def test_a_third_tracker_joins_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "ours.py").write_text(
+        "from harness.issues.folder import FolderTracker\n\n\nclass Ours(FolderTracker):\n    name = 'ours'\n"
+    )
+    night(tmp_path, "nightly", look(finding()))
+    done = harness(tmp_path, "file", "nightly", "--tracker", "ours:Ours")
+    assert "(tracker ours)" in done.stdout
+
+
+def test_the_comment_of_a_pull_request_is_put_there_once(github: GithubServer, tmp_path: Path) -> None:
+    github.route("POST", f"/repos/{REPO}/issues", {"title": "a pull request"})
+    body = tmp_path / "comment.md"
+    for text in ("first", "second"):
+        body.write_text(text)
+        put = ["comment", "1", str(body), "--repo", REPO]
+        done = harness(tmp_path, *put, GITHUB_TOKEN=TOKEN, GITHUB_API_URL=github.url)
+        assert (0, f"{github.url}/c/1\n") == (done.returncode, done.stdout)
+    assert ["second"] == [one["body"].split("\n")[0] for one in github.comments[1]]
