@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from harness.cli.issue import file_option
 from harness.cli.options import run_path
 
 
@@ -49,6 +50,7 @@ def command() -> None:
     help="Calls a second to somebody else's server, at most; a tool's own rate limit holds too.",
 )
 @click.option("--run-name", metavar="NAME", help="Name of the folder in runs/.")
+@file_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.pass_context
 def probe(ctx: click.Context, /, suite: str, **options: Any) -> None:
@@ -60,10 +62,9 @@ def probe(ctx: click.Context, /, suite: str, **options: Any) -> None:
 
     No agent and no model is needed, and nothing is ever written. What changed is asked again before it counts.
     """
-    from harness.cli.drifting import probe_options, show_looked
+    from harness.cli.drifting import probe_options, show_and_file
 
-    looked = probe_options(ctx.obj, suite, options)
-    ctx.exit(show_looked(looked, as_json=options["as_json"]))
+    ctx.exit(show_and_file(ctx.obj, probe_options(ctx.obj, suite, options), options))
 
 
 @command.command("compare")
@@ -71,6 +72,7 @@ def probe(ctx: click.Context, /, suite: str, **options: Any) -> None:
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool or `http:host` (repeatable).")
 @click.option("--confirm", is_flag=True, help="Send reads whose answer changed to the real tools again.")
+@file_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.pass_context
 def compare(ctx: click.Context, /, run: str, **options: Any) -> None:
@@ -82,8 +84,7 @@ def compare(ctx: click.Context, /, run: str, **options: Any) -> None:
 
     A change counts where two answers show it: of two cases, of two trials, or with --confirm of the same call again.
     """
-    from harness.cli.drifting import compare_options, show_looked
+    from harness.cli.drifting import compare_options, show_and_file
 
     project: Path = ctx.obj
-    looked = compare_options(project, run_path(project, run), options)
-    ctx.exit(show_looked(looked, as_json=options["as_json"]))
+    ctx.exit(show_and_file(project, compare_options(project, run_path(project, run), options), options))

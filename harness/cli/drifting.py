@@ -7,6 +7,7 @@ import click
 
 from harness.case.loading import load_suite
 from harness.cli.console import print_json, say
+from harness.cli.filing import FileOptions, file_look
 from harness.drift.words import not_asked_lines, report_lines
 from harness.errors import ExitCode
 from harness.pipeline.drift import Looked, LookPlan, compare_run, probe_suite, suite_of
@@ -39,6 +40,15 @@ def compare_options(project: Path, run: Path, options: dict[str, Any]) -> Looked
         say=say,
     )
     return compare_run(plan, run, confirm=options["confirm"])
+
+
+def show_and_file(project: Path, looked: Looked, options: dict[str, Any]) -> ExitCode:
+    """Prints it, files it where `--file` says so, and says how the process should end."""
+    code = show_looked(looked, as_json=options["as_json"])
+    if not options["file_too"]:
+        return code
+    where = {name: options[name] for name in ("tracker", "repo", "api_url", "timeout")}
+    return max(code, file_look(project, looked.report, FileOptions(**where, beside=options["as_json"])))
 
 
 def show_looked(looked: Looked, *, as_json: bool) -> ExitCode:

@@ -32,6 +32,8 @@ class FileOptions:
     min_severity: Severity = "info"
     dry_run: bool = False
     as_json: bool = False
+    beside: bool = False
+    """What is filed is told on standard error: standard output has another document."""
 
     def open(self, project: Path) -> IssueTracker:
         options = TrackerOptions(project=project, repo=self.repo, api_url=self.api_url, timeout_s=self.timeout)
@@ -57,7 +59,7 @@ def file_look(project: Path, report: DriftReport, options: FileOptions) -> ExitC
         print_json([_filing_json(filing) for filing in filings])
     else:
         for filing in filings:
-            _print_filing(filing, tracker.name)
+            _print_filing(filing, tracker.name, err=options.beside)
     failed = [filing for filing in filings if filing.error is not None]
     for filing in failed:
         say(f"harness: {filing.error}\n  the drafts of {filing.report.run} are kept in {filing.kept}")
@@ -105,13 +107,13 @@ def _print_plan(steps: Sequence[Step], as_json: bool) -> None:
         click.echo("nothing to file, and no issue to look at")
 
 
-def _print_filing(filing: Filing, tracker: str) -> None:
+def _print_filing(filing: Filing, tracker: str, *, err: bool) -> None:
     counts = {verb: sum(one.step.verb == verb and one.error is None for one in filing.done) for verb in _PAST}
     said = ", ".join(f"{count} {_PAST[verb]}" for verb, count in counts.items() if count)
-    click.echo(f"{filing.report.run}: {said or 'nothing to file'} (tracker {tracker})")
+    click.echo(f"{filing.report.run}: {said or 'nothing to file'} (tracker {tracker})", err=err)
     for one in filing.done:
         where = "" if one.issue is None else f"  {one.issue.url}"
-        click.echo(f"  {_words(one.step)}{where}{'' if one.error is None else '  FAILED: ' + one.error}")
+        click.echo(f"  {_words(one.step)}{where}{'' if one.error is None else '  FAILED: ' + one.error}", err=err)
 
 
 _PAST = {"file": "filed", "update": "updated", "reopen": "reopened", "close": "closed", "leave": "left as they are"}

@@ -43,6 +43,13 @@ def tracker_options(function: Command) -> Command:
     return function
 
 
+def file_option(function: Command) -> Command:
+    """For verbs that look for drift."""
+    return click.option("--file", "file_too", is_flag=True, help="File what was found: see `harness issue file`.")(
+        tracker_options(function)
+    )
+
+
 @command.command("file")
 @click.argument("source", metavar="RUN|FILE")
 @tracker_options
