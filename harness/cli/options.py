@@ -13,6 +13,20 @@ SANDBOXES = ("docker", "docker-warm", "local")
 TOOL_MODES = ("replay", "sealed", "live", "record")
 
 
+class ShardType(click.ParamType):
+    """`2/4` as (2, 4)."""
+
+    name = "shard"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        number, _, count = str(value).partition("/")
+        if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+            self.fail(f"{value!r} is no shard; write for example 1/4 ... 4/4", param, ctx)
+        return int(number), int(count)
+
+
 def selection_options(command: Command) -> Command:
     """Which cases."""
     for option in reversed(

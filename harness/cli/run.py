@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from harness.cli.options import TOOL_MODES, jobs_option, sandbox_option, selection_options
+from harness.cli.options import TOOL_MODES, ShardType, jobs_option, sandbox_option, selection_options
 from harness.cli.spending import model_options
 
 
@@ -25,6 +25,13 @@ from harness.cli.spending import model_options
 @click.option("--release", metavar="TEXT", help="What to call the state of the agent; default: git's tag or commit.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped.")
 @jobs_option
+@click.option(
+    "--prefetch",
+    type=click.IntRange(0, 16),
+    show_default="2 with --jobs 1, else 0",
+    help="Containers that are started before they are needed (sandbox `docker`).",
+)
+@click.option("--shard", type=ShardType(), metavar="I/N", help="Only the I-th of N parts; `harness merge` joins them.")
 @click.option("--shuffle", type=int, metavar="SEED", help="Begin the trials in another order; results keep theirs.")
 @click.option(
     "--replay",
@@ -50,6 +57,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     harness run drive_thru --agent v1 --category modifiers --trials 4
     harness run drive_thru --tools sealed --fail-under task_success=0.9
     harness run drive_thru --repeat 3 --check-determinism
+    harness run drive_thru --shard 2/4
     harness run --resume 20260131-235959-drive_thru-v2
     """
     from harness.cli.running import RunOptions, carry_out

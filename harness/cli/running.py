@@ -49,6 +49,8 @@ class RunOptions:
     release: str | None = None
     resume: str | None = None
     jobs: int = 1
+    prefetch: int | None = None
+    shard: tuple[int, int] | None = None
     shuffle: int | None = None
     replay: Literal["strict", "lenient"] = "strict"
     refresh: bool = False
@@ -79,7 +81,7 @@ def run(project: Path, options: RunOptions) -> RunFolder:
     if options.suite is None:
         raise UsageError("name a suite, or a run to go on with: --resume RUN")
     plan = plan_of(project, options)
-    with _watched(options, len(plan.planned)) as watch:
+    with _watched(options, len(plan.own)) as watch:
         return start_run(plan, watch)
 
 
@@ -110,12 +112,21 @@ def plan_of(project: Path, options: RunOptions) -> RunPlan:
         sandbox=options.sandbox,
         name=options.run_name,
         release=options.release or release_of(project),
+        shard=options.shard,
         jobs=options.jobs,
+        prefetch=_prefetch(options),
         shuffle=options.shuffle,
         replay=options.replay,
         refresh=options.refresh,
         otlp_endpoint=options.otlp,
     )
+
+
+def _prefetch(options: RunOptions) -> int:
+    """Where every processor runs a trial already, starting further ones gains nothing."""
+    if options.prefetch is not None:
+        return options.prefetch
+    return 2 if options.jobs == 1 else 0
 
 
 def _refuse_undetermined(suite: Suite, options: RunOptions) -> None:
@@ -167,6 +178,7 @@ def _resumed(project: Path, options: RunOptions, path: Path) -> RunFolder:
         name=manifest.run,
         release=manifest.release,
         jobs=options.jobs,
+        prefetch=_prefetch(options),
         shuffle=options.shuffle,
         otlp_endpoint=options.otlp,
     )

@@ -11,6 +11,7 @@ from harness.errors import UsageError
 from harness.gateway import ToolMode
 from harness.gateway.budget import Budget
 from harness.results import PlannedTrial, RunFolder
+from harness.results.merging import shard_of
 from harness.sandbox.providers import ProviderName
 
 
@@ -40,10 +41,14 @@ class RunPlan:
     budget: Budget | None = None
     """What the run may spend; None: as much as it takes."""
     sandbox: ProviderName = "docker"
+    shard: tuple[int, int] | None = None
+    """(2, 4): the second of four parts; `planned` is the whole run all the same."""
     name: str | None = None
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     release: str | None = None
     jobs: int = 1
+    prefetch: int = 0
+    """Containers that are started before they are needed; only with the sandbox `docker`."""
     shuffle: int | None = None
     """Seed of the order in which trials are begun; results have the planned order all the same."""
     replay: Literal["strict", "lenient"] = "strict"
@@ -60,6 +65,11 @@ class RunPlan:
     def model_mode(self) -> ModelMode | None:
         """Who answers for the model; None: the suite has none."""
         return None if self.suite.model is None else self.model or self.suite.model.mode
+
+    @property
+    def own(self) -> tuple[PlannedTrial, ...]:
+        """The trials that this run is to make: all that are planned, or its shard of them."""
+        return self.planned if self.shard is None else shard_of(self.planned, *self.shard)
 
     @property
     def runs(self) -> Path:

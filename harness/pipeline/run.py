@@ -22,7 +22,7 @@ from harness.gateway.budget import OutOfBudget
 from harness.gateway.gateway import Gateway
 from harness.gateway.model.room import check_keys
 from harness.pipeline.plan import RunPlan
-from harness.pipeline.rescore import items_of
+from harness.pipeline.rescore import finish_scores
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import Say, World, open_world, pins
 from harness.results import PlannedTrial, RunFolder, RunManifest, default_run_name, write_stop
@@ -57,7 +57,7 @@ def start_run(plan: RunPlan, watch: Watch) -> RunFolder:
     scorer = build_scorer(plan.suite)
     _refuse_keyless(plan)
     agent = open_agent(plan.suite, plan.agent, plan.project / ".harness" / "agents")
-    name = plan.name or default_run_name(plan.created, plan.suite.name, agent.name)
+    name = plan.name or _default_name(plan, agent)
     world = open_world(plan, name, watch.say)
     folder = RunFolder.create(plan.runs, _manifest(plan, name, agent, world, scorer))
     return _go(plan, folder, scorer, agent, world, watch)
@@ -86,7 +86,7 @@ def _go(plan: RunPlan, folder: RunFolder, scorer: Scorer, agent: Agent, world: W
     with ExitStack() as stack:
         stack.callback(folder.close)
         watch.began(folder.manifest)
-        provider = open_provider(plan.sandbox, run=folder.manifest.run)
+        provider = open_provider(plan.sandbox, run=folder.manifest.run, prefetch=plan.prefetch)
         stack.callback(provider.close)
         gateway = stack.enter_context(
             Gateway(
@@ -123,7 +123,7 @@ def _go(plan: RunPlan, folder: RunFolder, scorer: Scorer, agent: Agent, world: W
             if done is not None:
                 watch.finished(*done)
         write_stop(folder, None if plan.budget is None else plan.budget.reached)
-        folder.write_run_scores(scorer.score_run(folder.scorecards(), items_of(folder, plan.suite, scorer)))
+        finish_scores(folder, plan.suite, scorer)
     return RunFolder.open(folder.path)
 
 
@@ -170,6 +170,11 @@ def case_of(suite: Suite, case_id: str) -> Case:
         if case.id == case_id:
             return case
     raise UsageError(f"suite {suite.name!r} has no case {case_id!r}")
+
+
+def _default_name(plan: RunPlan, agent: Agent) -> str:
+    name = default_run_name(plan.created, plan.suite.name, agent.name)
+    return name if plan.shard is None else "{}-shard-{}-of-{}".format(name, *plan.shard)
 
 
 def _refuse_keyless(plan: RunPlan) -> None:
@@ -223,7 +228,8 @@ def _manifest(plan: RunPlan, name: str, agent: Agent, world: World, scorer: Scor
         isolates=plan.sandbox != "local",
         pins=pins(plan),
         scorer_versions=scorer.versions,
-        planned=plan.planned,
+        planned=plan.own,
+        shard=None if plan.shard is None else "{}/{}".format(*plan.shard),
     )
 
 

@@ -46,5 +46,5 @@ def _comparable(other: RunManifest, manifest: RunManifest, same_agent: bool) -> 
         getattr(other, field) == getattr(manifest, field)
         for field in ("suite_digest", "tool_mode", "model_mode", "replay", "scorer_versions")
     )
-    covers = set(manifest.planned) <= set(other.planned)
+    covers = bool(manifest.planned) and set(manifest.planned) <= set(other.planned)
     return alike and covers and other.run != manifest.run and (not same_agent or other.agent == manifest.agent)

@@ -24,6 +24,7 @@ from harness.frozen import Frozen
 from harness.results.lock import WriterLock
 from harness.results.manifest import RunManifest, check_run_name
 from harness.results.storage import (
+    SEAL,
     commit_folder,
     json_bytes,
     json_line,
@@ -142,6 +143,21 @@ class RunFolder:
             self._set_failed_aside(target)
             commit_folder(target, files)
         return target
+
+    def adopt(self, other: "RunFolder") -> None:
+        """Takes over every trial of another run as it was committed there, earlier tries too.
+
+        Raises ResultsError where one is damaged, UsageError where the other was scored again since it ran.
+        """
+        self._must_write()
+        if other._scores():
+            raise UsageError(f"run {other.path.name!r} was scored again since it ran", remedy="merge, then score again")
+        for trial in sorted((other.path / "trials").glob("*/*")):
+            verify_sealed(trial)
+            commit_folder(
+                self.path / trial.relative_to(other.path),
+                {file.name: file for file in sorted(trial.iterdir()) if file.name != SEAL},
+            )
 
     def finished(self) -> frozenset[TrialKey]:
         """The trials that need not be run again: committed, and not failed by the harness."""

@@ -56,6 +56,8 @@ class RunManifest(Frozen):
     """The suite that was *run*, where the run was scored again with another one."""
     planned: tuple[PlannedTrial, ...]
     """In the order of the suite's cases, then by attempt; all results are given in this order."""
+    shard: str | None = Field(default=None, pattern=r"^[1-9][0-9]*/[1-9][0-9]*$")
+    """`2/4`: the second of four parts, which `harness merge` puts together; None: a whole run."""
 
 
 def default_run_name(now: datetime, suite: str, agent: str) -> str:

@@ -12,6 +12,7 @@ import docker
 from docker.types import LogConfig, Mount, Ulimit
 
 import harness.sandbox.inside as inside_package
+from harness.case.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.layout import Layout
 from harness.sandbox.provider import SandboxSpec
@@ -69,8 +70,13 @@ class Containers:
         self._cpus = float(info["NCPU"])
         self._apparmor = any("apparmor" in option for option in info.get("SecurityOptions") or ())
 
-    def config(self, folder: Path, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> dict[str, Any]:
-        """A container of one trial; `folder` holds the socket that its launcher reports at."""
+    def config(
+        self, folder: Path, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, gateway: Path | None = None
+    ) -> dict[str, Any]:
+        """A container of one trial; `folder` holds the socket that its launcher reports at.
+
+        `gateway` is the folder of the gateway's socket; None: the one that the socket lies in.
+        """
         return self._sealed(
             spec,
             snapshot,
@@ -78,7 +84,7 @@ class Containers:
             command=_started("launcher", f"{_CONTROL}/control.sock"),
             cap_add=list(_LAUNCHERS),
             security_opt=["no-new-privileges:true", f"seccomp={seccomp_profile()}"],
-            mounts=_mounts(folder, spec),
+            mounts=_mounts(folder, spec, gateway),
             tmpfs={place: place_options(place, spec, layout) for place in layout.places},
             **self._limits(spec, layout),
             **_names(spec),
@@ -144,6 +150,11 @@ def _names(spec: SandboxSpec) -> dict[str, Any]:
     }
 
 
+def contained(limits: Limits) -> tuple[float, ...]:
+    """Those of a trial's limits that are its container's: memory, processes, processors, disk."""
+    return (limits.memory_mb, limits.processes, limits.cpus, limits.disk_mb)
+
+
 def place_options(place: str, spec: SandboxSpec, layout: Layout) -> str:
     """How a writable place is mounted."""
     return f"rw,exec,nosuid,nodev,{place_size(place, spec, layout)}"
@@ -158,10 +169,10 @@ def place_size(place: str, spec: SandboxSpec, layout: Layout) -> str:
     return f"size={size_mb}m,nr_inodes={inodes},{owner}"
 
 
-def _mounts(folder: Path, spec: SandboxSpec) -> list[Mount]:
+def _mounts(folder: Path, spec: SandboxSpec, gateway: Path | None) -> list[Mount]:
     sources = {_CONTROL: folder}
     if spec.gateway_socket is not None:
-        sources[GATEWAY_FOLDER] = spec.gateway_socket.parent
+        sources[GATEWAY_FOLDER] = gateway or spec.gateway_socket.parent
     return _bound(sources, spec)
 
 

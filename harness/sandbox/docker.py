@@ -6,19 +6,30 @@ removes the container by itself, also when the harness was killed.
 
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Literal
 
 import docker
 
 from harness.errors import SandboxError
-from harness.sandbox.container import AGENT_FOLDER, AGENT_UID, GATEWAY_FOLDER, GATEWAY_PORT, SEARCH_PATH, Containers
-from harness.sandbox.control import Listener
+from harness.sandbox.container import (
+    AGENT_FOLDER,
+    AGENT_UID,
+    GATEWAY_FOLDER,
+    GATEWAY_PORT,
+    SEARCH_PATH,
+    Containers,
+    contained,
+    place_options,
+)
+from harness.sandbox.control import Control, Listener
 from harness.sandbox.engine import connect
+from harness.sandbox.gateway_link import link_gateway
 from harness.sandbox.launched import Inside, LaunchedSandbox, layout_for
 from harness.sandbox.layout import Layout
 from harness.sandbox.owner import owner_labels, private_folder, remove_private_folder
 from harness.sandbox.provider import Places, Sandbox, SandboxSpec
+from harness.sandbox.reserve import Reserve
 from harness.sandbox.running import RunningContainer, compile_launcher, remove_labelled, told
 from harness.sandbox.snapshot import Snapshot
 
@@ -33,7 +44,8 @@ class DockerSandboxProvider:
     name: Literal["docker"] = "docker"
     isolates = True
 
-    def __init__(self, *, run: str, client: docker.DockerClient | None = None) -> None:
+    def __init__(self, *, run: str, client: docker.DockerClient | None = None, prefetch: int = 0) -> None:
+        """`prefetch`: so many containers of the kind that was asked for last are started before they are needed."""
         self._client = client or connect()
         self._own_client = client is None
         self._id = uuid.uuid4().hex[:12]
@@ -42,14 +54,17 @@ class DockerSandboxProvider:
         self._open: set[_Cell] = set()
         self._lock = threading.Lock()
         self._closed = False
+        self._reserve: Reserve[_Cell] = Reserve(prefetch, lambda cell: cell.discard())
         compile_launcher()
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
         layout = layout_for(spec, snapshot)
+        kind = _kind(spec, snapshot, layout)
         with told("a sandbox cannot be started"):
-            cell = self._cell()
+            cell = self._taken(kind, spec) or self._begun(spec, snapshot, layout, ahead=False)
+            self._reserve.refill(kind, lambda: self._begun(spec, snapshot, layout, ahead=True))
             try:
-                return self._started(cell, spec, snapshot, layout)
+                return self._restored(cell, spec, snapshot, layout)
             except BaseException:
                 cell.remove()
                 raise
@@ -60,23 +75,41 @@ class DockerSandboxProvider:
             still_open = list(self._open)
         for cell in still_open:
             cell.discard()
+        self._reserve.close()
         with told("sandboxes may be left"):
             remove_labelled(self._client, f"{PROVIDER_LABEL}={self._id}")
         if self._own_client:
             self._client.close()
 
-    def _cell(self) -> "_Cell":
+    def _taken(self, kind: Hashable, spec: SandboxSpec) -> "_Cell | None":
+        cell = self._reserve.take(kind)
+        if cell is None or spec.gateway_socket is None:
+            return cell
+        try:
+            link_gateway(spec.gateway_socket, cell.gateway)
+        except SandboxError:  # on another file system: one whose gateway is mounted from where it lies needs no link
+            cell.discard()
+            return None
+        return cell
+
+    def _begun(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, *, ahead: bool) -> "_Cell":
+        """One whose launcher waits for what it is told; `ahead`: for a trial whose gateway there is not yet."""
         with self._lock:
             if self._closed:
                 raise SandboxError("the sandbox provider is closed")
             cell = _Cell(self._client, self._forget)
             self._open.add(cell)
+        try:
+            gateway = cell.gateway if ahead else None
+            cell.start(self._containers.config(cell.folder, spec, snapshot, layout, gateway))
+            cell.control = cell.listener.accept(_REPORTS_WITHIN_S, cell.why_dead)
+        except BaseException:
+            cell.remove()
+            raise
         return cell
 
-    def _started(self, cell: "_Cell", spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Sandbox:
-        cell.start(self._containers.config(cell.folder, spec, snapshot, layout))
-        control = cell.listener.accept(_REPORTS_WITHIN_S, cell.why_dead)
-        cell.on_discard(control.close)
+    def _restored(self, cell: "_Cell", spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Sandbox:
+        assert cell.control is not None  # it has begun
         socket = spec.gateway_socket
         places = Places(
             agent=AGENT_FOLDER,
@@ -91,7 +124,7 @@ class DockerSandboxProvider:
             real={place: place for place in layout.places},
             uid=AGENT_UID,
         )
-        sandbox = LaunchedSandbox(control, inside, spec, cell.why_dead, cell.discard)
+        sandbox = LaunchedSandbox(cell.control, inside, spec, cell.why_dead, cell.discard)
         doors = () if spec.outside is None else spec.outside.ports
         sandbox.restore(snapshot, layout, (GATEWAY_PORT, *doors))
         return sandbox
@@ -107,19 +140,18 @@ class _Cell:
     def __init__(self, client: docker.DockerClient, forget: Callable[["_Cell"], None]) -> None:
         self._container = RunningContainer(client)
         self._forget = forget
-        self._hang_up: Callable[[], None] | None = None
+        self.control: Control | None = None
         self.folder = private_folder()
+        self.gateway = self.folder / "gateway"
+        self.gateway.mkdir(mode=0o755)
         self.listener = Listener(self.folder)
         self.start = self._container.start
         self.why_dead = self._container.why_dead
 
-    def on_discard(self, hang_up: Callable[[], None]) -> None:
-        self._hang_up = hang_up
-
     def discard(self) -> None:
         """Lets the container go; it removes itself."""
-        if self._hang_up is not None:
-            self._hang_up()
+        if self.control is not None:
+            self.control.close()
         self.listener.close()
         remove_private_folder(self.folder)
         self._forget(self)
@@ -128,3 +160,11 @@ class _Cell:
         """For a container whose launcher may never have run."""
         self.discard()
         self._container.remove()
+
+
+def _kind(spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Hashable:
+    """What a container is made for: trials that agree in it can have each other's."""
+    places = tuple(place_options(place, spec, layout) for place in layout.places)
+    outside = None if spec.outside is None else (spec.outside.names, spec.outside.ports)
+    image = spec.image or snapshot.image
+    return (image, spec.agent_files, contained(spec.limits), places, outside, spec.gateway_socket is None)

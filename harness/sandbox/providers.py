@@ -14,13 +14,16 @@ def provider_of(name: str | None) -> ProviderName:
     return next((known for known in PROVIDERS if known == name), "docker")
 
 
-def open_provider(name: ProviderName, *, run: str) -> SandboxProvider:
-    """Raises EngineUnavailable where no engine answers. What it starts is labelled with this process and `run`."""
+def open_provider(name: ProviderName, *, run: str, prefetch: int = 0) -> SandboxProvider:
+    """Raises EngineUnavailable where no engine answers. What it starts is labelled with this process and `run`.
+
+    `prefetch` is for `docker`: how many containers are started before they are needed.
+    """
     match name:
         case "docker":
             from harness.sandbox.docker import DockerSandboxProvider
 
-            return DockerSandboxProvider(run=run)
+            return DockerSandboxProvider(run=run, prefetch=prefetch)
         case "docker-warm":
             from harness.sandbox.warm import WarmDockerSandboxProvider
 

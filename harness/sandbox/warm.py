@@ -23,6 +23,7 @@ from harness.sandbox.container import (
     GATEWAY_PORT,
     SEARCH_PATH,
     Containers,
+    contained,
 )
 from harness.sandbox.docker import PROVIDER_LABEL
 from harness.sandbox.engine import connect
@@ -44,14 +45,11 @@ class _Kind:
     image: str | None
     agent_files: Path | None
     limits: tuple[float, ...]
-    """Of the container: memory, processes, processors, disk."""
     places: tuple[str, ...]
 
     @classmethod
     def of(cls, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> "_Kind":
-        limits = spec.limits
-        contained = (limits.memory_mb, limits.processes, limits.cpus, limits.disk_mb)
-        return cls(spec.image or snapshot.image, spec.agent_files, contained, layout.places)
+        return cls(spec.image or snapshot.image, spec.agent_files, contained(spec.limits), layout.places)
 
 
 class WarmDockerSandboxProvider:

@@ -13,6 +13,7 @@ import docker
 
 from harness.sandbox.container import AGENT_FOLDER, CODE_FOLDER, GATEWAY_FOLDER, SHARED_MEMORY_MB, place_size
 from harness.sandbox.control import Listener
+from harness.sandbox.gateway_link import link_gateway
 from harness.sandbox.inside.wire import Channel
 from harness.sandbox.layout import Layout
 from harness.sandbox.owner import private_folder, remove_private_folder
@@ -57,7 +58,7 @@ class WarmContainer:
         gateway = None
         if spec.gateway_socket is not None:
             gateway = f"{folder.name}/gateway"
-            _link_all(spec.gateway_socket.parent, folder / "gateway")
+            link_gateway(spec.gateway_socket, folder / "gateway")
         agent = [] if spec.agent_files is None else [AGENT_FOLDER]
         self._running, self._ended = True, None
         self._channel().send(
@@ -145,10 +146,3 @@ def _reason(status: int, problem: bytes) -> str:
 def _hosts(spec: SandboxSpec) -> str:
     names = () if spec.outside is None else spec.outside.names
     return _HOSTS + "".join(f"127.0.0.1\t{name}\n" for name in names)
-
-
-def _link_all(source: Path, target: Path) -> None:
-    """A socket is its inode: a second name of it in the folder that the container has leads to the same gateway."""
-    target.mkdir(mode=0o755)
-    for file in source.iterdir():
-        os.link(file, target / file.name)

@@ -1,0 +1,28 @@
+"""The shards of a run as one run: what it says about the whole is computed from all of its trials."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.case import Suite
+from harness.errors import UsageError
+from harness.pipeline.rescore import finish_scores
+from harness.results import RunFolder
+from harness.results.merging import merge_runs
+from harness.score import build_scorer
+
+
+def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str) -> RunFolder:
+    """The merged run, closed for writing; its trials' scorecards are the shards' own, byte for byte.
+
+    Raises UsageError where they are not the shards of one run, or the suite is no longer the one that they ran.
+    """
+    for part in parts:
+        if part.manifest.suite_digest != suite.digest:
+            raise UsageError(
+                f"suite {suite.name!r} is not what run {part.manifest.run!r} ran",
+                remedy="check out the commit that the shards were run from",
+            )
+    scorer = build_scorer(suite)
+    with merge_runs(parts, runs, name) as folder:
+        finish_scores(folder, suite, scorer)
+    return RunFolder.open(folder.path)
