@@ -51,7 +51,7 @@ def command(ctx: click.Context, /, run: str, as_json: bool, **options: Any) -> N
         _tell(done)
         if score is not None:
             from harness.cli.console import out
-            from harness.report.render.judged import JudgedView
+            from harness.report.render.judged_view import JudgedView
 
             out().print(JudgedView(score))
     if done.warning is not None:

@@ -23,7 +23,7 @@ def command(project: Path, run: str, rubric: str | None, case: str | None, as_js
     from harness.cli.console import out, print_json
     from harness.errors import UsageError
     from harness.report.judged import judged_rubric
-    from harness.report.render.judged import JudgedView
+    from harness.report.render.judged_view import JudgedView
     from harness.results import RunFolder
     from harness.results.judgements import judged_rubrics, latest, read_judgements
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.frozen import Frozen
 from harness.report.failuremodes import FailureMode, failure_modes
+from harness.report.judged import JudgedRubric, judged_run
 from harness.report.latency import Latency, LatencyBook
 from harness.report.reliability import Reliability, reliability
 from harness.report.replay import MissedTool, replay_of
@@ -127,6 +128,8 @@ class Summary(Frozen):
     """The same by the model that made the calls."""
     latency: Latency | None = None
     """None: nothing was answered by a real service."""
+    judged: tuple[JudgedRubric, ...] = ()
+    """By each rubric that the run was judged by."""
 
     def figure(self, metric: str) -> Figure | None:
         return next((figure for figure in self.figures if figure.metric == metric), None)
@@ -184,7 +187,7 @@ def summarise_run(folder: RunFolder) -> Summary:
         trials=_read(folder, book),
         stopped=stop_reason(folder),
         book=book,
-    )
+    ).model_copy(update={"judged": judged_run(folder)})
 
 
 def _read(folder: RunFolder, book: LatencyBook) -> Iterator[Trial]:

@@ -6,7 +6,7 @@ from typing import Final, get_args
 from harness.report.change import Change
 from harness.report.compare import Comparison, SliceKind
 from harness.report.margin import MarginCheck
-from harness.report.render.sections import Section
+from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN, percent, signed_points
 
 NOTATION: Final = (

@@ -1,26 +1,11 @@
 """What judges said, as a table: domains, then criteria."""
 
-from rich.console import Console, ConsoleOptions, RenderResult
-
 from harness.judge.judgement import JudgeIdentity
 from harness.report.judged import JudgedCriterion, JudgedRubric
-from harness.report.render.sections import Section
-from harness.report.render.terminal import section_table
+from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN, percent, percent_between
 
 _HEADS = ("rate", "pass", "fail", "n/a", "no answer", "points", "")
-
-
-class JudgedView:
-    """Print it with a rich Console."""
-
-    def __init__(self, judged: JudgedRubric) -> None:
-        self._judged = judged
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """One table and its notes."""
-        del console, options
-        yield from section_table(judged_section(self._judged))
 
 
 def judged_section(judged: JudgedRubric) -> Section:

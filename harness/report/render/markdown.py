@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from harness.report.change import Change
 from harness.report.compare import Comparison
 from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, told
-from harness.report.render.sections import Section, sections
+from harness.report.render.section import Section
+from harness.report.render.sections import sections
 from harness.report.render.trend import trend_sections
 from harness.report.render.wording import (
     UNKNOWN,

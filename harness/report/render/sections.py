@@ -1,28 +1,20 @@
 """Tables that every rendering shows alike: failure modes, tools, reliability over attempts, latency."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from harness.report.latency import Spread
+from harness.report.render.judged import judged_section
+from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN, percent, percent_between
 from harness.report.summary import Summary
 from harness.report.tooltable import ToolRow
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A table of words: the first column names the row, the others are figures; `notes` stand below."""
-
-    title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-
-
 def sections(summary: Summary) -> tuple[Section, ...]:
     """Those that have something to show."""
     found = (_failures(summary), _tools(summary), _models(summary), _reliability(summary), _latency(summary))
-    return tuple(section for section in found if section.rows)
+    judged = tuple(judged_section(one) for one in summary.judged)
+    return (*judged, *(section for section in found if section.rows))
 
 
 def _failures(summary: Summary) -> Section:

@@ -10,7 +10,8 @@ from rich.text import Text
 from harness.report.change import Change
 from harness.report.compare import Comparison
 from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, told
-from harness.report.render.sections import Section, sections
+from harness.report.render.section import Section
+from harness.report.render.sections import sections
 from harness.report.render.wording import (
     UNKNOWN,
     between,
@@ -175,6 +176,10 @@ def _metrics(summary: Summary) -> Iterator[RenderableType]:
         table.add_row(printable(score.metric), number(score.value), "", "the run")
     yield Text()
     yield table
+    unknown = [figure.metric for figure in summary.figures if not figure.n and figure.metric in METRICS]
+    if unknown and summary.counts.measured:
+        names = ", ".join(name.replace("_", " ") for name in unknown)
+        yield Text(f"  known for no trial: {names}", style="dim")
 
 
 def section_table(section: Section) -> Iterator[RenderableType]:

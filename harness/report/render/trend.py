@@ -1,6 +1,6 @@
 """A trend as a table: a row a figure, a column a release, jumps marked and told below."""
 
-from harness.report.render.sections import Section
+from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN
 from harness.report.trend import Trend, TrendLine, TrendPoint
 

@@ -1,0 +1,13 @@
+"""A table as every rendering takes it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A table of words: the first column names the row, the others are figures; `notes` stand below."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
