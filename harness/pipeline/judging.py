@@ -73,7 +73,7 @@ def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged
         mode=request.mode,
         cassettes=folder.path / "judge" if folder.suite is not None else project / "cassettes",
         suite=f"{suite.name}{SUFFIX}",
-        secrets=_secrets(suite, request.settings),
+        secrets=secrets_of(suite, request.settings),
         budget=request.budget,
     )
     asker = ModelAsker(request.settings.spec, request.settings.provider, options)
@@ -193,6 +193,7 @@ def _check(request: JudgeRequest, suite: Suite) -> None:
         raise UsageError(f"suite {suite.name!r} has no case {', '.join(missing)}")
 
 
-def _secrets(suite: Suite, settings: JudgeSettings) -> dict[str, str]:
+def secrets_of(suite: Suite, settings: JudgeSettings) -> dict[str, str]:
+    """What must stand on no tape, and what a model is reached with: from the environment."""
     names = {*suite.secrets, *settings.spec.secrets}
     return {name: os.environ[name] for name in sorted(names) if os.environ.get(name)}
