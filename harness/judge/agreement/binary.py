@@ -5,6 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pydantic import computed_field
+
 from harness.frozen import Frozen
 from harness.judge.agreement.chance import cohen_kappa, krippendorff_alpha
 from harness.score.intervals import Interval, effective_n, wilson
@@ -48,6 +50,7 @@ class BinaryAgreement(Frozen):
     """The judge's pass rate less its own errors (Rogan and Gladen 1978), within 0 and 1; None where the judge does not
     tell pass from fail at all."""
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def shift(self) -> float | None:
         """By how much the judge passes more often than is right."""
@@ -55,6 +58,7 @@ class BinaryAgreement(Frozen):
             return None
         return self.judged_rate - self.right_rate
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def beats_constant(self) -> bool | None:
         """Whether it is worth more than always giving the same answer; None: there was nothing to judge."""

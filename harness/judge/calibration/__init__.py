@@ -6,6 +6,7 @@ from harness.judge.calibration.choice import Choice, choose, noise_margin, paire
 from harness.judge.calibration.figures import Figures, figures
 from harness.judge.calibration.question import Answered, PromptedJudge, Question, Reflector
 from harness.judge.calibration.record import CalibrationRecord, add_record, read_records, record_path, uncalibrated
+from harness.judge.calibration.rule_reflector import RuleReflector
 from harness.judge.calibration.split import Split, split_by_case
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "PromptedJudge",
     "Question",
     "Reflector",
+    "RuleReflector",
     "Settings",
     "Split",
     "add_record",

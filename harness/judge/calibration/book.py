@@ -7,16 +7,18 @@ answers of the validation part.
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from harness.errors import ResultsError
 from harness.frozen import digest_of, digest_of_text
 from harness.judge.calibration.question import Answered, PromptedJudge, Question
 
+_AT_ONCE = 64
+
 
 class JudgingBook:
-    """A judge with a memory; with a file, one that outlives the process.
+    """A judge with a memory; with a file, one that outlives the process. Answers that failed are asked for again then.
 
     A calibration is deterministic but for what judge and reflector say, and both are kept here: one that was stopped
     goes the same way again at no cost, and on from there.
@@ -37,11 +39,13 @@ class JudgingBook:
         """One answer a question, in their order."""
         keys = [digest_of([digest_of_text(prompt), question.id, sample]) for question in questions]
         wanted = {key: one for key, one in zip(keys, questions, strict=True) if key not in self._answers}
-        if wanted:
-            found = self._judge.answers(prompt, list(wanted.values()), sample)
-            self.calls += len(wanted)
-            self._answers |= dict(zip(wanted, found, strict=True))
-            self._write([{"key": key, "answer": self._answers[key].model_dump()} for key in wanted])
+        for some in _batched(list(wanted.items())):
+            found = self._judge.answers(prompt, [question for _, question in some], sample)
+            self.calls += len(some)
+            told = dict(zip((key for key, _ in some), found, strict=True))
+            self._answers |= told
+            kept = {key: said for key, said in told.items() if said.answer != "judge_failed"}
+            self._write([{"key": key, "answer": said.model_dump()} for key, said in kept.items()])
         return [self._answers[key] for key in keys]
 
     def proposal(self, request: str, reflector: Callable[[str], str]) -> str:
@@ -80,3 +84,9 @@ class JudgingBook:
             stream.write(b"".join(json.dumps(entry, ensure_ascii=False).encode() + b"\n" for entry in entries))
             stream.flush()
             os.fsync(stream.fileno())
+
+
+def _batched(asked: Sequence[tuple[str, Question]]) -> Iterator[Sequence[tuple[str, Question]]]:
+    """So many at a time that a stop costs little."""
+    for place in range(0, len(asked), _AT_ONCE):
+        yield asked[place : place + _AT_ONCE]

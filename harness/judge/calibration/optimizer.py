@@ -26,7 +26,8 @@ criterion. These are its instructions now:
 
 Below are items on which people decided too. Where the judge was wrong, find out which rule it lacks or misreads, and \
 write instructions under which it would decide as people do, on these and on items you have not seen. Keep every rule \
-that is right, and every placeholder in braces exactly as it is. State general rules; do not list the items.
+that is right. State general rules; do not list the items. How the evidence is given and how the answer must look is \
+told to the judge elsewhere.
 
 <side_info>
 

@@ -6,9 +6,8 @@ model, and nothing here says how good one would be.
 
 import random
 from collections.abc import Sequence
-from zlib import crc32
 
-from harness.judge.calibration import Answered, Question
+from harness.judge.calibration import Answered, Question, RuleReflector
 
 SEED_PROMPT = "You judge one criterion. {criterion} {evidence}"
 MISSING = "Rule: an item that was named and never added is missing."
@@ -71,16 +70,13 @@ class RuleJudge:
         return True
 
 
-class RuleReflector:
-    """Adds one of its rules that the prompt lacks, chosen by the request alone; keeps what it was asked."""
+class Listening:
+    """A reflector that keeps what it was asked."""
 
     def __init__(self, *rules: str) -> None:
-        self.rules = rules
+        self._reflector = RuleReflector(rules)
         self.requests: list[str] = []
 
     def __call__(self, request: str) -> str:
         self.requests.append(request)
-        prompt = request.split("```")[1].strip()
-        lacking = [rule for rule in self.rules if rule not in prompt]
-        added = lacking[crc32(request.encode()) % len(lacking)] if lacking else ""
-        return f"```\n{prompt}\n{added}\n```"
+        return self._reflector(request)

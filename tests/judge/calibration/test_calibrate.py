@@ -13,13 +13,13 @@ from tests.judge.calibration.planted import (
     LENIENT,
     MISSING,
     SEED_PROMPT,
+    Listening,
     RuleJudge,
-    RuleReflector,
     questions,
 )
 
 
-def _calibrated(judge: RuleJudge, reflector: RuleReflector, path: Path | None = None, **settings: int) -> Outcome:
+def _calibrated(judge: RuleJudge, reflector: Listening, path: Path | None = None, **settings: int) -> Outcome:
     return calibrate(
         JudgingBook(judge, path),
         questions(),
@@ -30,7 +30,7 @@ def _calibrated(judge: RuleJudge, reflector: RuleReflector, path: Path | None = 
 
 
 def test_it_climbs_to_the_rules_that_people_decide_by() -> None:
-    outcome = _calibrated(RuleJudge(), RuleReflector(MISSING, APPROVED, GREETING))
+    outcome = _calibrated(RuleJudge(), Listening(MISSING, APPROVED, GREETING))
     assert outcome.choice.chosen is not None
     assert all(rule in outcome.prompt for rule in (MISSING, APPROVED, GREETING))
     assert outcome.held_out.after is not None
@@ -41,7 +41,7 @@ def test_it_climbs_to_the_rules_that_people_decide_by() -> None:
 
 
 def test_the_held_out_part_is_asked_only_when_everything_is_decided() -> None:
-    judge, reflector = RuleJudge(), RuleReflector(MISSING, APPROVED, GREETING)
+    judge, reflector = RuleJudge(), Listening(MISSING, APPROVED, GREETING)
     outcome = _calibrated(judge, reflector)
     held_out = {one.id for one in split_by_case(questions()).held_out}
     places = [place for place, (_, question, _) in enumerate(judge.asked) if question in held_out]
@@ -50,7 +50,7 @@ def test_the_held_out_part_is_asked_only_when_everything_is_decided() -> None:
 
 
 def test_the_reflector_sees_cases_of_the_training_part_and_no_others() -> None:
-    reflector = RuleReflector(MISSING, APPROVED, GREETING)
+    reflector = Listening(MISSING, APPROVED, GREETING)
     _calibrated(RuleJudge(), reflector)
     split = split_by_case(questions())
     told = "\n".join(reflector.requests)
@@ -61,7 +61,7 @@ def test_the_reflector_sees_cases_of_the_training_part_and_no_others() -> None:
 def test_answers_of_the_training_part_never_score_the_validation_part() -> None:
     """GEPA's own cache knows questions by their place, and gave training answers for validation questions."""
     judge = RuleJudge()
-    outcome = _calibrated(judge, RuleReflector(MISSING, APPROVED, GREETING))
+    outcome = _calibrated(judge, Listening(MISSING, APPROVED, GREETING))
     validation = {one.id for one in split_by_case(questions()).validation}
     asked = {question for prompt, question, _ in judge.asked if prompt == outcome.prompt}
     assert validation <= asked
@@ -74,25 +74,25 @@ def test_a_rule_that_lets_critical_failures_through_is_vetoed_however_much_it_ga
         def _rules(self, prompt: str, question: Question) -> bool:
             return super()._rules(f"{prompt} {MISSING}", question)
 
-    tempted = _calibrated(Careful(), RuleReflector(LENIENT))
+    tempted = _calibrated(Careful(), Listening(LENIENT))
     assert tempted.choice.chosen is None
     assert tempted.prompt == SEED_PROMPT
     judge = Careful()
-    both = _calibrated(judge, RuleReflector(LENIENT, APPROVED))
+    both = _calibrated(judge, Listening(LENIENT, APPROVED))
     assert any(LENIENT in prompt for prompt, _, _ in judge.asked)
     assert APPROVED in both.prompt
     assert LENIENT not in both.prompt
 
 
 def test_a_gain_within_the_judges_own_noise_is_no_gain() -> None:
-    outcome = _calibrated(RuleJudge(noise=0.35), RuleReflector("Rule: judge with care.", "Rule: read twice."))
+    outcome = _calibrated(RuleJudge(noise=0.35), Listening("Rule: judge with care.", "Rule: read twice."))
     assert outcome.margin > 0.1
     assert outcome.choice.chosen is None
     assert outcome.held_out.after is None
 
 
 def test_a_gain_beyond_the_noise_is_found_in_spite_of_it() -> None:
-    outcome = _calibrated(RuleJudge(noise=0.02), RuleReflector(MISSING, APPROVED, GREETING))
+    outcome = _calibrated(RuleJudge(noise=0.02), Listening(MISSING, APPROVED, GREETING))
     assert outcome.margin > 0
     assert outcome.choice.chosen is not None
 
@@ -126,20 +126,20 @@ def test_a_stopped_calibration_goes_the_same_way_again_and_on_from_there(tmp_pat
     path = tmp_path / "book.jsonl"
     rules = (MISSING, APPROVED, GREETING)
     undisturbed_judge = RuleJudge(noise=0.02)
-    undisturbed = _calibrated(undisturbed_judge, RuleReflector(*rules))
+    undisturbed = _calibrated(undisturbed_judge, Listening(*rules))
     first = _StoppedHalfWay(noise=0.02)
     with pytest.raises(_Stopped):
-        _calibrated(first, RuleReflector(*rules), path)
+        _calibrated(first, Listening(*rules), path)
     with path.open("ab") as stream:
         stream.write(b'{"key": "torn')
     second = RuleJudge(noise=0.02)
 
-    resumed = _calibrated(second, RuleReflector(*rules), path)
+    resumed = _calibrated(second, Listening(*rules), path)
     assert undisturbed_judge.asked == first.asked + second.asked
     assert undisturbed.prompt == resumed.prompt
     assert undisturbed.held_out == resumed.held_out
     repeated = RuleJudge(noise=0.02)
-    again = _calibrated(repeated, RuleReflector(), path)
+    again = _calibrated(repeated, Listening(), path)
     assert [] == repeated.asked
     assert again.prompt == resumed.prompt
 

@@ -1,0 +1,27 @@
+"""A blind sample of new verdicts for people: what keeps a calibrated judge honest as agents change."""
+
+import hashlib
+from collections.abc import Collection, Sequence
+
+from harness.judge.agreement import item_of
+from harness.judge.annotation import PER_ITEM, Work
+from harness.judge.judgement import Judgement
+from harness.judge.labels import Item, SortedLabels
+
+
+def audit_sample(
+    work: Sequence[Work], judgements: Collection[Judgement], labels: SortedLabels, size: int, seed: int = 0
+) -> list[Work]:
+    """`size` of the judged items at random, in an order that tells nothing.
+
+    The same verdicts and seed give everybody the same sample, so that two people meet on it. Items that two people have
+    labelled before are not new. It is a plain random sample, so that agreement on it is that of all new verdicts.
+    """
+    judged = {item_of(one) for one in judgements if one.failure is None}
+    known = {one.item for one in labels.items if len(one.labels) >= PER_ITEM or one.adjudication is not None}
+    drawn = [one for one in work if one.item in judged and one.item not in known]
+    return sorted(drawn, key=lambda one: _lot(one.item, seed))[:size]
+
+
+def _lot(item: Item, seed: int) -> bytes:
+    return hashlib.sha256(f"{seed}:{item.case_id}:{item.trajectory}:{item.criterion}".encode()).digest()

@@ -1,0 +1,98 @@
+"""The seams of a calibration, filled with models: the judge itself, and whatever revises its prompt."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+
+from harness.errors import HarnessError
+from harness.frozen import JsonObject
+from harness.gateway.budget import OutOfBudget
+from harness.gateway.model.asking import ModelAsker
+from harness.gateway.model.wire.format import Replied
+from harness.judge.calibration.question import Answered, Question
+from harness.judge.judge import Judge, Subject
+from harness.judge.prompts import Prompt
+from harness.judge.rubric import Criterion
+
+_MAX_TOKENS = 8192
+_TAPE = "calibration"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskingJudge:
+    """A judge whose prompt can be exchanged, asked in the same words as in a run.
+
+    Its asker is `live`: what was answered is remembered by the calibration's own book, so that no tape fills up with
+    answers to prompts that nobody will use.
+    """
+
+    judge: Judge
+    places: Mapping[str, tuple[Subject, Criterion]]
+    """By a question's id."""
+    in_flight: int
+
+    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[Answered]:
+        """Raises OutOfBudget, and what the gateway cannot do."""
+        del sample  # every question is really asked
+        text = Prompt(name=self.judge.prompt.name, version=_TAPE, text=prompt)
+        return asyncio.run(self._asked(replace(self.judge, prompt=text, samples=1), questions))
+
+    async def _asked(self, judge: Judge, questions: Sequence[Question]) -> list[Answered]:
+        seats = asyncio.Semaphore(self.in_flight)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(judge.asker)
+            tape = await stack.enter_async_context(judge.asker.tape(_TAPE))
+
+            async def one(question: Question) -> Answered:
+                subject, criterion = self.places[question.id]
+                async with seats:
+                    said = await judge.judge(subject, criterion, (tape,))
+                shown = "\n".join(f"{piece.who}: {piece.text}" for piece in judge.evidence(subject, criterion))
+                return Answered(answer=said.answer, rationale=said.failure or said.rationale, shown=shown)
+
+            return list(await _gathered([one(question) for question in questions]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelReflector:
+    """A language model that revises prompts."""
+
+    asker: ModelAsker
+    model: str
+
+    def __call__(self, request: str) -> str:
+        """Its whole text; raises HarnessError where there is none, OutOfBudget where nothing may be spent."""
+        return asyncio.run(self._asked(request))
+
+    async def _asked(self, request: str) -> str:
+        body: JsonObject = {"model": self.model, "messages": [{"role": "user", "content": request}]}
+        if self.asker.provider == "anthropic":
+            body["max_tokens"] = _MAX_TOKENS
+        async with self.asker, self.asker.tape(_TAPE) as tape:
+            reply = await self.asker.ask(tape, body)
+        text = _text(reply.replied)
+        if reply.problem is not None or not text.strip():
+            raise HarnessError(
+                f"the model {self.model!r} revised no prompt: {reply.problem or 'it said nothing'}",
+                remedy="run the same command again: nothing that was answered is asked again",
+            )
+        return text
+
+
+async def _gathered(asked: Sequence[object]) -> Sequence[Answered]:
+    """All answers; the first error where there is one, when the others have ended, so that nothing is left running."""
+    found = await asyncio.gather(*asked, return_exceptions=True)  # type: ignore[call-overload]
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one
+    return list(found)
+
+
+def _text(replied: Replied) -> str:
+    parts = (replied.message or {}).get("parts")
+    found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return "\n".join(str(part.get("content")) for part in found if part.get("type") == "text")
+
+
+__all__ = ["AskingJudge", "ModelReflector", "OutOfBudget"]
