@@ -9,6 +9,7 @@ from harness.case import CheckSpec, Suite
 from harness.case.loading import suite_digest
 from harness.frozen import digest_of
 from harness.ingest import ImportedRun
+from harness.pipeline.rescore import finish_scores
 from harness.results import PlannedTrial, RunFolder, RunManifest, default_run_name
 from harness.score import Evidence, Scorer, build_scorer
 from harness.score.verifiers.reward import REWARD
@@ -38,7 +39,7 @@ def store_imported(
             evidence = Evidence(case=cases[kept.case_id], trial=kept, tools=suite.tools)
             folder.commit(kept, spans, scorer.score(evidence))
             progress(f"{kept.case_id}/{kept.attempt}")
-        folder.write_run_scores(scorer.score_run(folder.scorecards()))
+        finish_scores(folder, suite, scorer)
     return RunFolder.open(folder.path)
 
 

@@ -8,6 +8,7 @@ from harness.errors import UsageError
 from harness.results import RunFolder, Scoring
 from harness.score import Evidence, Scorecard, Scorer, build_scorer, decisions
 from harness.score.evaluators import Item, TrialKey, item_of
+from harness.trace import MEASURED
 
 
 def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
@@ -24,6 +25,31 @@ def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
     scoring = Scoring(harness_version=__version__, suite_digest=suite.digest, scorer_versions=scorer.versions)
     folder.write_scorecards(cards, scorer.score_run(cards, items_of(folder, suite, scorer)), scoring)
     return cards
+
+
+def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
+    """Writes what only the whole run can say: its own figures, and the steps that its best successes needed.
+
+    A trial is scored when it ends, before a shorter success at the same case can be known. Where a case names no
+    optimum, a further scoring takes it from the run; the scorecards beside the trials stay as they were. Not so where
+    trials are missing or the harness failed at some: a run that was scored again cannot be resumed.
+    """
+    complete = len(folder.finished()) == len(folder.manifest.planned)
+    best = best_known(folder, suite) if complete else {}
+    cards = folder.scorecards()
+    items = items_of(folder, suite, scorer)
+    if not best:
+        folder.write_run_scores(scorer.score_run(cards, items))
+        return
+    known = {(card.case_id, card.attempt): card for card in cards}
+    for one in evidence_of(folder, suite):
+        key = (one.case.id, one.trial.attempt)
+        if one.case.id in best and one.trial.outcome in MEASURED:
+            evidence = one.model_copy(update={"best_known_steps": best[one.case.id]})
+            known[key] = scorer.with_optimum(known[key], evidence)
+    cards = tuple(known.values())
+    scoring = Scoring(harness_version=__version__, suite_digest=suite.digest, scorer_versions=scorer.versions)
+    folder.write_scorecards(cards, scorer.score_run(cards, items), scoring)
 
 
 def evidence_of(folder: RunFolder, suite: Suite) -> Iterator[Evidence]:

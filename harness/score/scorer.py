@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from harness.case import CheckSpec, Suite
 from harness.errors import UsageError
@@ -12,10 +13,12 @@ from harness.score.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
 from harness.score.failures import DETECTORS, diagnose
 from harness.score.loading import NamedVerifier, metrics_of, run_metrics_of, verifiers_of
 from harness.score.metrics import METRICS
+from harness.score.metrics.step_efficiency import StepEfficiency, StepRatio
 from harness.score.tooluse import models, prompt, tool_use
 from harness.score.values import Evidence, Metric, RunMetric, Score, Scorecard, Verdict
 from harness.trace import MEASURED, Trajectory
 
+_BY_OPTIMUM: Final = frozenset({StepEfficiency.name, StepRatio.name})
 _Figure = Metric | RunMetric | ItemEvaluator | RunEvaluator
 
 
@@ -57,6 +60,15 @@ class Scorer:
         card = self._card(complete, verdicts, scores)
         evidence.forget()
         return card
+
+    def with_optimum(self, card: Scorecard, evidence: Evidence) -> Scorecard:
+        """The card with just the figures anew that look at the best known success, now that it is known."""
+        complete = evidence.model_copy(update={"verdicts": card.verdicts})
+        own = (metric for metric in self.metrics if metric.name in _BY_OPTIMUM)
+        fresh = {score.metric: score for metric in own for score in _measured(metric, complete)}
+        kept = card.scores[:-1] if self.suite.composite else card.scores
+        scores = tuple(fresh.get(score.metric, score) for score in kept)
+        return card.model_copy(update={"scores": (*scores, *self._composed(scores))})
 
     def _composed(self, scores: Sequence[Score]) -> tuple[Score, ...]:
         return (composite_score(self.suite.composite, scores),) if self.suite.composite else ()

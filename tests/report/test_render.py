@@ -103,6 +103,13 @@ def test_the_terminal_shows_scores_what_was_not_measured_and_where_the_report_is
     assert squeezed(actual) == squeezed(dedent(expected))
 
 
+def test_metrics_that_no_trial_knows_stand_in_one_line(card: Card, manifest: Manifest) -> None:
+    cards = (card("a", figures={"redundancy": 0.0, "recovery": None, "plan_quality": None}),)
+    actual = printed(SummaryView(summarise(manifest(cards), cards), "report/summary.md"))
+    assert "known for no trial: recovery, plan quality" in actual
+    assert "redundancy" in actual
+
+
 def squeezed(text: str) -> list[str]:
     """Lines without their alignment: column widths are the table library's."""
     return [" ".join(line.replace("─", "").split()) for line in text.splitlines()]
