@@ -29,31 +29,30 @@ def command(
     form: Literal["terminal", "markdown", "json"],
     margins: tuple[str, ...],
 ) -> None:
-    """Show what changed from the run BEFORE to the run AFTER, paired by case and attempt.
+    """Show what changed from the run BEFORE (or `baseline:SUITE`) to the run AFTER, paired by case and attempt.
 
     \b
     harness compare tour-v1 tour-v2
     harness compare tour-v1 tour-v2 --format markdown
     harness compare tour-v1 tour-v2 --no-worse-than task_success=0.05
+    harness compare baseline:drive_thru tour-v2
 
     Runs of unlike suites, or scored by unlike versions, are refused: their difference would say nothing.
 
     Exit status with --no-worse-than: 0 better or at parity, 1 worse, 3 cannot tell.
     """
+    from harness.cli.baselines import compared
     from harness.cli.console import out
     from harness.cli.showing import show_comparison
     from harness.errors import ExitCode
-    from harness.report import compare_runs
-    from harness.report.margin import no_worse_than, repetitions_of
+    from harness.report.margin import no_worse_than
     from harness.report.render.differences import margin_lines
     from harness.report.render.json import comparison_json
     from harness.report.render.markdown import comparison_markdown
-    from harness.results import RunFolder
 
     project: Path = ctx.obj
-    old, new = RunFolder.open(run_path(project, before)), RunFolder.open(run_path(project, after))
-    comparison = compare_runs(old, new)
-    checks = no_worse_than(comparison, margins, repetitions_of(comparison, old, new)) if margins else []
+    comparison, repetitions = compared(project, before, run_path(project, after))
+    checks = no_worse_than(comparison, margins, repetitions()) if margins else []
     match form:
         case "terminal":
             show_comparison(out(), comparison)

@@ -19,6 +19,7 @@ _VERBS = {
     "score": "Score a stored run again, without running it.",
     "report": "Show a stored run: terminal, Markdown, JUnit XML or JSON.",
     "compare": "Show the difference between two runs, case by case.",
+    "baseline": "Keep a run as what later ones are held against.",
     "explain": "Show a trial step by step, with the diagnosis at its steps.",
     "transcript": "Show a trial as a judge is shown it, short and in views.",
     "judge": "Judge a run by a rubric, one criterion at a time; rubrics, prompts, judges.",

@@ -44,6 +44,7 @@ from harness.cli.spending import model_options
 @click.option(
     "--fail-under", "floors", multiple=True, metavar="METRIC=VALUE", help="Gate: exit 1 below it (repeatable)."
 )
+@click.option("--against-baseline", is_flag=True, help="Gate: exit 1 where it is worse than baselines/SUITE.json.")
 @click.option("--allow-unmeasured", type=click.IntRange(0), default=0, help="Trials that a gate may miss.")
 @click.option("--max-inconclusive", type=click.IntRange(0), default=0, help="Trials with a replay miss before exit 1.")
 @click.option("--otlp", metavar="URL", help="Also send the spans to this OTLP/HTTP endpoint.")
@@ -57,6 +58,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     harness run drive_thru --agent v1 --category modifiers --trials 4
     harness run drive_thru --tools sealed --fail-under task_success=0.9
     harness run drive_thru --repeat 3 --check-determinism
+    harness run drive_thru --against-baseline
     harness run drive_thru --shard 2/4
     harness run --resume 20260131-235959-drive_thru-v2
     """

@@ -8,6 +8,7 @@ from typing import Literal
 
 from harness.case import ModelMode, Suite
 from harness.case.loading import load_suite
+from harness.cli.baselines import check_baseline, hold
 from harness.cli.console import out, print_json, progress_bar, say
 from harness.cli.options import run_path
 from harness.cli.release import release_of
@@ -55,6 +56,7 @@ class RunOptions:
     replay: Literal["strict", "lenient"] = "strict"
     refresh: bool = False
     floors: tuple[str, ...] = ()
+    against_baseline: bool = False
     allow_unmeasured: int = 0
     max_inconclusive: int = 0
     otlp: str | None = None
@@ -63,6 +65,8 @@ class RunOptions:
 
 def carry_out(project: Path, options: RunOptions) -> ExitCode:
     """Runs, prints, and says how the process should end."""
+    if options.against_baseline:
+        check_baseline(project, options)  # before anything is spent
     folder = run(project, options)
     summary = summarise_run(folder)
     report = write_report(folder)
@@ -70,8 +74,10 @@ def carry_out(project: Path, options: RunOptions) -> ExitCode:
         print_json(summary.model_dump(mode="json"))
     else:
         show_summary(out(), summary, report)
-        _show_difference(folder)
-    return judge(folder, summary, options)
+        if not options.against_baseline:
+            _show_difference(folder)
+    held = hold(project, folder, options) if options.against_baseline else ExitCode.DONE
+    return max(judge(folder, summary, options), held)
 
 
 def run(project: Path, options: RunOptions) -> RunFolder:

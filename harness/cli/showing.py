@@ -7,6 +7,7 @@ from rich.console import Console
 
 from harness.pipeline.determinism import Divergence
 from harness.report import Comparison, GateResult, Summary
+from harness.report.baseline import BaselineGate
 from harness.report.render.terminal import ComparisonView, SummaryView
 from harness.report.render.trend_view import TrendView
 from harness.report.trend import Trend
@@ -32,6 +33,15 @@ def show_gate(console: Console, result: GateResult) -> None:
     """One line a floor."""
     for check in result.checks:
         console.print(f"gate {check.metric} >= {check.floor:g}: {check.holding.replace('_', ' ')} ({check.reason})")
+
+
+def show_baseline_gate(console: Console, gate: BaselineGate) -> None:
+    """Whether the run is as good as its baseline, and what it lost."""
+    console.print(f"gate baseline: {gate.holding.replace('_', ' ')} ({gate.reason})")
+    for one in gate.lost:
+        console.print(f"  lost {one.case_id}/{one.attempt}: {'; '.join(one.reasons)}", markup=False)
+    if gate.left_out:
+        console.print(f"  not compared, the baseline has other versions: {', '.join(gate.left_out)}", markup=False)
 
 
 def show_divergences(console: Console, found: Sequence[Divergence], summary: Summary) -> None:

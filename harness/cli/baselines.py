@@ -1,0 +1,57 @@
+"""Comparisons with a baseline, for the verbs that take one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.case.loading import load_suite
+from harness.cli.console import out
+from harness.cli.options import run_path
+from harness.cli.showing import show_baseline_gate, show_comparison
+from harness.errors import ExitCode, UsageError
+from harness.report import Comparison, compare_runs
+from harness.report.baseline import compare_with_baseline, hold_against
+from harness.report.margin import repetitions_of
+from harness.results import RunFolder
+from harness.results.baseline import read_baseline
+
+if TYPE_CHECKING:
+    from harness.cli.running import RunOptions
+
+_PREFIX = "baseline:"
+
+
+def compared(project: Path, before: str, after: Path) -> tuple[Comparison, Callable[[], list[RunFolder]]]:
+    """The run `before`, or a suite's baseline, and the run `after`; and where repetitions of the two are."""
+    new = RunFolder.open(after)
+    if not before.startswith(_PREFIX):
+        old = RunFolder.open(run_path(project, before))
+        comparison = compare_runs(old, new)
+        return comparison, lambda: repetitions_of(comparison, old, new)
+    suite = before.removeprefix(_PREFIX)
+    if suite != new.manifest.suite:
+        raise UsageError(f"run {new.manifest.run!r} is of the suite {new.manifest.suite!r}, not {suite!r}")
+    with_baseline = compare_with_baseline(read_baseline(project, suite), new)
+    return with_baseline, lambda: repetitions_of(with_baseline, new, new)
+
+
+def check_baseline(project: Path, options: "RunOptions") -> None:
+    """Raises NotMeasured where the suite as it is now has no baseline."""
+    name = options.suite
+    if options.resume is not None:
+        name = RunFolder.open(run_path(project, options.resume)).manifest.suite
+    if name is not None:
+        suite = load_suite(project, name)
+        read_baseline(project, suite.name, suite.digest)
+
+
+def hold(project: Path, folder: RunFolder, options: "RunOptions") -> ExitCode:
+    """Shows the run beside its baseline, and whether the gate holds."""
+    console = out(quiet=options.as_json)
+    baseline = read_baseline(project, folder.manifest.suite)
+    comparison = compare_with_baseline(baseline, folder)
+    if not options.as_json:
+        show_comparison(console, comparison)
+    gate = hold_against(baseline, folder, comparison, max(options.allow_unmeasured, options.max_inconclusive))
+    show_baseline_gate(console, gate)
+    return gate.exit_code

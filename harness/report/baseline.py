@@ -1,0 +1,102 @@
+"""A run held against its suite's baseline: what became worse, and whether that is enough to stop a change."""
+
+from collections.abc import Collection, Sequence
+
+from harness.errors import ExitCode, NotMeasured
+from harness.frozen import Frozen
+from harness.report.compare import CaseChange, Comparison, compare
+from harness.report.gate import Holding
+from harness.results import RunFolder, RunManifest
+from harness.results.baseline import Baseline
+from harness.score import Scorecard
+from harness.trace import MEASURED
+
+_REPLAYED = ("replay", "sealed")
+
+
+class BaselineGate(Frozen):
+    """Whether a run is at least as good as its baseline.
+
+    Where tools and model were replayed, the same agent does the same again: a trial that succeeded and now fails is
+    lost, and one is enough. Where a model answered live, chance has a part: the gate fails where the success rate is
+    worse by the paired test of the comparison.
+    """
+
+    holding: Holding
+    reason: str
+    lost: tuple[CaseChange, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Metrics that the baseline has of another version: they are not compared."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        ends = {"holds": ExitCode.DONE, "fails": ExitCode.VERDICT, "not_measured": ExitCode.COULD_NOT}
+        return ends[self.holding]
+
+
+def compare_with_baseline(baseline: Baseline, folder: RunFolder) -> Comparison:
+    """Metrics and detectors of unlike versions are left out of both; they decide about no success.
+
+    Raises NotMeasured where the suite or one of its verifiers is another, UsageError where no trial is in common.
+    """
+    manifest = folder.manifest
+    remedy = f"harness baseline set {manifest.run}, once this run is what later ones are to be held against"
+    if baseline.manifest.suite_digest != manifest.suite_digest:
+        raise NotMeasured(f"the baseline of {manifest.suite!r} is of another suite than the run", remedy=remedy)
+    unlike = _unlike(baseline.manifest, manifest)
+    verifiers = [name for name in unlike if name.startswith("verifier:")]
+    if verifiers:
+        raise NotMeasured(f"the baseline was judged by other versions: {', '.join(verifiers)}", remedy=remedy)
+    return compare(
+        _without(baseline.manifest, unlike),
+        [_pruned(card, unlike) for card in baseline.scorecards],
+        _without(manifest, unlike),
+        [_pruned(card, unlike) for card in folder.scorecards()],
+    )
+
+
+def hold_against(
+    baseline: Baseline, folder: RunFolder, comparison: Comparison, allow_unmeasured: int = 0
+) -> BaselineGate:
+    """The gate. Not measured: trials of the run that the baseline has and that could not be measured now."""
+    left_out = tuple(name.partition(":")[2] for name in _unlike(baseline.manifest, folder.manifest))
+    known = {(card.case_id, card.attempt) for card in baseline.scorecards}
+    measured = {(card.case_id, card.attempt) for card in folder.scorecards() if card.outcome in MEASURED}
+    asked = {(one.case_id, one.attempt) for one in folder.manifest.planned}
+    missing = len((asked & known) - measured)
+    lost = tuple(one for one in comparison.changed if one.before)
+    holding: Holding
+    if missing > allow_unmeasured or not comparison.success.pairs:
+        holding, reason = "not_measured", f"{missing} of {len(asked & known)} trials could not be measured"
+    elif _is_replayed(folder.manifest):
+        holding = "fails" if lost else "holds"
+        reason = f"{len(lost)} of {comparison.success.pairs} trials succeeded in the baseline and fail now"
+    else:
+        holding = "fails" if comparison.success.found == "worse" else "holds"
+        reason = (
+            f"success {comparison.success.before:.3g} -> {comparison.success.after:.3g}: {comparison.success.verdict}"
+        )
+    return BaselineGate(holding=holding, reason=reason, lost=lost, left_out=left_out)
+
+
+def _is_replayed(manifest: RunManifest) -> bool:
+    return manifest.tool_mode in _REPLAYED and manifest.model_mode in ("none", "replay")
+
+
+def _unlike(before: RunManifest, after: RunManifest) -> list[str]:
+    old, new = before.scorer_versions, after.scorer_versions
+    return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+
+
+def _without(manifest: RunManifest, unlike: Collection[str]) -> RunManifest:
+    kept = {name: version for name, version in manifest.scorer_versions.items() if name not in unlike}
+    return manifest.model_copy(update={"scorer_versions": kept})
+
+
+def _pruned(card: Scorecard, unlike: Sequence[str]) -> Scorecard:
+    return card.model_copy(
+        update={
+            "scores": tuple(one for one in card.scores if f"metric:{one.metric}" not in unlike),
+            "diagnoses": tuple(one for one in card.diagnoses if f"detector:{one.failure}" not in unlike),
+        }
+    )

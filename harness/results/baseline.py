@@ -1,0 +1,90 @@
+"""What a change is held against: the scorecards and digests of one run, without its trajectories; small, and committed.
+
+baselines/<suite>.json      the head, then one line a trial, so that a review shows which trials moved
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from harness.documents import read_document, write_atomically
+from harness.errors import NotMeasured, UsageError
+from harness.frozen import Frozen
+from harness.results.folder import RunFolder
+from harness.results.manifest import RunManifest
+from harness.score.values import Scorecard
+from harness.trace import MEASURED
+
+FOLDER = "baselines"
+_LONGEST_REASON = 200
+
+
+class Baseline(Frozen):
+    """A run as it is remembered: every verdict and value, and no evidence, explanation or step."""
+
+    version: Literal[1] = 1
+    manifest: RunManifest
+    scorecards: tuple[Scorecard, ...]
+
+
+def baseline_of(folder: RunFolder, allow_unmeasured: int = 0) -> Baseline:
+    """Raises UsageError where more trials than allowed were not measured: what they lose later would not be seen."""
+    manifest, cards = folder.manifest, folder.scorecards()
+    measured = sum(card.outcome in MEASURED for card in cards)
+    missing = len(manifest.planned) - measured
+    if missing > allow_unmeasured or not measured:
+        raise UsageError(
+            f"run {manifest.run!r} has {missing} trials of {len(manifest.planned)} that were not measured",
+            remedy=f"record what is missing and run again, or allow it: --allow-unmeasured {missing}",
+        )
+    return Baseline(manifest=manifest, scorecards=tuple(_slim(card) for card in cards))
+
+
+def baseline_path(project: Path, suite: str) -> Path:
+    return project / FOLDER / f"{suite}.json"
+
+
+def write_baseline(project: Path, baseline: Baseline) -> Path:
+    """An earlier baseline of the suite is replaced."""
+    path = baseline_path(project, baseline.manifest.suite)
+    write_atomically(path, _text(baseline.manifest, baseline.scorecards).encode("ascii"))
+    return path
+
+
+def read_baseline(project: Path, suite: str, suite_digest: str | None = None) -> Baseline:
+    """The suite's baseline. Raises NotMeasured where there is none, or none of the suite as it is now
+    (`suite_digest`); InvalidDocument for a damaged file."""
+    path = baseline_path(project, suite)
+    remedy = f"harness run {suite} --run-name new-baseline, then: harness baseline set new-baseline"
+    if not path.is_file():
+        raise NotMeasured(f"suite {suite!r} has no baseline: there is no {path}", remedy=remedy)
+    found = read_document(path, Baseline)
+    if suite_digest is not None and found.manifest.suite_digest != suite_digest:
+        raise NotMeasured(
+            f"the baseline of {suite!r} is of another suite: its cases or checks have changed since", remedy=remedy
+        )
+    return found
+
+
+def _slim(card: Scorecard) -> Scorecard:
+    return card.model_copy(
+        update={
+            "reason": None if card.reason is None else card.reason[:_LONGEST_REASON],
+            "verdicts": tuple(
+                one.model_copy(update={"evidence": {}, "reason": "" if one.passed else one.reason[:_LONGEST_REASON]})
+                for one in card.verdicts
+            ),
+            "scores": tuple(one.model_copy(update={"explanation": ""}) for one in card.scores),
+            "diagnoses": tuple(
+                one.model_copy(update={"evidence": "", "dependent_steps": ()}) for one in card.diagnoses
+            ),
+            "tool_use": (),
+        }
+    )
+
+
+def _text(manifest: RunManifest, cards: Sequence[Scorecard]) -> str:
+    head = json.dumps(manifest.model_dump(mode="json", exclude_defaults=True), indent=1, sort_keys=True)
+    lines = ",\n".join(json.dumps(card.model_dump(mode="json", exclude_defaults=True)) for card in cards)
+    return f'{{\n"version": 1,\n"manifest": {head},\n"scorecards": [\n{lines}\n]\n}}\n'
