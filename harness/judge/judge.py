@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from harness.case import Case
 from harness.errors import UsageError
-from harness.frozen import JsonObject
+from harness.frozen import JsonObject, digest_of_text
 from harness.gateway.model.asking import AskedTape, ModelAsker
 from harness.judge.asking.answer import GivenAnswer, JudgeFailed, read_answer
 from harness.judge.asking.evidence import evidence_digest
@@ -47,7 +47,7 @@ class Subject:
             trial=trial,
             case=case,
             transcript=build_transcript(trial, case),
-            digest=trial.trajectory.digest,
+            digest=_digest(trial),
         )
 
     @cached_property
@@ -226,3 +226,10 @@ def _given(blank: Judgement, subject: Subject, answer: GivenAnswer, cached: bool
 def _spans(subject: Subject, refs: Sequence[str]) -> tuple[str, ...]:
     found = (subject.transcript.span_of(ref) for ref in refs)
     return tuple(dict.fromkeys(span for span in found if span is not None))
+
+
+def _digest(trial: Trial) -> str:
+    try:
+        return trial.trajectory.digest
+    except ValueError:  # NaN or an infinity in what an agent or a tool sent has no canonical JSON
+        return digest_of_text(repr(trial.trajectory.model_dump(exclude={"trace_id", "version"})))

@@ -4,15 +4,17 @@ Foreign traces come the same way: the importer has put their turns together and 
 span repeats; what is repeated all the same (system messages, equal results of equal calls) is said once.
 """
 
+import json
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from harness.case import Case
 from harness.frozen import JsonObject, JsonValue
 from harness.judge.transcript.piece import Piece, PieceKind, Transcript
 from harness.judge.transcript.trimming import SMALL, compact, shown, trimmed, words
-from harness.trace import Observation, Step, ToolCall, Trial
+from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
 
-_WORTH_A_REFERENCE = 200
+_WORTH_A_REFERENCE = 120
 _FILES_SHOWN = 100
 
 
@@ -25,12 +27,27 @@ def build_transcript(trial: Trial, case: Case | None = None) -> Transcript:
         trace_id=trajectory.trace_id,
         agent=trajectory.agent,
         pieces=tuple(pieces),
-        raw_chars=len(trajectory.model_dump_json()),
+        raw_chars=_length(trajectory),
     )
 
 
-_Results = dict[tuple[int, int], tuple[str, int]]
-"""By place of the step and of the observation: the text, and how many characters it lost."""
+def _length(trajectory: Trajectory) -> int:
+    try:
+        return len(trajectory.model_dump_json())
+    except ValueError:  # half a surrogate pair, which foreign text may hold, has no UTF-8
+        return len(json.dumps(trajectory.model_dump()))
+
+
+class _Result(NamedTuple):
+    """A result as it is shown, how many characters it lost, and the whole of it, to tell equal ones."""
+
+    text: str
+    lost: int
+    whole: str
+
+
+_Results = dict[tuple[int, int], _Result]
+"""By place of the step and of the observation."""
 
 
 def _results(steps: tuple[Step, ...]) -> _Results:
@@ -51,15 +68,16 @@ def _words_of(step: Step) -> set[str]:
     return words(" ".join(texts))
 
 
-def _result(seen: Observation, used: set[str]) -> tuple[str, int]:
+def _result(seen: Observation, used: set[str]) -> _Result:
     content = compact(seen.content)
     whole = shown(content)
     if seen.error is not None:
-        return f"error {seen.error.type}: {seen.error.message or whole}", 0
+        text = f"error {seen.error.type}: {seen.error.message or whole}"
+        return _Result(text, 0, text)
     if len(whole) <= SMALL:
-        return whole, 0
+        return _Result(whole, 0, whole)
     short = shown(trimmed(content, used))
-    return (short, len(whole) - len(short)) if len(short) < len(whole) else (whole, 0)
+    return _Result(short, len(whole) - len(short), whole) if len(short) < len(whole) else _Result(whole, 0, whole)
 
 
 def _given(case: Case | None) -> Iterator[Piece]:
@@ -103,10 +121,10 @@ def _acts(step: Step, results: _Results, place: int, told: dict[tuple[str | None
         tools[call.id] = call.name
         yield _piece(step, "call", _call_text(call), f".c{number}", tool=call.name)
     for number, seen in enumerate(step.observations):
-        text, lost = results[place, number]
+        text, lost, whole = results[place, number]
         tool = tools.get(seen.call_id, "?")
         ref = f"s{step.index}.r{number + 1}"
-        earlier = told.setdefault((tool, text), ref)
+        earlier = told.setdefault((tool, whole), ref)  # what is shown of the earlier one holds all that is shown here
         if earlier != ref and len(text) > _WORTH_A_REFERENCE:
             text, lost = f"[the same as {earlier}]", len(text) + lost
         yield _piece(step, "result", text, f".r{number + 1}", tool=tool).model_copy(update={"trimmed": lost})

@@ -1,0 +1,59 @@
+"""Reasoning leakage by code: tool names and system words in what the user reads."""
+
+import pytest
+
+from harness.judge.code_criteria import ReasoningLeakage
+from harness.judge.transcript import build_transcript
+from harness.trace import Step, ToolCall, Trajectory, Trial
+
+
+def decided(message: str | None, **fields):
+    calls = tuple(ToolCall(id=name, name=name, arguments={}) for name in ("add_to_cart", "search"))
+    steps = [
+        Step(index=0, source="user", message="Use add_to_cart for the JSON"),
+        Step(index=1, source="agent", calls=calls),
+    ]
+    steps.append(Step(index=2, source="agent", thought="I call add_to_cart", message=message))
+    trajectory = Trajectory(trace_id="t", agent="a", steps=tuple(steps))
+    trial = Trial(case_id="c", attempt=1, outcome="finished", trajectory=trajectory)
+    return ReasoningLeakage(**fields).decide(build_transcript(trial))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I will now call add_to_cart for you.",
+        "The search tool found nothing.",
+        "Calling search(lemons) now",
+        "My tool call failed, sorry.",
+        "As my system prompt says, I sell fruit.",
+        "I hand you over to the billing sub-agent.",
+        "<thinking>cheap one</thinking> Here you are.",
+        'The JSON says {"ok": true}.',
+    ],
+)
+def test_a_tools_name_or_a_system_word_is_leakage(message):
+    said = decided(message)
+    assert said.passed is False
+    assert ("s2",) == said.refs
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["I found two lemons.", "Your search is over: lemons!", "I have added it to your cart.", "Any tools you need?"],
+)
+def test_everyday_words_are_not(message):
+    assert decided(message).passed is True
+
+
+def test_what_the_user_says_and_the_agent_thinks_is_no_leak():
+    assert decided("Done.").passed is True
+
+
+def test_an_agent_that_says_nothing_is_not_eligible():
+    said = decided(None)
+    assert (False, None) == (said.eligible, said.passed)
+
+
+def test_words_can_be_allowed():
+    assert decided("Here is the JSON.", allow=("json",)).passed is True
