@@ -83,8 +83,15 @@ def verify_sealed(folder: Path) -> None:
 
 def parsed(path: Path, content: bytes, shape: type[T]) -> T:
     """JSON content as `shape`; raises ResultsError naming the file and the field."""
+    adapter = _adapter(cast(Hashable, shape))
     try:
-        value: T = _adapter(cast(Hashable, shape)).validate_python(json.loads(content))
+        quick: T = adapter.validate_json(content)  # in one step, twice as quick
+    except ValidationError:
+        pass  # it is damaged, or holds half a surrogate pair, as file names can: the slow way says which
+    else:
+        return quick
+    try:
+        value: T = adapter.validate_python(json.loads(content))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"])

@@ -26,6 +26,16 @@ class Alignment:
     exact: bool
 
 
+def reference_keys(evidence: Evidence) -> tuple[str, ...]:
+    """The keys of the reference's calls, in its order; none where the case has no reference."""
+    return evidence.once(_reference_keys)
+
+
+def _reference_keys(evidence: Evidence) -> tuple[str, ...]:
+    tools = {tool.name: tool for tool in evidence.tools}
+    return tuple(call_key(tools.get(call.tool), call.tool, call.arguments) for call in evidence.case.reference or ())
+
+
 def align(evidence: Evidence) -> Alignment | None:
     """None where the case has no reference."""
     return evidence.once(_align)
@@ -35,10 +45,9 @@ def _align(evidence: Evidence) -> Alignment | None:
     reference = evidence.case.reference
     if reference is None:
         return None
-    tools = {tool.name: tool for tool in evidence.tools}
     calls = evidence.made_calls
     made = list(keys_of(evidence))
-    wanted = [call_key(tools.get(call.tool), call.tool, call.arguments) for call in reference]
+    wanted = reference_keys(evidence)
     found = match_calls(reference, wanted, made)
     neutral = neutral_calls(evidence) - {place for place, key in enumerate(made) if key in wanted}
     counted = [place for place in range(len(calls)) if place not in neutral]

@@ -88,7 +88,6 @@ class Step(Frozen):
 
 
 _NO_IDENTITY = frozenset({"started_ns", "ended_ns", "span_id"})
-_IDENTITY = tuple(name for name in Step.model_fields if name not in _NO_IDENTITY | {"calls", "observations"})
 
 
 class Trajectory(Frozen):
@@ -120,9 +119,9 @@ class Trajectory(Frozen):
 
 def step_identity(step: Step) -> JsonObject:
     """A step without times and ids: two runs that did the same have equal identities."""
-    plain: JsonObject = {name: getattr(step, name) for name in _IDENTITY}
+    plain: JsonObject = {name: value for name, value in vars(step).items() if name not in _NO_IDENTITY}
     plain["plan"] = None if step.plan is None else list(step.plan)
-    plain["usage"] = None if step.usage is None else step.usage.model_dump(mode="json")
+    plain["usage"] = None if step.usage is None else dict(vars(step.usage))
     plain["calls"] = [{"name": c.name, "arguments": c.arguments, "unparsed": c.unparsed} for c in step.calls]
     plain["observations"] = [
         {"content": seen.content, "error": None if seen.error is None else seen.error.type}

@@ -112,7 +112,8 @@ def _verb(name: str) -> str:
 
 def _claims(message: str) -> Iterator[tuple[str, str]]:
     for sentence in _SENTENCE.findall(message.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
-        for pattern in () if sentence.endswith("?") else (_ACTIVE, _PASSIVE):
+        patterns = (_ACTIVE, _PASSIVE) if "been" in sentence or "was" in sentence else (_ACTIVE,)
+        for pattern in () if sentence.endswith("?") else patterns:
             for match in pattern.finditer(sentence):
                 participle = match.group(1)
                 if not (participle.endswith("ed") or participle in _IRREGULAR or participle in _LOOKED):

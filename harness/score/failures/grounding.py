@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from harness.frozen import JsonValue
 
 _ATOM = re.compile(r"[^\W_]+")
+_SPACED = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
+"""ASCII with a space for whatever is no part of an atom, which is found three times quicker that way."""
 _IDENTIFIER = re.compile(r"#?[A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
 _DATE_OR_TIME = re.compile(r"\d{1,4}[-.:]\d{1,2}([-.:]\d{1,4})?(T[\d:.+Z-]*)?|\d+\.\d+")
 _PREFIXED = re.compile(r"[a-z]{1,3}(\d{4,})")
@@ -30,7 +32,7 @@ NEVER = 1 << 60
 
 def atoms(text: str) -> list[str]:
     """Runs of letters and digits, case folded."""
-    return _ATOM.findall(text.casefold())
+    return text.translate(_SPACED).split() if text.isascii() else _ATOM.findall(text.casefold())
 
 
 def is_identifier(value: str) -> bool:
@@ -153,15 +155,16 @@ def _all_text(value: JsonValue) -> list[str]:
 
 
 def _collect(value: JsonValue, depth: int, found: list[str]) -> None:
-    """Written for speed: answers are by far the longest part of a trajectory."""
-    if isinstance(value, str):
-        found.append(value)
-    elif isinstance(value, dict | list):
+    """Written for speed, texts first and without a call: answers are by far the longest part of a trajectory."""
+    if isinstance(value, dict | list):
         if depth < _DEPTH:
             if isinstance(value, dict):
                 found.extend(value)
             for item in value.values() if isinstance(value, dict) else value:
-                _collect(item, depth + 1, found)
+                if type(item) is str:
+                    found.append(item)
+                elif item is not None:
+                    _collect(item, depth + 1, found)
     elif value is not None and not isinstance(value, bool):
         found.append(str(value))
 

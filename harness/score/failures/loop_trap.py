@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.score.arguments import call_key
 from harness.score.failures.diagnosis import Diagnosis
 from harness.score.failures.grounding import atoms
 from harness.score.failures.reading import Act, Reading
 from harness.score.failures.repetition import answer_key, gist_key, overlap
+from harness.score.reference import reference_keys
 
 VERSION: Final = "1"
 REPEATS: Final = 3
@@ -54,7 +54,7 @@ class _Cycle:
 def loop_traps(reading: Reading) -> tuple[Diagnosis, ...]:
     """Every maximal cycle, the shortest period first where several fit."""
     events = _events(reading)
-    asked = Counter(_reference_keys(reading))
+    asked = Counter(reference_keys(reading.evidence))
     found = []
     for cycle in _cycles([event.token for event in events]):
         turn = events[cycle.start : cycle.start + cycle.period]
@@ -149,8 +149,3 @@ def _confidence(acts: Sequence[Act], known: bool) -> float:
         return 0.6
     # a write that answers the same each time may still have changed something
     return 0.75 if any(act.writes and not act.failed for act in acts) else 0.95
-
-
-def _reference_keys(reading: Reading) -> list[str]:
-    tools = {tool.name: tool for tool in reading.evidence.tools}
-    return [call_key(tools.get(call.tool), call.tool, call.arguments) for call in reading.evidence.case.reference or ()]
