@@ -39,7 +39,7 @@ def show_baseline_gate(console: Console, gate: BaselineGate) -> None:
     """Whether the run is as good as its baseline, and what it lost."""
     console.print(f"gate baseline: {gate.holding.replace('_', ' ')} ({gate.reason})")
     for one in gate.lost:
-        console.print(f"  lost {one.case_id}/{one.attempt}: {'; '.join(one.reasons)}", markup=False)
+        console.print(f"  lost {one.case_id}/{one.attempt}: {'; '.join(one.reasons)}", markup=False, soft_wrap=True)
     if gate.left_out:
         console.print(f"  not compared, the baseline has other versions: {', '.join(gate.left_out)}", markup=False)
 

@@ -85,6 +85,11 @@ def _slim(card: Scorecard) -> Scorecard:
 
 
 def _text(manifest: RunManifest, cards: Sequence[Scorecard]) -> str:
-    head = json.dumps(manifest.model_dump(mode="json", exclude_defaults=True), indent=1, sort_keys=True)
-    lines = ",\n".join(json.dumps(card.model_dump(mode="json", exclude_defaults=True)) for card in cards)
-    return f'{{\n"version": 1,\n"manifest": {head},\n"scorecards": [\n{lines}\n]\n}}\n'
+    plain = manifest.model_dump(mode="json", exclude_defaults=True)
+    head = ",\n".join(f" {json.dumps(name)}: {_line(plain[name])}" for name in sorted(plain))
+    lines = ",\n".join(_line(card.model_dump(mode="json", exclude_defaults=True)) for card in cards)
+    return f'{{\n"version": 1,\n"manifest": {{\n{head}\n}},\n"scorecards": [\n{lines}\n]\n}}\n'
+
+
+def _line(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
