@@ -20,8 +20,9 @@ def audit_sample(
     judged = {item_of(one) for one in judgements if one.failure is None}
     known = {one.item for one in labels.items if len(one.labels) >= PER_ITEM or one.adjudication is not None}
     drawn = [one for one in work if one.item in judged and one.item not in known]
-    return sorted(drawn, key=lambda one: _lot(one.item, seed))[:size]
+    return sorted(drawn, key=lambda one: lot(one.item, seed))[:size]
 
 
-def _lot(item: Item, seed: int) -> bytes:
+def lot(item: Item, seed: int) -> bytes:
+    """What items are drawn by: the same for everybody, and telling nothing of the item."""
     return hashlib.sha256(f"{seed}:{item.case_id}:{item.trajectory}:{item.criterion}".encode()).digest()

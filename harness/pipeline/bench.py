@@ -1,6 +1,6 @@
 """A judge put to the test: with the stored runs, the labels and the questions that it is tried on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +9,7 @@ from harness.errors import NotMeasured, UsageError
 from harness.gateway.budget import Budget
 from harness.gateway.model.asking import AskerOptions, ModelAsker
 from harness.judge.annotation import Work, work_of
+from harness.judge.audit import lot
 from harness.judge.calibration import Question
 from harness.judge.calibration.asking import AskingJudge
 from harness.judge.judge import Judge
@@ -89,6 +90,11 @@ class Bench:
         )
         places = {question_id(one): (one.subject, one.criterion) for one in self.runs.work}
         return AskingJudge(judge=judge, places=places, in_flight=self.settings.in_flight)
+
+
+def spread(work: Sequence[Work], most: int) -> list[Work]:
+    """At most so many, at random but always the same."""
+    return sorted(work, key=lambda one: lot(one.item, 0))[:most]
 
 
 def question_id(work: Work) -> str:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.frozen import Frozen, digest_of
+from harness.frozen import digest_of
 from harness.gateway.model.asking import AskerOptions, ModelAsker
 from harness.judge.calibration import (
+    Calibrated,
     CalibrationRecord,
     Figures,
     JudgingBook,
@@ -38,23 +39,6 @@ class Calibrating:
     reflector: JudgeSettings | Callable[[str], str]
     """What revises the prompt: a model, or rules."""
     settings: Settings
-
-
-class Calibrated(Frozen):
-    """What came of it."""
-
-    outcome: Outcome
-    prompt: str
-    before: str
-    """Version that was in use."""
-    after: str | None
-    """The new version, which has the label `candidate`; None: no revision was accepted."""
-    model: str
-    labels: int
-    annotators: tuple[str, ...]
-    left_out: tuple[str, ...]
-    """Labels that do not count, in words."""
-    held_out_seen_before: int
 
 
 def calibrate_judge(asked: Calibrating) -> Calibrated:

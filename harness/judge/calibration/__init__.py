@@ -2,6 +2,7 @@
 
 from harness.judge.calibration.book import JudgingBook
 from harness.judge.calibration.calibrate import Measured, Outcome, Settings, calibrate, select
+from harness.judge.calibration.calibrated import Calibrated
 from harness.judge.calibration.choice import Choice, choose, noise_margin, paired_p
 from harness.judge.calibration.figures import Figures, figures
 from harness.judge.calibration.question import Answered, PromptedJudge, Question, Reflector
@@ -11,6 +12,7 @@ from harness.judge.calibration.split import Split, split_by_case
 
 __all__ = [
     "Answered",
+    "Calibrated",
     "CalibrationRecord",
     "Choice",
     "Figures",

@@ -1,7 +1,7 @@
 """The public fake of a model that revises prompts: it knows some rules, and adds one at a time.
 
 With the rule model as the judge, which follows only what its prompt says, it shows that a calibration works: it climbs
-by rules that are right, and does not by rules that are wrong. It shows nothing of how well a language model would do it.
+by rules that are right, and does not by rules that are wrong. How well a language model would do is not shown by it.
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,104 @@
+"""`harness judge agreement`: a judge beside people, or beside any verdict."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from harness.judge.agreement import AgreementReport
+    from harness.judge.judgement import Judgement
+    from harness.pipeline.bench import Runs
+
+
+@click.command("agreement")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--rubric", "rubric_name", required=True, metavar="NAME", help="A suite's rubric, a template, or a file.")
+@click.option(
+    "--against",
+    default="labels",
+    show_default=True,
+    metavar="WHAT",
+    help="`labels`; `reward`: whether the trial succeeded; `verifier:NAME`; `metric:NAME`: above 0.5.",
+)
+@click.option("--prompt", "prompt_version", metavar="VERSION", help="Only verdicts by this version of the prompt.")
+@click.option("--model", metavar="NAME", help="Only verdicts by this model.")
+@click.option("--min-agreement", type=click.FloatRange(0, 1), help="Exit 1 where fewer verdicts agree.")
+@click.option("--min-kappa", type=click.FloatRange(-1, 1), help="Exit 1 below this kappa.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, all disagreements included.")
+@click.pass_context
+def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_json: bool, **options: Any) -> None:
+    """Hold what judges said about RUN... against people's labels: verdict and eligibility apart.
+
+    \b
+    harness judge agreement tour-v2 --rubric counter
+    harness judge agreement tour-v1 tour-v2 --rubric counter --json
+    harness judge agreement tour-v2 --rubric tool_agent --against reward
+    harness judge agreement tour-v2 --rubric counter --min-kappa 0.6
+
+    Figures are by criterion and domain, with intervals that count cases, beside the constant answer and beside how well
+    people agree with each other. Exit 3 where nothing can be compared.
+    """
+    from harness.cli.console import out, print_json
+    from harness.cli.judge_runs import opened_runs
+    from harness.errors import ExitCode
+    from harness.report.render.agreement import AgreementView
+
+    opened = opened_runs(ctx.obj, runs, rubric_name)
+    report = _report(opened, _judgements(opened, options), options["against"])
+    if as_json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        out().print(AgreementView(report))
+    found = report.overall.verdict
+    below = [
+        f"{name} {value if value is None else round(value, 3)} is below {least}"
+        for name, value, least in (
+            ("agreement", found.agreement.value, options["min_agreement"]),
+            ("kappa", found.kappa, options["min_kappa"]),
+        )
+        if least is not None and (value is None or value < least)
+    ]
+    for problem in below:
+        click.echo(problem, err=True)
+    ctx.exit(ExitCode.VERDICT if below else ExitCode.DONE)
+
+
+def _judgements(opened: "Runs", options: dict[str, Any]) -> "list[Judgement]":
+    from harness.errors import NotMeasured
+    from harness.results.judgements import latest, read_judgements
+
+    def wanted(one: "Judgement") -> bool:
+        judge = one.judge
+        return (options["prompt_version"] in (None, judge.prompt_version) or judge.prompt is None) and (
+            options["model"] in (None, judge.model) or judge.prompt is None
+        )
+
+    found: list[Judgement] = []
+    for folder in opened.folders:
+        found += latest(one for one in read_judgements(folder.path, opened.rubric.name) if wanted(one)).values()
+    if not found:
+        run = opened.folders[0].manifest.run
+        raise NotMeasured(
+            f"{run} was not judged by {opened.rubric.name!r}",
+            remedy=f"harness judge run {run} --rubric {opened.rubric.name}",
+        )
+    return found
+
+
+def _report(opened: "Runs", judgements: "list[Judgement]", against: str) -> "AgreementReport":
+    from harness.errors import NotMeasured
+    from harness.judge.agreement import against_labels, compare
+    from harness.report.rewards import rewards_of
+
+    if against == "labels":
+        report = against_labels(judgements, opened.labels, opened.rubric)
+    else:
+        report = compare(judgements, rewards_of(opened.folders, against), opened.rubric, against)
+    if not report.overall.verdict.agreement.n and not report.overall.eligibility.agreement.n:
+        run = opened.folders[0].manifest.run
+        raise NotMeasured(
+            f"of {len(judgements)} judgements none has a counterpart in {against}",
+            remedy=f"harness annotate {run} --rubric {opened.rubric.name} --as NAME" if against == "labels" else None,
+        )
+    return report

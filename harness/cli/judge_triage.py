@@ -1,0 +1,100 @@
+"""`harness judge triage`: whose fault a flagged failure is."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from harness.judge.judgement import Judgement
+    from harness.judge.triage import Triage
+    from harness.pipeline.bench import Runs
+
+_CAUSES = ("agent", "judge-false-positive", "tracing-gap")
+
+
+@click.command("triage")
+@click.argument("run")
+@click.option("--rubric", "rubric_name", required=True, metavar="NAME", help="A suite's rubric, a template, or a file.")
+@click.option("--case", "case", metavar="ID", help="The case of the failure.")
+@click.option("--attempt", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--criterion", metavar="ID", help="The criterion that was failed.")
+@click.option("--cause", type=click.Choice(_CAUSES), help="Whose fault it is.")
+@click.option("--as", "name", metavar="NAME", help="Who says so.")
+@click.option("--note", default="", help="Why.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.pass_obj
+def command(project: Path, /, run: str, rubric_name: str, as_json: bool, **options: Any) -> None:
+    """List the failures that judges flagged in RUN, or say whose fault one is.
+
+    \b
+    harness judge triage tour-v2 --rubric counter
+    harness judge triage tour-v2 --rubric counter --case order-003 --criterion complete \\
+        --cause judge-false-positive --as ann --note "the tea is on the order"
+
+    A failure of the judge's or the tracing's own leaves the agent's score. It holds for every run in which the agent
+    did the same. Causes are counted by release in suites/<suite>/labels/<rubric>.triage.jsonl.
+    """
+    from harness.cli.console import out, print_json
+    from harness.cli.judge_runs import opened_runs
+    from harness.judge.triage import TriageFile, by_release, cause_of, triage_path
+    from harness.report.render.calibration import TriageView
+    from harness.results.judgements import latest, read_judgements
+
+    runs = opened_runs(project, (run,), rubric_name)
+    file = TriageFile(triage_path(project, runs.suite, runs.rubric.name))
+    judged = latest(read_judgements(runs.folders[0].path, runs.rubric.name)).values()
+    flagged = [one for one in judged if one.answer == "fail"]
+    if options["cause"] is not None:
+        file.append(_triage(runs, flagged, options))
+    triages, unreadable = file.read()
+    if as_json:
+        rows = [
+            {
+                "case_id": one.case_id,
+                "attempt": one.attempt,
+                "criterion": one.criterion,
+                "cause": cause_of(one, triages),
+            }
+            for one in flagged
+        ]
+        print_json({"flagged": rows, "releases": by_release(triages), "unreadable": unreadable})
+    else:
+        out().print(TriageView(flagged, triages, unreadable))
+
+
+def _triage(runs: "Runs", flagged: "list[Judgement]", options: dict[str, Any]) -> "Triage":
+    from pydantic import ValidationError
+
+    from harness.errors import UsageError
+    from harness.judge.triage import Triage
+
+    wanted = (options["case"], options["attempt"], options["criterion"])
+    if None in wanted or options["name"] is None:
+        raise UsageError("--cause is about one failure", remedy="add --case, --criterion and --as NAME")
+    found = next((one for one in flagged if (one.case_id, one.attempt, one.criterion) == wanted), None)
+    if found is None:
+        raise UsageError(
+            f"no judge flagged {wanted[2]} of {wanted[0]} attempt {wanted[1]}", remedy="leave out --cause: the list"
+        )
+    manifest = runs.folders[0].manifest
+    try:
+        return Triage(
+            run=manifest.run,
+            release=manifest.release,
+            case_id=found.case_id,
+            attempt=found.attempt,
+            trajectory=found.trajectory,
+            rubric=found.rubric,
+            criterion=found.criterion,
+            criterion_version=found.criterion_version,
+            cause=options["cause"].replace("-", "_"),
+            by=options["name"],
+            note=options["note"],
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+    except ValidationError:
+        raise UsageError(
+            f"{options['name']!r} cannot be a person's name", remedy="letters, digits, '.', '_', '@', '-'"
+        ) from None

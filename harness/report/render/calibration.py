@@ -1,0 +1,131 @@
+"""What came of a calibration, of a stability check and of a triage, as tables."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Console, ConsoleOptions, RenderResult
+
+from harness.judge.calibration import Calibrated, Figures, Measured
+from harness.judge.judgement import Judgement
+from harness.judge.stability import Stability
+from harness.judge.triage import CAUSES, Triage, by_release, cause_of
+from harness.report.render.section import Section
+from harness.report.render.terminal import section_table
+from harness.report.render.wording import UNKNOWN, number, percent, printable
+
+_HEADS = ("part", "prompt", "n", "agree", "kappa", "TPR", "TNR", "false passes", "critical", "no answer")
+_MOST = 20
+
+
+class _View:
+    """Print it with a rich Console."""
+
+    def __init__(self, section: Section) -> None:
+        self._section = section
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table, or its title and notes where it has no row."""
+        del console, options
+        if self._section.rows:
+            yield from section_table(self._section)
+        else:
+            yield self._section.title
+            yield from self._section.notes
+
+
+class CalibrationView(_View):
+    """Validation and held-out, before and after."""
+
+    def __init__(self, done: Calibrated) -> None:
+        outcome = done.outcome
+        rows = [
+            *_rows("validation", outcome.validation, done),
+            *_rows("held-out", outcome.held_out, done),
+        ]
+        title = f"{outcome.way} of {done.prompt} with {done.model}"
+        super().__init__(Section(title=title, heads=_HEADS, rows=tuple(rows), notes=tuple(_notes(done))))
+
+
+def _rows(part: str, measured: Measured, done: Calibrated) -> Iterator[tuple[str, ...]]:
+    yield _row(part, done.before, measured.before)
+    if measured.after is not None:
+        yield _row(part, done.after or UNKNOWN, measured.after)
+
+
+def _row(part: str, version: str, one: Figures) -> tuple[str, ...]:
+    counts = (one.false_passes, one.critical_false_passes, one.judge_failed)
+    rates = (one.verdict.true_positive.value, one.verdict.true_negative.value)
+    return (
+        part,
+        version,
+        str(one.questions),
+        percent(one.agreement),
+        number(one.kappa),
+        *(percent(rate) for rate in rates),
+        *(str(count or UNKNOWN) for count in counts),
+    )
+
+
+def _notes(done: Calibrated) -> Iterator[str]:
+    outcome = done.outcome
+    cases, questions = outcome.cases, outcome.questions
+    yield (
+        f"{done.labels} labels by {', '.join(done.annotators)}; cases to learn from, to choose by and held out:"
+        f" {cases[0]}, {cases[1]}, {cases[2]} ({questions[0]}, {questions[1]}, {questions[2]} questions)"
+    )
+    yield f"{outcome.candidates} candidates, {len(outcome.choice.vetoed)} vetoed; {outcome.choice.why}"
+    if done.after is not None:
+        p = "" if outcome.held_out.p is None else f" (p {outcome.held_out.p:.2g})"
+        yield f"accepted: prompts/{done.prompt}/{done.after}.md, label candidate; on held-out cases see above{p}"
+        yield f"use it: harness judge prompt label {done.prompt} production {done.after}"
+    else:
+        yield f"nothing was accepted: version {done.before} stays in use"
+    if done.held_out_seen_before:
+        yield f"the held-out cases were looked at {done.held_out_seen_before} times before: label new cases to be sure"
+    yield from (f"left out: {problem}" for problem in done.left_out)
+    yield f"{outcome.calls} questions were asked, the others were in memory"
+
+
+class StabilityView(_View):
+    """How often a judge changes its mind, by criterion."""
+
+    def __init__(self, found: Stability) -> None:
+        rows = tuple(
+            (
+                row.name,
+                str(row.items),
+                percent(row.flip_rate),
+                str(row.flipped_items or UNKNOWN),
+                str(row.judge_failed or UNKNOWN),
+            )
+            for row in (found.overall, *found.criteria)
+        )
+        notes = ["flip rate: the chance that two more answers to the same question differ"]
+        notes += [f"{name}: {_said(said)}" for name, said in found.flipped[:_MOST]]
+        heads = ("criterion", "items", "flip rate", "flipped", "no answer")
+        super().__init__(Section(title=f"asked {found.samples} times", heads=heads, rows=rows, notes=tuple(notes)))
+
+
+def _said(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {answer.replace('_', ' ')}" for answer, count in counts.items())
+
+
+class TriageView(_View):
+    """Flagged failures with their causes, and the causes by release."""
+
+    def __init__(self, flagged: Sequence[Judgement], triages: Sequence[Triage], unreadable: int) -> None:
+        rows = tuple(
+            (
+                f"{one.case_id} {one.attempt}",
+                one.criterion,
+                (cause_of(one, triages) or "not looked at").replace("_", " "),
+                printable(one.rationale, 100),
+            )
+            for one in flagged
+        )
+        notes = [
+            f"release {release}: " + ", ".join(f"{counts[cause]} {cause.replace('_', ' ')}" for cause in CAUSES)
+            for release, counts in by_release(triages).items()
+        ]
+        notes += [f"left out: {unreadable} lines cannot be read"] if unreadable else []
+        heads = ("case, attempt", "criterion", "cause", "judge's reason")
+        super().__init__(Section(title=f"{len(flagged)} flagged failures", heads=heads, rows=rows, notes=tuple(notes)))

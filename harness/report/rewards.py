@@ -1,0 +1,54 @@
+"""Any verdict that a trial already has, as what a judge is held against."""
+
+from collections.abc import Callable, Iterable
+
+from harness.errors import UsageError
+from harness.judge.agreement import Right
+from harness.judge.judgement import Judgement
+from harness.results import RunFolder
+from harness.score import Scorecard
+
+_HALF = 0.5
+
+
+def rewards_of(folders: Iterable[RunFolder], against: str) -> Callable[[Judgement], Right | None]:
+    """`reward`: whether the trial succeeded; `verifier:<name>`: what that check, or all checks of that verifier, said;
+    `metric:<name>`: above one half.
+
+    Says nothing about eligibility. Raises UsageError for another word, and for a check or metric that no trial has.
+    """
+    kind, _, name = against.partition(":")
+    if (kind == "reward") == bool(name) or kind not in ("reward", "verifier", "metric"):
+        raise UsageError(
+            f"--against {against!r} is unknown", remedy="`labels`, `reward`, `verifier:NAME` or `metric:NAME`"
+        )
+    known: dict[tuple[str, str, int], bool | None] = {}
+    names: set[str] = set()
+    for folder in folders:
+        for card in folder.scorecards():
+            known[folder.manifest.run, card.case_id, card.attempt] = _told(card, kind, name)
+            names |= _names(card, kind)
+    if kind != "reward" and name not in names:
+        raise UsageError(f"no trial has the {kind} {name!r}", remedy=f"one of: {', '.join(sorted(names)) or 'none'}")
+
+    def right(judgement: Judgement) -> Right | None:
+        told = known.get((judgement.run, judgement.case_id, judgement.attempt))
+        return None if told is None else Right(passed=told, tells_eligibility=False)
+
+    return right
+
+
+def _told(card: Scorecard, kind: str, name: str) -> bool | None:
+    if kind == "reward":
+        return card.success
+    if kind == "verifier":
+        said = [verdict.passed for verdict in card.verdicts if name in (verdict.check, verdict.verifier)]
+        return False if False in said else None if None in said or not said else True
+    value = card.value(name)
+    return None if value is None else value > _HALF
+
+
+def _names(card: Scorecard, kind: str) -> set[str]:
+    if kind == "verifier":
+        return {told for verdict in card.verdicts for told in (verdict.check, verdict.verifier)}
+    return {score.metric for score in card.scores}
