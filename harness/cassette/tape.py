@@ -105,8 +105,13 @@ def refuse_secrets(path: Path, recordings: Iterable[Recording], redactor: Redact
 
 def save_tape(path: Path, tape: Tape, *, suite: str, case: str) -> None:
     """Writes the tape at once: readers see the old file or the new one."""
+    write_atomically(path, tape_bytes(path, tape, suite=suite, case=case))
+
+
+def tape_bytes(path: Path, tape: Tape, *, suite: str, case: str) -> bytes:
+    """The file's content in the format that its ending says."""
     pairs = [to_interaction(recording) for recording in tape.recordings]
-    content = vcr_format.serialize(
+    content: str = vcr_format.serialize(
         {
             "requests": [request for request, _ in pairs],
             "responses": [response for _, response in pairs],
@@ -114,7 +119,7 @@ def save_tape(path: Path, tape: Tape, *, suite: str, case: str) -> None:
         },
         _serializer(path),
     )
-    write_atomically(path, content.encode("utf-8"))
+    return content.encode("utf-8")
 
 
 def lines_of(path: Path) -> dict[Location, int]:

@@ -1,5 +1,6 @@
 """Carries out `harness drift` and prints what it found."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,59 +9,75 @@ import click
 from harness.case.loading import load_suite
 from harness.cli.console import print_json, say
 from harness.cli.filing import FileOptions, file_look
-from harness.drift.words import not_asked_lines, report_lines
-from harness.errors import ExitCode
-from harness.pipeline.drift import Looked, LookPlan, compare_run, probe_suite, suite_of
+from harness.cli.running import RunOptions
+from harness.cli.running import run as run_live
+from harness.drift.words import not_asked_lines, profile_lines, report_lines
+from harness.errors import ExitCode, UsageError
+from harness.pipeline.drift import Looked, LookPlan, compare_run, learn_suite, probe_suite, suite_of
+from harness.pipeline.flips import FlipPlan
+from harness.results.drift import DRIFT
+
+_LOOKING = ("tools", "per_s", "no_flips", "no_learn", "as_json")
+_TRACKER = ("tracker", "repo", "api_url", "timeout")
 
 
-def probe_options(project: Path, suite: str, options: dict[str, Any]) -> Looked:
+def run_and_compare(project: Path, suite: str, options: dict[str, Any]) -> tuple[Looked, ExitCode]:
+    """The live run, compared; and the least exit status that the run itself asks for."""
+    others = {*_LOOKING, *_TRACKER, "file_too"}
+    running = {name: value for name, value in options.items() if name not in others}
+    folder = run_live(project, RunOptions(suite=suite, tools="live", **running))
+    failed = [card for card in folder.scorecards() if card.outcome == "harness_failed"]
+    if failed:
+        say(f"{len(failed)} trials could not be run, so what their calls are answered is not known")
+    plan = _plan(project, folder.manifest.suite, options, f"harness drift {folder.manifest.suite}")
+    return compare_run(plan, folder.path, confirm=True), ExitCode.COULD_NOT if failed else ExitCode.DONE
+
+
+def probe_and_compare(project: Path, suite: str, options: dict[str, Any]) -> Looked:
     """`harness drift probe`."""
-    loaded = load_suite(project, suite)
-    plan = LookPlan(
-        project=project,
-        suite=loaded,
-        cases=options["cases"],
-        tools=options["tools"],
-        per_s=options["per_s"],
-        name=options["run_name"],
-        command=_again(f"harness drift probe {loaded.name}", options),
-        say=say,
-    )
-    return probe_suite(plan)
+    return probe_suite(_plan(project, suite, options, f"harness drift probe {suite}", name=options["run_name"]))
 
 
-def compare_options(project: Path, run: Path, options: dict[str, Any]) -> Looked:
+def compare_stored(project: Path, run: Path, options: dict[str, Any]) -> Looked:
     """`harness drift compare`."""
-    plan = LookPlan(
-        project=project,
-        suite=suite_of(project, run),
-        cases=options["cases"],
-        tools=options["tools"],
-        command=_again(f"harness drift compare {run.name}", options),
-        say=say,
-    )
+    if not run.is_dir():
+        raise UsageError(f"there is no run {run.name!r}", remedy="see runs/")
+    suite = suite_of(project, run).folder.name
+    plan = _plan(project, suite, options, f"harness drift compare {run.name}")
     return compare_run(plan, run, confirm=options["confirm"])
 
 
-def show_and_file(project: Path, looked: Looked, options: dict[str, Any]) -> ExitCode:
+def learn_tools(project: Path, suite: str, options: dict[str, Any]) -> None:
+    """`harness drift learn`."""
+    looking = {**options, "no_flips": True, "no_learn": False, "agent": None, "sandbox": "docker"}
+    plan = _plan(project, suite, looking, f"harness drift learn {suite}")
+    for profile in learn_suite(plan, options["samples"], accept=options["accept"]):
+        for line in profile_lines(profile):
+            click.echo(line)
+
+
+def show_and_file(
+    project: Path, looked: Looked, options: dict[str, Any], at_least: ExitCode = ExitCode.DONE
+) -> ExitCode:
     """Prints it, files it where `--file` says so, and says how the process should end."""
-    code = show_looked(looked, as_json=options["as_json"])
+    code = show_looked(looked, as_json=options["as_json"], at_least=at_least)
     if not options["file_too"]:
         return code
-    where = {name: options[name] for name in ("tracker", "repo", "api_url", "timeout")}
+    where = {name: options[name] for name in _TRACKER}
     return max(code, file_look(project, looked.report, FileOptions(**where, beside=options["as_json"])))
 
 
-def show_looked(looked: Looked, *, as_json: bool) -> ExitCode:
+def show_looked(looked: Looked, *, as_json: bool, at_least: ExitCode = ExitCode.DONE) -> ExitCode:
     """Prints it, and says how the process should end."""
     report = looked.report
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
-        for line in (*report_lines(report), *not_asked_lines(dict(looked.not_asked))):
+        for line in (*report_lines(report), *not_asked_lines(looked.not_asked)):
             click.echo(line)
-        click.echo(f"{looked.asked} recorded calls compared  {looked.folder / 'drift.json'}")
-    return exit_code(looked)
+        click.echo(f"{looked.asked} recorded calls compared  {looked.folder / DRIFT}")
+    found = exit_code(looked)
+    return found if found == ExitCode.VERDICT else max(found, at_least)
 
 
 def exit_code(looked: Looked) -> ExitCode:
@@ -70,6 +87,26 @@ def exit_code(looked: Looked) -> ExitCode:
     return ExitCode.COULD_NOT if looked.blind or not looked.asked else ExitCode.DONE
 
 
-def _again(start: str, options: dict[str, Any]) -> str:
-    cases = [f"--case {case}" for case in options["cases"]]
-    return " ".join([start, *cases, *(f"--tool {tool}" for tool in options["tools"])])
+def _plan(project: Path, suite: str, options: dict[str, Any], command: str, name: str | None = None) -> LookPlan:
+    loaded = load_suite(project, suite)
+    words = [f"--case {case}" for case in options["cases"]] + [f"--tool {tool}" for tool in options["tools"]]
+    flips = FlipPlan(
+        project=project,
+        suite=loaded,
+        agent=options["agent"],
+        sandbox=options["sandbox"],
+        jobs=os.cpu_count() or 1,
+        say=say,
+    )
+    return LookPlan(
+        project=project,
+        suite=loaded,
+        cases=options["cases"],
+        tools=options["tools"],
+        per_s=options["per_s"],
+        flips=None if options["no_flips"] else flips,
+        learn=not options["no_learn"],
+        name=name,
+        command=" ".join([command, *words]),
+        say=say,
+    )

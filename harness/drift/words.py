@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from harness.drift.profile import ToolProfile
 from harness.frozen import JsonValue
 from harness.results.drift import DriftFinding, DriftReport, Severity
 
@@ -69,7 +70,18 @@ def finding_lines(finding: DriftFinding) -> Iterator[str]:
         yield f"            not sure: {finding.doubt}"
 
 
-def not_asked_lines(not_asked: dict[str, int]) -> Iterator[str]:
+def profile_lines(profile: ToolProfile) -> Iterator[str]:
+    """What is known of a tool, an operation a line."""
+    for name, operation in profile.operations.items():
+        days = f"{len(operation.days)} days" if len(operation.days) != 1 else "1 day"
+        known = "settled" if operation.is_settled else "not settled yet"
+        yield f"{name}: {operation.samples} samples on {days}, {known}"
+        for path in operation.volatile_paths():
+            yield f"  changes by itself: {path or 'the whole answer'}"
+
+
+def not_asked_lines(not_asked: Mapping[str, int]) -> Iterator[str]:
+    """Which recorded reads were not sent again, and why."""
     for reason, count in sorted(not_asked.items()):
         yield f"not asked again ({count}): {reason}"
 

@@ -8,21 +8,28 @@ from pathlib import Path
 
 from harness.case import Suite
 from harness.case.loading import load_suite
+from harness.cassette.journal import only_writer
 from harness.cassette.live import FOLDER, PROBE, LiveTape, live_tapes
 from harness.cassette.recording import Recording
 from harness.cassette.tape import Tape, save_tape
 from harness.drift.asks import Ask, asks_of
 from harness.drift.book import Book, open_book
-from harness.drift.looks import ALONE, Look, exercised_by, findings_of, unavailable_in
+from harness.drift.learning import Sitting, learned
+from harness.drift.looks import ALONE, Look, exercised_by, findings_of, in_order, unavailable_in
 from harness.drift.pairing import pair
 from harness.drift.probe import Probed, look_again, probe
 from harness.drift.prober import Prober, open_prober
-from harness.errors import UsageError
+from harness.drift.profile import ToolProfile, read_profile, write_profile
+from harness.drift.slower import slower_findings
+from harness.drift.surface import exercised_surfaces, surface_findings
+from harness.errors import HarnessError, ServiceError, UsageError
 from harness.gateway.thread import LoopThread
+from harness.pipeline.flips import FlipPlan, with_flips
 from harness.pipeline.secrets import secret_values
+from harness.pipeline.surfaces import surfaces_of
 from harness.pipeline.world import Say, open_services
 from harness.results import default_run_name
-from harness.results.drift import DriftReport, write_drift
+from harness.results.drift import DriftFinding, DriftReport, write_drift
 
 PER_S = 10
 """Calls a second to servers that are somebody else's, where the suite says nothing."""
@@ -41,6 +48,12 @@ class LookPlan:
     name: str | None = None
     command: str = ""
     """What shows it again."""
+    flips: FlipPlan | None = None
+    """How the verdicts that change are found; None: not at all."""
+    learn: bool = True
+    """Whether what is seen of values that change by themselves is kept in the profiles."""
+    listings: bool = True
+    """Whether the sources are asked for their listings too."""
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     say: Say = field(default=lambda _: None)
     asked: Callable[[], None] = field(default=lambda: None)
@@ -70,13 +83,24 @@ def probe_suite(plan: LookPlan) -> Looked:
     Raises CassetteError where nothing is recorded, UsageError for a case or tool that there is not.
     """
     book = _book(plan)
-    asks = asks_of(plan.suite, _of_cases(book, plan), secret_values(plan.suite), plan.tools)
-    with _prober(plan, asks) as (prober, thread):
-        probed = thread.wait_for(probe(prober, asks, book, asked=plan.asked))
+    probed = _probed(plan, book, samples=1)
     name = plan.name or default_run_name(plan.created, plan.suite.name, "probe")
     folder = _new_folder(plan.project / "runs" / name)
     _keep(folder, plan.suite.name, probed.recordings)
-    return _looked(plan, name, folder, probed)
+    return _looked(plan, book, folder, probed)
+
+
+def learn_suite(plan: LookPlan, samples: int, *, accept: bool) -> tuple[ToolProfile, ...]:
+    """Asks every recorded read `samples` times while the tools answer as they should, and learns what is noise.
+
+    Raises ServiceError, and learns nothing, where a tool does not answer.
+    """
+    book = _book(plan)
+    probed = _probed(plan, book, samples)
+    unavailable = unavailable_in(probed.looks)
+    if unavailable:
+        raise ServiceError(f"nothing was learned: {'; '.join(unavailable)}", remedy="learn when the tools answer")
+    return _learn(plan, book, probed.looks, Sitting(day=plan.created.date(), shape=True, accept=accept))
 
 
 def compare_run(plan: LookPlan, run: Path, *, confirm: bool) -> Looked:
@@ -90,11 +114,11 @@ def compare_run(plan: LookPlan, run: Path, *, confirm: bool) -> Looked:
             f"{run} holds no live answers to compare", remedy=f"make a live run: harness drift {plan.suite.name}"
         )
     book = _book(plan)
-    looks, divergences = _looks_of(kept, book)
+    looks, divergences = pair(kept, book)
     looks = tuple(look for look in looks if not plan.tools or look.tool in plan.tools)
     if confirm:
         _confirm(plan, book, looks)
-    return _looked(plan, run.name, run, Probed(looks=looks, recordings=(), not_asked={}), divergences)
+    return _looked(plan, book, run, Probed(looks=looks, recordings=(), not_asked={}), divergences)
 
 
 def suite_of(project: Path, run: Path) -> Suite:
@@ -152,12 +176,6 @@ def _without_services(suite: Suite) -> Suite:
     )
 
 
-def _looks_of(kept: Sequence[LiveTape], book: Book) -> tuple[tuple[Look, ...], tuple[str, ...]]:
-    trials = [one for one in kept if one.case is not None]
-    looks, divergences = pair(trials, book)
-    return looks, divergences
-
-
 def _confirm(plan: LookPlan, book: Book, looks: Sequence[Look]) -> None:
     """Reads that were answered otherwise are asked again."""
     doubtful = {look.recorded.place: look for look in looks if look.has_changes}
@@ -186,20 +204,36 @@ def _new_folder(path: Path) -> Path:
     return path
 
 
-def _looked(plan: LookPlan, name: str, folder: Path, probed: Probed, divergences: Sequence[str] = ()) -> Looked:
+def _probed(plan: LookPlan, book: Book, samples: int) -> Probed:
+    asks = asks_of(plan.suite, _of_cases(book, plan), secret_values(plan.suite), plan.tools)
+    with _prober(plan, asks) as (prober, thread):
+        return thread.wait_for(probe(prober, asks, book, samples=samples, asked=plan.asked))
+
+
+def _looked(plan: LookPlan, book: Book, folder: Path, probed: Probed, divergences: Sequence[str] = ()) -> Looked:
+    surfaces = surfaces_of(plan.project, plan.suite.folder.name) if plan.listings and not plan.tools else ()
     confirmed, unconfirmed = findings_of(probed.looks)
+    told = surface_findings(surfaces, _cases_by_tool(book))
+    findings = in_order((*confirmed, *told, *slower_findings(probed.looks, book)))
+    if plan.flips is not None and findings:
+        findings = _flipped(plan.flips, book, findings, list(live_tapes(folder)))
     report = DriftReport(
         suite=plan.suite.name,
-        run=name,
+        run=folder.name,
         seen=plan.created,
         command=plan.command,
-        findings=confirmed,
-        exercised=exercised_by(probed.looks),
+        findings=findings,
+        exercised=dict(sorted((exercised_surfaces(surfaces, exercised_by(probed.looks))).items())),
         unconfirmed=unconfirmed,
         divergences=tuple(divergences),
-        unavailable=unavailable_in(probed.looks),
+        unavailable=(
+            *unavailable_in(probed.looks),
+            *(f"{one.server}: its listing: {one.problem}" for one in surfaces if one.problem is not None),
+        ),
     )
     write_drift(folder, report)
+    if plan.learn:
+        _learn(plan, book, probed.looks, Sitting(day=plan.created.date()))
     tools = {look.tool for look in probed.looks}
     seen = {look.tool for look in probed.looks if look.compared}
     return Looked(
@@ -207,5 +241,36 @@ def _looked(plan: LookPlan, name: str, folder: Path, probed: Probed, divergences
         folder=folder,
         asked=sum(1 for look in probed.looks if look.compared),
         not_asked=probed.not_asked,
-        blind=tuple(sorted(tools - seen)),
+        blind=(*sorted(tools - seen), *(one.server for one in surfaces if one.problem is not None)),
     )
+
+
+def _flipped(
+    plan: FlipPlan, book: Book, findings: tuple[DriftFinding, ...], kept: Sequence[LiveTape]
+) -> tuple[DriftFinding, ...]:
+    try:
+        return with_flips(plan, book, findings, kept)
+    except HarnessError as error:
+        plan.say(f"which verdicts change cannot be told: {error.message}")
+        return findings
+
+
+def _cases_by_tool(book: Book) -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = {}
+    for case, tape in book.tapes.items():
+        for recording in tape.recordings:
+            found.setdefault(recording.mark.tool, set()).add(case)
+    return {tool: tuple(sorted(cases)) for tool, cases in found.items()}
+
+
+def _learn(plan: LookPlan, book: Book, looks: Sequence[Look], sitting: Sitting) -> tuple[ToolProfile, ...]:
+    """One writer at a time: two nightly probes both count."""
+    changed: list[ToolProfile] = []
+    with only_writer(plan.cassettes / plan.suite.name):
+        for tool in sorted({look.tool for look in looks if look.answers}):
+            old = read_profile(plan.cassettes, plan.suite.name, tool)
+            new = learned(old, looks, book.rules(tool), sitting)
+            if new != old:
+                write_profile(plan.cassettes, plan.suite.name, new)
+            changed.append(new)
+    return tuple(changed)

@@ -55,15 +55,15 @@ def refresh_tools(project: Path, suite: str, *, write: bool) -> tuple[Refreshed,
     Raises ServiceError for a source that does not answer, with what it wrote.
     """
     folder, groups, raw = tool_groups(project, suite)
-    asked = [group for group in groups if _has_listing(group)]
+    asked = [group for group in groups if has_listing(group)]
     with ExitStack() as stack:
         needed = any(isinstance(group, McpTools) and group.mcp.service is not None for group in asked)
         services = stack.enter_context(open_services(project, raw.environment, raw.snapshot)) if needed else {}
-        return tuple(asyncio.run(_asked(asked, _Asking(folder=folder, raw=raw, services=services), write)))
+        return tuple(asyncio.run(_asked(asked, Asking(folder=folder, raw=raw, services=services), write)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asking:
+class Asking:
     """Where the sources are found."""
 
     folder: Path
@@ -75,11 +75,12 @@ class _Asking:
         return filled(name, field, declared, self.raw.secrets, values)
 
 
-def _has_listing(group: Group) -> bool:
+def has_listing(group: Group) -> bool:
+    """Whether what the source says of its tools is kept beside the suite."""
     return isinstance(group, McpTools | PythonTools) or (isinstance(group, OpenApiTools) and group.is_remote)
 
 
-async def _asked(groups: list[Group], asking: _Asking, write: bool) -> list[Refreshed]:
+async def _asked(groups: list[Group], asking: Asking, write: bool) -> list[Refreshed]:
     client = await open_client()
     try:
         return [await _ask(group, asking, client, write) for group in groups]
@@ -87,20 +88,21 @@ async def _asked(groups: list[Group], asking: _Asking, write: bool) -> list[Refr
         await client.close()
 
 
-async def _ask(group: Group, asking: _Asking, client: aiohttp.ClientSession, write: bool) -> Refreshed:
+async def _ask(group: Group, asking: Asking, client: aiohttp.ClientSession, write: bool) -> Refreshed:
     if isinstance(group, OpenApiTools):
         return await _fetch(group, asking.folder, client, write)
     assert isinstance(group, McpTools | PythonTools)  # no other has a listing
     path = listing_path(asking.folder, group.server)
     before = read_listing(path).tools if path.is_file() else ()
-    listing = await _listing(group, asking, client)
+    listing = await source_listing(group, asking, client)
     if write:
         write_listing(path, listing)
     changes = _changes(group.server, _by_name(before), _by_name(listing.tools))
     return Refreshed(server=group.server, path=path, tools=len(listing.tools), changes=changes)
 
 
-async def _listing(group: McpTools | PythonTools, asking: _Asking, client: aiohttp.ClientSession) -> Listing:
+async def source_listing(group: McpTools | PythonTools, asking: Asking, client: aiohttp.ClientSession) -> Listing:
+    """What the source says today. Raises ServiceError for one that does not answer."""
     server = server_of(group)
     check_program(group.server, server, asking.folder)
     if server.service is not None and server.service not in asking.services:
@@ -130,14 +132,20 @@ async def _listing(group: McpTools | PythonTools, asking: _Asking, client: aioht
     return Listing(server=group.server, source=_source(group), digest=digest, tools=tuple(tools))
 
 
-async def _fetch(group: OpenApiTools, folder: Path, client: aiohttp.ClientSession, write: bool) -> Refreshed:
-    path = remote_document_path(folder, group)
+async def fetched_document(group: OpenApiTools, client: aiohttp.ClientSession) -> JsonValue:
+    """The document at the group's URL. Raises ServiceError."""
     try:
         async with asyncio.timeout(_WITHIN_S), client.get(group.openapi) as response:
             response.raise_for_status()
             document: JsonValue = json.loads(await response.read())
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         raise ServiceError(f"the OpenAPI document {group.openapi} cannot be had: {error}") from None
+    return document
+
+
+async def _fetch(group: OpenApiTools, folder: Path, client: aiohttp.ClientSession, write: bool) -> Refreshed:
+    path = remote_document_path(folder, group)
+    document = await fetched_document(group, client)
     before: JsonValue = read_plain(path)[0] if path.is_file() else {}
     if write:
         write_atomically(path, f"{json.dumps(document, indent=2, ensure_ascii=False)}\n".encode())

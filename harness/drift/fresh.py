@@ -1,0 +1,40 @@
+"""The live answers that show confirmed drift, by the case whose recording they would replace."""
+
+from collections.abc import Collection, Iterable
+
+from harness.cassette.live import LiveTape
+from harness.cassette.recording import Recording
+from harness.drift.answer import answer_of
+from harness.drift.book import Book, operation_of
+from harness.results.drift import DriftFinding
+
+Place = tuple[str, str, int]
+
+
+def fresh_answers(
+    tapes: Iterable[LiveTape], book: Book, findings: Iterable[DriftFinding]
+) -> dict[str, dict[Place, Recording]]:
+    """Case -> place on its tape -> live answer. Of several live answers to one call, the first."""
+    wanted = {(one.tool, one.operation, one.change, one.path, f"{one.old_kind}>{one.new_kind}") for one in findings}
+    fresh: dict[str, dict[Place, Recording]] = {}
+    for kept in tapes:
+        cases = book.tapes if kept.case is None else {kept.case} & set(book.tapes)
+        for live in kept.load().recordings:
+            for case in cases:
+                if _shows(book, case, live, wanted):
+                    fresh.setdefault(case, {}).setdefault(live.place, live)
+    return fresh
+
+
+def _shows(book: Book, case: str, live: Recording, wanted: Collection[tuple[str, ...]]) -> bool:
+    mark = live.mark
+    answers = book.tapes[case].answers(mark.key, mark.state)
+    if mark.kind == "model" or mark.occurrence >= len(answers):
+        return False
+    recorded = answers[mark.occurrence]
+    old, new = answer_of(recorded), answer_of(live)
+    if old.unavailable is not None or new.unavailable is not None:
+        return False
+    operation = operation_of(recorded)
+    changes = book.compare(recorded, old, new).changes
+    return any((mark.tool, operation, *change.place) in wanted for change in changes)

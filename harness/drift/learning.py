@@ -1,0 +1,162 @@
+"""What one sitting adds to the profile of an operation."""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import pairwise
+
+from harness.drift.answer import Answer, answer_of
+from harness.drift.kinds import format_of
+from harness.drift.looks import Look
+from harness.drift.paths import found_at
+from harness.drift.profile import OperationProfile, PathProfile, ToolProfile, Volatility
+from harness.drift.rules import PathRules
+from harness.drift.shape import Place, shape_of
+from harness.drift.slower import times_of
+from harness.drift.values import unlike
+from harness.frozen import JsonValue
+
+_RING = 10
+_MOST_CALLS = 200
+"""Calls whose last values are remembered, of each operation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sitting:
+    """How a sitting is learned from."""
+
+    day: date
+    shape: bool = False
+    """Somebody says that the tools answer as they should: members that come and go are learned too, and every change
+    of a value counts as noise at once."""
+    accept: bool = False
+    """... and that no more days are needed."""
+
+
+@dataclass(kw_only=True)
+class _Seen:
+    """Paths whose values changed."""
+
+    within: set[str] = field(default_factory=set)
+    between: set[str] = field(default_factory=set)
+    unordered: set[str] = field(default_factory=set)
+
+
+def learned(profile: ToolProfile, looks: Iterable[Look], rules: PathRules, sitting: Sitting) -> ToolProfile:
+    """The profile of the tool with what its calls have shown."""
+    own: defaultdict[str, list[Look]] = defaultdict(list)
+    for look in looks:
+        if look.tool == profile.tool and _good(look):
+            own[look.operation].append(look)
+    operations = {
+        name: _operation(profile.operations.get(name) or OperationProfile(), found, rules, sitting)
+        for name, found in own.items()
+    }
+    return profile.model_copy(update={"operations": dict(sorted((profile.operations | operations).items()))})
+
+
+def _good(look: Look) -> list[Answer]:
+    return [answer for answer in look.answers if not answer.is_error]
+
+
+def _operation(before: OperationProfile, looks: Sequence[Look], rules: PathRules, sitting: Sitting) -> OperationProfile:
+    seen, differing = _changes(before, looks, rules)
+    answers = [answer for look in looks for answer in _good(look)]
+    took = [one for look in looks for one in look.took_ms]
+    paths = dict(before.paths)
+    for path in sorted(seen.within | seen.between):
+        paths[path] = _volatile(paths.get(path) or PathProfile(), path, seen, sitting)
+    if sitting.shape:
+        paths = _shaped(paths, [answer.value for answer in answers])
+    return OperationProfile(
+        samples=before.samples + len(answers),
+        days=_with_day(before.days, sitting.day),
+        shaped_samples=before.shaped_samples + (len(answers) if sitting.shape else 0),
+        shaped_days=_with_day(before.shaped_days, sitting.day) if sitting.shape else before.shaped_days,
+        first=before.first or sitting.day,
+        last=sitting.day,
+        accepted=sitting.day if sitting.accept else before.accepted,
+        paths=dict(sorted(paths.items())),
+        differing=differing,
+        latency=(*before.latency, times_of(sitting.day, took))[-_RING:] if len(took) > 1 else before.latency,
+    )
+
+
+def _changes(
+    before: OperationProfile, looks: Sequence[Look], rules: PathRules
+) -> tuple[_Seen, dict[str, dict[str, str]]]:
+    seen, differing = _Seen(), dict(before.differing)
+    for look in looks:
+        answers, recorded = _good(look), answer_of(look.recorded)
+        for old, new in pairwise(answers):
+            apart = unlike(old.value, new.value, rules)
+            seen.within |= {one.path for one in apart}
+            seen.unordered |= {one.path for one in apart if one.what == "order"}
+        if recorded.status != answers[-1].status:
+            continue
+        call = f"{look.recorded.mark.key}.{look.recorded.mark.occurrence}"
+        now = {one.path: _digest(one.new) for one in unlike(recorded.value, answers[-1].value, rules)}
+        then = before.differing.get(call, {})
+        # What is not named has the recorded value; both lists name what has another.
+        seen.between |= {path for path in {*now, *then} if now.get(path) != then.get(path)}
+        differing.pop(call, None)
+        if now:
+            differing[call] = dict(sorted(now.items()))
+    return seen, dict(sorted(differing.items())[:_MOST_CALLS])
+
+
+def _volatile(profile: PathProfile, path: str, seen: _Seen, sitting: Sitting) -> PathProfile:
+    old = profile.volatile or Volatility(first=sitting.day, last=sitting.day)
+    at_once = path in seen.within or sitting.shape
+    volatile = Volatility(
+        sittings=old.sittings + int(at_once),
+        changes=old.changes + int(path in seen.between),
+        first=old.first,
+        last=sitting.day,
+    )
+    ordered = False if path in seen.unordered else profile.ordered
+    return profile.model_copy(update={"volatile": volatile, "ordered": ordered})
+
+
+def _shaped(paths: dict[str, PathProfile], values: list[JsonValue]) -> dict[str, PathProfile]:
+    shaped = dict(paths)
+    for path, place in shape_of(values).items():
+        known = shaped.get(path) or PathProfile()
+        found = [value for answer in values for value, _ in found_at(answer, path)]
+        shaped[path] = _place(known, place, found)
+    return shaped
+
+
+def _place(known: PathProfile, place: Place, values: list[JsonValue]) -> PathProfile:
+    numbers = [float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
+    lows = [*numbers, *([] if known.low is None else [known.low])]
+    highs = [*numbers, *([] if known.high is None else [known.high])]
+    formats = {format_of(one) for one in values}
+    words = None if place.texts is None else tuple(sorted({*place.texts, *(known.words or ())}))
+    lists = "array" in place.kinds
+    return known.model_copy(
+        update={
+            "kinds": {
+                kind: known.kinds.get(kind, 0) + place.kinds.get(kind, 0)
+                for kind in sorted({*known.kinds, *place.kinds})
+            },
+            "present": known.present + place.present,
+            "holders": known.holders + place.holders,
+            "format": formats.pop() if len(formats) == 1 else None,
+            "words": words if words and "string" in place.kinds and len(words) <= 8 else None,
+            "low": min(lows, default=None),
+            "high": max(highs, default=None),
+            "ordered": (known.ordered is not False) if lists else None,
+        }
+    )
+
+
+def _with_day(days: tuple[date, ...], day: date) -> tuple[date, ...]:
+    return days if day in days else tuple(sorted((*days, day)))[-_RING:]
+
+
+def _digest(value: JsonValue) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -1,0 +1,133 @@
+"""Which verdicts drift would change: the cases replayed once as recorded, and once with the answers of today."""
+
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.case import Suite
+from harness.cassette.live import LiveTape
+from harness.cassette.recording import Recording
+from harness.cassette.refresh import with_answers
+from harness.cassette.tape import Tape, save_tape
+from harness.drift.book import Book
+from harness.drift.fresh import fresh_answers
+from harness.pipeline.plan import RunPlan
+from harness.pipeline.run import Watch, start_run
+from harness.pipeline.world import Say
+from harness.results import PlannedTrial
+from harness.results.drift import DriftFinding
+from harness.sandbox.providers import ProviderName
+
+Answers = Mapping[tuple[str, str, int], Recording]
+_FOLDER = ".harness/flips"
+_GRAVE = ("breaking", "warning")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlipPlan:
+    """How the cases are replayed."""
+
+    project: Path
+    suite: Suite
+    agent: str | None = None
+    sandbox: ProviderName = "docker"
+    jobs: int = 1
+    say: Say = field(default=lambda _: None)
+
+
+def with_flips(
+    plan: FlipPlan, book: Book, findings: Sequence[DriftFinding], kept: Sequence[LiveTape]
+) -> tuple[DriftFinding, ...]:
+    """The findings, each with those of its cases whose verdict changes with its tool's answers of today.
+
+    A replay that cannot tell (the agent then asks what was never recorded) changes no verdict. What is only `info`
+    is not asked about: of a tool's findings the verdict is put down to the graver ones.
+    """
+    grave = [one for one in findings if one.severity in _GRAVE]
+    fresh = fresh_answers(kept, book, grave)
+    touched = {case: answers for case, answers in fresh.items() if any(case in one.cases for one in grave)}
+    if not touched:
+        return tuple(findings)
+    tools = sorted({one.tool for one in grave})
+    replays = _Replays(plan, book, _beyond(kept, book))
+    try:
+        before = replays.verdicts({case: {} for case in touched})
+        flipped = {tool: _flipped(replays, before, _of_tool(touched, tool)) for tool in tools}
+    finally:
+        replays.remove()
+    return tuple(
+        one.model_copy(update={"flips": tuple(case for case in one.cases if case in flipped[one.tool])})
+        if one.severity in _GRAVE
+        else one
+        for one in findings
+    )
+
+
+def _beyond(kept: Sequence[LiveTape], book: Book) -> dict[str, list[Recording]]:
+    """Case -> what its live trials asked and its tape lacks: with other answers, an agent goes where it went live."""
+    found: dict[str, dict[tuple[str, str, int], Recording]] = {}
+    for live in kept:
+        tape = book.tapes.get(live.case or "")
+        if tape is not None:
+            held = {one.place for one in tape.recordings}
+            own = found.setdefault(live.case or "", {})
+            for one in live.load().recordings:
+                if one.place not in held:
+                    own.setdefault(one.place, one)
+    return {case: list(own.values()) for case, own in found.items()}
+
+
+def _of_tool(fresh: Mapping[str, Answers], tool: str) -> dict[str, Answers]:
+    own = {
+        case: {place: answer for place, answer in answers.items() if answer.mark.tool == tool}
+        for case, answers in fresh.items()
+    }
+    return {case: answers for case, answers in own.items() if answers}
+
+
+def _flipped(replays: "_Replays", before: Mapping[str, bool | None], fresh: Mapping[str, Answers]) -> set[str]:
+    if not fresh:
+        return set()
+    after = replays.verdicts(fresh)
+    return {case for case, verdict in after.items() if None not in (verdict, before[case]) and verdict != before[case]}
+
+
+class _Replays:
+    """Runs of cases with their tapes changed, kept nowhere."""
+
+    def __init__(self, plan: FlipPlan, book: Book, beyond: Mapping[str, Sequence[Recording]]) -> None:
+        self._plan = plan
+        self._book = book
+        self._beyond = beyond
+        self._folder = plan.project / _FOLDER / secrets.token_hex(4)
+
+    def verdicts(self, fresh: Mapping[str, Answers]) -> dict[str, bool | None]:
+        """Case -> success with these answers; None: not measured."""
+        plan, suite = self._plan, self._plan.suite
+        name = f"flips-{secrets.token_hex(4)}"
+        cassettes = self._folder / name
+        for case, answers in fresh.items():
+            old = self._book.tapes[case]
+            tape = Tape([*with_answers(old, answers).recordings, *self._beyond.get(case, ())]) if answers else old
+            save_tape(cassettes / suite.name / f"{case}.yaml", tape, suite=suite.name, case=case)
+        run = start_run(
+            RunPlan(
+                project=plan.project,
+                suite=suite,
+                planned=tuple(PlannedTrial(case_id=case.id, attempt=1) for case in suite.cases if case.id in fresh),
+                agent=plan.agent,
+                model=None if suite.model is None else "replay",
+                sandbox=plan.sandbox,
+                name=name,
+                jobs=plan.jobs,
+                cassettes=cassettes,
+                folder=str(self._folder.relative_to(plan.project) / "runs"),
+            ),
+            Watch(say=plan.say),
+        )
+        return {card.case_id: card.success for card in run.scorecards()}
+
+    def remove(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,96 @@
+"""What the sources of a suite's tools offer today, beside the listings that the suite keeps."""
+
+import asyncio
+from contextlib import ExitStack
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import aiohttp
+
+from harness.case.loading import tool_groups
+from harness.case.sourcing.declared import Group, McpTools, OpenApiTools, PythonTools
+from harness.case.sourcing.listing import listing_path, own_name, read_listing
+from harness.case.sourcing.openapi import openapi_tools
+from harness.case.sourcing.reading import remote_document_path
+from harness.documents import read_plain
+from harness.drift.surface import ServerSurface, ToolSurface
+from harness.errors import ServiceError
+from harness.frozen import JsonObject, JsonValue
+from harness.gateway.client import open_client
+from harness.pipeline.tools import Asking, fetched_document, has_listing, source_listing
+from harness.pipeline.world import open_services
+
+
+def surfaces_of(project: Path, suite: str) -> tuple[ServerSurface, ...]:
+    """One a source that has a listing; a source that does not answer is given with its problem."""
+    folder, groups, raw = tool_groups(project, suite)
+    asked = [group for group in groups if has_listing(group) and _path(group, folder).is_file()]
+    if not asked:
+        return ()
+    with ExitStack() as stack:
+        needed = any(isinstance(group, McpTools) and group.mcp.service is not None for group in asked)
+        services = stack.enter_context(open_services(project, raw.environment, raw.snapshot)) if needed else {}
+        return tuple(asyncio.run(_all(asked, Asking(folder=folder, raw=raw, services=services))))
+
+
+async def _all(groups: list[Group], asking: Asking) -> list[ServerSurface]:
+    client = await open_client()
+    try:
+        return [await _surface(group, asking, client) for group in groups]
+    finally:
+        await client.close()
+
+
+async def _surface(group: Group, asking: Asking, client: aiohttp.ClientSession) -> ServerSurface:
+    path = _path(group, asking.folder)
+    if isinstance(group, OpenApiTools):
+        before = _of_document(group, read_plain(path)[0])
+    else:
+        assert isinstance(group, McpTools | PythonTools)  # no other has a listing
+        before = _of_listing(group, read_listing(path).tools)
+    try:
+        if isinstance(group, OpenApiTools):
+            now = _of_document(group, await fetched_document(group, client))
+        else:
+            now = _of_listing(group, (await source_listing(group, asking, client)).tools)
+    except (ServiceError, ValueError) as error:
+        return ServerSurface(server=group.server, before=before, now={}, problem=str(error))
+    return ServerSurface(server=group.server, before=before, now=now)
+
+
+def _path(group: Group, folder: Path) -> Path:
+    if isinstance(group, OpenApiTools):
+        return remote_document_path(folder, group)
+    return listing_path(folder, group.server)
+
+
+def _of_listing(group: McpTools | PythonTools, tools: tuple[JsonObject, ...]) -> dict[str, ToolSurface]:
+    found: dict[str, ToolSurface] = {}
+    for tool in tools:
+        source_name = str(tool.get("name"))
+        if any(fnmatchcase(source_name, pattern) for pattern in group.only):
+            name = own_name(group.prefix, source_name)
+            output = tool.get("outputSchema")
+            found[name] = ToolSurface(
+                name=name,
+                description=str(tool.get("description") or ""),
+                input=_object(tool.get("inputSchema")),
+                output=output if isinstance(output, dict) else None,
+            )
+    return found
+
+
+def _of_document(group: OpenApiTools, document: JsonValue) -> dict[str, ToolSurface]:
+    open_group = group.model_copy(update={"override": {}, "reads": (), "writes": ()})
+    return {
+        str(tool["name"]): ToolSurface(
+            name=str(tool["name"]),
+            description=str(tool.get("description") or ""),
+            input=_object(tool.get("parameters")),
+        )
+        for tool in openapi_tools(open_group, document)
+    }
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}

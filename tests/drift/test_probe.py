@@ -1,0 +1,107 @@
+"""`harness drift probe`: the recorded reads, sent again to a service that has changed, or has not."""
+
+from tests.drift.conftest import ITEM, Project, told
+
+
+def test_a_service_that_stayed_is_clean_and_is_never_written_to(project_of_shop: Project) -> None:
+    report = project_of_shop.probe()
+    assert [] == told(report)
+    assert [] == told(report, "unconfirmed")
+    assert ["GET /items/1", "GET /items/2", "GET /search?q=b"] == sorted(project_of_shop.shop.asked)
+    assert "get_item stock.here" in report["exercised"]["get_item"]
+
+
+def test_what_clients_lose_is_breaking_and_asked_three_times(project_of_shop: Project) -> None:
+    shop = project_of_shop.shop
+    for number in (1, 2):
+        item = {**ITEM, "id": number, "price": "2.50", "stock": {"here": None, "there": None}, "new": True}
+        shop.answers[f"GET /items/{number}"] = {key: value for key, value in item.items() if key != "tags"}
+    report = project_of_shop.probe(status=1)
+    assert [
+        ("get_item", "schema.type_changed", "price", "number -> string"),
+        ("get_item", "schema.became_nullable", "stock.here", "number -> null"),
+        ("get_item", "schema.removed", "tags", "array -> absent"),
+        ("get_item", "schema.added", "new", "absent -> boolean"),
+    ] == told(report)
+    assert 3 == shop.asked.count("GET /items/1")
+    first = report["findings"][0]
+    assert ["one", "two"] == first["cases"]
+    assert 6 == first["samples"]
+    assert 2.5 == first["before"]["price"]
+    assert "2.50" == first["after"]["price"]
+
+
+def test_an_error_instead_of_an_answer_is_one_finding(project_of_shop: Project) -> None:
+    project_of_shop.shop.answers["GET /search?q=b"] = (410, {"error": "gone"})
+    report = project_of_shop.probe(status=1)
+    assert [("search", "status.success_to_error", "", "status 200 -> status 410")] == told(report)
+
+
+def test_a_value_alone_is_not_sure_until_the_operation_is_known(project_of_shop: Project) -> None:
+    project_of_shop.shop.answers["GET /items/1"] = {**ITEM, "price": 2.75}
+    report = project_of_shop.probe()
+    assert [] == told(report)
+    assert [("get_item", "value.changed", "price", "number -> number")] == told(report, "unconfirmed")
+    assert "harness drift learn" in report["unconfirmed"][0]["doubt"]
+
+
+def test_a_rule_makes_a_value_count_at_once(project_of_shop: Project) -> None:
+    cases = {"one": [["get_item", {"id": 1}]]}
+    project_of_shop.write(cases, drift={"get_*": [{"at": "/price", "compare": "approx", "tolerance": 0.5}]})
+    project_of_shop.shop.answers["GET /items/1"] = {**ITEM, "price": 2.75}
+    assert [] == told(project_of_shop.probe(), "unconfirmed")
+    project_of_shop.shop.answers["GET /items/1"] = {**ITEM, "price": 3.75}
+    assert [("get_item", "value.changed", "price", "number -> number")] == told(project_of_shop.probe())
+
+
+def test_a_change_that_is_gone_when_asked_again_is_not_confirmed(project_of_shop: Project) -> None:
+    answers = iter([{"id": 1}])
+    project_of_shop.shop.answers["GET /items/1"] = lambda: next(answers, ITEM)
+    report = project_of_shop.probe()
+    assert [] == told(report)
+    assert {"schema.removed"} == {change for _, change, _, _ in told(report, "unconfirmed")}
+    assert "1 of 3 answers" in report["unconfirmed"][0]["doubt"]
+
+
+def test_a_service_that_fails_is_unavailable_and_no_drift(project_of_shop: Project) -> None:
+    project_of_shop.shop.answers["GET /search?q=b"] = (503, {"error": "overload"})
+    report = project_of_shop.probe(status=3)
+    assert [] == told(report)
+    assert ["search: never answered: answered 503"] == report["unavailable"]
+    assert "search" not in report["exercised"]
+    assert 1 == project_of_shop.shop.asked.count("GET /search?q=b")
+
+
+def test_a_host_is_asked_as_the_agent_asked_it(project_of_shop: Project) -> None:
+    """Method, route without its id, query and body of a request to a declared host."""
+    # The recordings of hosts are made by the walks of hosts; here one is put on a tape as they write it.
+    from harness.case import HostSpec
+    from harness.cassette.redaction import Redactor
+    from harness.cassette.recording import Mark, Recording
+    from harness.cassette.keys import initial_state
+    from harness.cassette.tape import Tape, save_tape
+    from harness.gateway.web.address import absolute_address
+    from harness.gateway.web.call import Incoming, web_call
+
+    shop, folder = project_of_shop.shop, project_of_shop.folder
+    host = {"host": "api.example", "upstream": shop.url}
+    shop.answers["GET /v1/users/42?full=1&tag=a&tag=b"] = {"id": 42, "mail": "x"}
+    address = absolute_address("https://api.example/v1/users/42?full=1&tag=a&tag=b")
+    incoming = Incoming(method="GET", headers={"accept": "application/json"}, body=b"")
+    call = web_call(HostSpec.model_validate(host), address, incoming, Redactor({}))
+    mark = Mark(
+        server="http:api.example",
+        tool="http:api.example",
+        effect="read",
+        key=call.key.key,
+        state=initial_state("http:api.example"),
+        writes=0,
+        occurrence=0,
+        kind="http",
+    )
+    recording = Recording(mark=mark, arguments=call.key.arguments, status=200, body=b'{"id": 42, "name": "x"}')
+    save_tape(folder / "cassettes" / "s" / "one.yaml", Tape([recording]), suite="s", case="one")
+    project_of_shop.write({"one": []}, hosts=[host])
+    report = project_of_shop.probe(status=1)
+    assert ("http:api.example", "schema.removed", "name", "string -> absent") in told(report)
+    assert "GET /v1/users/{}" == report["findings"][0]["operation"]
