@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,13 +22,17 @@ def test_without_data_it_says_so_and_exits_2(project: Path, tmp_path: Path) -> N
     assert f"no real runs in {tmp_path}" in done.stderr
 
 
-@pytest.fixture(scope="module")
-def tables(project: Path) -> str:
-    done = _run(project, "--only", "tool-hallucination", "loops", "repetition")
+def _printed(project: Path, *names: str) -> str:
+    done = _run(project, "--only", *names)
     if done.returncode == 2:
         pytest.skip(done.stderr.strip())
     assert "" == done.stderr
     return done.stdout
+
+
+@pytest.fixture(scope="module")
+def tables(project: Path) -> str:
+    return _printed(project, "perturbations", "needed-calls", "tool-hallucination", "loops", "repetition")
 
 
 def _row(tables: str, start: str) -> str:
@@ -47,6 +52,28 @@ def test_repetition_is_seen_better_than_by_exact_repeats(tables: str) -> None:
     ours = float(_row(tables, "ours          all").split()[-1])
     exact = float(_row(tables, "exact repeat  all").split()[-1])
     assert ours > exact
+
+
+def test_whether_all_needed_calls_were_made_is_predicted_for_four_runs_of_five(tables: str) -> None:
+    gold = _row(tables, "tau2 airline, retail  effect_match, and what had to be said")
+    assert "159" == gold.split("/")[-1].split()[0]
+    assert all(float(share) >= 80 for share in re.findall(r"\(([\d.]+) %\)", gold))
+
+
+def test_the_table_of_perturbations_says_that_just_what_should_move_moves(tables: str) -> None:
+    assert "NO" not in tables
+    assert "just these metrics moved, each to the value that its formula gives: 19/19" in tables
+
+
+@pytest.mark.slow
+def test_every_mode_is_found_in_two_hundred_runs_that_it_was_put_into(project: Path) -> None:
+    printed = _printed(project, "injected")
+    modes = ("loop_trap", "goal_drift", "premature_commitment", "tool_hallucination", "cascading_error")
+    development = printed[printed.index("Injected failures, development") :]
+    for mode in modes:
+        name, hosts, *rest = _row(development, mode).split()
+        recall, _, alarms = re.findall(r"\(([\d.]+) %\)", " ".join(rest))
+        assert (mode, True, True, True) == (name, int(hosts) >= 200, float(recall) >= 90, float(alarms) <= 1)
 
 
 def test_the_split_is_by_the_hash_of_the_id_and_fixed(project: Path) -> None:

@@ -10,13 +10,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[2]))  # the table of perturbations is the tests' own
+
 import tables
 from corpus import data_folder
 from injected import injected
 from needed import needed_calls
+from perturbed import perturbations
 from readings import read_by_hand, recoveries_by_hand
 
 EVALUATIONS: dict[str, Callable[[Path], None]] = {
+    "perturbations": perturbations,
     "by-data-set": tables.by_data_set,
     "confusion": tables.confusion,
     "imported": tables.imported,
