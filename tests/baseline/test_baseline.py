@@ -1,0 +1,152 @@
+"""Baselines: what is kept, what a run is held against, and what is refused."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.case.loading import load_suite
+from harness.cli.main import harness
+from harness.errors import ExitCode, NotMeasured, UsageError
+from harness.report.baseline import BaselineGate, compare_with_baseline, hold_against
+from harness.results import PlannedTrial, RunFolder, RunManifest
+from harness.results.baseline import baseline_of, read_baseline, write_baseline
+from harness.score import Score, Scorecard, Verdict
+from harness.trace import Outcome, Trajectory, Trial
+
+Make = Callable[..., RunFolder]
+VERSIONS = {"verifier:v": "1", "metric:m": "1"}
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    def build(run: str, successes: Mapping[str, bool | None], **fields: object) -> RunFolder:
+        """A stored run; success None: the trial met a replay miss."""
+        said = {
+            "run": run, "created": "2026-11-22T00:00:00Z", "harness_version": "0.1.0", "suite": "s",
+            "suite_digest": "d" * 64, "agent": "v1", "agent_digest": "a" * 64, "snapshot_digest": "e" * 64,
+            "tools_digest": "f" * 64, "tool_mode": "replay", "provider": "docker", "isolates": True,
+            "scorer_versions": VERSIONS,
+            "planned": [PlannedTrial(case_id=case, attempt=1) for case in successes], **fields,
+        }  # fmt: skip
+        with RunFolder.create(tmp_path / "runs", RunManifest.model_validate(said)) as folder:
+            for case, success in successes.items():
+                trial, card = _trial(case, success)
+                folder.commit(trial, (), card)
+        return RunFolder.open(folder.path)
+
+    return build
+
+
+def _trial(case: str, success: bool | None) -> tuple[Trial, Scorecard]:
+    outcome: Outcome = "inconclusive" if success is None else "finished"
+    trajectory = Trajectory(trace_id="t", agent="s", steps=(), final_output="the agent's own words")
+    card = Scorecard(
+        case_id=case,
+        attempt=1,
+        category="c",
+        difficulty="easy",
+        outcome=outcome,
+        success=success,
+        verdicts=(Verdict(check="k", verifier="v", version="1", passed=success, reason="seen", evidence={"e": 1}),),
+        scores=(Score(metric="m", version="1", value=1.0, explanation="the agent's own words"),),
+        digest=trajectory.digest,
+    )
+    return Trial(case_id=case, attempt=1, outcome=outcome, trajectory=trajectory), card
+
+
+def held(before: RunFolder, after: RunFolder, allow: int = 0) -> BaselineGate:
+    baseline = baseline_of(before)
+    return hold_against(baseline, after, compare_with_baseline(baseline, after), allow)
+
+
+def cases(*failing: int, of: int = 12) -> dict[str, bool | None]:
+    return {f"case-{number}": number not in failing for number in range(of)}
+
+
+def test_it_keeps_scores_and_digests_and_no_words_of_the_agent(make: Make, tmp_path: Path) -> None:
+    path = write_baseline(tmp_path, baseline_of(make("one", cases(3))))
+    text = path.read_text()
+    assert "own words" not in text
+    assert 12 == len([line for line in text.splitlines() if line.startswith('{"case_id"')])
+    again = read_baseline(tmp_path, "s", "d" * 64)
+    assert [number != 3 for number in range(12)] == [card.success for card in again.scorecards]
+    assert path.read_text() == write_baseline(tmp_path, again).read_text()
+
+
+def test_a_run_with_unmeasured_trials_is_no_baseline_unless_allowed(make: Make) -> None:
+    run = make("one", {**cases(), "missed": None})
+    with pytest.raises(UsageError, match="--allow-unmeasured 1"):
+        baseline_of(run)
+    assert 13 == len(baseline_of(run, 1).scorecards)
+
+
+def test_a_replayed_run_may_lose_no_trial_and_may_win_some(make: Make) -> None:
+    before = make("before", cases(0, 1))
+    lost = held(before, make("lost", cases(0, 5)))
+    assert ("fails", ExitCode.VERDICT, ["case-5"]) == (lost.holding, lost.exit_code, [one.case_id for one in lost.lost])
+    assert "holds" == held(before, make("same", cases(0, 1))).holding
+    assert "holds" == held(before, make("better", cases(0))).holding
+
+
+def test_where_a_model_was_live_a_loss_must_be_more_than_chance(make: Make) -> None:
+    before = make("before", cases(), model_mode="live")
+    assert "holds" == held(before, make("one", cases(1), model_mode="live")).holding
+    assert "fails" == held(before, make("many", cases(*range(8)), model_mode="live")).holding
+
+
+def test_what_could_not_be_measured_is_no_pass(make: Make) -> None:
+    before = make("before", cases())
+    missed = make("missed", {**cases(), "case-1": None})
+    assert ("not_measured", ExitCode.COULD_NOT) == (held(before, missed).holding, held(before, missed).exit_code)
+    assert "holds" == held(before, missed, allow=1).holding
+
+
+def test_a_part_of_the_suite_is_held_against_its_part(make: Make) -> None:
+    assert "holds" == held(make("before", cases(9)), make("part", cases(of=4))).holding
+
+
+def test_another_suite_or_verifier_is_refused_and_another_metric_left_out(make: Make) -> None:
+    before = make("before", cases())
+    with pytest.raises(NotMeasured, match="another suite"):
+        held(before, make("suite", cases(), suite_digest="0" * 64))
+    with pytest.raises(NotMeasured, match="verifier:v"):
+        held(before, make("verifier", cases(), scorer_versions={**VERSIONS, "verifier:v": "2"}))
+    gate = held(before, make("metric", cases(), scorer_versions={**VERSIONS, "metric:m": "2"}))
+    assert ("holds", ("m",)) == (gate.holding, gate.left_out)
+
+
+def typed(project: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(harness, ["--project", str(project), *arguments])
+
+
+def test_it_is_typed_from_the_first_run_to_the_gate(tmp_path: Path) -> None:
+    project = tmp_path / "evals"
+    assert 0 == CliRunner().invoke(harness, ["init", str(project)]).exit_code
+    run = ["run", "hello", "--sandbox", "local", "--against-baseline", "--run-name"]
+    missing = typed(project, *run, "early")
+    assert isinstance(missing.exception, NotMeasured)
+    assert "harness baseline set" in str(missing.exception)
+    assert not (project / "runs" / "early").exists()
+    assert 0 == typed(project, "run", "hello", "--sandbox", "local", "--run-name", "good").exit_code
+    assert 0 == typed(project, "baseline", "set", "good").exit_code
+    assert 0 == typed(project, *run, "same").exit_code
+    agent = project / "suites/hello/agents/v1/main.py"
+    agent.write_text(agent.read_text().replace("Hello, ", "Goodbye, "))
+    worse = typed(project, *run, "worse")
+    assert (1, True) == (worse.exit_code, "lost hello-world/1: greets" in worse.stdout)
+    compared = typed(project, "compare", "baseline:hello", "worse", "--format", "json")
+    assert ["hello-world"] == [one["case_id"] for one in json.loads(compared.stdout)["changed"]]
+    suite = project / "suites/hello/cases.yaml"
+    suite.write_text(suite.read_text().replace("whoever is there", "everybody"))
+    stale = typed(project, *run, "stale")
+    assert isinstance(stale.exception, NotMeasured)
+    assert "another suite" in str(stale.exception)
+    assert isinstance(typed(project, "baseline", "show", "hello").exception, NotMeasured)
+
+
+def test_the_committed_baseline_is_of_the_suite_as_it_is(project: Path) -> None:
+    suite = load_suite(project, "drive_thru")
+    assert len(suite.cases) == len(read_baseline(project, "drive_thru", suite.digest).scorecards)
