@@ -37,6 +37,7 @@ lint: install ## format, lint, types, import contracts
 
 bench: install ## speed as ratios measured in one run
 	@$(BIN)/python tests/bench/overhead.py
+	@$(BIN)/python -m tests.bench.sweep
 	@$(BIN)/python tests/bench/gateway.py
 	@$(BIN)/python tests/bench/cassettes.py
 	@$(BIN)/python tests/bench/scoring.py

@@ -1,10 +1,15 @@
 """What the harness adds to a container: `make bench`.
 
-Three things in turn, round by round, medians compared within the one run:
+In turn, round by round, medians compared within the one run:
 
     true    plain Docker API, create + start + wait + remove with `network none`, the program `true`
     plain   the same cycle with our sandbox's options and the agent's program
     trial   a whole replayed trial of that agent: session, sandbox, two tool calls, trace, score, commit
+    ahead   the same, its container started before it was needed (--prefetch 2)
+    warm    the same in a warm sandbox (--sandbox docker-warm)
+    bare    the same of an agent that imports only `socket`
+    exec    a warm sandbox from the request to the end of the program `true`
+    python  a warm sandbox from the request to the first statement of a Python program
 """
 
 import argparse
@@ -17,17 +22,20 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import docker
 
+from harness.case import Suite
 from harness.case.loading import load_suite
 from harness.gateway.gateway import Gateway
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
 from harness.pipeline.run import Attempt, Watch, start_run
 from harness.results import PlannedTrial, RunFolder
+from harness.runner.agent import Agent
 from harness.runner.agents import open_agent
 from harness.runner.trial import TrialRunner
 from harness.sandbox.container import AGENT_UID, Containers
@@ -35,14 +43,18 @@ from harness.sandbox.docker import DockerSandboxProvider
 from harness.sandbox.engine import connect, owner_labels
 from harness.sandbox.images import ImageStore
 from harness.sandbox.layout import Layout
-from harness.sandbox.provider import SandboxSpec
+from harness.sandbox.provider import SandboxProvider, SandboxSpec
+from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.snapshots import SnapshotStore
+from harness.sandbox.warm import WarmDockerSandboxProvider
 from harness.score import build_scorer
 
 AGENT = Path(__file__).parent / "agent"
 SUITE = """\
+default_agent: noop
 agents:
   noop: {{command: [python3, "{{agent}}/noop.py"], files: {agent}}}
+  bare: {{command: [python3, "{{agent}}/bare.py"], files: {agent}}}
 servers:
   echo: {{base_url: "{url}", disposable: true}}
 tools:
@@ -53,6 +65,18 @@ tools:
     parameters: {{type: object, properties: {{number: {{type: integer}}}}, required: [number]}}
 """
 PROGRAM = ["python3", "/agent/noop.py"]
+FIRST = ["python3", "-c", "import time; print(time.monotonic_ns())"]
+
+
+RATIOS = (
+    ("trial", "plain", "1.1"),
+    ("trial", "true", None),
+    ("ahead", "true", "0.9"),
+    ("warm", "true", None),
+    ("bare", "true", "1/6 = 0.167"),
+    ("exec", "true", "1/15 = 0.067"),
+    ("python", "true", "1/10 = 0.1"),
+)
 
 
 class Echo(BaseHTTPRequestHandler):
@@ -84,7 +108,7 @@ def main() -> None:
         show(figures, chosen.rounds)
 
 
-def prepare(stack: ExitStack) -> dict[str, Callable[[int], None]]:
+def prepare(stack: ExitStack) -> dict[str, Callable[[int], float | None]]:
     """The three subjects, each a function of the round's number."""
     project = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="harness-bench-")))
     client = connect()
@@ -95,13 +119,18 @@ def prepare(stack: ExitStack) -> dict[str, Callable[[int], None]]:
     suite = load_suite(project, "bench")
     snapshot = SnapshotStore(project, images).load(None, None)
     agent = open_agent(suite, "noop", project / ".harness" / "agents")
-    plan = RunPlan(project=project, suite=suite, planned=planned_trials(suite, Selection(), 1000), name="bench")
+    plan = RunPlan(project=project, suite=suite, planned=planned_trials(suite, Selection(), 4000), name="bench")
     folder = stack.enter_context(folder_for(plan, project))
     provider = DockerSandboxProvider(run="bench", client=client)
     stack.callback(provider.close)
     gateway = stack.enter_context(Gateway(suite, "replay", cassettes=project / "cassettes", secrets={}))
-    runner = TrialRunner(suite=suite, snapshot=snapshot, provider=provider, gateway=gateway, agent=agent, run="bench")
-    attempt = Attempt(runner=runner, folder=folder, scorer=build_scorer(suite), stopping=threading.Event())
+    parts = Parts(suite, snapshot, gateway, agent, folder)
+    bare_parts = replace(parts, agent=open_agent(suite, "bare", project / ".harness" / "agents"))
+    attempt = parts.attempt(provider)
+    ahead = DockerSandboxProvider(run="bench", client=client, prefetch=2)
+    stack.callback(ahead.close)
+    warm = WarmDockerSandboxProvider(run="bench", client=client)
+    stack.callback(warm.close)
     files = agent.program(suite.cases[0]).files
     spec = SandboxSpec(trial_id="plain", limits=suite.cases[0].limits, agent_files=files)
     config = Containers(client, owner_labels("bench")).config(project, spec, snapshot, Layout(snapshot))
@@ -109,11 +138,54 @@ def prepare(stack: ExitStack) -> dict[str, Callable[[int], None]]:
     plain["host_config"] = {**config["host_config"], "AutoRemove": False, "CapAdd": []}
     bare = {"image": tag, "command": ["true"], "host_config": client.api.create_host_config(network_mode="none")}
 
-    def trial(number: int) -> None:
-        done, _ = attempt(PlannedTrial(case_id="noop", attempt=number + 1))
-        assert (done.outcome, done.tiers) == ("finished", {"exact": 2}), done
+    return {
+        "true": lambda _: cycle(client, bare),
+        "plain": lambda _: cycle(client, plain),
+        "trial": lambda number: trial(attempt, number),
+        "ahead": lambda number: trial(parts.attempt(ahead), number + 1000),
+        "warm": lambda number: trial(parts.attempt(warm), number + 2000),
+        "bare": lambda number: trial(bare_parts.attempt(warm), number + 3000),
+        "exec": lambda _: started(warm, spec, snapshot, ["true"]),
+        "python": lambda _: started(warm, spec, snapshot, FIRST),
+    }
 
-    return {"true": lambda _: cycle(client, bare), "plain": lambda _: cycle(client, plain), "trial": trial}
+
+@dataclass(frozen=True)
+class Parts:
+    """What the trials have in common."""
+
+    suite: Suite
+    snapshot: Snapshot
+    gateway: Gateway
+    agent: Agent
+    folder: RunFolder
+
+    def attempt(self, provider: SandboxProvider) -> Attempt:
+        runner = TrialRunner(
+            suite=self.suite,
+            snapshot=self.snapshot,
+            provider=provider,
+            gateway=self.gateway,
+            agent=self.agent,
+            run="bench",
+        )
+        return Attempt(runner=runner, folder=self.folder, scorer=build_scorer(self.suite), stopping=threading.Event())
+
+
+def trial(attempt: Attempt, number: int) -> None:
+    found = attempt(PlannedTrial(case_id="noop", attempt=number + 1))
+    assert found is not None
+    assert (found[0].outcome, found[0].tiers) == ("finished", {"exact": 2}), found[0]
+
+
+def started(provider: SandboxProvider, spec: SandboxSpec, snapshot: Snapshot, program: list[str]) -> float:
+    """Seconds from the request to the first statement, which the program prints; to its end where it prints nothing."""
+    began = time.monotonic_ns()
+    sandbox = provider.start(spec, snapshot)
+    told = sandbox.exec(program, {}, 30).stdout
+    ended = int(told) if told else time.monotonic_ns()
+    sandbox.close()
+    return (ended - began) / 1e9
 
 
 def record(project: Path, stack: ExitStack) -> None:
@@ -146,16 +218,17 @@ def cycle(client: docker.DockerClient, config: dict[str, Any]) -> None:
     assert status == 0, status
 
 
-def measure(subjects: dict[str, Callable[[int], None]], rounds: int) -> dict[str, list[float]]:
+def measure(subjects: dict[str, Callable[[int], float | None]], rounds: int) -> dict[str, list[float]]:
     """Seconds of each subject in each round; the order turns from round to round, the first round is not kept."""
     figures: dict[str, list[float]] = {name: [] for name in subjects}
     for number in range(rounds + 1):
         names = list(subjects)
-        for name in names[number % 3 :] + names[: number % 3]:
-            started = time.perf_counter()
-            subjects[name](number)
+        turn = number % len(names)
+        for name in names[turn:] + names[:turn]:
+            began = time.perf_counter()
+            seconds = subjects[name](number)
             if number:
-                figures[name].append(time.perf_counter() - started)
+                figures[name].append(time.perf_counter() - began if seconds is None else seconds)
     return figures
 
 
@@ -165,9 +238,10 @@ def show(figures: dict[str, list[float]], rounds: int) -> None:
     print(f"{platform.system()} {platform.release()}, {os.cpu_count()} processors, {rounds} rounds, medians")
     for name, seconds in figures.items():
         print(f"  {name:6} {medians[name] * 1000:7.1f} ms   ({min(seconds) * 1000:.0f} to {max(seconds) * 1000:.0f})")
-    paired = statistics.median(t / p for t, p in zip(figures["trial"], figures["plain"], strict=True))
-    print(f"trial / plain  {medians['trial'] / medians['plain']:.2f}   (paired {paired:.2f}; target: at most 1.25)")
-    print(f"trial / true   {medians['trial'] / medians['true']:.2f}")
+    for name, base, target in RATIOS:
+        paired = statistics.median(a / b for a, b in zip(figures[name], figures[base], strict=True))
+        wanted = "" if target is None else f"; target: at most {target}"
+        print(f"{name:6} / {base:6} {medians[name] / medians[base]:6.3f}   (paired {paired:.3f}{wanted})")
 
 
 if __name__ == "__main__":
