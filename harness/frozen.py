@@ -18,7 +18,7 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=F
 class Frozen(BaseModel):
     """A stored value: immutable, and a field that it does not know is an error, not a silent loss."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, ser_json_inf_nan="constants")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
 
 def canonical_json(value: object) -> str:
