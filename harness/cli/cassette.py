@@ -1,14 +1,14 @@
 """`harness cassette`: what the recordings hold, and whether they are sound."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 
 @click.group("cassette")
 def command() -> None:
-    """List, check, show and convert recordings."""
+    """List, check, show, convert and refresh recordings."""
 
 
 @command.command("list")
@@ -73,3 +73,50 @@ def show(project: Path, suite: str, case: str) -> None:
     from harness.cassette.tape import tape_path
 
     click.echo(show_tape(tape_path(project / "cassettes", suite, case)), nl=False)
+
+
+@command.command("refresh")
+@click.argument("suite")
+@click.option("--from", "source", metavar="RUN", required=True, help="A run or probe that found drift.")
+@click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool's answers (repeatable).")
+@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case's tape (repeatable).")
+@click.option(
+    "--fingerprint", "fingerprints", multiple=True, metavar="HEX", help="Only what shows this finding (repeatable)."
+)
+@click.option("--patch", type=click.Path(path_type=Path, dir_okay=False), help="Write the patch to this file.")
+@click.option("--apply", "at_once", is_flag=True, help="Change the tapes at once, without a patch.")
+@click.pass_obj
+def refresh(project: Path, /, suite: str, source: str, **options: Any) -> None:
+    """Take over the answers of today where RUN has confirmed that a tool drifted.
+
+    \b
+    harness cassette refresh drive_thru --from nightly > drift.patch && git apply drift.patch
+    harness cassette refresh drive_thru --from nightly --tool lookup_menu_item --apply
+
+    Only the recordings whose answer changed are replaced; secrets are already out of what takes their place. Nothing
+    is written without --patch or --apply.
+    """
+    from harness.cassette.refresh import apply_refresh, patch_of
+    from harness.cli.console import say
+    from harness.cli.options import run_path
+    from harness.documents import write_atomically
+    from harness.errors import UsageError
+    from harness.pipeline.refreshing import RefreshPlan, refreshed
+    from harness.results.drift import read_drift
+
+    patch, at_once = options.pop("patch"), options.pop("at_once")
+    if patch is not None and at_once:
+        raise UsageError("--patch and --apply are two ways of doing the same", remedy="choose one")
+    found = run_path(project, source)
+    run = found.parent if found.is_file() else found
+    tapes = refreshed(project, suite, run, read_drift(found), RefreshPlan(**options))
+    for tape in tapes:
+        say(f"{tape.path}: {tape.replaced} recordings")
+    if not tapes:
+        say("no recording shows confirmed drift; nothing to refresh")
+    elif at_once:
+        apply_refresh(tapes)
+    elif patch is not None:
+        write_atomically(patch, patch_of(tapes, project).encode())
+    else:
+        click.echo(patch_of(tapes, project), nl=False)

@@ -95,8 +95,7 @@ class OperationProfile(Frozen):
     def volatile_paths(self) -> Iterator[str]:
         """The paths whose values say nothing."""
         for path, profile in self.paths.items():
-            sure = profile.volatile is not None and (profile.volatile.is_sure or self.accepted is not None)
-            if sure:
+            if profile.volatile is not None and profile.volatile.is_sure:
                 yield path
 
 

@@ -1,0 +1,50 @@
+"""Recordings brought up to date with the drift that a look has confirmed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.case.loading import load_suite
+from harness.cassette.live import live_tapes
+from harness.cassette.redaction import Redactor
+from harness.cassette.refresh import RefreshedTape, refreshed_tapes
+from harness.drift.book import open_book
+from harness.drift.fresh import fresh_answers
+from harness.errors import UsageError
+from harness.pipeline.secrets import secret_values
+from harness.results.drift import DriftFinding, DriftReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefreshPlan:
+    """What of a report is taken over; every part that is given must hold."""
+
+    tools: Sequence[str] = ()
+    cases: Sequence[str] = ()
+    fingerprints: Sequence[str] = ()
+
+    def takes(self, finding: DriftFinding) -> bool:
+        return (not self.tools or finding.tool in self.tools) and (
+            not self.fingerprints or finding.fingerprint in self.fingerprints
+        )
+
+
+def refreshed(
+    project: Path, suite: str, run: Path, report: DriftReport, plan: RefreshPlan
+) -> tuple[RefreshedTape, ...]:
+    """The tapes as they would be with the answers that show the report's findings; nothing is written.
+
+    `run`: the folder of the run or probe that kept the answers. Raises UsageError where it kept none.
+    """
+    kept = list(live_tapes(run))
+    if not kept:
+        raise UsageError(f"{run} holds no live answers to take over", remedy=f"harness drift probe {suite}")
+    loaded = load_suite(project, suite)
+    if report.suite != loaded.name:
+        raise UsageError(f"{run.name} looked at suite {report.suite!r}, not at {loaded.name!r}")
+    secrets = secret_values(loaded)
+    book = open_book(loaded, project / "cassettes", secrets)
+    findings = [one for one in report.findings if plan.takes(one)]
+    fresh = fresh_answers(kept, book, findings)
+    chosen = {case: answers for case, answers in fresh.items() if not plan.cases or case in plan.cases}
+    return tuple(refreshed_tapes(project / "cassettes", loaded.name, chosen, Redactor(secrets)))

@@ -1,0 +1,87 @@
+"""`harness drift learn`: what changes by itself is no drift, and what never did counts when it does."""
+
+import itertools
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from harness.case.loading import load_suite
+from harness.pipeline.drift import LookPlan, learn_suite, probe_suite
+from tests.drift.conftest import ITEM, Project, told
+
+
+def _day(number: int) -> datetime:
+    return datetime(2026, 3, number, 4, tzinfo=UTC)
+
+
+def _learn(project: Project, day: int, **more: Any) -> None:
+    learn_suite(_plan(project, day), 3, accept=more.get("accept", False))
+
+
+def _probe(project: Project, day: int) -> dict[str, Any]:
+    report = probe_suite(_plan(project, day)).report
+    plain: dict[str, Any] = json.loads(report.model_dump_json())
+    return plain
+
+
+def _plan(project: Project, day: int) -> LookPlan:
+    return LookPlan(
+        project=project.folder,
+        suite=load_suite(project.folder, "s"),
+        per_s=1000,
+        created=_day(day),
+        name=f"probe-{len(list((project.folder / 'runs').glob('*')))}",
+    )
+
+
+def test_a_value_that_was_steady_on_two_days_drifts_and_one_that_moves_does_not(project_of_shop: Project) -> None:
+    counter = itertools.count(1)
+    project_of_shop.shop.answers["GET /items/1"] = lambda: {**ITEM, "stock": {"here": next(counter), "there": None}}
+    _learn(project_of_shop, 1)
+    project_of_shop.shop.answers["GET /items/2"] = {**ITEM, "id": 2, "name": "Donut", "price": 3.0}
+    assert [] == told(_probe(project_of_shop, 1))
+    project_of_shop.shop.answers["GET /items/2"] = {**ITEM, "id": 2, "name": "Donut"}
+    _learn(project_of_shop, 2)
+    assert [] == told(_probe(project_of_shop, 3))
+    project_of_shop.shop.answers["GET /items/2"] = {**ITEM, "id": 2, "name": "Donut", "tags": ["warm"]}
+    report = _probe(project_of_shop, 3)
+    assert [("get_item", "value.changed", "tags", "array -> array")] == told(report)
+    assert [] == report["unconfirmed"]
+
+
+def test_a_person_may_accept_what_is_known_without_waiting(project_of_shop: Project) -> None:
+    said = project_of_shop.type("drift", "learn", "s", "--rate", "1000", "--accept")
+    assert "get_item: 6 samples on 1 day, settled" in said
+    project_of_shop.shop.answers["GET /items/1"] = {**ITEM, "name": "Croissant"}
+    assert [("get_item", "value.changed", "name", "string -> string")] == told(project_of_shop.probe())
+
+
+def test_a_member_that_comes_and_goes_is_learned_on_two_days_and_never_by_a_probe(project_of_shop: Project) -> None:
+    turns = itertools.cycle([ITEM, {key: value for key, value in ITEM.items() if key != "tags"}])
+    project_of_shop.shop.answers["GET /items/1"] = lambda: next(turns)
+    project_of_shop.shop.answers["GET /items/2"] = {**ITEM, "id": 2, "name": "Donut"}
+    gone = {**ITEM, "id": 2, "name": "Donut"}
+    del gone["tags"]
+    for day in (1, 2):
+        assert [] == told(_probe(project_of_shop, day))
+    project_of_shop.shop.answers["GET /items/2"] = gone
+    assert [("get_item", "schema.removed", "tags", "array -> absent")] == told(_probe(project_of_shop, 2))
+    project_of_shop.shop.answers["GET /items/2"] = {**ITEM, "id": 2, "name": "Donut"}
+    for day in (1, 2):
+        _learn(project_of_shop, day)
+    project_of_shop.shop.answers["GET /items/2"] = gone
+    report = _probe(project_of_shop, 3)
+    assert {"schema.optional_removed"} >= {change for _, change, _, _ in told(report) + told(report, "unconfirmed")}
+
+
+def test_a_change_that_stays_is_told_every_night_and_never_learned(project_of_shop: Project) -> None:
+    _learn(project_of_shop, 1, accept=True)
+    project_of_shop.shop.answers["GET /items/1"] = {**ITEM, "name": "Croissant"}
+    for day in range(2, 6):
+        assert [("get_item", "value.changed", "name", "string -> string")] == told(_probe(project_of_shop, day))
+
+
+def test_a_service_that_is_down_teaches_nothing(project_of_shop: Project) -> None:
+    project_of_shop.shop.answers["GET /items/1"] = (503, {})
+    assert "nothing was learned" in project_of_shop.type("drift", "learn", "s", status=3)
+    assert not (project_of_shop.folder / "cassettes" / "s" / "profiles").exists()
