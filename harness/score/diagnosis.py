@@ -27,6 +27,7 @@ Kind = Literal[
     "invented_value",
     "first_result_carried",
     "failed_code_carried",
+    "first_answer_carried",
     "refused",
     "failed_without_a_known_mode",
 ]

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from harness.score.failures import diagnose
+
 Found = Callable[..., list[tuple[str, int | None]]]
 ORDER = ("call", "get_order", {"order_id": "W1000001"}, {"id": "W1000001", "item": "L-4417", "status": "open"})
 CANCEL = ("call", "cancel_order", {"order_id": "W1000001", "reason": "asked"}, {"status": "cancelled"})
@@ -126,3 +128,19 @@ def test_a_failed_conversation_names_the_code_that_failed_first(found: Found) ->
         ("agent", "Again the same way."),
     ]
     assert [("failed_code_carried", 1)] == found(*turns, failed=True)
+
+
+def test_a_failed_conversation_without_a_mark_names_the_first_answer(told: Callable[..., Any]) -> None:
+    turns = [("agent", "Who won?"), ("agent", "It was Ann."), ("agent", "Ann it is."), ("agent", "Done.")]
+    alone = told(*turns, failed=True)
+    names = ("chair", "expert", "checker", "chair")
+    steps = [
+        step.model_copy(update={"agent": name}) for step, name in zip(alone.trial.trajectory.steps, names, strict=True)
+    ]
+    talk = alone.trial.trajectory.model_copy(update={"steps": tuple(steps)})
+    together = alone.model_copy(update={"trial": alone.trial.model_copy(update={"trajectory": talk})})
+
+    (one,) = diagnose(together)
+    assert ("first_answer_carried", 1, (2, 3)) == (one.kind, one.origin_step, one.dependent_steps)
+    assert one.confidence < 0.5
+    assert ["failed_without_a_known_mode"] == [one.kind for one in diagnose(alone)]

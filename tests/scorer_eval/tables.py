@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import baselines
+import call_rules
 from blame import whowhen
 from corpus import Run, failed
 from layout import share, table
@@ -28,7 +28,13 @@ FAILURES: tuple[Failure, ...] = (
     "cascading_error",
 )
 SPLITS = ("development", "held-out")
-_ORIGIN_KINDS = ("plan_for_another_task", "first_result_carried", "assumed_data", "failed_code_carried")
+_ORIGIN_KINDS = (
+    "plan_for_another_task",
+    "first_result_carried",
+    "assumed_data",
+    "failed_code_carried",
+    "first_answer_carried",
+)
 
 
 def by_data_set(data: Path) -> None:
@@ -109,10 +115,10 @@ def loops(data: Path) -> None:
     good = [run for runs in _labelled(data).values() for run in runs if run.success]
     rules: dict[str, Callable[[Run], bool]] = {
         "ours": lambda run: bool(loop_traps(read(run.evidence))),
-        "cycle of period <= 4, three times": lambda run: baselines.cycle(baselines.keys(run.evidence)),
-        "three identical calls": lambda run: baselines.three_identical(baselines.keys(run.evidence)),
-        "more than 10 calls": lambda run: baselines.longer_than(10)(baselines.keys(run.evidence)),
-        "more than 20 calls": lambda run: baselines.longer_than(20)(baselines.keys(run.evidence)),
+        "cycle of period <= 4, three times": lambda run: call_rules.cycle(call_rules.keys(run.evidence)),
+        "three identical calls": lambda run: call_rules.three_identical(call_rules.keys(run.evidence)),
+        "more than 10 calls": lambda run: call_rules.longer_than(10)(call_rules.keys(run.evidence)),
+        "more than 20 calls": lambda run: call_rules.longer_than(20)(call_rules.keys(run.evidence)),
     }
     rows = []
     for name, rule in rules.items():
@@ -159,7 +165,7 @@ def blame(data: Path) -> None:
     rows = []
     for split in (*SPLITS, "all"):
         part = [run for run in runs if split in ("all", run.split)]
-        for name, say in {"ours": origin_of, "ours, else step 1": _or_one, "always step 1": lambda _: 1}.items():
+        for name, say in {"ours": origin_of, "always step 1": lambda _: 1}.items():
             said = [(say(run), run.label["step"]) for run in part]
             exact = sum(a == b for a, b in said)
             near = sum(a is not None and abs(a - b) <= 1 for a, b in said)
@@ -208,11 +214,6 @@ def origin_of(run: Run) -> int | None:
     """The step that our diagnoses blame; None: they name none."""
     one = _origin_finding(run)
     return None if one is None else one.origin_step
-
-
-def _or_one(run: Run) -> int:
-    said = origin_of(run)
-    return 1 if said is None else said
 
 
 def _origin_finding(run: Run) -> Diagnosis | None:

@@ -11,6 +11,10 @@ simulated, remembered or filled in as a placeholder instead of being got. Does n
 
 `failed_code_carried` (cascading error): the message whose code failed first. Dependent steps: the later failures.
 
+`first_answer_carried` (cascading error): none of these, among at least two agents without a user: the first answer to
+the opening. Dependent steps: the agents' later messages. There is nothing to go by but that most such conversations
+went wrong there, as the confidence says.
+
 A plan for another task (see `goal_drift`) comes before all of them.
 """
 
@@ -22,7 +26,7 @@ from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.reading import Reading
 from harness.trace import Step
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 _ASSUMED: Final = re.compile(
     r"\b(?:assum\w{1,10}|hypothetical\w{0,4}|simulat\w{1,6}|placeholder\w?|sample data|dummy|mock|fabricat\w{1,6}|"
     r"for demonstration|example data|let's say|typical(?:ly)?|general knowledge|based on my knowledge|"
@@ -53,12 +57,15 @@ def broken_conversation(reading: Reading) -> tuple[Diagnosis, ...]:
             ),
         )
     author = _failing_author(reading.steps)
-    if author is None:
+    if author is not None:
+        return (_carried(reading, author, "failed_code_carried", "its code was the first to fail"),)
+    answer = _first_answer(reading.steps)
+    if answer is None:
         return ()
-    return (_carried(reading, author, "failed_code_carried", "its code was the first to fail"),)
+    return (_carried(reading, answer, "first_answer_carried", "nobody checked the first answer", confidence=0.3),)
 
 
-def _carried(reading: Reading, step: Step, kind: Kind, evidence: str) -> Diagnosis:
+def _carried(reading: Reading, step: Step, kind: Kind, evidence: str, *, confidence: float = 0.5) -> Diagnosis:
     later = [
         one.index
         for one in reading.steps
@@ -70,9 +77,17 @@ def _carried(reading: Reading, step: Step, kind: Kind, evidence: str) -> Diagnos
         origin_step=step.index,
         dependent_steps=tuple(later),
         evidence=evidence,
-        confidence=0.5,
+        confidence=confidence,
         version=VERSION,
     )
+
+
+def _first_answer(steps: Sequence[Step]) -> Step | None:
+    talk = [step for step in steps if step.source == "agent" and step.message]
+    agents = {step.agent for step in talk}
+    if len(agents) < 2 or len(talk) < 3 or any(step.source == "user" for step in steps):
+        return None
+    return talk[1]
 
 
 def _failing_author(steps: Sequence[Step]) -> Step | None:
