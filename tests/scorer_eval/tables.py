@@ -48,8 +48,10 @@ def by_data_set(data: Path) -> None:
             found = Counter(f for run in chosen for f in {one.failure for one in diagnose(run.evidence)})
             outcome = "succeeded" if success else "failed"
             some = sum(bool(diagnose(run.evidence)) for run in chosen)
-            rows.append([name, outcome, len(chosen), *(found[f] for f in FAILURES), share(some, len(chosen))])
-    table("Runs with each failure, by data set and outcome", ["data set", "outcome", "runs", *FAILURES, "any"], rows)
+            cells = [found[failure] for failure in (*FAILURES, "other")]
+            rows.append([name, outcome, len(chosen), *cells, share(some, len(chosen))])
+    head = ["data set", "outcome", "runs", *FAILURES, "refused", "any"]
+    table("Runs with each failure, by data set and outcome (no detector is told the outcome)", head, rows)
 
 
 def confusion(data: Path) -> None:
@@ -69,15 +71,20 @@ def imported(data: Path) -> None:
         "tau-bench": [data / "taubench/historical_trajectories/gpt-4o-airline.json"],
         "tau2": sorted((data / "tau2").glob("*.json")),
     }.items():
-        cells: Counter[tuple[bool, bool]] = Counter()
+        found: list[tuple[bool, frozenset[str]]] = []
         for run in (import_file(format, path) for path in paths):
             cases = {case.id: case for case in run.suite.cases}
             for trial, _ in run.trials:
                 evidence = Evidence(case=cases[trial.case_id], trial=trial, tools=run.suite.tools)
-                cells[run.rewards.get((trial.case_id, trial.attempt)) == 1.0, bool(diagnose(evidence))] += 1
-        rows.append([format, cells[False, True], cells[False, False], cells[True, True], cells[True, False]])
-    head = ["format", "failed, found", "failed, nothing found", "succeeded, found", "succeeded, nothing found"]
-    table("The same, read by `harness import`", head, rows)
+                success = run.rewards.get((trial.case_id, trial.attempt)) == 1.0
+                found.append((success, frozenset(one.failure for one in diagnose(evidence))))
+        for success in (True, False):
+            own = [names for good, names in found if good is success]
+            cells = [sum(failure in names for names in own) for failure in (*FAILURES, "other")]
+            rows.append(
+                [format, "succeeded" if success else "failed", len(own), *cells, share(sum(map(bool, own)), len(own))]
+            )
+    table("The same, read by `harness import`", ["format", "outcome", "runs", *FAILURES, "refused", "any"], rows)
 
 
 def tool_hallucination(data: Path) -> None:
