@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--reflector-rules",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Instead of a model: a YAML list of rules to try, one at a time.",
+    help="Instead of a model: a YAML file, criterion -> rules to try, one at a time.",
 )
 @click.option("--max-calls", type=click.IntRange(1), default=600, show_default=True, help="Questions to learn by.")
 @click.option("--noise-samples", type=click.IntRange(1, 50), default=3, show_default=True, help="To know its noise.")
@@ -104,6 +104,6 @@ def _reflector(settings: "JudgeSettings", options: dict[str, Any]) -> "JudgeSett
         from harness.documents import read_document
         from harness.judge.calibration import RuleReflector
 
-        return RuleReflector(read_document(options["reflector_rules"], list[str]))
+        return RuleReflector(read_document(options["reflector_rules"], dict[str, list[str]]))
     changed = {"model": options["reflector_model"], "base_url": options["reflector_base_url"]}
     return settings.model_copy(update={name: value for name, value in changed.items() if value is not None})

@@ -1,19 +1,19 @@
 """A judge beside people as tables: whether it applies, whether it holds, and what they disagree about."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
 
-from harness.judge.agreement import AgreementReport, AgreementRow, BinaryAgreement, PeopleAgreement
+from harness.judge.agreement import AgreementReport, AgreementRow, BinaryAgreement
 from harness.report.render.section import Section
 from harness.report.render.terminal import section_table
 from harness.report.render.wording import UNKNOWN, number, percent, percent_between, printable, signed_points
 
-_HEADS = ("criterion", "n", "agree", "95 %", "constant", "kappa", "alpha", "TPR", "TNR", "shift", "people")
+_HEADS = ("criterion", "n", "agree", "95 %", "constant", "kappa", "alpha", "TPR", "TNR", "shift")
 _NOTES = (
     "agree: with what is right; constant: of always giving the more frequent right answer, which a judge must beat",
     "TPR, TNR: what should pass and was passed, what should fail and was failed; shift: how much more often it passes",
-    "people: how often two people agree; no judge can be asked for more",
 )
 _MOST = 20
 
@@ -29,24 +29,23 @@ class AgreementView:
         del console, options
         for section in agreement_sections(self._report):
             yield from section_table(section)
+        yield ""
+        for line in _disagreements(self._report):
+            yield Text(line)
 
 
 def agreement_sections(report: AgreementReport) -> tuple[Section, ...]:
     """Those that have something to show."""
-    rows = [("", report.overall), *((row.name, row) for row in report.domains), *_criteria(report)]
-    eligible = [(row.name, row.eligibility, row.people.eligibility if row.people else None) for _, row in rows]
-    verdicts = [(row.name, row.verdict, row.people.verdict if row.people else None) for _, row in rows]
+    rows = (report.overall, *report.domains, *report.criteria)
+    eligible = [(row.name, row.eligibility) for row in rows]
+    verdicts = [(row.name, row.verdict) for row in rows]
     asked = f"{report.rubric} against {report.against}"
     found = (
         _section(f"verdict: {asked}", verdicts, (*_NOTES, *_counts(report))),
         _section(f"does it apply: {asked}", eligible, ()) if _told_apart(report) else None,
-        _disagreements(report),
+        _people(rows),
     )
     return tuple(section for section in found if section is not None and section.rows)
-
-
-def _criteria(report: AgreementReport) -> Iterator[tuple[str, AgreementRow]]:
-    return ((row.name, row) for row in report.criteria)
 
 
 def _told_apart(report: AgreementReport) -> bool:
@@ -55,15 +54,12 @@ def _told_apart(report: AgreementReport) -> bool:
     return any(rate is not None and rate < 1 for rate in rates)
 
 
-def _section(
-    title: str, rows: list[tuple[str, BinaryAgreement, PeopleAgreement | None]], notes: tuple[str, ...]
-) -> Section:
-    shown = tuple(_row(name, one, people) for name, one, people in rows if one.agreement.n)
+def _section(title: str, rows: Iterable[tuple[str, BinaryAgreement]], notes: tuple[str, ...]) -> Section:
+    shown = tuple(_row(name, one) for name, one in rows if one.agreement.n)
     return Section(title=title, heads=_HEADS, rows=shown, notes=notes)
 
 
-def _row(name: str, one: BinaryAgreement, people: PeopleAgreement | None) -> tuple[str, ...]:
-    ceiling = UNKNOWN if people is None or not people.items else f"{percent(people.agreement)} of {people.items}"
+def _row(name: str, one: BinaryAgreement) -> tuple[str, ...]:
     return (
         name,
         str(one.agreement.n),
@@ -75,8 +71,23 @@ def _row(name: str, one: BinaryAgreement, people: PeopleAgreement | None) -> tup
         percent(one.true_positive.value),
         percent(one.true_negative.value),
         signed_points(one.shift),
-        ceiling,
     )
+
+
+def _people(rows: Iterable[AgreementRow]) -> Section:
+    """How well people agree with each other, where two of them answered the same."""
+    shown = []
+    for row in rows:
+        if row.people is None:
+            continue
+        for question, one in (("verdict", row.people.verdict), ("applies", row.people.eligibility)):
+            if one.items:
+                shown.append(
+                    (row.name, question, str(one.items), percent(one.agreement), number(one.kappa), number(one.alpha))
+                )
+    notes = ("no judge can be asked to agree with people more than they do with each other",)
+    heads = ("criterion", "question", "items", "agree", "kappa", "alpha")
+    return Section(title="people among themselves", heads=heads, rows=tuple(shown), notes=notes)
 
 
 def _counts(report: AgreementReport) -> Iterator[str]:
@@ -91,21 +102,14 @@ def _counts(report: AgreementReport) -> Iterator[str]:
     yield from (f"left out: {problem}" for problem in report.left_out)
 
 
-def _disagreements(report: AgreementReport) -> Section:
-    rows = tuple(
-        (
-            f"{one.case_id} {one.attempt}",
-            one.criterion,
-            one.right.replace("_", " "),
-            one.judged.replace("_", " "),
-            printable(one.rationale, 90),
-            printable("; ".join(one.notes), 60),
-        )
-        for one in report.disagreements[:_MOST]
-    )
-    more = len(report.disagreements) - len(rows)
-    runs = sorted({one.run for one in report.disagreements})
-    notes = [f"see one: harness transcript {run} CASE; harness explain {run} CASE" for run in runs]
-    notes += [f"and {more} more: --json"] if more > 0 else []
-    heads = ("case, attempt", "criterion", "right", "judged", "judge's reason", "people's notes")
-    return Section(title=f"{len(report.disagreements)} disagreements", heads=heads, rows=rows, notes=tuple(notes))
+def _disagreements(report: AgreementReport) -> Iterator[str]:
+    """Both sides with their reasons, and how to see the evidence."""
+    count = len(report.disagreements)
+    yield f"{count} disagreements" + (f", the first {_MOST} of them (all: --json)" if count > _MOST else "")
+    for one in report.disagreements[:_MOST]:
+        attempt = "" if one.attempt == 1 else f" --attempt {one.attempt}"
+        right, judged = one.right.replace("_", " "), one.judged.replace("_", " ")
+        yield f"  {one.criterion}: right {right}, judged {judged}; harness transcript {one.run} {one.case_id}{attempt}"
+        yield f"    judge: {printable(one.rationale, 160) or UNKNOWN}"
+        if one.notes:
+            yield f"    {printable('; '.join(one.notes), 160)}"

@@ -74,7 +74,7 @@ class Listening:
     """A reflector that keeps what it was asked."""
 
     def __init__(self, *rules: str) -> None:
-        self._reflector = RuleReflector(rules)
+        self._reflector = RuleReflector({"*": rules})
         self.requests: list[str] = []
 
     def __call__(self, request: str) -> str:
