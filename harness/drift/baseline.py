@@ -30,6 +30,8 @@ class Baseline:
         self._known = {group: merged(found) for group, found in shapes.items()}
         if profile.knows_shape and "ok" in self._known:
             self._known["ok"] = _with_noise(self._known["ok"], profile)
+        self.fleeting = frozenset(profile.fleeting_paths())
+        """Members that come and go by themselves."""
         self._volatile = {*profile.volatile_paths(), *_unsteady(list(same.values()), rules)}
 
     def known(self, answer: Answer) -> Shape:

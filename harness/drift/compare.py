@@ -41,7 +41,9 @@ def compare(old: Answer, new: Answer, baseline: Baseline, rules: PathRules) -> C
     changes = list(_media(old, new))
     changes += [
         change
-        for change in structural_changes(Structures(old=old.value, new=new.value, known=known))
+        for change in structural_changes(
+            Structures(old=old.value, new=new.value, known=known, fleeting=baseline.fleeting)
+        )
         if not _ruled_out(change, rules)
     ]
     told = {change.path for change in changes}

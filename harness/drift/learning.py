@@ -11,13 +11,14 @@ from itertools import pairwise
 from harness.drift.answer import Answer, answer_of
 from harness.drift.kinds import format_of
 from harness.drift.looks import Look
-from harness.drift.paths import found_at
+from harness.drift.paths import ITEM, found_at
 from harness.drift.profile import OperationProfile, PathProfile, ToolProfile, Volatility
 from harness.drift.rules import PathRules
 from harness.drift.shape import Place, shape_of
 from harness.drift.slower import times_of
 from harness.drift.values import unlike
 from harness.frozen import JsonValue
+from harness.results.drift import holder_of
 
 _RING = 10
 _MOST_CALLS = 200
@@ -43,6 +44,7 @@ class _Seen:
     within: set[str] = field(default_factory=set)
     between: set[str] = field(default_factory=set)
     unordered: set[str] = field(default_factory=set)
+    fleeting: set[str] = field(default_factory=set)
 
 
 def learned(profile: ToolProfile, looks: Iterable[Look], rules: PathRules, sitting: Sitting) -> ToolProfile:
@@ -70,6 +72,9 @@ def _operation(before: OperationProfile, looks: Sequence[Look], rules: PathRules
     for path in sorted(seen.within | seen.between):
         paths[path] = _volatile(paths.get(path) or PathProfile(), path, seen, sitting)
     if sitting.shape:
+        for path in sorted(seen.fleeting):
+            known = paths.get(path) or PathProfile()
+            paths[path] = known.model_copy(update={"fleeting": known.fleeting + 1})
         paths = _shaped(paths, [answer.value for answer in answers])
     return OperationProfile(
         samples=before.samples + len(answers),
@@ -95,6 +100,7 @@ def _changes(
             apart = unlike(old.value, new.value, rules)
             seen.within |= {one.path for one in apart}
             seen.unordered |= {one.path for one in apart if one.what == "order"}
+        seen.fleeting |= _fleeting([recorded.value, *(one.value for one in answers)])
         if recorded.status != answers[-1].status:
             continue
         call = f"{look.recorded.mark.key}.{look.recorded.mark.occurrence}"
@@ -106,6 +112,13 @@ def _changes(
         if now:
             differing[call] = dict(sorted(now.items()))
     return seen, dict(sorted(differing.items())[:_MOST_CALLS])
+
+
+def _fleeting(values: Sequence[JsonValue]) -> set[str]:
+    """Paths that some of the answers have, and others lack although they have the object that would hold it."""
+    shapes = [shape_of([value]) for value in values]
+    paths = {path for shape in shapes for path in shape if path and not path.endswith(ITEM)}
+    return {path for path in paths if any(path not in one and holder_of(path) in one for one in shapes)}
 
 
 def _volatile(profile: PathProfile, path: str, seen: _Seen, sitting: Sitting) -> PathProfile:

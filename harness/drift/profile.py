@@ -52,6 +52,8 @@ class PathProfile(Frozen):
     ordered: bool | None = None
     """Whether a list keeps its order; None: not told yet."""
     volatile: Volatility | None = None
+    fleeting: int = 0
+    """Sittings in which answers to one call had it and lacked it."""
 
 
 class LatencySample(Frozen):
@@ -97,6 +99,11 @@ class OperationProfile(Frozen):
         for path, profile in self.paths.items():
             if profile.volatile is not None and profile.volatile.is_sure:
                 yield path
+
+    def fleeting_paths(self) -> Iterator[str]:
+        """Members that come and go by themselves."""
+        if self.knows_shape:
+            yield from (path for path, profile in self.paths.items() if profile.fleeting)
 
 
 class ToolProfile(Frozen):

@@ -1,6 +1,6 @@
 """The shape of a live answer held against the shape of all recorded ones: removed, added, of another kind, null."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.drift.change import Change, excerpt
@@ -22,6 +22,8 @@ class Structures:
     new: JsonValue
     known: Mapping[str, Place]
     """Of all recordings, `old` included, and of what was learned to be noise."""
+    fleeting: Collection[str] = ()
+    """Members that come and go by themselves."""
 
     def shapes(self) -> tuple[Shape, Shape]:
         maps = maps_of(self.known)
@@ -34,6 +36,9 @@ def structural_changes(structures: Structures) -> Iterator[Change]:
     told: list[str] = []
     for path in sorted({*before, *after}):
         if any(lies_below(path, above) for above in told):
+            continue
+        if path in structures.fleeting and path not in after:
+            told.append(path)
             continue
         for change in _at(path, before.get(path), after, structures):
             if change.change in {"schema.removed", "schema.optional_removed", "schema.type_changed", "schema.added"}:
@@ -51,7 +56,13 @@ def _at(path: str, old: Place | None, after: Shape, structures: Structures) -> I
         if _was_open(path, structures.known):
             yield _change("schema.added", path, structures)
         return
-    if old is not None and known.is_required and not new.is_required and _is_member(path):
+    if (
+        old is not None
+        and known.is_required
+        and not new.is_required
+        and _is_member(path)
+        and path not in structures.fleeting
+    ):
         yield _change("schema.optional_removed", path, structures, new_kind=f"{ABSENT} in some")
     yield from _kinds(path, known, new, structures)
     yield from _words(path, known, new, structures)

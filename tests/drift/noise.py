@@ -1,0 +1,184 @@
+"""How often noise is taken for drift, and drift for noise: simulated tools, the product's own judgement.
+
+    python -m tests.drift.noise [TOOLS]
+
+Each tool has steady fields and noisy ones: new in every answer, in every other, in three of ten, rarely, every day, and
+members that are there sometimes. It is recorded once, learned on some days, and probed on a later day: once as it was,
+and once with something removed, another type, another value and something added.
+"""
+
+import asyncio
+import json
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from harness.case import Suite
+from harness.case.agent import AgentVersion
+from harness.case.case import Case
+from harness.case.tool import ToolSpec
+from harness.cassette.keys import CallKey, initial_state, key_digest
+from harness.cassette.recording import Mark, Recording
+from harness.cassette.tape import Tape
+from harness.drift.asks import Ask
+from harness.drift.book import Book
+from harness.drift.learning import Sitting, learned
+from harness.drift.looks import findings_of
+from harness.drift.probe import probe
+from harness.drift.prober import Reply
+from harness.drift.profile import ToolProfile
+from harness.frozen import JsonObject
+from harness.gateway.sources.source import ToolRequest
+from harness.results.drift import DriftFinding
+
+FIRST = date(2026, 3, 1)
+INJECTED = {
+    "removed": ("schema.removed", "steady0"),
+    "type": ("schema.type_changed", "steady1"),
+    "value": ("value.changed", "steady2"),
+    "added": ("schema.added", "fresh"),
+}
+STEADY = 12
+
+
+@dataclass
+class Tool:
+    """One simulated tool; what it answers depends on the day and on chance."""
+
+    chance: random.Random
+    drifted: bool = False
+
+    def __post_init__(self) -> None:
+        self.noisy = {f"p{number}": self.chance.choice((1.0, 0.5, 0.3, 0.05)) for number in range(5)}
+        self.optional = {f"o{number}": self.chance.choice((0.5, 0.8, 0.95)) for number in range(2)}
+        self.base = self.chance.randrange(10_000)
+
+    def answer(self, day: date) -> JsonObject:
+        told: JsonObject = {f"steady{number}": self.base + number for number in range(STEADY)}
+        told["daily"] = (day - FIRST).days + self.base
+        for name, often in self.noisy.items():
+            told[name] = self.chance.randrange(1_000_000) if self.chance.random() < often else 0
+        told |= {name: "here" for name, often in self.optional.items() if self.chance.random() < often}
+        return self._drifted(told) if self.drifted else told
+
+    def _drifted(self, told: JsonObject) -> JsonObject:
+        del told["steady0"]
+        return told | {"steady1": f"{told['steady1']}", "steady2": -1, "fresh": True}
+
+
+SPEC = ToolSpec.model_validate({"name": "t", "effect": "read", "server": "s", "http": {"path": "/"}})
+SUITE = Suite(
+    name="s",
+    folder=Path(),
+    agents={"a": AgentVersion.model_validate({"command": ["a"], "files": "a"})},
+    default_agent="a",
+    tools=(SPEC,),
+    cases=(Case(id="c", task="t"),),
+    digest="",
+)
+KEY = CallKey(server="s", tool="t", effect="read", arguments="{}", key=key_digest("t", "{}"))
+MARK = Mark(server="s", tool="t", effect="read", key=KEY.key, state=initial_state("s"), writes=0, occurrence=0)
+
+
+def recording(value: JsonObject) -> Recording:
+    return Recording(mark=MARK, arguments="{}", status=200, body=json.dumps(value).encode())
+
+
+class Simulated:
+    """Answers as a prober does."""
+
+    def __init__(self, tool: Tool, day: date) -> None:
+        self._tool, self._day = tool, day
+
+    async def send(self, ask: Ask) -> Reply:
+        return Reply(recording=recording(self._tool.answer(self._day)), took_ms=1.0)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What was known before the probe: samples on the first day, and one on each of `days` others."""
+
+    now: int
+    days: int
+    accept: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.now}+{self.days}" + (", accepted" if self.accept else "")
+
+
+def looked_at(tool: Tool, baseline: Baseline) -> tuple[tuple[DriftFinding, ...], tuple[DriftFinding, ...]]:
+    """What a probe ten days later finds in the tool as it was, and as it is after a change."""
+    tape = Tape([recording(tool.answer(FIRST))])
+    profile = ToolProfile(tool="t")
+    for day, samples in [(0, baseline.now), *((number + 1, 1) for number in range(baseline.days))]:
+        if samples:
+            when = FIRST + timedelta(days=day)
+            book = Book(SUITE, {"c": tape}, {"t": profile})
+            looks = _probed(tool, when, tape, book, samples)
+            profile = learned(profile, looks, book.rules("t"), Sitting(day=when, shape=True, accept=baseline.accept))
+    book = Book(SUITE, {"c": tape}, {"t": profile})
+    later = FIRST + timedelta(days=20)
+    clean, _ = findings_of(_probed(tool, later, tape, book, 1))
+    tool.drifted = True
+    changed, _ = findings_of(_probed(tool, later, tape, book, 1))
+    return clean, changed
+
+
+def _probed(tool: Tool, day: date, tape: Tape, book: Book, samples: int):  # type: ignore[no-untyped-def]
+    ask = Ask(recordings={"c": tape.recordings[0]}, call=ToolRequest(tool=SPEC, arguments={}, key=KEY))
+    return asyncio.run(probe(Simulated(tool, day), [ask], book, samples=samples)).looks  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Row:
+    """Shares of the tools."""
+
+    baseline: Baseline
+    false: float
+    false_schema: float
+    found: dict[str, float]
+
+
+def simulate(baseline: Baseline, tools: int, seed: int = 1) -> Row:
+    false = schema = 0
+    found = dict.fromkeys(INJECTED, 0)
+    for number in range(tools):
+        clean, changed = looked_at(Tool(random.Random(f"{seed}.{number}")), baseline)
+        # What nobody would be called for is no false report: a member that is new is told as `info`.
+        false += any(one.severity != "info" for one in clean)
+        schema += any(one.change.startswith("schema.") and one.severity != "info" for one in clean)
+        places = {(one.change, one.path) for one in changed}
+        for name, place in INJECTED.items():
+            found[name] += place in places
+    shares = {name: count / tools for name, count in found.items()}
+    return Row(baseline, false / tools, schema / tools, shares)
+
+
+BASELINES = (
+    Baseline(0, 0),
+    Baseline(2, 0),
+    Baseline(5, 0),
+    Baseline(2, 0, accept=True),
+    Baseline(3, 2),
+    Baseline(5, 5),
+    Baseline(5, 10),
+)
+
+
+def table(tools: int) -> Iterator[str]:
+    yield f"{tools} tools; each answer that changed is asked for three times in all"
+    yield f"{'samples':>14} {'false report':>13} {'of the shape':>13}   found: " + " ".join(
+        f"{name:>8}" for name in INJECTED
+    )
+    for baseline in BASELINES:
+        row = simulate(baseline, tools)
+        shares = " ".join(f"{row.found[name]:>8.1%}" for name in INJECTED)
+        yield f"{baseline!s:>14} {row.false:>13.1%} {row.false_schema:>13.1%}          {shares}"
+
+
+if __name__ == "__main__":
+    for line in table(int(sys.argv[1]) if len(sys.argv) > 1 else 400):
+        print(line)
