@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo eval eval-scorer test test-full tools browser local-model lint bench install lock clean
+.PHONY: demo demo-judge eval eval-scorer test test-full tools browser local-model lint bench install lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -10,6 +10,12 @@ help: ## this list
 
 demo: install ## build what is missing, run the drive-thru suite with both agents, compare them
 	@$(BIN)/harness demo drive_thru --install-tools
+
+demo-judge: install ## judge the drive-thru suite by a rubric, hold the judge against people's labels, calibrate it
+	@$(BIN)/harness judge demo drive_thru --rubric counter
+
+demo-drift: install ## a service changes under its recordings: issues are filed, grow, stay quiet, and close by themselves
+	@$(BIN)/python -m tests.demo_drift
 
 eval: install ## the daily command: run the suite, print scores and the difference to the last comparable run
 	@$(BIN)/harness run drive_thru

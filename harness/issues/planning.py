@@ -13,7 +13,7 @@ from harness.frozen import Frozen
 from harness.issues.body import draft_of
 from harness.issues.lifecycle import Seen, begin, look, moment
 from harness.issues.notes import accepted_note, as_twin, changed_note, closing_note, reopening_note
-from harness.issues.state import About, IssueState, issue_key, key_in, state_in
+from harness.issues.state import CLEAN_LOOKS, About, IssueState, issue_key, key_in, state_in
 from harness.issues.tracker import LABEL, Note, TrackedIssue
 from harness.results import DriftFinding, DriftReport, IssueDraft, Severity
 
@@ -180,7 +180,7 @@ class _Planning:
             note = accepted_note(after, self._report) if accepts else changed_note(after, seen)
         if note is None and after.shown == before.shown and after.last_seen - before.last_seen < REWRITTEN_AFTER:
             return _leave(issue, tool, about, "nothing new")
-        why = "; ".join(_events(seen)) or ("accepted" if accepts else "state")
+        why = "; ".join(_events(seen)) or ("accepted" if accepts else _quiet(before, after))
         return Step(verb="update", tool=tool, about=about, issue=issue, draft=draft, note=note, why=why)
 
     def _closed(
@@ -223,6 +223,14 @@ def _events(seen: Seen) -> Iterator[str]:
     for count, word in ((len(seen.new), "new"), (len(seen.returned), "back"), (len(seen.vanished), "gone")):
         if count:
             yield f"{count} {word}"
+
+
+def _quiet(before: IssueState, after: IssueState) -> str:
+    """What changed where nothing is worth a comment."""
+    clean = max((now.clean for now in after.changes if not now.is_gone), default=0)
+    if before.changes != after.changes and clean:
+        return f"{clean} of {CLEAN_LOOKS} clean looks"
+    return "other cases" if before.cases != after.cases else "its dates"
 
 
 def _count(number: int, noun: str) -> str:
