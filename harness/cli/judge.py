@@ -15,6 +15,7 @@ _COMMANDS = {
     "triage": "Say whose fault a flagged failure is, and count by release.",
     "rubric": "List, check and show rubrics.",
     "prompt": "List, show and label the versions of prompts.",
+    "demo": "Show all of it on a suite, with the rule model: run, judge, compare with people, calibrate.",
     "rule-model": "Serve the rule model: a judge's double that follows only what its prompt says.",
 }
 

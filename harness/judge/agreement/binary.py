@@ -1,6 +1,5 @@
 """How two series of yes and no go together: the people's, which counts as right, and the judge's."""
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -46,9 +45,6 @@ class BinaryAgreement(Frozen):
     """Of what is right to fail: the share that the judge failed. A low one lets bad work through."""
     right_rate: float | None
     judged_rate: float | None
-    corrected_rate: float | None = None
-    """The judge's pass rate less its own errors (Rogan and Gladen 1978), within 0 and 1; None where the judge does not
-    tell pass from fail at all."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -73,7 +69,6 @@ def binary_agreement(items: Sequence[Answered]) -> BinaryAgreement:
     pairs = [(item.right, item.judged) for item in items]
     passed = _rate([(item.case_id, item.judged) for item in items if item.right])
     failed = _rate([(item.case_id, not item.judged) for item in items if not item.right])
-    judged_rate = _share([item.judged for item in items])
     return BinaryAgreement(
         agreement=_rate([(item.case_id, item.right == item.judged) for item in items]),
         constant=max(Counter(rights).values()) / len(rights) if rights else None,
@@ -82,8 +77,7 @@ def binary_agreement(items: Sequence[Answered]) -> BinaryAgreement:
         true_positive=passed,
         true_negative=failed,
         right_rate=_share(rights),
-        judged_rate=judged_rate,
-        corrected_rate=_corrected(judged_rate, passed.value, failed.value),
+        judged_rate=_share([item.judged for item in items]),
     )
 
 
@@ -97,12 +91,3 @@ def _rate(held: Sequence[tuple[str, bool]]) -> Rate:
 
 def _share(held: Sequence[bool]) -> float | None:
     return sum(held) / len(held) if held else None
-
-
-def _corrected(judged: float | None, sensitivity: float | None, specificity: float | None) -> float | None:
-    if judged is None or sensitivity is None or specificity is None:
-        return None
-    informed = sensitivity + specificity - 1
-    if math.isclose(informed, 0, abs_tol=1e-9) or informed < 0:
-        return None
-    return round(min(1.0, max(0.0, (judged + specificity - 1) / informed)), 12)

@@ -95,10 +95,8 @@ def _counts(report: AgreementReport) -> Iterator[str]:
     yield f"judge: {', '.join(report.judges) or 'nobody'}; !: does not beat the constant answer"
     if row.judge_failed or row.without_right:
         yield f"in no figure: {row.judge_failed} judgements failed, {row.without_right} have nothing to compare with"
-    if row.verdict.corrected_rate is not None and report.against == "labels":
-        judge, corrected = percent(row.verdict.judged_rate), percent(row.verdict.corrected_rate)
-        people = percent(row.verdict.right_rate)
-        yield f"pass rate: {judge} by the judge, {corrected} less its own errors, {people} by people"
+    if report.against == "labels":
+        yield f"pass rate: {percent(row.verdict.judged_rate)} by the judge, {percent(row.verdict.right_rate)} by people"
     yield from (f"left out: {problem}" for problem in report.left_out)
 
 

@@ -1,0 +1,121 @@
+"""What `harness judge demo` does, step by step."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.case.loading import load_suite
+from harness.cli.console import out, say
+from harness.cli.running import RunOptions, run
+from harness.documents import read_document
+from harness.judge.agreement import against_labels
+from harness.judge.calibration import RuleReflector, Settings
+from harness.judge.loading import load_rubric
+from harness.judge.prompts import PromptRegistry
+from harness.judge.rubric import Rubric
+from harness.judge.rule_model import RuleModel
+from harness.judge.rules import Mind
+from harness.judge.settings import JudgeSettings
+from harness.judge.transcript.piece import CHARS_PER_TOKEN
+from harness.pipeline.bench import Bench, Runs
+from harness.pipeline.calibrating import CANDIDATE, Calibrating, calibrate_judge
+from harness.pipeline.judging import JudgeRequest, judge_run
+from harness.pipeline.subjects import subjects
+from harness.report.judged import judged_rubric
+from harness.report.render.agreement import AgreementView
+from harness.report.render.calibration import CalibrationView
+from harness.report.render.judged_view import JudgedView
+from harness.results import RunFolder
+from harness.results.judgements import latest, read_judgements
+
+_FOLDERS = ("suites", "cassettes")
+_LEARNING = Settings(max_calls=2500, minibatch=12)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """Where it all happens."""
+
+    project: Path
+    folders: tuple[RunFolder, ...]
+    rubric: Rubric
+    settings: JudgeSettings
+
+    @property
+    def runs(self) -> Runs:
+        """Read anew: labels and judgements have grown."""
+        return Runs(self.project, self.folders, self.rubric)
+
+
+def demonstrate(project: Path, name: str, rubric_name: str, jobs: int) -> None:
+    """Runs every version of the agent, shows transcripts, judges, compares with people, calibrates, judges again."""
+    copy = _copied(project, name)
+    suite = load_suite(copy, name)
+    rubric = load_rubric(rubric_name, suite.folder)
+    own = copy / "suites" / name / "judge"
+    folders = tuple(
+        run(copy, RunOptions(suite=name, agent=agent, sandbox="local", run_name=agent, jobs=jobs))
+        for agent in suite.agents
+    )
+    with RuleModel(read_document(own / "rule_model.yaml", Mind)) as model:
+        stage = _Stage(copy, folders, rubric, JudgeSettings(model=model.name, base_url=model.url))
+        _show_transcripts(stage)
+        _judge(stage, "production")
+        _show_agreement(stage, "the prompt in use")
+        reflector = RuleReflector(read_document(own / "revisions.yaml", dict[str, list[str]]))
+        prompt = PromptRegistry(copy).get(rubric.prompt)
+        bench = Bench(runs=stage.runs, prompt=prompt, settings=stage.settings)
+        done = calibrate_judge(Calibrating(bench=bench, reflector=reflector, settings=_LEARNING))
+        out().print(CalibrationView(done))
+        if done.after is not None:
+            _judge(stage, CANDIDATE)
+            _show_agreement(stage, "the calibrated prompt, on all cases: those that it learnt from too")
+    out().print(
+        f"\nthe rule model is a double: these figures are no measure of quality\nlook closer: harness --project {copy}"
+        f" judge show {folders[-1].manifest.run}; annotate {folders[-1].manifest.run} --rubric {rubric.name} --as NAME",
+        soft_wrap=True,
+    )
+
+
+def _copied(project: Path, suite: str) -> Path:
+    """What the suite needs, in a folder of its own; an earlier copy goes."""
+    load_suite(project, suite)
+    copy = project / ".harness" / "judge-demo"
+    shutil.rmtree(copy, ignore_errors=True)
+    for folder in _FOLDERS:
+        if (project / folder / suite).is_dir():
+            shutil.copytree(project / folder / suite, copy / folder / suite)
+    for folder in ("images", "snapshots", "prompts"):
+        if (project / folder).is_dir():
+            shutil.copytree(project / folder, copy / folder, symlinks=True)
+    return copy
+
+
+def _show_transcripts(stage: _Stage) -> None:
+    for folder in stage.folders:
+        every = list(subjects(folder, load_suite(stage.project, folder.manifest.suite)))
+        raw = sum(one.transcript.raw_chars for one in every)
+        short = sum(one.transcript.chars for one in every)
+        say(
+            f"{folder.manifest.run}: {len(every)} transcripts of about {short // CHARS_PER_TOKEN} tokens,"
+            f" {1 - short / raw:.0%} less than the trajectories as JSON"
+        )
+
+
+def _judge(stage: _Stage, label: str) -> None:
+    prompt = PromptRegistry(stage.project).get(stage.rubric.prompt, label)
+    for folder in stage.folders:
+        request = JudgeRequest(rubric=stage.rubric, prompt=prompt, settings=stage.settings, mode="live")
+        judge_run(stage.project, folder, request)
+        score = judged_rubric(folder.path, stage.rubric.name)
+        if score is not None:
+            say(f"{folder.manifest.run} judged by {stage.rubric.name}, prompt {prompt.name}@{prompt.version}:")
+            out().print(JudgedView(score))
+
+
+def _show_agreement(stage: _Stage, what: str) -> None:
+    judged = [
+        one for folder in stage.folders for one in latest(read_judgements(folder.path, stage.rubric.name)).values()
+    ]
+    say(f"against the labels, by {what}:")
+    out().print(AgreementView(against_labels(judged, stage.runs.labels, stage.rubric)))
