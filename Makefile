@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo demo-judge eval eval-scorer test test-full tools browser local-model lint bench install lock clean
+.PHONY: demo demo-drift demo-judge eval eval-scorer test test-full tools browser local-model lint bench install lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
