@@ -50,7 +50,7 @@ class RuleModel:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="rule-model", daemon=True)
         self._ready = threading.Event()
-        self._failed: OSError | None = None
+        self._failed: Exception | None = None
 
     @property
     def url(self) -> str:
@@ -77,11 +77,12 @@ class RuleModel:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        runner = web.AppRunner(self._app(), access_log=None)
+        runner = web.AppRunner(self._app(), access_log=None, shutdown_timeout=0.1)
         try:
             self._loop.run_until_complete(self._open(runner))
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - whoever enters is waiting, and is told whatever it was
             self._failed = error
+            self._loop.close()
             self._ready.set()
             return
         self._ready.set()
@@ -99,7 +100,7 @@ class RuleModel:
 
     async def _open(self, runner: web.AppRunner) -> None:
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self._port, shutdown_timeout=0.1)
+        site = web.TCPSite(runner, "127.0.0.1", self._port)
         await site.start()
         self._port = runner.addresses[0][1]
 
