@@ -148,6 +148,10 @@ class State(Frozen):
     replaced by another file: name the folder too."""
     env: dict[Variable, Value] = {}
     browser_url: str | None = None
+    """Where every browser of a trial begins: the page of a host that the suite declares."""
+    browser_profile: InsidePath | None = None
+    """JSON file of the cookies and the local storage that browsers begin with, in Playwright's form (`storage_state`);
+    None: an empty profile."""
     writable: tuple[Place, ...] = DEFAULT_PLACES
     """Places that the agent may write; sealed files lie inside them."""
     services: dict[str, Seed] = {}

@@ -12,7 +12,10 @@ from harness.frozen import digest_of
 from harness.sandbox.bootstrap import DEBIAN
 from harness.sandbox.environment import BASE_IMAGE
 
-_BUILT_IN = Path(__file__).parent / "base_image"
+BROWSER_IMAGE = "browser"
+"""Built where a suite needs it, and by name; a project may have one of its own."""
+
+_BUILT_IN = {BASE_IMAGE: "base_image", BROWSER_IMAGE: "browser_image"}
 _BASE = re.compile(r"^ARG[ \t]+BASE=([a-z0-9]+(?:[._/-][a-z0-9]+)*)[ \t]*$", re.MULTILINE)
 _FROM = re.compile(r"^FROM[ \t]+\$\{?BASE\}?(?:[ \t]|$)", re.MULTILINE | re.IGNORECASE)
 _LEFT_OUT = {"__pycache__", ".git", ".DS_Store"}
@@ -55,10 +58,12 @@ def read_recipe(images: Path, name: str) -> Recipe:
     Raises ImageError that lists what there is, or InvalidDocument for a Dockerfile that does not say what it is
     built on.
     """
-    folder = _BUILT_IN if name == BASE_IMAGE else images / name
+    folder = images / name
+    if name == BASE_IMAGE or (name in _BUILT_IN and not (folder / "Dockerfile").is_file()):
+        folder = Path(__file__).parent / _BUILT_IN[name]
     dockerfile = folder / "Dockerfile"
     if not dockerfile.is_file():
-        known = ", ".join(image_names(images))
+        known = ", ".join(sorted({*image_names(images), *_BUILT_IN}))
         raise ImageError(f"there is no image {name!r}: {dockerfile} is missing", remedy=f"known: {known}")
     text = dockerfile.read_text(encoding="utf-8")
     on = _BASE.search(text)
@@ -78,7 +83,7 @@ def read_recipe(images: Path, name: str) -> Recipe:
 
 
 def image_names(images: Path) -> tuple[str, ...]:
-    """The images of a project: the built-in one, and every folder with a Dockerfile, one or two levels deep."""
+    """The images of a project: the built-in `base`, and every folder with a Dockerfile, one or two levels deep."""
     found = [*images.glob("*/Dockerfile"), *images.glob("*/*/Dockerfile")]
     return tuple(sorted({BASE_IMAGE, *(str(path.parent.relative_to(images)) for path in found)} - {DEBIAN}))
 

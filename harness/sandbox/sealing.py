@@ -9,7 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from harness.errors import SnapshotError
+from harness.documents import read_plain
+from harness.errors import InvalidDocument, SnapshotError
+from harness.frozen import JsonObject
 from harness.sandbox.environment import Environment, State
 from harness.sandbox.snapshot import SealedFile, Snapshot
 
@@ -35,6 +37,17 @@ def gather(environment: Environment, state: State, parent: Snapshot | None) -> t
                 del found[below]
         found[sealed.entry.path] = sealed
     return tuple(found[path] for path in sorted(found))
+
+
+def browser_profile(environment: Environment, state: State, parent: Snapshot | None) -> JsonObject | None:
+    """The cookies and local storage that browsers begin with: the state's, else its parent's."""
+    if state.browser_profile is None:
+        return None if parent is None else parent.browser_profile
+    path = environment.folder / state.browser_profile
+    profile = read_plain(path)[0]
+    if not isinstance(profile, dict) or not {*profile} <= {"cookies", "origins"}:
+        raise InvalidDocument(path, "is no browser profile", remedy="an object with `cookies` and `origins`")
+    return profile
 
 
 def place_of(path: str, writable: tuple[str, ...]) -> str | None:

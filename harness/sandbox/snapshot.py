@@ -1,11 +1,11 @@
 """A sealed state by content: files, service dumps, environment, browser URL; one digest on every machine."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from harness.frozen import Frozen, digest_of
+from harness.frozen import Frozen, JsonObject, digest_of
 
 
 class SealedFile(Frozen):
@@ -38,6 +38,8 @@ class Snapshot(Frozen):
     dumps: tuple[ServiceDump, ...] = ()
     env: dict[str, str] = {}
     browser_url: str | None = None
+    browser_profile: JsonObject | None = None
+    """Cookies and local storage that browsers begin with, in Playwright's form (`storage_state`); None: nothing."""
     writable: tuple[str, ...] = ("/work", "/tmp")
     """Places that the agent may write: each a size-limited tmpfs. All else is read-only."""
     parent: str | None = None
@@ -48,7 +50,13 @@ class Snapshot(Frozen):
     @property
     def digest(self) -> str:
         """Sha-256 over the sorted sealed content, and nothing of this machine."""
-        plain = self.model_dump(mode="json", exclude={"name", "folder", "image"})
+        plain = self.plain()
+        del plain["name"]
         plain["files"] = sorted(plain["files"], key=lambda entry: entry["path"])
         plain["dumps"] = sorted(plain["dumps"], key=lambda entry: entry["service"])
         return digest_of(plain)
+
+    def plain(self) -> dict[str, Any]:
+        """As it is written down. A profile that there is not is not mentioned: older seals keep their digest."""
+        left_out = {"folder", "image", *(() if self.browser_profile is not None else ("browser_profile",))}
+        return self.model_dump(mode="json", exclude=left_out)

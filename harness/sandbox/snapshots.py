@@ -20,8 +20,8 @@ from harness.frozen import Frozen
 from harness.sandbox.bootstrap import Progress
 from harness.sandbox.environment import BASE_IMAGE, Environment, State, load_environment
 from harness.sandbox.images import ImageStore
-from harness.sandbox.seal import SEAL, Seal, read_seal, verify_content
-from harness.sandbox.sealing import Sealed, content_of, gather
+from harness.sandbox.seal import SEAL, read_seal, verify_content
+from harness.sandbox.sealing import Sealed, browser_profile, content_of, gather
 from harness.sandbox.services import dump_service
 from harness.sandbox.snapshot import ServiceDump, Snapshot
 
@@ -74,6 +74,7 @@ class SnapshotStore:
                 dumps=self._dumps(declared, state, parent, temporary, progress),
                 env={**(parent.env if parent else {}), **state.env},
                 browser_url=state.browser_url or (parent.browser_url if parent else None),
+                browser_profile=browser_profile(declared, state, parent),
                 writable=state.writable,
                 parent=None if parent is None else parent.digest,
             )
@@ -187,8 +188,8 @@ def _copy(sealed: tuple[Sealed, ...], folder: Path) -> None:
 
 def _seal_text(snapshot: Snapshot) -> str:
     """One field a line, so that a change of the seal can be read in a review."""
-    seal = Seal(digest=snapshot.digest, snapshot=snapshot)
-    return json.dumps(seal.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+    seal = {"digest": snapshot.digest, "snapshot": snapshot.plain()}
+    return json.dumps(seal, indent=1, ensure_ascii=False) + "\n"
 
 
 def _put(new: Path, at: Path) -> None:
@@ -223,7 +224,7 @@ def _parts(snapshot: Snapshot) -> dict[str, dict[str, object]]:
         parts[f"dump {dump.service}"] = {"sha256": dump.sha256}
     for name, value in snapshot.env.items():
         parts[f"env {name}"] = {"value": value}
-    for name in ("browser_url", "parent"):
+    for name in ("browser_url", "browser_profile", "parent"):
         value = getattr(snapshot, name)
         if value is not None:
             parts[name] = {"value": value}

@@ -1,0 +1,180 @@
+"""A browser in a sandbox of its own: Chromium behind a driver, and no way out but the gateway's pages.
+
+It is restored for each use, at a known address and with an empty or a sealed profile, and thrown away afterwards. What
+a page does is an answer; where the browser itself is gone, BrowserGone says what it wrote last.
+"""
+
+import json
+import shlex
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.case.case import Limits
+from harness.errors import SandboxError
+from harness.frozen import JsonObject, JsonValue
+from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
+from harness.sandbox.snapshot import Snapshot
+from harness.trace.trial import ProgramExit
+
+_DRIVER = Path(__file__).parent / "browsing"
+_LIMITS = Limits(seconds=86_400, memory_mb=1024, processes=512, cpus=2.0, disk_mb=256, output_kb=2048)
+_SOCKET = "/tmp/driver.sock"
+_PICTURE = "/tmp/picture.png"
+_READY = "/tmp/ready"
+_LOG = "/tmp/driver.log"
+_START = f'exec python3 {{agent}}/driver.py {_SOCKET} "$1" >{_READY} 2>{_LOG}'
+_READY_WITHIN_S = 120.0
+_POLL_S = 0.05
+_BEYOND_S = 30.0
+"""What an act may take beyond its own time limit before the driver counts as lost."""
+_SETTLES_WITHIN_S = 5.0
+_LARGEST_PICTURE = 32 * 1024 * 1024
+_LAST_LINES = 15
+
+
+class BrowserGone(SandboxError):
+    """The browser ended, or does not answer: nothing that a page did."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrowserSpec:
+    """What one browser needs."""
+
+    trial_id: str
+    """Unique; stands in the container's labels."""
+    image: str
+    """Tag of the image that holds Chromium and Playwright."""
+    gateway_socket: Path
+    """Unix socket that serves pages, and nothing else."""
+    url: str | None = None
+    """Where it stands when it is there; None: on an empty page."""
+    profile: JsonObject | None = None
+    """Cookies and local storage, in Playwright's form; None: empty."""
+    clock: str | None = None
+    """ISO 8601 instant at which the pages' clock starts; None: the real time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acted:
+    """What came of an act: an HTTP status in kind, and what there is to say."""
+
+    status: int
+    said: JsonObject
+
+
+class Browser:
+    """A started browser; may be asked from many threads, its acts wait for each other."""
+
+    def __init__(self, provider: SandboxProvider, spec: BrowserSpec) -> None:
+        """Raises SandboxError, or BrowserGone with what the browser wrote, where it does not start."""
+        nothing = Snapshot(name="browser", environment="browser", image=spec.image)
+        self._sandbox: Sandbox = provider.start(
+            SandboxSpec(
+                trial_id=spec.trial_id,
+                limits=_LIMITS,
+                image=spec.image,
+                agent_files=_DRIVER,
+                gateway_socket=spec.gateway_socket,
+                clock=spec.clock,
+            ),
+            nothing,
+        )
+        self._turn = threading.Lock()
+        self._ended: list[ProgramExit | SandboxError] = []
+        self._driver = threading.Thread(target=self._drive, args=(self._settings(spec),), name="browser", daemon=True)
+        self._driver.start()
+        try:
+            self._wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def act(self, do: str, arguments: Mapping[str, JsonValue], within_s: float) -> Acted:
+        """Does one thing on the page. Raises BrowserGone."""
+        request = {"do": do, "within_s": within_s, **arguments}
+        with self._turn:
+            ended = self._asked(json.dumps(request, ensure_ascii=False), within_s + _BEYOND_S)
+        try:
+            told: JsonObject = json.loads(ended.stdout)
+        except ValueError:
+            raise self._gone("it gave no answer") from None
+        done, refused = told.get("done"), told.get("refused")
+        if isinstance(done, dict):
+            return Acted(status=200, said=done)
+        assert isinstance(refused, dict)
+        status = refused["status"]
+        assert isinstance(status, int)
+        return Acted(status=status, said={"message": refused["message"]})
+
+    def picture(self) -> bytes:
+        """The PNG that the last look has made. Raises SandboxError where there is none."""
+        try:
+            return self._sandbox.read_file(_PICTURE, _LARGEST_PICTURE)
+        except OSError as error:
+            raise SandboxError(f"the browser has made no picture: {error}") from None
+
+    def look(self, url: str | None, selectors: tuple[str, ...], attributes: tuple[str, ...], within_s: float) -> Acted:
+        """What stands on a page (None: the one it is on), and a picture of it; see `picture`."""
+        return self.act(
+            "look",
+            {"url": url, "selectors": list(selectors), "attributes": list(attributes), "picture": _PICTURE},
+            within_s,
+        )
+
+    def close(self) -> None:
+        """Throws it away; safe to call twice."""
+        self._sandbox.close()
+        self._driver.join(_BEYOND_S)
+
+    def _settings(self, spec: BrowserSpec) -> str:
+        return json.dumps(
+            {
+                "proxy": self._sandbox.places.gateway_url,
+                "url": spec.url,
+                "profile": spec.profile,
+                "width": 1280,
+                "height": 800,
+                "settle_s": _SETTLES_WITHIN_S,
+            }
+        )
+
+    def _drive(self, settings: str) -> None:
+        start = _START.replace("{agent}", shlex.quote(self._sandbox.places.agent))
+        try:
+            self._ended.append(self._sandbox.exec(["sh", "-c", start, "driver", settings], {}, _LIMITS.seconds))
+        except SandboxError as error:
+            self._ended.append(error)
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + _READY_WITHIN_S
+        while b"ready" not in self._file(_READY):
+            if self._ended:
+                raise self._gone("it did not start")
+            if time.monotonic() > deadline:
+                raise self._gone(f"it was not there within {_READY_WITHIN_S:g} s")
+            time.sleep(_POLL_S)
+
+    def _asked(self, request: str, within_s: float) -> ProgramExit:
+        command = ["python3", "-I", "-S", "-E", f"{self._sandbox.places.agent}/ask.py", _SOCKET, request]
+        if self._ended:
+            raise self._gone("it ended by itself")
+        ended = self._sandbox.exec(command, {}, within_s)
+        if ended.timed_out:
+            raise self._gone(f"it did not answer within {within_s:g} s")
+        if ended.code != 0:
+            raise self._gone("it ended by itself")
+        return ended
+
+    def _gone(self, why: str) -> BrowserGone:
+        log = self._file(_LOG).decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
+        told = "\n".join(f"    {line}" for line in log) or "    (nothing)"
+        return BrowserGone(f"the browser is gone: {why}; the last that it wrote:\n{told}")
+
+    def _file(self, path: str) -> bytes:
+        try:
+            return self._sandbox.read_file(path)
+        except (OSError, SandboxError):  # not written yet, or the sandbox is gone too
+            return b""

@@ -1,0 +1,1 @@
+"""What runs in the browser's own sandbox: a driver that keeps Chromium, and the small program that asks it."""

@@ -1,0 +1,130 @@
+"""What the browser can be asked to do."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from page import Refused, Tab, words_of
+from playwright.async_api import Error, Locator, Page
+
+_ELEMENTS_KEPT = 50
+_TEXT_KEPT = 4000
+_NAMED_IN_ERRORS = 5
+_SHORT = 80
+
+_VALUES = """(element, attributes) => ({
+  text: (element.innerText ?? element.textContent ?? "").trim(),
+  value: "value" in element && typeof element.value === "string" ? element.value : null,
+  checked: "checked" in element ? Boolean(element.checked) : null,
+  attributes: Object.fromEntries(attributes.map((name) => [name, element.getAttribute(name)])),
+})"""
+
+
+async def open_page(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
+    """Goes to an address. Raises Refused for one that is no page of a declared host."""
+    await _go(await tab.fresh(), request["url"], request["within_s"])
+    return await tab.told()
+
+
+async def click(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
+    """Clicks the one element that the target means; `dialog` says what a question of the page is answered."""
+    target = await _target(tab.page, request)
+    tab.accepts_dialogs = request["dialog"] == "accept"
+    try:
+        await target.click(timeout=_left_ms(request))
+    finally:
+        told = await tab.told()
+        tab.accepts_dialogs = False
+    return told
+
+
+async def type_text(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
+    """Replaces what a field holds, or chooses in a list; `submit` presses Enter after it."""
+    target = await _target(tab.page, request)
+    if await target.evaluate("(element) => element.tagName") == "SELECT":
+        await target.select_option(label=request["text"], timeout=_left_ms(request))
+    else:
+        await target.fill(request["text"], timeout=_left_ms(request))
+    if request["submit"]:
+        await target.press("Enter", timeout=_left_ms(request))
+    return await tab.told()
+
+
+async def read(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
+    """The page, or the one element that the target means, as an outline of roles, names and texts."""
+    target = tab.page.locator("body") if request["target"] is None else await _target(tab.page, request)
+    await tab.settle()
+    outline = await target.aria_snapshot(timeout=_left_ms(request))
+    most = request["most_chars"]
+    told = await tab.told(outline=outline[:most])
+    return told if len(outline) <= most else {**told, "cut": f"the first {most} of {len(outline)} characters"}
+
+
+async def look(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
+    """What stands on a page, for the record: for each selector its elements; and a picture, if one is asked for."""
+    if request["url"] is not None:
+        await _go(await tab.fresh(), request["url"], request["within_s"])
+    seen = await tab.told()
+    found = {selector: await _found(tab.page, selector, request["attributes"]) for selector in request["selectors"]}
+    if request["picture"] is not None:
+        await tab.page.screenshot(path=request["picture"], animations="disabled", caret="hide")
+    return {**seen, "found": found}
+
+
+ACTS: dict[str, Callable[[Tab, dict[str, Any]], Awaitable[dict[str, Any]]]] = {
+    "open": open_page,
+    "click": click,
+    "type": type_text,
+    "read": read,
+    "look": look,
+}
+
+
+async def _go(page: Page, url: str, within_s: float) -> None:
+    if urlsplit(url).scheme not in {"http", "https"}:
+        raise Refused(400, f"{url[:_SHORT]!r} is no address that begins with http:// or https://")
+    try:
+        await page.goto(url, timeout=within_s * 900)
+    except Error as error:
+        if "Timeout" in error.message:
+            raise Refused(408, f"the page did not load within {within_s * 0.9:g} s") from None
+        raise Refused(404, words_of(error)) from None
+
+
+async def _target(page: Page, request: dict[str, Any]) -> Locator:
+    """Raises Refused where it means no element, or several."""
+    selector = request["target"]
+    try:
+        target = page.locator(selector)
+        count = await target.count()
+        if count == 0:  # it may be about to come
+            await target.first.wait_for(state="attached", timeout=min(2000, _left_ms(request)))
+            count = await target.count()
+    except Error as error:
+        if "Timeout" not in error.message:
+            raise Refused(400, f"the target {selector!r} cannot be read: {words_of(error)}") from None
+        raise Refused(404, f"nothing on the page is meant by {selector!r}; read the page") from None
+    if count > 1:
+        texts = [(await target.nth(place).inner_text())[:_SHORT] for place in range(min(count, _NAMED_IN_ERRORS))]
+        raise Refused(409, f"{selector!r} means {count} elements ({texts}); say more, or end it with ` >> nth=0`")
+    return target
+
+
+async def _found(page: Page, selector: str, attributes: list[str]) -> dict[str, Any]:
+    target = page.locator(selector)
+    try:
+        count = await target.count()
+    except Error as error:
+        return {"count": 0, "elements": [], "problem": words_of(error)}
+    elements = []
+    for place in range(min(count, _ELEMENTS_KEPT)):
+        one = target.nth(place)
+        element = await one.evaluate(_VALUES, attributes)
+        element["visible"] = await one.is_visible()
+        element["text"] = element["text"][:_TEXT_KEPT]
+        elements.append(element)
+    return {"count": count, "elements": elements}
+
+
+def _left_ms(request: dict[str, Any]) -> float:
+    return float(request["within_s"]) * 900

@@ -1,0 +1,117 @@
+"""Keeps one Chromium and does what it is asked, one act after the other.
+
+    python3 driver.py <socket> <settings as JSON>
+
+It writes `ready` when the browser is there. A request is one JSON object a connection, `{"do": ..., "within_s": ...}`;
+the answer is one too, `{"done": ...}` or `{"refused": {"status", "message"}}`. When Chromium itself is gone, so is
+this program, with exit status 3.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import acts
+from page import Refused, Tab, words_of
+from playwright.async_api import Browser, BrowserContext, Error, async_playwright
+
+_CHROMIUM = "/usr/lib/chromium/chromium"
+_ARGUMENTS = [
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-extensions",
+    "--dns-prefetch-disable",
+    "--no-pings",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-device-scale-factor=1",
+    "--font-render-hinting=none",
+    "--hide-scrollbars",
+]
+_GONE = 3
+Act = Callable[[Tab, dict[str, Any]], Awaitable[Any]]
+
+
+def main() -> None:
+    path, settings = sys.argv[1], json.loads(sys.argv[2])
+    os._exit(asyncio.run(serve(path, settings)))  # threads of a browser that hangs must not hold this
+
+
+async def serve(path: str, settings: dict[str, Any]) -> int:
+    """Until the browser is gone."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=_CHROMIUM,
+            chromium_sandbox=False,  # it needs namespaces, which this sandbox refuses
+            args=_ARGUMENTS,
+            # Nothing is reached past the gateway, the sandbox's own loopback included.
+            proxy={"server": settings["proxy"], "bypass": "<-loopback>"},
+        )
+        gone = asyncio.Event()
+        browser.on("disconnected", lambda _: gone.set())
+        tab = Tab(await _context(browser, settings), settings["settle_s"])
+        await tab.begin(settings["url"])
+        server = await asyncio.start_unix_server(_Desk(tab).answer, path, limit=1 << 20)
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        await gone.wait()
+        server.close()
+    return _GONE
+
+
+async def _context(browser: Browser, settings: dict[str, Any]) -> BrowserContext:
+    context = await browser.new_context(
+        viewport={"width": settings["width"], "height": settings["height"]},
+        locale="en-US",
+        timezone_id="UTC",
+        color_scheme="light",
+        reduced_motion="reduce",
+        accept_downloads=False,
+        service_workers="block",
+        ignore_https_errors=True,  # everybody who answers here is the gateway, which vouches for the declared hosts
+        storage_state=settings["profile"],
+    )
+    # With a route in place nothing is cached: the same acts ask for the same pages in every run.
+    await context.route("**/*", lambda route: route.continue_())
+    return context
+
+
+class _Desk:
+    """Takes requests; they wait for each other."""
+
+    def __init__(self, tab: Tab) -> None:
+        self._tab = tab
+        self._turn = asyncio.Lock()
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = json.loads(await reader.read())
+        async with self._turn:
+            told = await self._told(request)
+        writer.write(json.dumps(told).encode())
+        await writer.drain()
+        writer.close()
+
+    async def _told(self, request: dict[str, Any]) -> dict[str, Any]:
+        act: Act = acts.ACTS[request["do"]]
+        within_s = request["within_s"]
+        try:
+            async with asyncio.timeout(within_s):
+                return {"done": await act(self._tab, request)}
+        except TimeoutError:
+            return _refused(408, f"the page did not respond within {within_s:g} s")
+        except Refused as refused:
+            return _refused(refused.status, str(refused))
+        except Error as error:
+            return _refused(409, words_of(error))
+
+
+def _refused(status: int, message: str) -> dict[str, Any]:
+    return {"refused": {"status": status, "message": message}}
+
+
+if __name__ == "__main__":
+    main()

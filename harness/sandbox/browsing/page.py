@@ -1,0 +1,170 @@
+"""The page that is looked at: which one it is, when it has settled, and what happened beside what was asked."""
+
+import asyncio
+import re
+from typing import Any
+
+from playwright.async_api import BrowserContext, Dialog, Download, Error, Page, Request, Response
+
+_BETWEEN_LOOKS_S = 0.05
+_QUIET_LOOKS = 2
+_START_WITHIN_S = 30.0
+_SHOWN = 600
+_REFUSED_BY_GATEWAY = "x-harness-refused"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_NOT_LOADED = {
+    "ERR_TUNNEL_CONNECTION_FAILED": "there is no such host here",
+    "ERR_NAME_NOT_RESOLVED": "there is no such host here",
+    "ERR_ABORTED": "nothing came that can be shown: a download, or no content",
+    "ERR_TOO_MANY_REDIRECTS": "it redirects for ever",
+    "ERR_EMPTY_RESPONSE": "the host closed the connection before it had answered",
+    "ERR_INVALID_REDIRECT": "it redirects to no page",
+    "ERR_UNKNOWN_URL_SCHEME": "it leads out of the web",
+}
+
+
+class Refused(Exception):
+    """What was asked cannot be done on this page; `status` is an HTTP status of that kind."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Tab:
+    """The browser's newest page. What pages do by themselves (dialogs, downloads, windows) is kept to be told."""
+
+    def __init__(self, context: BrowserContext, settle_s: float) -> None:
+        self.context = context
+        self.accepts_dialogs = False
+        self._settle_s = settle_s
+        self._pages: list[Page] = []
+        self._under_way: set[Request] = set()
+        self._crashed: set[Page] = set()
+        self._events: list[dict[str, Any]] = []
+        self._status: dict[Page, int] = {}
+        self._refusals: dict[Page, str] = {}
+        context.on("page", self._opened)
+        context.on("request", self._begun)
+        context.on("requestfinished", self._ended)
+        context.on("requestfailed", self._ended)
+        context.on("response", self._answered)
+        context.on("dialog", self._asked)
+
+    async def begin(self, url: str | None) -> None:
+        """The first page. One that cannot be opened is found as it is by whoever looks first."""
+        page = await self.context.new_page()
+        if url is not None:
+            try:
+                await page.goto(url, timeout=_START_WITHIN_S * 1000)
+            except Error as error:
+                self._events.append({"kind": "not_opened", "url": url, "message": words_of(error)})
+        await self.settle()
+
+    @property
+    def page(self) -> Page:
+        """Raises Refused where it has crashed."""
+        page = self._pages[-1]
+        if page in self._crashed:
+            raise Refused(410, "the page has crashed; open one again")
+        return page
+
+    async def fresh(self) -> Page:
+        """A page that can be sent somewhere: a crashed one is put away first."""
+        if self._pages[-1] in self._crashed:
+            crashed = self._pages.pop()
+            self._under_way.clear()
+            await self.context.new_page()
+            await crashed.close()
+        return self._pages[-1]
+
+    async def settle(self) -> bool:
+        """Waits until the page is loaded and nothing has been asked for during a tenth of a second; False: too long."""
+        deadline = asyncio.get_running_loop().time() + self._settle_s
+        quiet = 0
+        while quiet < _QUIET_LOOKS:
+            if asyncio.get_running_loop().time() > deadline:
+                return False
+            await asyncio.sleep(_BETWEEN_LOOKS_S)
+            quiet = quiet + 1 if await self._is_quiet() else 0
+        return True
+
+    async def told(self, **more: Any) -> dict[str, Any]:
+        """Where the browser is now, and what has happened since it was last told."""
+        settled = await self.settle()
+        page = self.page
+        refusal = self._refusals.pop(page, None)
+        if refusal is not None:
+            raise Refused(403, refusal)
+        said: dict[str, Any] = {"url": page.url, "title": await page.title(), **more}
+        if page in self._status:
+            said["status"] = self._status[page]
+        if not settled:
+            said["still_loading"] = True
+        events, self._events = self._events, []
+        if events:
+            said["events"] = events
+        return said
+
+    async def _is_quiet(self) -> bool:
+        page = self._pages[-1]
+        if page in self._crashed:
+            return True
+        if self._under_way:
+            return False
+        try:
+            state: str = await page.evaluate("document.readyState")
+        except Error:  # between two documents
+            return False
+        return state == "complete"
+
+    def _begun(self, request: Request) -> None:
+        self._under_way.add(request)
+
+    def _ended(self, request: Request) -> None:
+        self._under_way.discard(request)
+
+    def _opened(self, page: Page) -> None:
+        if self._pages:
+            self._events.append({"kind": "new_page"})
+        self._pages.append(page)
+        page.on("crash", self._has_crashed)
+        page.on("close", self._closed)
+        page.on("download", self._downloaded)
+
+    def _closed(self, page: Page) -> None:
+        if page in self._pages and len(self._pages) > 1:
+            self._pages.remove(page)
+        elif page in self._pages:
+            self._crashed.add(page)
+
+    def _has_crashed(self, page: Page) -> None:
+        self._crashed.add(page)
+        self._under_way.clear()
+
+    def _downloaded(self, download: Download) -> None:
+        self._events.append({"kind": "download_refused", "file": download.suggested_filename})
+
+    async def _asked(self, dialog: Dialog) -> None:
+        answer = "accepted" if self.accepts_dialogs or dialog.type == "alert" else "dismissed"
+        self._events.append({"kind": dialog.type, "message": dialog.message[:_SHOWN], "answer": answer})
+        await (dialog.accept() if answer == "accepted" else dialog.dismiss())
+
+    def _answered(self, response: Response) -> None:
+        request = response.request
+        if not request.is_navigation_request() or request.frame.parent_frame is not None:
+            return
+        page = request.frame.page
+        self._status[page] = response.status
+        reason = response.headers.get(_REFUSED_BY_GATEWAY)
+        if reason is not None:
+            self._refusals[page] = reason
+
+
+def words_of(error: Error) -> str:
+    """The browser's error in one line, without the log of what was tried."""
+    first = _COLOUR.sub("", error.message).split("\nCall log:")[0].strip()
+    for code, words in _NOT_LOADED.items():
+        if code in first:
+            return f"the page cannot be shown: {words} ({code})"
+    return " ".join(first.split())[:_SHOWN]

@@ -1,0 +1,43 @@
+"""A web page as it was seen when the agent had ended: evidence that is no longer live."""
+
+from harness.frozen import Frozen
+
+
+class ElementSeen(Frozen):
+    """One element."""
+
+    text: str
+    """As it is shown; the first 4,000 characters."""
+    value: str | None = None
+    """Of a field; None: it is none."""
+    checked: bool | None = None
+    visible: bool = True
+    attributes: dict[str, str | None] = {}
+    """Those that were asked for; None: the element does not have it."""
+
+
+class ElementsSeen(Frozen):
+    """All elements that one selector means."""
+
+    count: int
+    elements: tuple[ElementSeen, ...] = ()
+    """The first fifty, in the order of the page."""
+    problem: str | None = None
+    """Why the selector could not be read."""
+
+
+class PageSeen(Frozen):
+    """One page."""
+
+    digest: str
+    """Of what was looked at, so that a changed check is not scored with an old look."""
+    url: str | None = None
+    """Where the browser was in the end."""
+    title: str | None = None
+    status: int | None = None
+    """HTTP status of the page; None: not told."""
+    found: dict[str, ElementsSeen] = {}
+    problem: str | None = None
+    """Why there is no page to see, in words."""
+    screenshot: str | None = None
+    """A PNG in the trial's folder."""
