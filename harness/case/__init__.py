@@ -9,12 +9,14 @@ from harness.case.fault import FaultSpec
 from harness.case.fixture import Fixture, FixturePack
 from harness.case.host import EffectRule, HostSpec, IgnoredParts
 from harness.case.model import ModelMode, ModelServer, ModelSpec, Price, Provider
-from harness.case.suite import StateProbe, Suite, ToolServer
+from harness.case.probe import ApiProbe, SqlProbe, StateProbe
+from harness.case.suite import Suite, ToolServer
 from harness.case.tool import HttpRoute, RateLimit, ToolSpec, VolatilePart
 
 __all__ = [
     "AgentVersion",
     "AnswerRule",
+    "ApiProbe",
     "Case",
     "CheckSpec",
     "CompositePart",
@@ -34,6 +36,7 @@ __all__ = [
     "Provider",
     "RateLimit",
     "ReferenceCall",
+    "SqlProbe",
     "StateProbe",
     "Suite",
     "ToolServer",

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from harness.case.conversation import Conversation
 from harness.case.fault import FaultSpec
+from harness.case.probe import StateProbe
 from harness.frozen import Frozen, JsonObject, JsonValue
 
 
@@ -72,6 +73,8 @@ class Case(Frozen):
     expected_output: JsonValue = None
     expected: JsonValue = None
     """What the suite's own checks compare with; its shape is theirs."""
+    probes: tuple[StateProbe, ...] = ()
+    """In addition to the suite's probes."""
     checks: tuple[CheckSpec, ...] = ()
     """In addition to the suite's checks."""
     nop_passes: bool = False

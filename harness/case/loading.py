@@ -15,10 +15,12 @@ from harness.case.document import Document, open_document
 from harness.case.fixture import load_packs, pack_names
 from harness.case.host import HostSpec
 from harness.case.model import ModelSpec
+from harness.case.probe import StateProbe
+from harness.case.probing import Probing
 from harness.case.scenario import cases_in
 from harness.case.sourcing.declared import Group
 from harness.case.sourcing.reading import Tools, read_groups, read_tools
-from harness.case.suite import StateProbe, Suite, ToolServer
+from harness.case.suite import Suite, ToolServer
 from harness.errors import UsageError
 from harness.frozen import Frozen, JsonObject, JsonValue, digest_of
 
@@ -41,7 +43,7 @@ class SuiteFile(Frozen):
     default_agent: str | None = None
     servers: dict[str, ToolServer] = {}
     tools: JsonValue = []
-    """A list of tools and of groups of tools (`openapi`, `mcp`, `python`, `sandbox`), or a file that holds one."""
+    """A list of tools and of groups (`openapi`, `mcp`, `python`, `sandbox`), or a file that holds one."""
     model: ModelSpec | None = None
     hosts: tuple[HostSpec, ...] = ()
     probes: tuple[StateProbe, ...] = ()
@@ -77,7 +79,9 @@ def load_suite(project: Path, name: str) -> Suite:
     limits = document.shaped(Limits, raw.defaults.limits, "defaults", "limits")
     called = {*(tool.name for tool in tools), *_host_tools(document, raw)}
     _check_drift(document, raw, called)
-    cases = tuple(_cases(document, raw, called))
+    probing = Probing(tools=tools, servers=found.servers, environment=raw.environment)
+    probing.check(document, ("probes",), raw.probes)
+    cases = tuple(_cases(document, raw, called, probing))
     suite = Suite(
         name=raw.name or folder.name,
         description=raw.description,
@@ -145,10 +149,6 @@ def _check_tools(document: Document, raw: SuiteFile, found: Tools) -> None:
     for name, server in raw.servers.items():
         if (server.service is None) == (server.base_url is None):
             document.refuse("servers", name, problem="needs exactly one of `service` and `base_url`")
-    effects = {tool.name: tool.effect for tool in tools}
-    for index, probe in enumerate(raw.probes):
-        if effects.get(probe.tool) != "read":
-            document.refuse("probes", index, "tool", problem=f"{probe.tool!r} is no tool with effect: read")
 
 
 def _host_tools(document: Document, raw: SuiteFile) -> set[str]:
@@ -160,7 +160,8 @@ def _host_tools(document: Document, raw: SuiteFile) -> set[str]:
     return named
 
 
-def _cases(document: Document, raw: SuiteFile, tools: set[str]) -> Iterator[Case]:
+def _cases(document: Document, raw: SuiteFile, tools: set[str], probing: Probing) -> Iterator[Case]:
+    shared = {probe.name for probe in raw.probes}
     seen: dict[str, Path] = {}
     for path in _case_files(document, raw):
         source = open_document(path)
@@ -173,6 +174,7 @@ def _cases(document: Document, raw: SuiteFile, tools: set[str]) -> Iterator[Case
                 source.refuse(index, "id", problem=f"case id {case.id!r} is given twice (also in {seen[case.id].name})")
             seen[case.id] = path
             _check_case(source, index, case, tools)
+            probing.check(source, (index, "probes"), case.probes, shared)
             _check_fixtures(source, index, case, pack_names(document.path.parent))
             yield case
     if not seen:
@@ -235,7 +237,19 @@ def _check_drift(document: Document, raw: SuiteFile, called: set[str]) -> None:
 def suite_digest(suite: Suite) -> str:
     """Sha-256 over all that is asked: what `Suite.digest` holds, also for a suite that was put together elsewhere."""
     asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
+    _drop_unused_probes(asked)
     return digest_of({"asked": asked, "code": _code_digests(suite)})
+
+
+def _drop_unused_probes(asked: dict[str, Any]) -> None:
+    """What a suite does not use is no part of its digest: one without such probes keeps the digest that it had."""
+    for case in asked["cases"]:
+        if not case["probes"]:
+            del case["probes"]
+    for probe in (*asked["probes"], *(probe for case in asked["cases"] for probe in case.get("probes", ()))):
+        for kind in ("sql", "api"):
+            if probe[kind] is None:
+                del probe[kind]
 
 
 _CODE: Final = re.compile(r"[\w./-]+\.py:[A-Za-z_]\w*")

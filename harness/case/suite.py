@@ -11,8 +11,9 @@ from harness.case.composite import CompositePart
 from harness.case.fixture import FixturePack
 from harness.case.host import HostSpec
 from harness.case.model import ModelSpec
+from harness.case.probe import StateProbe
 from harness.case.tool import ToolSpec
-from harness.frozen import Frozen, JsonObject
+from harness.frozen import Frozen
 
 
 class McpServer(Frozen):
@@ -44,6 +45,9 @@ class ToolServer(Frozen):
     """Sent with every live call; `${NAME}` takes the environment variable NAME, which must be in `secrets`."""
     disposable: bool = False
     """Live writes are allowed only where the server says that its state may be thrown away."""
+    retries: int = Field(default=2, ge=0, le=10)
+    """How often a live *read* is sent again that met no connection, or one that was lost before any answer. A write is
+    never sent twice."""
     mcp: McpServer | None = None
     python: str | None = None
     """A file of functions in the suite's folder."""
@@ -53,18 +57,6 @@ class ToolServer(Frozen):
     def is_program(self) -> bool:
         """Each trial starts its own, on this machine."""
         return self.python is not None or (self.mcp is not None and bool(self.mcp.command))
-
-
-class StateProbe(Frozen):
-    """A read that the harness itself makes after the agent has ended, kept as evidence under `name`.
-
-    It passes the gateway like any call (replayed from the tape by the state that the agent's writes left), and is
-    no step of the agent.
-    """
-
-    name: str
-    tool: str
-    arguments: JsonObject = {}
 
 
 class Suite(Frozen):
@@ -122,4 +114,5 @@ def _server_of(host: HostSpec) -> ToolServer:
         session_header=host.session_header,
         headers=host.headers,
         disposable=host.disposable,
+        retries=host.retries,
     )

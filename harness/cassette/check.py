@@ -10,8 +10,8 @@ from vcr.record_mode import RecordMode
 from vcr.serializers import jsonserializer, yamlserializer
 
 from harness.cassette.index import open_tape
-from harness.cassette.keys import initial_state, key_digest, next_state
-from harness.cassette.recording import Recording
+from harness.cassette.keys import WORLD, initial_state, key_digest, next_state
+from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, lines_of, load_tape
 from harness.documents import read_plain
@@ -97,7 +97,7 @@ def show_tape(path: Path) -> str:
         mark = recording.mark
         if (mark.server, mark.state) != shown:
             shown = (mark.server, mark.state)
-            lines += ["", f"{mark.server}, {names.get(mark.state, 'after writes that are not recorded')}"]
+            lines += ["", f"{mark.server}, {names.get(mark.state) or _unnamed_state(mark)}"]
         again = "" if mark.occurrence == 0 else f" (time {mark.occurrence + 1})"
         lines.append(f"  {mark.effect:5} {mark.tool}({_arguments(recording)}){again}")
         lines.append(f"        {_answer(recording)}")
@@ -156,6 +156,10 @@ def _state_names(tape: Tape) -> dict[str, str]:
             after = next_state(mark.state, mark.key)
             names[after] = f"after write {mark.writes + 1}, {mark.tool}({recording.arguments})"
     return names
+
+
+def _unnamed_state(mark: Mark) -> str:
+    return f"after {mark.writes} writes in all" if mark.server == WORLD else "after writes that are not recorded"
 
 
 def _arguments(recording: Recording) -> str:

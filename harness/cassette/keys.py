@@ -51,18 +51,26 @@ def complete_arguments(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
     return completed
 
 
+WORLD = "world"
+"""Stands for all servers together: what is read there may depend on a write to any of them."""
+
+
 class StateChain:
-    """The write state of every tool server within one trial."""
+    """The write state of every tool server within one trial, and of all of them together (`WORLD`)."""
 
     def __init__(self) -> None:
         self._states: dict[str, str] = {}
         self._writes: dict[str, int] = {}
 
     def state(self, server: str) -> str:
+        if server == WORLD and self._states:
+            return _digest(WORLD, *(part for name in sorted(self._states) for part in (name, self._states[name])))
         return self._states.get(server) or initial_state(server)
 
     def writes(self, server: str) -> int:
         """How many writes have been made on that server."""
+        if server == WORLD:
+            return sum(self._writes.values())
         return self._writes.get(server, 0)
 
     def advance(self, call: CallKey) -> None:

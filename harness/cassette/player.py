@@ -46,11 +46,12 @@ class Missed:
 class Player:
     """One trial's place on a tape; may be used from several threads."""
 
-    def __init__(self, tape: Tape, *, lenient: bool = False) -> None:
+    def __init__(self, tape: Tape, *, lenient: bool = False, chain: StateChain | None = None) -> None:
+        """`chain`: shared with other players of the trial; None: of its own."""
         self._tape = tape
         self._lenient = lenient
         self._passed: defaultdict[str, list[str]] = defaultdict(list)
-        self._chain = StateChain()
+        self._chain = StateChain() if chain is None else chain
         self._given: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._used: set[tuple[str, str, int]] = set()
         self._lock = Lock()

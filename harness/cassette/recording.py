@@ -18,8 +18,9 @@ from harness.frozen import Frozen
 Outcome = Literal["answer", "timeout", "reset"]
 """`timeout` and `reset`: the tool gave no answer; the body is empty."""
 
-Kind = Literal["tool", "model", "http"]
-"""What was called: a tool of the suite, a model, or an address that the agent called by itself."""
+Kind = Literal["tool", "model", "http", "probe"]
+"""What was called: a tool of the suite, a model, an address that the agent called by itself, or the harness's own read
+of a database or an API."""
 
 _HEX = r"^[0-9a-f]{32}$"
 

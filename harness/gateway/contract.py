@@ -1,12 +1,13 @@
 """What the gateway is asked for and what it gives back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from harness.case import Case
 from harness.frozen import JsonObject, JsonValue
+from harness.sandbox.sql.tables import Table
 from harness.trace import ModelUse
 from harness.trace.span import Span
 
@@ -22,7 +23,31 @@ class ServiceOpener(Protocol):
     """Starts the environment's services, restored from the snapshot."""
 
     def open(self, trial_id: str) -> AbstractContextManager[Mapping[str, str]]:
-        """Service name -> base URL, for as long as the context is entered; `trial_id` may be SHARED."""
+        """Service name -> base URL, for as long as the context is entered; `trial_id` may be SHARED.
+
+        A mapping that is AskedServices as well is watched, and its databases can be asked.
+        """
+        ...
+
+
+@runtime_checkable
+class AskedServices(Protocol):
+    """Services of our own: whether they still run, what they print, what their databases hold."""
+
+    def check(self) -> None:
+        """Raises ServiceError, with the end of its log, for one that runs no more."""
+        ...
+
+    def tails(self) -> dict[str, str]:
+        """The end of each one's log."""
+        ...
+
+    def rows(self, name: str, query: str, timeout_s: float) -> list[JsonValue]:
+        """What a query gives. Raises QueryFailed where the database refuses, ServiceError where it is not there."""
+        ...
+
+    def tables(self, name: str, wanted: Sequence[str], timeout_s: float) -> dict[str, Table]:
+        """The rows of the wanted tables (none given: of all); raises likewise."""
         ...
 
 

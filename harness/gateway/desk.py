@@ -11,6 +11,7 @@ from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.failures import Failure
 from harness.gateway.ledger import Ledger
 from harness.gateway.outcome import result_of
+from harness.gateway.retrying import retried_text
 from harness.gateway.sources.http import unroutable
 from harness.gateway.sources.source import ToolMiss, ToolRequest, ToolSource
 from harness.gateway.strict_json import NotJson, parse_json
@@ -56,6 +57,7 @@ class _Done:
     tier: ReplayTier | None = None
     nearest: tuple[JsonObject, ...] = ()
     fault: str | None = None
+    retried: tuple[str, ...] = ()
     pace_s: float = 0.0
 
 
@@ -126,6 +128,7 @@ class CallDesk:
 
     async def probe(self, probe: StateProbe, ledger: Ledger) -> tuple[JsonValue, Failure | None]:
         """The harness's own read: the same path as a call, but no step and under no limit."""
+        assert probe.tool is not None  # others are no calls
         made = _Made(
             name=probe.tool,
             id=self._next_id(),
@@ -188,14 +191,12 @@ class CallDesk:
             return _Done(failure=failure, content=failure.content, tier="miss", nearest=answer.nearest)
         ledger.tiers[answer.tier] += 1
         result = result_of(tool.spec, answer)
+        told = _Done(tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s, retried=answer.retried)
         if isinstance(result, Failure):
-            return _Done(
-                failure=result, content=result.content, tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s
-            )
+            return replace(told, failure=result, content=result.content)
         if probe is None:
             ledger.answered.add(tool.spec.name)
-        body = answer.body or b"null"
-        return _Done(content=result, body=body, tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s)
+        return replace(told, content=result, body=answer.body or b"null")
 
     def _trace(self, made: _Made, done: _Done) -> None:
         tool = self._toolbox.tools.get(made.name)
@@ -219,6 +220,7 @@ class CallDesk:
                 names.REPLAY_TIER: done.tier,
                 names.INJECTED: None if done.fault is None else True,
                 names.FAULT_KIND: done.fault,
+                names.TOOL_RETRIED: retried_text(done.retried, clean),
                 names.REPLAY_NEAREST: canonical_json(list(done.nearest)) if done.tier == "miss" else None,
                 names.THOUGHT: made.thought,
                 names.PLAN: None if made.plan is None else json.dumps(made.plan, ensure_ascii=False),

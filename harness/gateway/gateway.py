@@ -17,11 +17,11 @@ import aiohttp
 
 from harness.case import Case, Suite
 from harness.cassette.index import open_tape
-from harness.cassette.journal import Journal, recover_journals
-from harness.cassette.player import Player
+from harness.cassette.journal import recover_journals
 from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
 from harness.errors import GatewayError, UsageError
+from harness.gateway.answering import Answering
 from harness.gateway.client import open_client
 from harness.gateway.contract import SHARED, SessionRequest, ToolMode
 from harness.gateway.desk import CallDesk
@@ -40,15 +40,11 @@ from harness.gateway.rate import RateLimiter
 from harness.gateway.reaching import Outside, inside_source
 from harness.gateway.routes import Desk
 from harness.gateway.session import Session, SessionParts
-from harness.gateway.sources.http import Upstream
-from harness.gateway.sources.minting import MintingSource
-from harness.gateway.sources.recording import RecordingSource
-from harness.gateway.sources.replay import ReplaySource
-from harness.gateway.sources.source import Reached, ToolSource
 from harness.gateway.thread import LoopThread
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.upstreams import check_servers, needs_services, share_services, upstreams
 from harness.gateway.web.room import WebRoom, WebTrial
+from harness.gateway.world import World, probes_of_the_world
 from harness.trace.recorder import TraceRecorder, TraceSubject, otlp_exporter
 
 
@@ -167,9 +163,9 @@ class Gateway:
         )
         socket = self._socket(closing)
         journals = self._journals.open(request, redactor, closing)
-        reached = self._reached(request, closing)
-        replayed, players = self._source(case, redactor, journals.tools, self._outside(reached, closing))
-        source, inside = inside_source(suite, replayed)
+        answering = self._answering(request, closing)
+        source, players = answering.tools(redactor, journals.tools, closing, self._thread.wait_for)
+        source, inside = inside_source(suite, source)
         overlay = FaultySource(FixtureSource(source, packs_of(suite, case)), case.faults)
         calls, ledger = CallDesk(self._toolbox, offered, overlay, recorder, redactor), self._ledger(case)
         doors: list[Door] = [
@@ -189,7 +185,7 @@ class Gateway:
             doors.append(self._models.door(self._client, trial))
         web = None
         if self._web is not None and self._client is not None:
-            player = Player(self._tape(case).only("http"), lenient=self._lenient) if self._mode == "replay" else None
+            player = answering.player("http")
             web = self._web.entrance(
                 self._client,
                 socket.parent,
@@ -197,14 +193,26 @@ class Gateway:
                     case=case,
                     player=player,
                     journal=journals.tools,
-                    reached=reached,
+                    reached=answering.reached,
                     recorder=recorder,
                     redactor=redactor,
                     ledger=ledger,
                     under_way=calls.under_way,
+                    chain=answering.chain,
                 ),
             )
             players += () if player is None else (player,)
+        world = World(
+            probes=probes_of_the_world((*suite.probes, *case.probes)),
+            asking=answering.world(),
+            player=answering.player("probe"),
+            journal=journals.tools if self._mode == "record" else None,
+            chain=answering.chain,
+            recorder=recorder,
+            redactor=redactor,
+            ledger=ledger,
+            tier=answering.tier,
+        )
         exporter = self._exporter
         return SessionParts(
             trial_id=request.trial_id,
@@ -218,7 +226,9 @@ class Gateway:
                 redactor=redactor,
                 doors=tuple(doors),
             ),
-            probes=suite.probes,
+            probes=tuple(probe for probe in (*suite.probes, *case.probes) if probe.tool is not None),
+            world=world,
+            services=answering.own_services,
             wait_for=self._thread.wait_for,
             closing=closing,
             players=players,
@@ -239,33 +249,28 @@ class Gateway:
             model_budget=budget if self._models is not None and self._models.mode != "replay" else None,
         )
 
-    def _source(
-        self, case: Case, redactor: Redactor, journal: Journal | None, outside: ToolSource | None
-    ) -> tuple[ToolSource, tuple[Player, ...]]:
-        if outside is None:
-            player = Player(self._tape(case).only("tool"), lenient=self._lenient)
-            return ReplaySource(player), (player,)
-        source = MintingSource(outside, redactor)
-        if journal is not None:
-            return RecordingSource(source, journal, redactor), ()
-        return source, ()
-
-    def _outside(self, reached: Mapping[str, Upstream], closing: ExitStack) -> ToolSource | None:
-        if self._mode == "replay" or self._client is None:
-            return None
-        tier: Reached = "sealed" if self._mode == "sealed" else "live"
-        outside = Outside(suite=self._suite, client=self._client, limiter=self._limiter, secrets=self._secrets)
-        return outside.source(reached, tier, closing, self._thread.wait_for)
-
-    def _reached(self, request: SessionRequest, closing: ExitStack) -> Mapping[str, Upstream]:
-        if self._mode == "replay":
-            return {}
-        services: Mapping[str, str] = self._shared or {}
-        if self._shared is None and self._services is not None and needs_services(self._suite, self._mode):
-            services = closing.enter_context(self._services.open(request.trial_id))
+    def _answering(self, request: SessionRequest, closing: ExitStack) -> Answering:
+        assert self._client is not None  # the gateway runs
+        services = self._opened_services(request, closing)
         # A trial that is tried again has the same id, and must not find what the first try has left on the service.
         session_id = f"{request.trial_id}.{secrets.token_hex(4)}"
-        return upstreams(self._suite, services, self._secrets, session_id)
+        live = self._mode != "replay"
+        return Answering(
+            mode=self._mode,
+            case=request.case,
+            tape=partial(self._tape, request.case),
+            lenient=self._lenient,
+            outside=Outside(suite=self._suite, client=self._client, limiter=self._limiter, secrets=self._secrets),
+            reached=upstreams(self._suite, services, self._secrets, session_id) if live else {},
+            services=services,
+        )
+
+    def _opened_services(self, request: SessionRequest, closing: ExitStack) -> Mapping[str, str]:
+        if self._shared is not None:
+            return self._shared
+        if self._services is None or not needs_services(self._suite, self._mode):
+            return {}
+        return closing.enter_context(self._services.open(request.trial_id))
 
     def _tape(self, case: Case) -> Tape:
         with self._lock:

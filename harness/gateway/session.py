@@ -11,14 +11,15 @@ from typing import Any, Self
 from harness.case import StateProbe
 from harness.cassette.journal import Merge
 from harness.cassette.player import Player
-from harness.errors import GatewayError, HarnessError
+from harness.errors import GatewayError, HarnessError, ServiceError
 from harness.frozen import JsonValue
-from harness.gateway.contract import SessionRecord
+from harness.gateway.contract import AskedServices, SessionRecord
 from harness.gateway.listener import Listener
 from harness.gateway.overlay.faults import FaultySource
 from harness.gateway.routes import Desk, Routes, thought_attributes
 from harness.gateway.sources.inside import InsideSource
 from harness.gateway.web.room import Entrance
+from harness.gateway.world import World
 from harness.sandbox.outside import OutsideHosts
 from harness.sandbox.provider import Sandbox
 from harness.trace import names
@@ -39,6 +40,9 @@ class SessionParts:
     wait_for: Await
     closing: ExitStack
     """Undone when the session is closed: the trial's services, its journal, its folder."""
+    world: World
+    services: AskedServices | None
+    """Services of our own, which the trial cannot do without; None: there are none, or somebody else's."""
     players: tuple[Player, ...] = ()
     web: Entrance | None = None
     overlay: FaultySource | None = None
@@ -84,8 +88,7 @@ class Session:
             return self._record
         if self._closed:
             raise GatewayError(f"the session of trial {self._parts.trial_id!r} was closed before it was ended")
-        states: dict[str, JsonValue] = self._parts.wait_for(self._finish())
-        self._raise_failure()
+        states = self._finished()
         parts, ledger = self._parts, self._parts.desk.ledger
         merged = None if parts.merge is None else parts.merge()
         spans = parts.desk.recorder.finish()
@@ -107,6 +110,22 @@ class Session:
             exported=None if parts.export is None else parts.export(),
         )
         return self._record
+
+    def _finished(self) -> dict[str, JsonValue]:
+        """What the probes gave; a service that failed is told with what it printed."""
+        services = self._parts.services
+        try:
+            self._parts.wait_for(self._finish())
+            if services is not None:
+                services.check()
+            self._raise_failure()
+            states: dict[str, JsonValue] = self._parts.wait_for(self._probed())
+            self._raise_failure()
+        except ServiceError as error:
+            if services is not None and not error.logs:
+                error.logs = services.tails()
+            raise
+        return states
 
     def clean(self, content: bytes) -> bytes:
         """What the agent left (files, what it printed), without the secrets that this trial has met."""
@@ -130,7 +149,7 @@ class Session:
     ) -> None:
         self.close()
 
-    async def _finish(self) -> dict[str, JsonValue]:
+    async def _finish(self) -> None:
         self._routes.end()
         calls = self._parts.desk.calls
         under_way = set(calls.under_way)
@@ -141,12 +160,15 @@ class Session:
             await asyncio.gather(*late, return_exceptions=True)
         await self._listener.close()
         self._record_afterthought()
+
+    async def _probed(self) -> dict[str, JsonValue]:
+        calls = self._parts.desk.calls
         states: dict[str, JsonValue] = {}
         for probe in self._parts.probes:
             content, failure = await calls.probe(probe, self._parts.desk.ledger)
             if failure is None:
                 states[probe.name] = content
-        return states
+        return states | await self._parts.world.read()
 
     def _record_afterthought(self) -> None:
         desk = self._parts.desk

@@ -135,7 +135,9 @@ def _check_route(tool: ToolSpec) -> None:
 
 
 def _check_probes(suite: Suite, tools: dict[str, Tool]) -> None:
-    for probe in suite.probes:
+    for probe in (*suite.probes, *(probe for case in suite.cases for probe in case.probes)):
+        if probe.tool is None:
+            continue
         tool = tools.get(probe.tool)
         if tool is None:
             raise UsageError(f"probe {probe.name!r}: there is no tool {probe.tool!r}")

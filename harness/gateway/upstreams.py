@@ -29,14 +29,25 @@ def check_servers(suite: Suite, mode: ToolMode, secrets: Mapping[str, str]) -> N
 
 
 def share_services(suite: Suite, mode: ToolMode) -> bool:
-    """Whether all trials can use one set of services: only where a header keeps their states apart."""
+    """Whether all trials can use one set of services: only where a header keeps their states apart.
+
+    No header keeps apart what a database holds, so a suite that asks one gives each trial its own.
+    """
+    if _asks_databases(suite):
+        return False
     return mode in {"live", "record"} and all(
         server.session_header is not None for server in suite.reached.values() if server.service is not None
     )
 
 
 def needs_services(suite: Suite, mode: ToolMode) -> bool:
-    return mode != "replay" and any(server.service is not None for server in suite.reached.values())
+    served = any(server.service is not None for server in suite.reached.values())
+    return mode != "replay" and (served or _asks_databases(suite))
+
+
+def _asks_databases(suite: Suite) -> bool:
+    probes = (*suite.probes, *(probe for case in suite.cases for probe in case.probes))
+    return any(probe.sql is not None and probe.sql.service is not None for probe in probes)
 
 
 def upstreams(
@@ -49,6 +60,7 @@ def upstreams(
             headers=resolved_headers(name, server, suite, secrets)
             | ({} if server.session_header is None else {server.session_header: session_id}),
             service=server.service,
+            retries=0 if server.service is not None else server.retries,
         )
         for name, server in suite.reached.items()
     }
@@ -110,5 +122,6 @@ def _check_writes(suite: Suite, name: str, server: ToolServer, mode: ToolMode) -
     if writing and not server.disposable:
         raise UsageError(
             f"server {name!r} is not disposable, and {', '.join(writing)} would write to it in {mode} mode",
-            remedy="declare `disposable: true` if its state may be thrown away, or the tools as `effect: read`",
+            remedy=f"in {suite.folder / 'suite.yaml'}: `servers.{name}.disposable: true` (a group of tools has its own"
+            " `disposable`) if its state may be thrown away, or the tools as `effect: read`: undeclared is a write",
         )

@@ -5,6 +5,7 @@ truth value is never one.
 """
 
 from harness.frozen import JsonValue, canonical_json
+from harness.score.pairing import unmatched
 
 
 class Absent(LookupError):
@@ -32,7 +33,7 @@ def json_contains(actual: JsonValue, expected: JsonValue) -> bool:
         case dict(), dict():
             return all(key in actual and json_contains(actual[key], part) for key, part in expected.items())
         case list(), list():
-            return _each_has_its_own(actual, expected)
+            return not unmatched(actual, expected, json_contains)[0]
         case str(), str():
             return expected in actual
         case _:
@@ -51,21 +52,3 @@ def at_pointer(value: JsonValue, pointer: str) -> JsonValue:
             case _:
                 raise Absent(f"nothing stands at {pointer!r} (missing: {key!r})")
     return value
-
-
-def _each_has_its_own(actual: list[JsonValue], expected: list[JsonValue]) -> bool:
-    fits = [[place for place, item in enumerate(actual) if json_contains(item, part)] for part in expected]
-    owner: dict[int, int] = {}
-    return all(_give(part, fits, owner, set()) for part in range(len(expected)))
-
-
-def _give(part: int, fits: list[list[int]], owner: dict[int, int], tried: set[int]) -> bool:
-    """One augmenting path of a bipartite matching: taking the first that fits would miss valid pairings."""
-    for place in fits[part]:
-        if place in tried:
-            continue
-        tried.add(place)
-        if place not in owner or _give(owner[place], fits, owner, tried):
-            owner[place] = part
-            return True
-    return False

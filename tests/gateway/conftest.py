@@ -30,6 +30,8 @@ class Shop:
     """Every request: method, path with query, headers, body."""
     answer: tuple[int, dict[str, str], bytes] = (200, {}, b"{}")
     """What /answer gives."""
+    resets: int = 0
+    """How many of the next requests for /order get no answer."""
     opened: list[str] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
 
@@ -62,6 +64,10 @@ class ShopHandler(BaseHTTPRequestHandler):
         routes.get(urlsplit(self.path).path, lambda: self.give(404, {"detail": "no such item"}))()
 
     def take_order(self) -> None:
+        if self.shop.resets:
+            self.shop.resets -= 1
+            self.reset()
+            return
         if self.command == "POST":
             self.order.append(json.loads(self.body))
             self.give(200, {"lines": len(self.order)})

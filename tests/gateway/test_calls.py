@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from harness.case import Case, Limits, Suite, ToolServer
-from harness.trace import Trajectory
+from harness.case import Case, HttpRoute, Limits, Suite, ToolServer, ToolSpec
+from harness.errors import ServiceError
+from harness.trace import Trajectory, names
 from harness.trace.projection import trajectory_from
 
 
@@ -15,6 +16,12 @@ def error_of(answer: tuple[int, dict]) -> tuple[int, str]:
 
 def traced(run, play, **more) -> Trajectory:
     return trajectory_from(run("live", play, **more).spans)
+
+
+def elsewhere(suite: Suite, shop, **server) -> dict[str, Suite]:
+    """The shop as somebody else's server: what it answers is the tool's own."""
+    away = ToolServer(base_url=shop.url, session_header="X-Order-Session", disposable=True, **server)
+    return {"suite": suite.model_copy(update={"servers": {"shop": away}})}
 
 
 def test_the_user_speaks_once_and_the_last_reply_is_the_final_answer(run) -> None:
@@ -148,10 +155,10 @@ def test_json_is_read_whatever_the_client_calls_it(run, content_type: str | None
         ((503, {}, b"{}"), (502, "tool_unavailable")),
     ],
 )
-def test_every_answer_of_a_tool_has_one_meaning(run, shop, answer, expected: tuple[int, str | None]) -> None:
+def test_every_answer_of_a_tool_has_one_meaning(run, shop, suite, answer, expected: tuple[int, str | None]) -> None:
     shop.answer = answer
     got = []
-    traced(run, lambda agent: got.append(agent.ask_raw("POST", "/tools/answer", {})))
+    traced(run, lambda agent: got.append(agent.ask_raw("POST", "/tools/answer", {})), **elsewhere(suite, shop))
     ((status, headers, body),) = got
 
     assert status == expected[0]
@@ -184,11 +191,69 @@ def test_what_the_tool_said_is_passed_on(run, shop) -> None:
         ("big", (502, "malformed_result")),
     ],
 )
-def test_a_tool_that_misbehaves_is_told_in_the_closed_vocabulary(run, name: str, expected) -> None:
+def test_a_tool_that_misbehaves_is_told_in_the_closed_vocabulary(run, shop, suite, name: str, expected) -> None:
     got = []
-    traced(run, lambda agent: got.append(agent.call(name)))
+    traced(run, lambda agent: got.append(agent.call(name)), **elsewhere(suite, shop))
 
     assert error_of(got[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "said"),
+    [
+        ("garbled", None, "service 'shop' answered garbled with something that is not HTTP"),
+        ("answer", (200, {}, b"<html>"), "service 'shop' answered answer with something that is not JSON"),
+    ],
+)
+def test_a_service_of_the_trial_that_answers_garbage_is_the_harness_failure(run, shop, name, answer, said) -> None:
+    shop.answer = answer or shop.answer
+    with pytest.raises(ServiceError, match=said):
+        run("sealed", lambda agent: agent.call(name))
+
+
+@pytest.mark.parametrize(("failing", "expected"), [(2, (200, {"lines": []})), (3, (502, "reset"))])
+def test_a_live_read_whose_connection_was_lost_is_sent_again_and_the_trace_tells(
+    run, shop, suite, failing: int, expected
+) -> None:
+    got = []
+    shop.resets = failing
+    record = run("live", lambda agent: got.append(agent.call("order")), **elsewhere(suite, shop))
+    (span,) = [one for one in record.spans if one.attributes.get(names.STEP_KIND) == names.TOOL]
+
+    assert (got[0] if failing == 2 else error_of(got[0])) == expected
+    lost = json.loads(str(span.attributes[names.TOOL_RETRIED]))
+    assert [one.partition(":")[0] for one in lost] == ["ServerDisconnectedError"] * 2
+    assert 4 == len(shop.seen)  # with the probe's read
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_a_write_is_never_sent_twice(run, shop, suite, method: str) -> None:
+    write = ToolSpec(name="write", server="shop", http=HttpRoute(method=method, path="/order"))
+    away = elsewhere(suite.model_copy(update={"tools": (*suite.tools, write)}), shop)
+    got = []
+    shop.resets = 1
+    run("live", lambda agent: got.append(agent.call("write")), **away)
+
+    assert error_of(got[0]) == (502, "reset")
+    assert [method] == [sent for sent, _, _, _ in shop.seen if sent != "GET"]
+
+
+def test_a_read_of_a_service_of_the_trial_is_not_sent_again(run, shop) -> None:
+    got = []
+    shop.resets = 1
+    run("sealed", lambda agent: got.append(agent.call("order")))
+
+    assert error_of(got[0]) == (502, "reset")
+
+
+def test_a_live_read_that_finds_no_server_is_tried_again_and_a_write_is_not(run, suite, shop) -> None:
+    shop.url = "http://127.0.0.1:1"
+    record = run(
+        "live", lambda agent: (agent.call("look", q="egg"), agent.call("add", item="egg")), **elsewhere(suite, shop)
+    )
+    retried = [names.TOOL_RETRIED in one.attributes for one in record.spans if one.name.startswith("execute_tool ")]
+
+    assert [True, False, True] == retried  # the last is the probe's read
 
 
 def test_a_tool_that_cannot_be_reached_is_unavailable_and_not_recorded(run, suite: Suite) -> None:

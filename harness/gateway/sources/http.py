@@ -3,7 +3,8 @@
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from urllib.parse import quote, urlencode
 
 import aiohttp
@@ -13,7 +14,9 @@ from harness.case import HttpRoute, ToolSpec
 from harness.errors import ServiceError
 from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.rate import RateLimiter
+from harness.gateway.retrying import Tries, begun
 from harness.gateway.sources.source import Reached, ToolAnswer, ToolMiss, ToolRequest
+from harness.gateway.strict_json import NotJson, parse_json
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -28,6 +31,8 @@ class Upstream:
     headers: Mapping[str, str] = field(default_factory=dict)
     service: str | None = None
     """The service of the environment that this is; None: somebody else's server."""
+    retries: int = 0
+    """Of live reads; see `harness.gateway.retrying`."""
 
 
 class HttpSource:
@@ -49,16 +54,24 @@ class HttpSource:
         self._tier: Reached = tier
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
-        if self._tier == "live":
-            await self._limiter.wait(request.tool)
+        upstream = self._upstreams[request.tool.server]
+        again = upstream.retries if self._tier == "live" and request.tool.effect == "read" else 0
+        tries = Tries(again, request.tool.timeout_s)
+        answer = await self._answer(request, tries)
+        return replace(answer, retried=tuple(tries.lost)) if tries.lost else answer
+
+    async def _answer(self, request: ToolRequest, tries: Tries) -> ToolAnswer:
         try:
+            if self._tier == "live":
+                await self._limiter.wait(request.tool)
             async with asyncio.timeout(request.tool.timeout_s):
-                return await self._send(request)
+                return await tries(partial(self._send, request, tries))
         except TimeoutError:
             return ToolAnswer(outcome="timeout", tier=self._tier)
         except aiohttp.ClientConnectorError as error:
             return self._unreachable(request, error)
-        except aiohttp.ClientResponseError:
+        except aiohttp.ClientResponseError as error:
+            self._refuse_garbage(request, f"something that is not HTTP: {error.message}")
             return ToolAnswer(outcome="garbled", tier=self._tier)
         except (aiohttp.ClientError, ConnectionError):
             return ToolAnswer(outcome="reset", tier=self._tier)
@@ -70,21 +83,39 @@ class HttpSource:
             raise ServiceError(f"service {service!r} cannot be reached any more: {error}") from error
         return ToolAnswer(outcome="unreachable", tier=self._tier)
 
-    async def _send(self, request: ToolRequest) -> ToolAnswer:
+    def _refuse_garbage(self, request: ToolRequest, what: str) -> None:
+        """A service is part of the trial's world: what it garbles says nothing about the agent."""
+        service = self._upstreams[request.tool.server].service
+        if service is not None:
+            raise ServiceError(
+                f"service {service!r} answered {request.tool.name} with {what}",
+                remedy="correct the service: its answers are JSON over HTTP",
+            )
+
+    def _refuse_no_json(self, request: ToolRequest, content: bytes) -> None:
+        try:
+            parse_json(content)
+        except NotJson as error:
+            self._refuse_garbage(request, f"something that is not JSON: {error}")
+
+    async def _send(self, request: ToolRequest, tries: Tries) -> ToolAnswer:
+        if tries.lost:
+            await self._limiter.wait(request.tool)
         upstream = self._upstreams[request.tool.server]
         route = request.tool.http
         assert route is not None  # who sends a tool here has asked for its source
         body = _body(route, request.arguments)
         headers = dict(upstream.headers) | ({} if body is None else {"Content-Type": "application/json"})
         url = route_url(upstream.base_url, route, request.arguments)
-        async with self._client.request(
-            route.method, url, data=body, headers=headers, allow_redirects=False
-        ) as response:
+        asked = self._client.request(route.method, url, data=body, headers=headers, allow_redirects=False)
+        async with await begun(asked) as response:
             content = bytearray()
             async for chunk in response.content.iter_chunked(_CHUNK):
                 content += chunk
                 if len(content) > MAX_ANSWER_BYTES:
                     return ToolAnswer(outcome="oversized", tier=self._tier, status=response.status)
+            if upstream.service is not None and response.status < 300 and content and not request.probe:
+                self._refuse_no_json(request, bytes(content))
             return ToolAnswer(
                 outcome="answer",
                 tier=self._tier,

@@ -36,6 +36,8 @@ class ToolAnswer:
     body: bytes = b""
     fault: str | None = None
     """Kind of the fault that was done to this answer on purpose."""
+    retried: tuple[str, ...] = ()
+    """How the transport failed each time before the call was sent again (live reads only)."""
     pace_s: float = 0.0
     """The agent is given the body in pieces over so long."""
 

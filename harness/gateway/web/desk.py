@@ -10,6 +10,7 @@ from harness.cassette.redaction import Redactor
 from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.failures import Failure
 from harness.gateway.ledger import Ledger
+from harness.gateway.retrying import retried_text
 from harness.gateway.sources.source import ToolAnswer
 from harness.gateway.web.call import WebCall
 from harness.gateway.web.observed import content_of, failure_of
@@ -44,6 +45,7 @@ class _Crossing:
     failure: Failure | None = None
     tier: ReplayTier | None = None
     nearest: tuple[JsonObject, ...] = ()
+    retried: tuple[str, ...] = ()
 
 
 @dataclass(kw_only=True)
@@ -137,6 +139,7 @@ class WebDesk:
             return False
         ledger.tiers[answer.tier] += 1
         crossing.tier, crossing.failure = answer.tier, failure_of(call.host, answer)
+        crossing.retried = answer.retried
         crossing.content = self._content(crossing.failure, answer)
         if crossing.failure is None:
             ledger.answered.add(call.key.tool)
@@ -160,6 +163,7 @@ class WebDesk:
                 names.ERROR_TYPE: None if failure is None else failure.type,
                 names.TOOL_ERROR_MESSAGE: None if failure is None else clean.text(failure.message),
                 names.REPLAY_TIER: crossing.tier,
+                names.TOOL_RETRIED: retried_text(crossing.retried, clean),
                 names.REPLAY_NEAREST: canonical_json(list(crossing.nearest)) if crossing.tier == "miss" else None,
                 names.THOUGHT: crossing.thought,
                 names.PLAN: None if crossing.plan is None else json.dumps(crossing.plan, ensure_ascii=False),

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import aiohttp
@@ -10,6 +11,7 @@ from yarl import URL
 
 from harness.errors import ServiceError
 from harness.gateway.rate import RateLimiter
+from harness.gateway.retrying import Tries, begun
 from harness.gateway.sources.http import MAX_ANSWER_BYTES, Upstream
 from harness.gateway.sources.source import ToolAnswer
 from harness.gateway.web.call import WebCall
@@ -45,23 +47,38 @@ class LiveWeb:
         """Raises ServiceError where a service of the environment is gone."""
         if self._tier == "live":
             await self._limiter.wait_for(call.host.tool, call.host.rate_limit)
+        upstream = self._upstreams[call.host.tool]
+        again = upstream.retries if self._tier == "live" and call.key.effect == "read" else 0
+        tries = Tries(again, call.host.timeout_s)
+        answer = await self._answered(call, sink, tries)
+        return replace(answer, retried=tuple(tries.lost)) if tries.lost else answer
+
+    async def _answered(self, call: WebCall, sink: Sink, tries: Tries) -> ToolAnswer:
         come = _Come()
         try:
-            return await self._passed(call, come, sink)
+            return await self._passed(call, come, sink, tries)
         except TimeoutError:
             return self._answer("timeout", come)
         except aiohttp.ClientConnectorError as error:
             if call.host.service is not None:
                 raise ServiceError(f"service {call.host.service!r} cannot be reached any more: {error}") from error
             return self._answer("unreachable", come)
-        except aiohttp.ClientResponseError:
+        except aiohttp.ClientResponseError as error:
+            if call.host.service is not None:
+                said = f"service {call.host.service!r} answered something that is not HTTP: {error.message}"
+                raise ServiceError(said, remedy="correct the service") from error
             return self._answer("garbled", come)
         except (aiohttp.ClientError, ConnectionError):
             return self._answer("reset", come)
 
-    async def _passed(self, call: WebCall, come: _Come, sink: Sink) -> ToolAnswer:
+    async def _begun(self, call: WebCall, tries: Tries) -> aiohttp.ClientResponse:
+        if tries.lost:
+            await self._limiter.wait_for(call.host.tool, call.host.rate_limit)
+        return await begun(self._ask(call))
+
+    async def _passed(self, call: WebCall, come: _Come, sink: Sink, tries: Tries) -> ToolAnswer:
         loop, host = asyncio.get_running_loop(), call.host
-        async with asyncio.timeout(host.timeout_s) as limit, self._ask(call) as response:
+        async with asyncio.timeout(host.timeout_s) as limit, await tries(partial(self._begun, call, tries)) as response:
             decoded = "content-encoding" in response.headers
             come.headers = passed_back(response.headers, decoded=decoded)
             if (response.content_length or 0) > MAX_ANSWER_BYTES and call.method != "HEAD":

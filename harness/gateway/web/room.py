@@ -10,6 +10,7 @@ import aiohttp
 
 from harness.case import Case, Suite
 from harness.cassette.journal import Journal
+from harness.cassette.keys import StateChain
 from harness.cassette.player import Player
 from harness.cassette.redaction import Redactor
 from harness.gateway.contract import ToolMode
@@ -42,6 +43,7 @@ class WebTrial:
     redactor: Redactor
     ledger: Ledger
     under_way: set[asyncio.Task[object]]
+    chain: StateChain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +96,7 @@ class WebRoom:
         if trial.player is not None:
             return ReplayWeb(trial.player)
         live = LiveWeb(client, trial.reached, self._limiter, "sealed" if self._mode == "sealed" else "live")
-        return live if trial.journal is None else RecordingWeb(live, trial.journal, trial.redactor)
+        return live if trial.journal is None else RecordingWeb(live, trial.journal, trial.redactor, trial.chain)
 
     def _protected(self) -> frozenset[str]:
         if self._mode == "replay":

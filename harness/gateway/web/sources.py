@@ -79,11 +79,12 @@ class ReplayWeb:
 class RecordingWeb:
     """Records every answer that belongs to the call; the requests to one host are made one after the other."""
 
-    def __init__(self, inner: WebSource, journal: Journal, redactor: Redactor) -> None:
+    def __init__(self, inner: WebSource, journal: Journal, redactor: Redactor, chain: StateChain | None = None) -> None:
+        """`chain`: shared with whatever else the trial records; None: of its own."""
         self._inner = inner
         self._journal = journal
         self._redactor = redactor
-        self._chain = StateChain()
+        self._chain = StateChain() if chain is None else chain
         self._made: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 

@@ -1,43 +1,52 @@
 """The built-in checks, by the short names that a suite uses."""
 
+from harness.score.verifiers.api import Api
 from harness.score.verifiers.budget import MaxIterations, MaxTokens
 from harness.score.verifiers.check_answer import CheckAnswer
 from harness.score.verifiers.command import Command
 from harness.score.verifiers.files import Files
 from harness.score.verifiers.final_answer import FinalAnswer
+from harness.score.verifiers.json_schema import JsonSchema
 from harness.score.verifiers.reward import Reward
 from harness.score.verifiers.rules import Rules
+from harness.score.verifiers.sql import Sql
 from harness.score.verifiers.state import State
 from harness.score.verifiers.tools import ForbiddenTools, RequiredTools
 from harness.score.verifiers.trajectory import Trajectory
 
 VERIFIERS: dict[str, type] = {
+    "api": Api,
     "check_answer": CheckAnswer,
     "command": Command,
     "files": Files,
     "final_answer": FinalAnswer,
     "forbidden_tools": ForbiddenTools,
+    "json_schema": JsonSchema,
     "max_iterations": MaxIterations,
     "max_tokens": MaxTokens,
     "required_tools": RequiredTools,
     "reward": Reward,
     "rules": Rules,
+    "sql": Sql,
     "state": State,
     "trajectory": Trajectory,
 }
 
 __all__ = [
     "VERIFIERS",
+    "Api",
     "CheckAnswer",
     "Command",
     "Files",
     "FinalAnswer",
     "ForbiddenTools",
+    "JsonSchema",
     "MaxIterations",
     "MaxTokens",
     "RequiredTools",
     "Reward",
     "Rules",
+    "Sql",
     "State",
     "Trajectory",
 ]

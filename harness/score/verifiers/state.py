@@ -7,6 +7,7 @@ from pydantic import Field
 from harness.case import Suite
 from harness.frozen import Frozen, JsonObject, JsonValue
 from harness.score.jsonvalue import Absent, at_pointer, json_contains, json_equal
+from harness.score.probing import probe_problem
 from harness.score.values import Evidence
 
 
@@ -27,7 +28,7 @@ class State(Frozen):
 
     def problem_in(self, suite: Suite) -> str | None:
         """In words why this check cannot work in its suite; None where it can."""
-        return unknown_probe(suite, self.probe)
+        return probe_problem(suite, self.probe)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         whole = evidence.trial.states.get(self.probe)

@@ -1,0 +1,78 @@
+"""Who answers the tools, the hosts and the probes of one trial: its tape, or the real world, which may be recorded."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.case import Case
+from harness.cassette.journal import Journal
+from harness.cassette.keys import StateChain
+from harness.cassette.player import Player
+from harness.cassette.recording import Kind
+from harness.cassette.redaction import Redactor
+from harness.cassette.tape import Tape
+from harness.gateway.contract import AskedServices, ToolMode
+from harness.gateway.reaching import Outside
+from harness.gateway.sources.http import HttpSource, Upstream
+from harness.gateway.sources.minting import MintingSource
+from harness.gateway.sources.recording import RecordingSource
+from harness.gateway.sources.replay import ReplaySource
+from harness.gateway.sources.source import Reached, ToolSource
+from harness.gateway.world import LiveWorld, probes_of_the_world
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answering:
+    """One trial's. All that it records or replays shares one chain of writes."""
+
+    mode: ToolMode
+    case: Case
+    tape: Callable[[], Tape]
+    lenient: bool
+    outside: Outside
+    reached: Mapping[str, Upstream]
+    services: Mapping[str, str]
+    chain: StateChain = field(default_factory=StateChain)
+
+    @property
+    def tier(self) -> Reached:
+        """How the real world is reached."""
+        return "sealed" if self.mode == "sealed" else "live"
+
+    @property
+    def own_services(self) -> AskedServices | None:
+        """The services, where they are ours to watch and to ask."""
+        return self.services if isinstance(self.services, AskedServices) else None
+
+    def player(self, kind: Kind) -> Player | None:
+        """None: nothing is replayed."""
+        if self.mode != "replay":
+            return None
+        # What the verdicts rest on is never taken from an earlier state.
+        return Player(self.tape().only(kind), lenient=self.lenient and kind != "probe", chain=self.chain)
+
+    def tools(
+        self,
+        redactor: Redactor,
+        journal: Journal | None,
+        closing: ExitStack,
+        wait_for: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> tuple[ToolSource, tuple[Player, ...]]:
+        """What answers the suite's tools, and the players in it."""
+        player = self.player("tool")
+        if player is not None:
+            return ReplaySource(player), (player,)
+        source = MintingSource(self.outside.source(self.reached, self.tier, closing, wait_for), redactor)
+        if journal is not None:
+            return RecordingSource(source, journal, redactor, self.chain), ()
+        return source, ()
+
+    def world(self) -> LiveWorld | None:
+        """What answers the probes, begun; None: they are replayed. Raises ServiceError."""
+        if self.mode == "replay":
+            return None
+        http = HttpSource(self.outside.client, self.reached, self.outside.limiter, self.tier)
+        world = LiveWorld(services=self.own_services, http=http)
+        world.begin(probes_of_the_world((*self.outside.suite.probes, *self.case.probes)))
+        return world

@@ -1,0 +1,79 @@
+"""Live reads sent again where the transport failed before any answer: no connection, no name, a connection lost.
+
+Never a write, which may have been done; never a timeout, a status or a broken answer, which are the tool's own.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import aiohttp
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_before_delay,
+    wait_exponential,
+    wait_random,
+)
+
+from harness.cassette.redaction import Redactor
+
+T = TypeVar("T")
+
+_FIRST_WAIT_S = 0.2
+_LONGEST_WAIT_S = 5.0
+
+
+class NoAnswer(Exception):
+    """The transport failed before an answer began; `cause` says how."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class Tries:
+    """Makes a call up to `1 + retries` times, and keeps why it was made again."""
+
+    def __init__(self, retries: int, within_s: float) -> None:
+        """`within_s`: no call is made again that would begin later than that."""
+        self._retries = retries
+        self._within_s = within_s
+        self.lost: list[str] = []
+        """For each call that was made again, how the one before it failed."""
+
+    async def __call__(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Raises what the last call failed with: the cause of its NoAnswer, or whatever else."""
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(NoAnswer),
+            stop=stop_after_attempt(1 + self._retries) | stop_before_delay(self._within_s),
+            wait=wait_exponential(multiplier=_FIRST_WAIT_S, max=_LONGEST_WAIT_S) + wait_random(0, _FIRST_WAIT_S),
+            before_sleep=self._note,
+            reraise=True,
+        )
+        try:
+            return await retrying(call)
+        except NoAnswer as lost:
+            raise lost.cause from None
+
+    def _note(self, state: RetryCallState) -> None:
+        error = None if state.outcome is None else state.outcome.exception()
+        if isinstance(error, NoAnswer):
+            self.lost.append(f"{type(error.cause).__name__}: {error.cause}")
+
+
+async def begun(request: aiohttp.client._RequestContextManager) -> aiohttp.ClientResponse:
+    """The response when its head has come. Raises NoAnswer, or ClientResponseError for what is no HTTP."""
+    try:
+        return await request
+    except aiohttp.ClientResponseError:
+        raise
+    except (aiohttp.ClientError, ConnectionError) as error:
+        raise NoAnswer(error) from None
+
+
+def retried_text(retried: Sequence[str], redactor: Redactor) -> str | None:
+    """For the trace: a JSON list of how the transport failed each time before the call was sent again."""
+    return json.dumps([redactor.everywhere(one) for one in retried]) if retried else None

@@ -1,0 +1,202 @@
+"""The harness's own reads of databases and APIs around a trial: made, recorded, and replayed.
+
+They are no calls of the agent: no step, no limit, no fault strikes them. A recording of one is the answer after the
+same writes to all servers, so that a replayed trial is judged by what the world held at exactly this point, or by
+nothing.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from harness.case import ApiProbe, HttpRoute, SqlProbe, StateProbe, ToolSpec
+from harness.cassette.journal import Journal
+from harness.cassette.keys import WORLD, CallKey, StateChain, key_digest
+from harness.cassette.player import Missed, Player
+from harness.cassette.recording import Mark, Recording
+from harness.cassette.redaction import Redactor
+from harness.errors import UsageError
+from harness.frozen import JsonObject, JsonValue, canonical_json
+from harness.gateway.contract import AskedServices
+from harness.gateway.ledger import Ledger
+from harness.gateway.sources.http import HttpSource
+from harness.gateway.sources.source import Reached, ToolAnswer, ToolRequest
+from harness.sandbox.sql.tables import QueryFailed, Table, changes
+from harness.trace import ReplayTier, names
+from harness.trace.recorder import TraceRecorder
+
+
+class Asking(Protocol):
+    """Makes the reads of one trial in the real world."""
+
+    async def ask(self, probe: StateProbe) -> JsonObject | None:
+        """None: it gave nothing that could be kept. Raises ServiceError where a service is gone."""
+        ...
+
+
+@dataclass(kw_only=True)
+class LiveWorld:
+    """The services of a trial, and the servers that it reaches. `begin` is called before the agent starts."""
+
+    services: AskedServices | None
+    http: HttpSource
+    _before: dict[str, Mapping[str, Table] | str] = field(default_factory=dict)
+
+    def begin(self, probes: Sequence[StateProbe]) -> None:
+        """Reads the tables that will be compared. Raises ServiceError."""
+        for probe in probes:
+            if probe.sql is not None and probe.sql.tables is not None:
+                self._before[probe.name] = self._tables(probe.sql)
+
+    async def ask(self, probe: StateProbe) -> JsonObject | None:
+        if probe.sql is not None:
+            return await asyncio.to_thread(self._of_database, probe.name, probe.sql)
+        assert probe.api is not None  # others are no probes of the world
+        return await self._of_api(probe.api)
+
+    def _of_database(self, name: str, sql: SqlProbe) -> JsonObject:
+        if sql.query is not None:
+            try:
+                return {"rows": self._asked(sql).rows(sql.service or "", sql.query, sql.timeout_s)}
+            except QueryFailed as refused:
+                return {"error": str(refused)}
+        before, after = self._before[name], self._tables(sql)
+        if isinstance(before, str) or isinstance(after, str):
+            return {"error": before if isinstance(before, str) else str(after)}
+        return {"tables": changes(before, after, sql.ignore)}
+
+    def _tables(self, sql: SqlProbe) -> Mapping[str, Table] | str:
+        try:
+            return self._asked(sql).tables(sql.service or "", sql.wanted, sql.timeout_s)
+        except QueryFailed as refused:
+            return str(refused)
+
+    def _asked(self, sql: SqlProbe) -> AskedServices:
+        if self.services is None:
+            raise UsageError(f"nothing was given that can ask the database of service {sql.service!r}")
+        return self.services
+
+    async def _of_api(self, api: ApiProbe) -> JsonObject | None:
+        route = HttpRoute(method=api.method, path=api.path, body="none" if api.body is None else "body")
+        tool = ToolSpec(name="probe", server=api.server, effect="read", http=route, timeout_s=api.timeout_s)
+        arguments: JsonObject = {} if api.body is None else {"body": api.body}
+        key = CallKey(server=api.server, tool="probe", effect="read", arguments=canonical_json(arguments), key="")
+        answer = await self.http.call(ToolRequest(tool=tool, arguments=arguments, key=key, probe=True))
+        if not isinstance(answer, ToolAnswer) or answer.outcome != "answer":
+            return None
+        return {"status": answer.status, "body": _decoded(answer.body)}
+
+
+@dataclass(kw_only=True)
+class World:
+    """The probes of one trial that read a database of a service, or an API."""
+
+    probes: tuple[StateProbe, ...]
+    asking: Asking | None
+    """None: they are replayed."""
+    player: Player | None
+    journal: Journal | None
+    """None: nothing is recorded."""
+    chain: StateChain
+    recorder: TraceRecorder
+    redactor: Redactor
+    ledger: Ledger
+    tier: Reached = "live"
+
+    async def read(self) -> dict[str, JsonValue]:
+        """Probe name -> what it gave; a probe that gave nothing is left out."""
+        found: dict[str, JsonValue] = {}
+        for probe in self.probes:
+            started = self.recorder.now_ns()
+            key = probe_key(probe, self.redactor)
+            content, tier = await self._content(probe, key)
+            self._trace(probe, key, content, tier, started)
+            if content is not None:
+                found[probe.name] = content
+        return found
+
+    async def _content(self, probe: StateProbe, key: CallKey) -> tuple[JsonValue, ReplayTier]:
+        if self.asking is None:
+            return self._replayed(probe, key)
+        content = await self.asking.ask(probe)
+        self.ledger.tiers[self.tier] += 1
+        if content is None:
+            return None, self.tier
+        cleaned = self.redactor.value(content)
+        if self.journal is not None:
+            self.journal.add(self._recording(key, json.dumps(cleaned, ensure_ascii=False).encode()))
+        return cleaned, self.tier
+
+    def _replayed(self, probe: StateProbe, key: CallKey) -> tuple[JsonValue, ReplayTier]:
+        assert self.player is not None  # nobody asks, so a tape answers
+        played = self.player.play(key)
+        if isinstance(played, Missed):
+            nearest: list[JsonValue] = [item.model_dump(mode="json") for item in played.nearest]
+            asked: JsonValue = json.loads(key.arguments)
+            self.ledger.miss({"tool": key.tool, "arguments": asked, "nearest": nearest, "probe": probe.name})
+            return None, "miss"
+        self.ledger.tiers[played.tier] += 1
+        return _decoded(played.recording.body), played.tier
+
+    def _recording(self, key: CallKey, body: bytes) -> Recording:
+        mark = Mark(
+            server=WORLD,
+            tool=key.tool,
+            effect="read",
+            key=key.key,
+            state=self.chain.state(WORLD),
+            writes=self.chain.writes(WORLD),
+            occurrence=0,
+            kind="probe",
+        )
+        return Recording(
+            mark=mark, arguments=key.arguments, status=200, headers={"content-type": "application/json"}, body=body
+        )
+
+    def _trace(self, probe: StateProbe, key: CallKey, content: JsonValue, tier: ReplayTier, started_ns: int) -> None:
+        self.recorder.record(
+            f"{names.EXECUTE_TOOL} {key.tool}",
+            {
+                names.OPERATION: names.EXECUTE_TOOL,
+                names.STEP_KIND: names.PROBE,
+                names.PROBE_NAME: probe.name,
+                names.TOOL_NAME: key.tool,
+                names.TOOL_ARGUMENTS: key.arguments,
+                names.TOOL_EFFECT: "read",
+                names.TOOL_RESULT: json.dumps(content, ensure_ascii=False),
+                names.REPLAY_TIER: tier,
+            },
+            started_ns,
+            failed=content is None,
+        )
+
+
+def probes_of_the_world(probes: Sequence[StateProbe]) -> tuple[StateProbe, ...]:
+    """Those that are read here: not the tools' answers, and not the files of the sandbox."""
+    return tuple(probe for probe in probes if probe.api is not None or asks_service(probe))
+
+
+def asks_service(probe: StateProbe) -> bool:
+    return probe.sql is not None and probe.sql.service is not None
+
+
+def probe_key(probe: StateProbe, redactor: Redactor) -> CallKey:
+    """What a recording of the probe is found by: what it asks, whatever it is called."""
+    kind, asked = ("sql", probe.sql) if probe.sql is not None else ("api", probe.api)
+    assert asked is not None
+    plain = asked.model_dump(mode="json", exclude={"timeout_s"}, exclude_defaults=True)
+    text = canonical_json(redactor.value(plain))
+    return CallKey(server=WORLD, tool=kind, effect="read", arguments=text, key=key_digest(kind, text, "probe"))
+
+
+def _decoded(body: bytes) -> JsonValue:
+    """JSON where it is some, else the text; empty: None."""
+    if not body:
+        return None
+    try:
+        value: JsonValue = json.loads(body)
+    except ValueError:
+        return body.decode("utf-8", "replace")
+    return value

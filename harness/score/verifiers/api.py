@@ -1,0 +1,100 @@
+"""An API answers as it should at the end: status, and parts of its body by JSONPath."""
+
+from typing import ClassVar, Literal, cast
+
+import jsonpath
+from pydantic import Field, field_validator, model_validator
+
+from harness.case import Suite
+from harness.frozen import Frozen, JsonObject, JsonValue, canonical_json
+from harness.score.jsonvalue import json_contains, json_equal
+from harness.score.probing import probe_problem
+from harness.score.values import Evidence
+
+
+class PathRule(Frozen):
+    """What stands at a JSONPath (RFC 9535). All that is given must hold; with nothing but `path` something must stand
+    there.
+
+    A path can lead to many values. `equals` and `contains` are about the one value that it leads to, and about the list
+    of all where `all: true` is given.
+    """
+
+    path: str
+    all: bool = False
+    equals: JsonValue = None
+    contains: JsonValue = None
+    """Members of an object, elements of a list in any order, a part of a text."""
+    count: int | None = Field(default=None, ge=0)
+    """How many values the path leads to."""
+    exists: bool = True
+
+    @field_validator("path")
+    @classmethod
+    def _compiles(cls, value: str) -> str:
+        try:
+            jsonpath.compile(value)
+        except jsonpath.JSONPathError as error:
+            raise ValueError(f"is no JSONPath: {error}") from None
+        return value
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "PathRule":
+        if not self.exists and {"equals", "contains", "count"} & self.model_fields_set:
+            raise ValueError("what does not exist equals and contains nothing, and is not counted")
+        return self
+
+    def problem(self, body: JsonValue) -> str | None:
+        """In words what does not hold; None where all does."""
+        found = _found(self.path, body)
+        if not self.exists:
+            return f"{self.path} leads to something" if found else None
+        if self.count is not None and len(found) != self.count:
+            return f"{self.path} leads to {len(found)} values, not {self.count}"
+        if not found and self.count is None and not self.all:
+            return f"{self.path} leads to nothing"
+        return self._problem_with(found)
+
+    def _problem_with(self, found: list[JsonValue]) -> str | None:
+        given = {"equals", "contains"} & self.model_fields_set
+        if given and not self.all and len(found) != 1:
+            return f"{self.path} leads to {len(found)} values: `all: true` compares the list of them"
+        actual: JsonValue = found if self.all else next(iter(found), None)
+        if "equals" in given and not json_equal(actual, self.equals):
+            return f"{self.path} is {_short(actual)}, not {_short(self.equals)}"
+        if "contains" in given and not json_contains(actual, self.contains):
+            return f"{self.path} is {_short(actual)}, which does not contain {_short(self.contains)}"
+        return None
+
+
+class Api(Frozen):
+    """What a probe with `api` was answered."""
+
+    version: ClassVar[str] = "1"
+
+    probe: str
+    status: int | Literal["any"] = Field(default=200)
+    body: tuple[PathRule, ...] = ()
+
+    def problem_in(self, suite: Suite) -> str | None:
+        """In words why this check cannot work in its suite; None where it can."""
+        return probe_problem(suite, self.probe, "api")
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        got = evidence.trial.states.get(self.probe)
+        if not isinstance(got, dict) or "status" not in got:
+            return None, f"the probe {self.probe!r} gave no answer", {}
+        if self.status not in ("any", got["status"]):
+            return False, f"{self.probe}: the status is {got['status']}, not {self.status}", got
+        problems = [problem for rule in self.body if (problem := rule.problem(got.get("body"))) is not None]
+        return not problems, f"{self.probe}: {problems[0] if problems else 'the answer is as expected'}", got
+
+
+def _found(path: str, body: JsonValue) -> list[JsonValue]:
+    """A text, a number and null have no parts."""
+    return cast("list[JsonValue]", jsonpath.findall(path, body)) if isinstance(body, dict | list) else []
+
+
+def _short(value: JsonValue, most: int = 160) -> str:
+    text = canonical_json(value)
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -1,0 +1,104 @@
+"""What the agent answered, a probe read, or a file that it left fits a JSON Schema."""
+
+import json
+import posixpath
+from typing import ClassVar, Literal
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, best_match
+from pydantic import Field, field_validator, model_validator
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from harness.case import Suite
+from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.score.probing import probe_problem
+from harness.score.values import Evidence
+
+_SHOWN = 300
+
+
+class JsonSchema(Frozen):
+    """`of: answer` (the default), or a `probe`, or a changed `file`, against `schema` (draft 2020-12).
+
+    An answer or a file that is no JSON does not fit. References are followed within the schema alone.
+    """
+
+    version: ClassVar[str] = "1"
+
+    of: Literal["answer", "probe", "file"] = "answer"
+    probe: str | None = None
+    file: str | None = None
+    """Relative to /work."""
+    schema_: JsonObject = Field(alias="schema")
+
+    @field_validator("schema_")
+    @classmethod
+    def _is_schema(cls, value: JsonObject) -> JsonObject:
+        try:
+            Draft202012Validator.check_schema(value)
+        except SchemaError as error:
+            raise ValueError(f"is no JSON Schema: {error.json_path}: {error.message[:_SHOWN]}") from None
+        return value
+
+    @model_validator(mode="after")
+    def _names_its_subject(self) -> "JsonSchema":
+        for kind in ("probe", "file"):
+            if (getattr(self, kind) is not None) != (self.of == kind):
+                raise ValueError(f"`of: {kind}` and `{kind}` belong together")
+        return self
+
+    def problem_in(self, suite: Suite) -> str | None:
+        """In words why this check cannot work in its suite; None where it can."""
+        return None if self.probe is None else probe_problem(suite, self.probe)
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        try:
+            value = self._subject(evidence)
+        except _Untold as untold:
+            return untold.passed, str(untold), {}
+        try:
+            found = best_match(Draft202012Validator(self.schema_, registry=Registry()).iter_errors(value))
+        except Unresolvable as error:
+            return None, f"with.schema: {error}", {}
+        if found is None:
+            return True, f"the {self.of} fits the schema", {}
+        return False, f"the {self.of} does not fit: {found.json_path}: {found.message[:_SHOWN]}", {}
+
+    def _subject(self, evidence: Evidence) -> JsonValue:
+        if self.probe is not None:
+            if self.probe not in evidence.trial.states:
+                raise _Untold(f"the probe {self.probe!r} gave nothing", None)
+            return evidence.trial.states[self.probe]
+        if self.file is not None:
+            return _parsed(f"the file {self.file!r}", self._content(evidence, self.file))
+        answer = evidence.trial.trajectory.final_output
+        if answer is None:
+            raise _Untold("there is no answer", passed=False)
+        return _parsed("the answer", answer) if isinstance(answer, str) else answer
+
+    def _content(self, evidence: Evidence, file: str) -> str:
+        from harness.sandbox.endstate import read_changed_file
+
+        if evidence.end_state_archive is None:
+            raise _Untold("the content of the changed files was not kept", None)
+        content = read_changed_file(evidence.end_state_archive, posixpath.join("/work", file))
+        if content is None:
+            raise _Untold(f"{file!r} was not written", passed=False)
+        return content.decode(errors="replace")
+
+
+class _Untold(Exception):
+    """There is nothing to hold against the schema: a failure, or (None) nothing that could be told."""
+
+    def __init__(self, why: str, passed: bool | None) -> None:
+        super().__init__(why)
+        self.passed = passed
+
+
+def _parsed(what: str, text: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _Untold(f"{what} is not JSON: {error}", passed=False) from None
+    return value
