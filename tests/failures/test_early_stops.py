@@ -13,7 +13,8 @@ NAMES = {
     "exchange_items": "write",
     "modify_items": "write",
     "reboot_device": "write",
-    "transfer_to_person": "read",
+    "transfer_to_person": "write",
+    "transfer_funds": "write",
 }
 TOOLS = [
     ToolSpec.model_validate(
@@ -40,6 +41,7 @@ BYE = ("agent", "Good bye.")
         ([LOOK, BYE], [("exchange_items", LAMP)], True),
         # agents that settle the matter themselves succeed without the hand-over
         ([LOOK, BYE], [("transfer_to_person", {})], False),
+        ([LOOK, BYE], [("transfer_funds", {})], True),
         # a hand-over leaves the rest to a person, where the reference hands over too
         ([LOOK, TRANSFER, BYE], [("exchange_items", LAMP), ("transfer_to_person", {})], False),
         ([LOOK, TRANSFER, BYE], [("exchange_items", LAMP)], True),

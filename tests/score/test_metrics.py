@@ -141,6 +141,22 @@ def test_a_reference_without_writes_asks_that_nothing_be_changed(evidence: Build
     assert measure("effect_match", evidence([FIND])) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("transfer_to_human_agents", 1.0),
+        ("escalate", 1.0),
+        ("handOffToSupport", 1.0),
+        ("hand_over", 1.0),
+        ("transfer_funds", 0.0),
+    ],
+)
+def test_a_hand_over_to_a_person_is_no_write_whatever_it_says(evidence: Build, name: str, value: float) -> None:
+    made = evidence([EGG, CLOSE, (name, {"item": "please help"})], {"reference": DAG})
+    tools = (*made.tools, made.tools[-1].model_copy(update={"name": name}))
+    assert value == measure("effect_match", made.model_copy(update={"tools": tools}))
+
+
 def test_an_idempotent_write_made_again_at_once_changes_nothing(evidence: Build) -> None:
     made = evidence([EGG, CLOSE, CLOSE], {"reference": DAG})
     listed = {"annotations": {"idempotentHint": True}}

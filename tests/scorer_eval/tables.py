@@ -50,7 +50,7 @@ def by_data_set(data: Path) -> None:
             some = sum(bool(diagnose(run.evidence)) for run in chosen)
             cells = [found[failure] for failure in (*FAILURES, "other")]
             rows.append([name, outcome, len(chosen), *cells, share(some, len(chosen))])
-    head = ["data set", "outcome", "runs", *FAILURES, "refused", "any"]
+    head = ["data set", "outcome", "runs", *FAILURES, "other", "any"]
     table("Runs with each failure, by data set and outcome (no detector is told the outcome)", head, rows)
 
 
@@ -84,7 +84,7 @@ def imported(data: Path) -> None:
             rows.append(
                 [format, "succeeded" if success else "failed", len(own), *cells, share(sum(map(bool, own)), len(own))]
             )
-    table("The same, read by `harness import`", ["format", "outcome", "runs", *FAILURES, "refused", "any"], rows)
+    table("The same, read by `harness import`", ["format", "outcome", "runs", *FAILURES, "other", "any"], rows)
 
 
 def tool_hallucination(data: Path) -> None:

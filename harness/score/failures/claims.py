@@ -19,6 +19,7 @@ from typing import Final
 
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.grounding import atoms, is_identifier
+from harness.score.failures.handing_over import is_hand_over
 from harness.score.failures.reading import Act, Reading
 from harness.trace import Step
 
@@ -56,8 +57,6 @@ _LIKE: Final = (
 )
 _DONE: Final = frozenset({"completed", "processed", "submitted", "applied", "finalized", "initiated", "made"})
 """Said of any request."""
-_HAND_OVER: Final = frozenset({"escalate", "handoff", "transfer"})
-"""What such a tool does can be told as done, though it changes nothing in the data."""
 _LOOKED: Final = frozenset(
     {"checked", "searched", "verified", "retrieved", "confirmed", "queried", "tested", "executed", "ran", "found"}
 )
@@ -75,7 +74,7 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
             continue
         while upcoming is not None and upcoming.moment < reading.moments[step.index]:
             done.add(_verb(upcoming.call.name))
-            wrote = wrote or upcoming.writes or upcoming.tool is None or _verb(upcoming.call.name) in _HAND_OVER
+            wrote = wrote or upcoming.writes or upcoming.tool is None or is_hand_over(upcoming.call.name)
             upcoming = next(successes, None)
         for verb, words in _claims(step.message):
             if verb not in found and _is_false(verb, words, offered, done, wrote=wrote):

@@ -33,11 +33,11 @@ from harness.frozen import JsonValue
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
 from harness.score.failures.foreign import Foreign
 from harness.score.failures.grounding import is_identifier
+from harness.score.failures.handing_over import is_hand_over
 from harness.score.failures.reading import Act, Reading
 from harness.score.jsonvalue import equality_key
 
 VERSION: Final = "2"
-_HAND_OVER: Final = frozenset({"escalate", "handoff", "transfer"})
 _TAKES_HOLD: Final = frozenset({"reboot", "refresh", "reload", "restart"})
 _IRREVERSIBLE: Final = frozenset(
     {"book", "buy", "cancel", "close", "delete", "exchange", "order", "purchase", "refund", "remove", "return"}
@@ -148,16 +148,16 @@ def _needed(reading: Reading) -> list[ReferenceCall]:
 
 
 def _handed_over_as_asked(reading: Reading) -> bool:
-    asked = {call.tool for call in reading.evidence.case.reference or () if _verb(call.tool) in _HAND_OVER}
+    asked = {call.tool for call in reading.evidence.case.reference or () if is_hand_over(call.tool)}
     return any(act.call.name in asked and not act.failed for act in reading.acts)
 
 
 def _refusal(reading: Reading) -> int | None:
     """Where an agent that had read all that the reference reads, and had written nothing, first said that it cannot."""
     writes = _writing_tools(reading)
-    reads = [act for act in reading.acts if act.call.name not in writes and _verb(act.call.name) not in _HAND_OVER]
+    reads = [act for act in reading.acts if act.call.name not in writes and not is_hand_over(act.call.name)]
     needed = {call.tool for call in reading.evidence.case.reference or ()} - writes
-    needed = {name for name in needed if _verb(name) not in _HAND_OVER}
+    needed = {name for name in needed if not is_hand_over(name)}
     seen = {act.call.name for act in reads if not act.failed}
     if not seen or not needed <= seen or any(act.call.name in writes for act in reading.acts):
         return None
@@ -168,7 +168,7 @@ def _refusal(reading: Reading) -> int | None:
 
 def _writing_tools(reading: Reading) -> frozenset[str]:
     return frozenset(
-        tool.name for tool in reading.evidence.tools if tool.effect == "write" and _verb(tool.name) not in _HAND_OVER
+        tool.name for tool in reading.evidence.tools if tool.effect == "write" and not is_hand_over(tool.name)
     )
 
 

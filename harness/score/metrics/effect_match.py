@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from harness.case import ReferenceCall, ToolSpec
 from harness.score.arguments import call_key
+from harness.score.failures.handing_over import is_hand_over
 from harness.score.failures.reading import Act, read
 from harness.score.matching import match_calls
 from harness.score.values import Evidence
@@ -15,10 +16,11 @@ class EffectMatch:
     """1 where the writes that the agent made are those of the reference, in the order of its DAG; else 0.
 
     A write is a call of a tool that is declared as one and that was not answered with an error: what was refused
-    changed nothing. Reads are neutral on both sides, however many: which way was taken is for `call_match`. One write
-    too many spoils it, and so does the right one made twice, except directly after itself where the tool's listing says
-    `idempotentHint`. Equal: same tool and same arguments by the schema (defaults filled in, 1 = 1.0, unordered arrays
-    as bags, volatile arguments left out). A reference without writes asks that nothing be changed.
+    changed nothing. A hand-over to a person (by its tool's name) is none: ask for it by `required_tools`. Reads are
+    neutral on both sides, however many: which way was taken is for `call_match`. One write too many spoils it, and so
+    does the right one made twice, except directly after itself where the tool's listing says `idempotentHint`. Equal:
+    same tool and same arguments by the schema (defaults filled in, 1 = 1.0, unordered arrays as bags, volatile
+    arguments left out). A reference without writes asks that nothing be changed.
 
     None without a reference; where a tool of the reference, or of a call that was not refused, is not declared, because
     nobody says whether it writes; and where the order was too wide to be searched to the end. Not seen: whether
@@ -40,7 +42,7 @@ class EffectMatch:
             return None, f"nobody declares whether {', '.join(sorted(unknown))} writes"
         wanted = list(_writes_of(reference, tools))
         keys = [call_key(tools[call.tool], call.tool, call.arguments) for call in wanted]
-        return _compared(wanted, keys, _settled([act for act in done if act.writes], Counter(keys)))
+        return _compared(wanted, keys, _settled([act for act in done if _changes(act.tool)], Counter(keys)))
 
 
 def _compared(wanted: Sequence[ReferenceCall], keys: Sequence[str], made: Sequence[str]) -> tuple[float | None, str]:
@@ -62,7 +64,7 @@ def _writes_of(reference: Sequence[ReferenceCall], tools: dict[str, ToolSpec]) -
     behind: dict[str, frozenset[str]] = {}
     for call in reference:
         before = frozenset[str]().union(*(behind[name] for name in call.after))
-        is_write = tools[call.tool].effect == "write"
+        is_write = _changes(tools[call.tool])
         behind[call.id] = frozenset({call.id}) if is_write else before
         if is_write:
             yield call.model_copy(update={"after": tuple(sorted(before))})
@@ -76,6 +78,10 @@ def _settled(writes: Sequence[Act], wanted: Counter[str]) -> list[str]:
         if not (again and act.tool is not None and _is_idempotent(act.tool)):
             kept.append(act.key)
     return kept
+
+
+def _changes(tool: ToolSpec | None) -> bool:
+    return tool is not None and tool.effect == "write" and not is_hand_over(tool.name)
 
 
 def _is_idempotent(tool: ToolSpec) -> bool:
