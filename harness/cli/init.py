@@ -1,4 +1,4 @@
-"""`harness init`: a first evaluation project that runs as it is."""
+"""`harness init`: a first evaluation project that runs as it is, and its workflows."""
 
 from pathlib import Path
 
@@ -12,15 +12,39 @@ _RENAMED = {"gitignore": ".gitignore"}
 
 @click.command("init")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-def command(folder: Path) -> None:
+@click.option(
+    "--ci",
+    type=click.Choice(["github"]),
+    help="Also write workflows for each pull request and for every night; in a project that exists: only these.",
+)
+def command(folder: Path, ci: str | None) -> None:
     """Write a first evaluation project into FOLDER.
 
     \b
     harness init my-evals
     harness --project my-evals run hello
+    harness init my-evals --ci github
 
-    A file that exists is never overwritten: the command then writes nothing at all.
+    A file that exists is never overwritten: a project is written whole or not at all.
     """
+    if ci is None or not (folder / "suites").is_dir():
+        _write_project(folder)
+    if ci is None:
+        click.echo(f"\nNext: harness --project {folder} run hello")
+        return
+    from harness.cli.ci import write_workflows
+
+    for path, said in write_workflows(folder).items():
+        click.echo(f"wrote {path}" if said == "wrote" else f"{path}: {said}")
+    click.echo(
+        "\nNext: run each suite and keep it as what pull requests are held against, for example\n"
+        f"  harness --project {folder} run SUITE --run-name first\n"
+        f"  harness --project {folder} baseline set first\n"
+        "and commit baselines/ with the workflows. Keys are repository secrets of the names in the workflows."
+    )
+
+
+def _write_project(folder: Path) -> None:
     files = sorted(path for path in _TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     targets = {path: _target(folder, path) for path in files}
     taken = [str(target) for target in targets.values() if target.exists()]
@@ -30,7 +54,6 @@ def command(folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(path.read_bytes())
         click.echo(f"wrote {target}")
-    click.echo(f"\nNext: harness --project {folder} run hello")
 
 
 def _target(folder: Path, path: Path) -> Path:
