@@ -72,6 +72,8 @@ class HostSpec(Frozen):
     """Live writes are allowed only where the host says that its state may be thrown away."""
     retries: int = Field(default=2, ge=0, le=10)
     """How often a live *read* is sent again that met no connection, or one that was lost before any answer."""
+    only_browser: bool = False
+    """Only the pages of the trial's browser reach it, the agent by itself does not."""
     effects: tuple[EffectRule, ...] = ()
     """The first that fits counts. Where none does, GET, HEAD and OPTIONS read, and all others write."""
     ignore: IgnoredParts = IgnoredParts()

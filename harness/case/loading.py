@@ -43,7 +43,7 @@ class SuiteFile(Frozen):
     default_agent: str | None = None
     servers: dict[str, ToolServer] = {}
     tools: JsonValue = []
-    """A list of tools and of groups (`openapi`, `mcp`, `python`, `sandbox`), or a file that holds one."""
+    """A list of tools and of groups (`openapi`, `mcp`, `python`, `sandbox`, `browser`), or a file that holds one."""
     model: ModelSpec | None = None
     hosts: tuple[HostSpec, ...] = ()
     probes: tuple[StateProbe, ...] = ()

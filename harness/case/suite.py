@@ -34,8 +34,9 @@ class ToolServer(Frozen):
     """Where a group of tools is served: a service of the environment, or a base URL.
 
     Exactly one of `service` and `base_url` is given in a suite's `servers`; the groups in its `tools` bring servers
-    that are programs (`mcp.command`), Python functions or the trial's own sandbox. `session_header` carries the
-    trial's id, so that trials that share a live service do not share its state; it never enters a recording.
+    that are programs (`mcp.command`), Python functions, the trial's own sandbox or its browser. `session_header`
+    carries the trial's id, so that trials that share a live service do not share its state; it never enters a
+    recording.
     """
 
     service: str | None = None
@@ -52,6 +53,7 @@ class ToolServer(Frozen):
     python: str | None = None
     """A file of functions in the suite's folder."""
     sandbox: bool = False
+    browser: bool = False
 
     @property
     def is_program(self) -> bool:

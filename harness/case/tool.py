@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from harness.frozen import Frozen, JsonObject
 
 Effect = Literal["read", "write"]
-ToolKind = Literal["http", "mcp", "python", "sandbox"]
+ToolKind = Literal["http", "mcp", "python", "sandbox", "browser"]
 POINTER = r"^(/[^/]*)+$"
 """A JSON pointer; `*` stands for every item of a list."""
 

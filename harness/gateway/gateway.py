@@ -16,6 +16,7 @@ from typing import Self, Unpack
 import aiohttp
 
 from harness.case import Case, Suite
+from harness.case.browsing import needs_browser
 from harness.cassette.index import open_tape
 from harness.cassette.journal import recover_journals
 from harness.cassette.redaction import Redactor
@@ -37,7 +38,7 @@ from harness.gateway.options import GatewayOptions
 from harness.gateway.overlay.faults import FaultySource
 from harness.gateway.overlay.fixtures import FixtureSource, packs_of
 from harness.gateway.rate import RateLimiter
-from harness.gateway.reaching import Outside, inside_source
+from harness.gateway.reaching import Outside, OwnSources
 from harness.gateway.routes import Desk
 from harness.gateway.session import Session, SessionParts
 from harness.gateway.thread import LoopThread
@@ -165,7 +166,8 @@ class Gateway:
         journals = self._journals.open(request, redactor, closing)
         answering = self._answering(request, closing)
         source, players = answering.tools(redactor, journals.tools, closing, self._thread.wait_for)
-        source, inside = inside_source(suite, source)
+        own = OwnSources()
+        source = own.before(suite, source)
         overlay = FaultySource(FixtureSource(source, packs_of(suite, case)), case.faults)
         calls, ledger = CallDesk(self._toolbox, offered, overlay, recorder, redactor), self._ledger(case)
         doors: list[Door] = [
@@ -234,7 +236,8 @@ class Gateway:
             players=players,
             web=web,
             overlay=overlay,
-            inside=inside,
+            own=own,
+            pages_socket=self._socket(closing) if needs_browser(suite) else None,
             merge=journals.finish,
             export=None if exporter is None else partial(recorder.export, exporter),
         )

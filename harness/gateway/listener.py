@@ -5,30 +5,44 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
 from typing_extensions import override
 
 from harness.gateway.incoming import error_body
-from harness.gateway.routes import Routes
 from harness.gateway.web.address import Place
+from harness.gateway.web.door import WebDoor
 from harness.gateway.web.doorstep import Doorstep, Threshold
-from harness.gateway.web.room import Entrance
+
+if TYPE_CHECKING:
+    from harness.gateway.web.authority import Authority
 
 _BACKLOG = 1024
 _SHUTDOWN_S = 1.0
-_HALF_CLOSED_S = 0.05
+_HALF_CLOSED_S = 0.002
+"""A request that came before the end is taken up in the loop's next turn. Every trial whose agent keeps its connection
+to the end waits this long."""
+
+
+class Serving(Protocol):
+    """Answers every request that comes in."""
+
+    async def handle(self, request: web.BaseRequest, bound: Place | None = None) -> web.StreamResponse: ...
 
 
 class Listener:
     """Serves one session's routes on one socket; all methods belong to the gateway's own thread."""
 
     def __init__(
-        self, routes: Routes, on_failure: Callable[[BaseException], None], entrance: Entrance | None = None
+        self,
+        routes: Serving,
+        on_failure: Callable[[BaseException], None],
+        hosts: "tuple[WebDoor, Authority] | None" = None,
     ) -> None:
+        """`hosts`: the forward proxy that is served too, and who vouches for its hosts."""
         self._routes = routes
-        self._entrance = entrance
+        self._hosts = hosts
         self._threshold: Threshold | None = None
         self._on_failure = on_failure
         self._http: web.Server | None = None
@@ -39,13 +53,9 @@ class Listener:
         http = _Server(self._handle, self._on_failure)
         self._http = http
         serve: Callable[[], asyncio.Protocol] = http
-        if self._entrance is not None:
-            self._threshold = Threshold(
-                door=self._entrance.door,
-                authority=self._entrance.authority,
-                serve=http.serve,
-                on_failure=self._on_failure,
-            )
+        if self._hosts is not None:
+            door, authority = self._hosts
+            self._threshold = Threshold(door=door, authority=authority, serve=http.serve, on_failure=self._on_failure)
             serve = partial(Doorstep, self._threshold)
         self._server = await asyncio.get_running_loop().create_unix_server(serve, path=socket, backlog=_BACKLOG)
         # The agent runs as a user of its own; only this socket's folder is shown to it.

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
 
 from harness.case import Suite
 from harness.gateway.rate import RateLimiter
+from harness.gateway.sources.browser import BrowserSource
 from harness.gateway.sources.http import HttpSource, Upstream
 from harness.gateway.sources.inside import InsideSource
 from harness.gateway.sources.mcp.servers import ServerStart
@@ -18,11 +19,21 @@ from harness.gateway.sources.source import Reached, ToolSource
 from harness.gateway.upstreams import resolved_env
 
 
-def inside_source(suite: Suite, otherwise: ToolSource) -> tuple[ToolSource, InsideSource]:
-    """`otherwise`, and the trial's own sandbox for the tools that act there."""
-    inside = InsideSource()
-    servers = [name for name, server in suite.servers.items() if server.sandbox]
-    return RoutedSource(dict.fromkeys(servers, inside), otherwise) if servers else otherwise, inside
+@dataclass(frozen=True, kw_only=True)
+class OwnSources:
+    """What belongs to the trial itself and answers the same in every tool mode."""
+
+    inside: InsideSource = field(default_factory=InsideSource)
+    browser: BrowserSource = field(default_factory=BrowserSource)
+
+    def before(self, suite: Suite, otherwise: ToolSource) -> ToolSource:
+        """`otherwise`, and these for the tools that act in the trial's own sandbox or browser."""
+        own: dict[str, ToolSource] = {
+            name: self.inside if server.sandbox else self.browser
+            for name, server in suite.servers.items()
+            if server.sandbox or server.browser
+        }
+        return RoutedSource(own, otherwise) if own else otherwise
 
 
 @dataclass(frozen=True, kw_only=True)

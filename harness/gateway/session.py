@@ -16,8 +16,10 @@ from harness.frozen import JsonValue
 from harness.gateway.contract import AskedServices, SessionRecord
 from harness.gateway.listener import Listener
 from harness.gateway.overlay.faults import FaultySource
+from harness.gateway.reaching import OwnSources
 from harness.gateway.routes import Desk, Routes, thought_attributes
-from harness.gateway.sources.inside import InsideSource
+from harness.gateway.sources.browser import OpenBrowser
+from harness.gateway.web.pages import PageRoutes
 from harness.gateway.web.room import Entrance
 from harness.gateway.world import World
 from harness.sandbox.outside import OutsideHosts
@@ -46,7 +48,9 @@ class SessionParts:
     players: tuple[Player, ...] = ()
     web: Entrance | None = None
     overlay: FaultySource | None = None
-    inside: InsideSource | None = None
+    own: OwnSources = field(default_factory=OwnSources)
+    pages_socket: Path | None = None
+    """Where the trial's browser comes in; None: it needs none."""
     merge: Callable[[], Merge] | None = None
     export: Callable[[], bool] | None = None
     failures: list[BaseException] = field(default_factory=list)
@@ -58,15 +62,26 @@ class Session:
     def __init__(self, parts: SessionParts) -> None:
         self._parts = parts
         self._routes = Routes(parts.desk, None if parts.web is None else parts.web.door)
-        self._listener = Listener(self._routes, parts.failures.append, parts.web)
+        hosts = None if parts.web is None or parts.web.door is None else (parts.web.door, parts.web.authority)
+        self._listeners = [Listener(self._routes, parts.failures.append, hosts)]
         self._record: SessionRecord | None = None
         self._closed = False
-        parts.wait_for(self._listener.listen(parts.socket))
+        parts.wait_for(self._listeners[0].listen(parts.socket))
+        if parts.web is not None and parts.pages_socket is not None:
+            door = parts.web.pages
+            pages = PageRoutes(door, lambda: self._routes.is_open)
+            self._listeners.append(Listener(pages, parts.failures.append, (door, parts.web.authority)))
+            parts.wait_for(self._listeners[1].listen(parts.pages_socket))
 
     @property
     def socket(self) -> Path:
         """The Unix socket; its folder holds nothing else but the certificate of the run, and can be mounted."""
         return self._parts.socket
+
+    @property
+    def pages_socket(self) -> Path | None:
+        """The Unix socket that serves pages and nothing else; None: no trial of the suite has a browser."""
+        return self._parts.pages_socket
 
     @property
     def outside(self) -> OutsideHosts | None:
@@ -75,8 +90,11 @@ class Session:
 
     def attach(self, sandbox: Sandbox | None) -> None:
         """Where the agent's program runs: the suite may have tools that act there. None: it runs no more."""
-        if self._parts.inside is not None:
-            self._parts.inside.attach(sandbox)
+        self._parts.own.inside.attach(sandbox)
+
+    def attach_browser(self, open_browser: OpenBrowser | None) -> None:
+        """How the agent's browser is had, which the suite may have tools for. None: no more."""
+        self._parts.own.browser.attach(open_browser)
 
     def end(self) -> SessionRecord:
         """Refuses the agent from now on, waits for calls under way, runs the probes, merges what was recorded.
@@ -137,7 +155,7 @@ class Session:
             return
         self._closed = True
         try:
-            self._parts.wait_for(self._listener.close())
+            self._parts.wait_for(self._stop_listening())
         finally:
             self._parts.closing.close()
 
@@ -158,8 +176,12 @@ class Session:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        await self._listener.close()
+        await self._stop_listening()
         self._record_afterthought()
+
+    async def _stop_listening(self) -> None:
+        for listener in self._listeners:
+            await listener.close()
 
     async def _probed(self) -> dict[str, JsonValue]:
         calls = self._parts.desk.calls

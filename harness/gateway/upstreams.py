@@ -20,7 +20,7 @@ def check_servers(suite: Suite, mode: ToolMode, secrets: Mapping[str, str]) -> N
     for name, server in suite.reached.items():
         if server.is_program:
             check_program(name, server, suite.folder)
-        elif server.service is None and not server.sandbox:
+        elif server.service is None and not (server.sandbox or server.browser):
             _check_address(name, server, mode)
         if server.service is None:
             _check_writes(suite, name, server, mode)

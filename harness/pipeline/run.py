@@ -15,6 +15,7 @@ from threading import Event
 
 from harness import __version__
 from harness.case import Case, Suite
+from harness.case.browsing import needs_browser
 from harness.cassette.live import FOLDER
 from harness.errors import ResultsError, UsageError
 from harness.frozen import digest_of
@@ -28,9 +29,11 @@ from harness.pipeline.world import Say, World, open_world, pins
 from harness.results import PlannedTrial, RunFolder, RunManifest, default_run_name, write_stop
 from harness.runner.agent import Agent
 from harness.runner.agents import open_agent
+from harness.runner.browsers import PICTURES, BrowserRoom
 from harness.runner.pool import run_all
 from harness.runner.trial import TrialRunner
 from harness.sandbox.providers import open_provider
+from harness.sandbox.recipe import BROWSER_IMAGE
 from harness.score import Evidence, Scorecard, Scorer, build_scorer
 from harness.trace import Trial
 
@@ -111,6 +114,7 @@ def _go(plan: RunPlan, folder: RunFolder, scorer: Scorer, agent: Agent, world: W
             agent=agent,
             run=folder.manifest.run,
             images=world.images,
+            browsers=_browsers(plan, world, folder, stack),
         )
         stopping = Event()
 
@@ -158,9 +162,10 @@ class Attempt:
             if self.stopping.is_set():
                 raise ResultsError("the run was stopped; this trial is not kept")
             kept = archive if archive.exists() else None
+            pictures = tuple(sorted(archive.parent.glob(PICTURES)))
             evidence = Evidence(case=case, trial=trial, tools=self.runner.suite.tools, end_state_archive=kept)
             card = self.scorer.score(evidence)
-            self.folder.commit(trial, spans, card, kept)
+            self.folder.commit(trial, spans, card, kept, *pictures)
         return trial, card
 
 
@@ -175,6 +180,15 @@ def case_of(suite: Suite, case_id: str) -> Case:
 def _default_name(plan: RunPlan, agent: Agent) -> str:
     name = default_run_name(plan.created, plan.suite.name, agent.name)
     return name if plan.shard is None else "{}-shard-{}-of-{}".format(name, *plan.shard)
+
+
+def _browsers(plan: RunPlan, world: World, folder: RunFolder, stack: ExitStack) -> BrowserRoom | None:
+    """Browsers are ordinary containers, whichever way the agent's sandboxes are made."""
+    if not needs_browser(plan.suite):
+        return None
+    provider = open_provider("docker", run=folder.manifest.run)
+    stack.callback(provider.close)
+    return BrowserRoom(provider=provider, image=world.images[BROWSER_IMAGE], snapshot=world.snapshot)
 
 
 def _refuse_keyless(plan: RunPlan) -> None:

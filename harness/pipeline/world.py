@@ -5,12 +5,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.case import Suite
+from harness.case.browsing import looks_of, needs_browser
 from harness.errors import UsageError
 from harness.gateway import ServiceOpener
 from harness.pipeline.plan import RunPlan
 from harness.sandbox.engine import reap
 from harness.sandbox.environment import Environment, load_environment
 from harness.sandbox.images import ImageStore
+from harness.sandbox.recipe import BROWSER_IMAGE
 from harness.sandbox.services import start_services
 from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.snapshots import SnapshotStore
@@ -59,6 +62,7 @@ def open_world(plan: RunPlan, run: str, say: Say) -> World:
     for removed in reap(images.client):
         say(f"removed what a dead run left: {removed}")
     names = {environment.image if environment else "base", *_agent_images(plan)}
+    names |= {BROWSER_IMAGE} if needs_browser(suite) else set()
     built = {name: images.build(name, say) for name in sorted(names)}
     snapshot = SnapshotStore(plan.project, images).load(suite.environment, suite.snapshot)
     services = None
@@ -66,6 +70,7 @@ def open_world(plan: RunPlan, run: str, say: Say) -> World:
         for service in environment.services:
             images.build(environment.image_of(service), say)
         services = EnvironmentServices(environment=environment, snapshot=snapshot, run=run, images=images)
+    refuse_pageless(suite, snapshot)
     main = built[environment.image if environment else "base"]
     return World(
         snapshot=snapshot,
@@ -90,6 +95,8 @@ def open_services(project: Path, environment: str | None, snapshot: str | None) 
 
 
 def _local_world(plan: RunPlan, environment: Environment | None) -> World:
+    if needs_browser(plan.suite):
+        raise UsageError("the suite needs a browser, which is a container", remedy="use --sandbox docker")
     if environment is not None and environment.services and plan.tools in ("sealed", "record", "live"):
         raise UsageError(
             f"--tools {plan.tools} needs the environment's services, which are containers",
@@ -97,6 +104,17 @@ def _local_world(plan: RunPlan, environment: Environment | None) -> World:
         )
     snapshot = SnapshotStore(plan.project, None).load(plan.suite.environment, plan.suite.snapshot)
     return World(snapshot=snapshot, images={}, packages_digest=None, services=None)
+
+
+def refuse_pageless(suite: Suite, snapshot: Snapshot) -> None:
+    """Raises UsageError where a check looks at the snapshot's known address, and it has none."""
+    for case in suite.cases:
+        for look in looks_of(suite, case):
+            if look.browser == "fresh" and look.url is None and snapshot.browser_url is None:
+                raise UsageError(
+                    f"suite {suite.name!r}, case {case.id!r}, check {look.name!r}: there is no page to look at",
+                    remedy="give it `with.url`, or seal a `browser_url` with the state of the environment",
+                )
 
 
 def _agent_images(plan: RunPlan) -> set[str]:

@@ -1,7 +1,7 @@
 """A run folder: the manifest, one sealed folder a trial, and the scores of later scorers beside the first ones.
 
     <run>/manifest.json, run_scores.json, suite.json (imported runs)
-    <run>/trials/<case>/<attempt>/           trial.json, spans.jsonl, scorecard.json, end_state.tar, seal.json
+    <run>/trials/<case>/<attempt>/         trial.json, spans.jsonl, scorecard.json, seal.json, end_state.tar, page-*.png
     <run>/trials/<case>/<attempt>.failed-1/  an earlier try that the harness could not finish
     <run>/scores/<n>/                        scorecards.jsonl, run_scores.json, scoring.json, seal.json: n-th scoring
 
@@ -116,7 +116,9 @@ class RunFolder:
             }
         )
 
-    def commit(self, trial: Trial, spans: Sequence[Span], scorecard: Scorecard, end_state: Path | None = None) -> Path:
+    def commit(
+        self, trial: Trial, spans: Sequence[Span], scorecard: Scorecard, end_state: Path | None = None, *pictures: Path
+    ) -> Path:
         """Puts a whole trial on disk at once and gives its folder; safe from several threads.
 
         Where the harness failed at this trial before, that record moves to `<attempt>.failed-<n>`. Raises ResultsError
@@ -138,6 +140,7 @@ class RunFolder:
         }
         if end_state is not None and end_state.exists():
             files[END_STATE] = end_state
+        files |= {picture.name: picture for picture in pictures}
         target = self._place(key)
         with self._threads:
             self._set_failed_aside(target)

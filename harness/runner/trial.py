@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.case import Case, Suite
+from harness.case.browsing import looks_of
 from harness.case.command import CommandCheck, commands_of
 from harness.errors import HarnessError
 from harness.gateway import SessionRecord, SessionRequest
@@ -15,6 +16,7 @@ from harness.gateway.gateway import Gateway
 from harness.gateway.model.environment import model_environment
 from harness.gateway.session import Session
 from harness.runner.agent import Agent, AgentProgram
+from harness.runner.browsers import BrowserRoom, TrialBrowsers
 from harness.sandbox.cleaning import clean_end_state
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
@@ -35,9 +37,11 @@ class TrialRunner:
     run: str
     images: Mapping[str, str] = field(default_factory=dict)
     """Tags of the images that agents ask for by name."""
+    browsers: BrowserRoom | None = None
+    """None: no trial of the suite needs one."""
 
     def run_trial(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
-        """Runs `case` once; the files that the agent changed go to `archive`.
+        """Runs `case` once; the files that the agent changed go to `archive`, pictures of pages into its folder.
 
         Never raises HarnessError: what the harness could not do is the trial's outcome `harness_failed`. Raises
         OutOfBudget where the run's budget ended it.
@@ -67,7 +71,9 @@ class TrialRunner:
                 outside=session.outside,
                 clock=case.clock,
             )
+            browsers = self._browsers(session, spec, stack)
             exit_, end_state = self._run_program(session, program, spec, archive)
+            pages = {} if browsers is None else browsers.look(looks_of(self.suite, case), archive.parent)
             commands = self._run_commands(case, spec, archive)
             record = session.end()
             # Only now: the checks' commands ran on what the agent really left.
@@ -91,6 +97,7 @@ class TrialRunner:
             end_state=end_state,
             states=record.states,
             commands=commands,
+            pages=pages,
             misses=record.misses,
             tiers=record.tiers,
             exported=record.exported,
@@ -114,6 +121,15 @@ class TrialRunner:
         finally:
             session.attach(None)
             sandbox.close()
+
+    def _browsers(self, session: Session, spec: SandboxSpec, stack: ExitStack) -> TrialBrowsers | None:
+        """Attached to the session, and thrown away with the stack."""
+        if self.browsers is None:
+            return None
+        browsers = TrialBrowsers(room=self.browsers, session=session, trial_id=spec.trial_id, clock=spec.clock)
+        stack.callback(browsers.close)
+        session.attach_browser(browsers.agents)
+        return browsers
 
     def _models_env(self, sandbox: Sandbox) -> dict[str, str]:
         return {} if self.suite.model is None else dict(model_environment(sandbox.places.gateway_url))

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.trace.page import PageSeen
 from harness.trace.trajectory import Trajectory
 
 Outcome = Literal["finished", "limit_reached", "agent_failed", "inconclusive", "harness_failed"]
@@ -83,6 +84,8 @@ class Trial(Frozen):
     states: dict[str, JsonValue] = {}
     """The suite's probes: name -> what the read gave at the end."""
     commands: dict[str, CommandResult] = {}
+    pages: dict[str, PageSeen] = {}
+    """Checks of pages: name -> what stood there at the end."""
     misses: tuple[JsonObject, ...] = ()
     """Replay misses: tool, arguments and the nearest recordings."""
     tiers: dict[str, int] = {}

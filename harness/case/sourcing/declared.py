@@ -75,10 +75,21 @@ class SandboxTools(Frozen):
     override: dict[str, JsonObject] = {}
 
 
-Group = OpenApiTools | McpTools | PythonTools | SandboxTools
+class BrowserTools(Frozen):
+    """Tools that act in the trial's own browser, in every tool mode; its pages come from the suite's `hosts`."""
+
+    browser: tuple[str, ...] = Field(min_length=1)
+    """Of `open`, `click`, `type`, `read`."""
+    server: str = "browser"
+    prefix: str = "browser_"
+    override: dict[str, JsonObject] = {}
+
+
+Group = OpenApiTools | McpTools | PythonTools | SandboxTools | BrowserTools
 KINDS: dict[str, type[Group]] = {
     "openapi": OpenApiTools,
     "mcp": McpTools,
     "python": PythonTools,
     "sandbox": SandboxTools,
+    "browser": BrowserTools,
 }

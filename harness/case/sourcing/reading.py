@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.case.document import Document, open_document
-from harness.case.sourcing.declared import KINDS, Group, McpTools, OpenApiTools, PythonTools, SandboxTools
+from harness.case.sourcing.browser_tools import browser_tools
+from harness.case.sourcing.declared import (
+    KINDS,
+    BrowserTools,
+    Group,
+    McpTools,
+    OpenApiTools,
+    PythonTools,
+    SandboxTools,
+)
 from harness.case.sourcing.listing import Listing, file_digest, listed_tools, listing_path, read_listing
 from harness.case.sourcing.openapi import openapi_tools
 from harness.case.sourcing.places import sandbox_tools
@@ -93,7 +102,7 @@ def _add_server(item: _Item, group: Group, servers: dict[str, ToolServer]) -> No
     servers[group.server] = server_of(group)
 
 
-def server_of(group: McpTools | PythonTools | SandboxTools) -> ToolServer:
+def server_of(group: McpTools | PythonTools | SandboxTools | BrowserTools) -> ToolServer:
     """The server that the group brings."""
     match group:
         case McpTools(mcp=place):
@@ -108,12 +117,16 @@ def server_of(group: McpTools | PythonTools | SandboxTools) -> ToolServer:
             return ToolServer(python=group.python, disposable=group.disposable)
         case SandboxTools():
             return ToolServer(sandbox=True, disposable=True)
+        case BrowserTools():
+            return ToolServer(browser=True, disposable=True)
 
 
 def _tools_of(group: Group, folder: Path) -> list[JsonObject]:
     match group:
         case SandboxTools():
             return sandbox_tools(group)
+        case BrowserTools():
+            return browser_tools(group)
         case OpenApiTools():
             path = remote_document_path(folder, group) if group.is_remote else folder / group.openapi
             return openapi_tools(group, _there(path, folder) if group.is_remote else read_plain(path)[0])

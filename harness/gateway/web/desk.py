@@ -65,10 +65,7 @@ class WebDesk:
         """Why it failed, and whether the agent was given something of the host's answer."""
         ledger = self.account.ledger
         thought, plan = ledger.take_thought()
-        self._number += 1
-        crossing = _Crossing(
-            call=call, number=self._number, started_ns=self.account.recorder.now_ns(), thought=thought, plan=plan
-        )
+        crossing = self._begun(call, thought, plan)
         admitted = ledger.admits_call()
         refusal = self._refusal(call) if admitted else _limit(ledger)
         begun = False
@@ -80,6 +77,21 @@ class WebDesk:
             self._trace(crossing)
         return crossing.failure, begun
 
+    def _begun(self, call: WebCall, thought: str | None, plan: tuple[str, ...] | None) -> _Crossing:
+        self._number += 1
+        started_ns = self.account.recorder.now_ns()
+        return _Crossing(call=call, number=self._number, started_ns=started_ns, thought=thought, plan=plan)
+
+    @property
+    def _kind(self) -> str:
+        """What a request is in the trace."""
+        return names.TOOL
+
+    @property
+    def _refused_kind(self) -> str:
+        """What a host that nobody declared is in the trace."""
+        return names.REFUSED
+
     def refuse(self, host: str, reason: str) -> None:
         """Keeps in the trace whom else the agent wanted to reach: no step, and each once."""
         if (host, reason) in self._refused or len(self._refused) == _MOST_REFUSED:
@@ -88,9 +100,9 @@ class WebDesk:
         recorder, clean = self.account.recorder, self.account.redactor
         shown = clean.text(host)
         recorder.record(
-            f"{names.REFUSED} http:{shown}",
+            f"{self._refused_kind} http:{shown}",
             {
-                names.STEP_KIND: names.REFUSED,
+                names.STEP_KIND: self._refused_kind,
                 names.TOOL_NAME: f"http:{shown}",
                 names.ERROR_TYPE: "not_allowed",
                 names.TOOL_ERROR_MESSAGE: clean.text(reason),
@@ -150,11 +162,12 @@ class WebDesk:
 
     def _trace(self, crossing: _Crossing) -> None:
         call, failure, clean = crossing.call, crossing.failure, self.account.redactor
+        is_step = self._kind == names.TOOL
         self.account.recorder.record(
-            f"{names.EXECUTE_TOOL} {call.key.tool}",
+            f"{names.EXECUTE_TOOL if is_step else self._kind} {call.key.tool}",
             {
-                names.OPERATION: names.EXECUTE_TOOL,
-                names.STEP_KIND: names.TOOL,
+                names.OPERATION: names.EXECUTE_TOOL if is_step else None,
+                names.STEP_KIND: self._kind,
                 names.TOOL_NAME: call.key.tool,
                 names.TOOL_CALL_ID: f"http_{crossing.number}",
                 names.TOOL_ARGUMENTS: canonical_json(clean.value(call.asked)),

@@ -16,6 +16,13 @@ from harness.gateway.web.desk import WebDesk
 _MAX_BODY_BYTES = MAX_ANSWER_BYTES
 _OURSELVES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _REFUSED_METHODS = frozenset({"CONNECT", "TRACE"})
+REASON_HEADER = "x-harness-refused"
+"""On what the gateway itself says in place of a host: why."""
+
+
+def reason_header(message: str) -> str:
+    """A message as the value of a header."""
+    return " ".join(message.split()).encode("ascii", "replace").decode()[:500]
 
 
 class WebDoor:
@@ -82,7 +89,7 @@ class WebDoor:
             return delivery.cut()
         return web.Response(
             status=failure.http_status,
-            headers=failure.http_headers,
+            headers=failure.http_headers | {REASON_HEADER: reason_header(failure.message)},
             body=failure.encoded(),
             content_type="application/json",
         )

@@ -1,14 +1,14 @@
 """The hosts of a suite: what all trials of a run share, and the door of each."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import aiohttp
 
-from harness.case import Case, Suite
+from harness.case import Case, HostSpec, Suite
 from harness.cassette.journal import Journal
 from harness.cassette.keys import StateChain
 from harness.cassette.player import Player
@@ -20,6 +20,7 @@ from harness.gateway.sources.http import Upstream
 from harness.gateway.web.desk import WebAccount, WebDesk
 from harness.gateway.web.door import WebDoor
 from harness.gateway.web.live import LiveWeb
+from harness.gateway.web.pages import PageDesk
 from harness.gateway.web.sources import RecordingWeb, ReplayWeb, WebSource
 from harness.sandbox.outside import OutsideHosts
 from harness.trace.recorder import TraceRecorder
@@ -50,9 +51,12 @@ class WebTrial:
 class Entrance:
     """One trial's door, who vouches for the hosts behind it, and what the sandbox is told of them."""
 
-    door: WebDoor
+    door: WebDoor | None
+    """The agent's; None: no host is for the agent itself."""
+    pages: WebDoor
+    """The trial's browser's: every host is."""
     authority: "Authority"
-    outside: OutsideHosts
+    outside: OutsideHosts | None
 
 
 class WebRoom:
@@ -69,26 +73,28 @@ class WebRoom:
 
     def entrance(self, client: aiohttp.ClientSession, folder: Path, trial: WebTrial) -> Entrance:
         """The certificate to trust is written to `folder`, which the sandbox sees."""
-        account = WebAccount(
-            ledger=trial.ledger, recorder=trial.recorder, redactor=trial.redactor, under_way=trial.under_way
-        )
+        hosts = tuple(host for host in self._suite.hosts if not host.only_browser)
+        source = self._source(client, trial)
         desk = WebDesk(
-            account=account,
-            source=self._source(client, trial),
+            account=_account(trial),
+            source=source,
             allowed=allowed_hosts(self._suite, trial.case).__contains__,
             refuses_writes=self._protected(),
         )
+        pages = PageDesk(
+            account=_account(trial), source=source, allowed=lambda _: True, refuses_writes=self._protected()
+        )
         return Entrance(
-            door=WebDoor(self._suite.hosts, desk, trial.redactor),
+            door=WebDoor(hosts, desk, trial.redactor) if hosts else None,
+            pages=WebDoor(self._suite.hosts, pages, trial.redactor),
             authority=self._authority,
-            outside=self._outside(folder),
+            outside=self._outside(folder, hosts) if hosts else None,
         )
 
-    def _outside(self, folder: Path) -> OutsideHosts:
+    def _outside(self, folder: Path, hosts: Sequence[HostSpec]) -> OutsideHosts:
         certificate = folder / CA_FILE
         certificate.write_bytes(self._authority.certificate)
         certificate.chmod(0o644)
-        hosts = self._suite.hosts
         ports = sorted({port for host in hosts for port in host.ports})
         return OutsideHosts(names=tuple(host.host for host in hosts), ports=tuple(ports), certificate=certificate)
 
@@ -102,6 +108,10 @@ class WebRoom:
         if self._mode == "replay":
             return frozenset()
         return frozenset(host.tool for host in self._suite.hosts if host.service is None and not host.disposable)
+
+
+def _account(trial: WebTrial) -> WebAccount:
+    return WebAccount(ledger=trial.ledger, recorder=trial.recorder, redactor=trial.redactor, under_way=trial.under_way)
 
 
 def allowed_hosts(suite: Suite, case: Case) -> frozenset[str]:

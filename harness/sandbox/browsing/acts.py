@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 from page import Refused, Tab, words_of
 from playwright.async_api import Error, Locator, Page
 
+Told = dict[str, Any]
+
 _ELEMENTS_KEPT = 50
 _TEXT_KEPT = 4000
 _NAMED_IN_ERRORS = 5
@@ -20,10 +22,11 @@ _VALUES = """(element, attributes) => ({
 })"""
 
 
-async def open_page(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
+async def open_page(tab: Tab, request: dict[str, Any]) -> Told:
     """Goes to an address. Raises Refused for one that is no page of a declared host."""
     await _go(await tab.fresh(), request["url"], request["within_s"])
-    return await tab.told()
+    told: Told = await tab.told()
+    return told
 
 
 async def click(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
@@ -33,7 +36,7 @@ async def click(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
     try:
         await target.click(timeout=_left_ms(request))
     finally:
-        told = await tab.told()
+        told: Told = await tab.told()
         tab.accepts_dialogs = False
     return told
 
@@ -47,7 +50,8 @@ async def type_text(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
         await target.fill(request["text"], timeout=_left_ms(request))
     if request["submit"]:
         await target.press("Enter", timeout=_left_ms(request))
-    return await tab.told()
+    told: Told = await tab.told()
+    return told
 
 
 async def read(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +60,7 @@ async def read(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
     await tab.settle()
     outline = await target.aria_snapshot(timeout=_left_ms(request))
     most = request["most_chars"]
-    told = await tab.told(outline=outline[:most])
+    told: Told = await tab.told(outline=outline[:most])
     return told if len(outline) <= most else {**told, "cut": f"the first {most} of {len(outline)} characters"}
 
 

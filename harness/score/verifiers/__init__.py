@@ -4,6 +4,7 @@ from harness.score.verifiers.api import Api
 from harness.score.verifiers.budget import MaxIterations, MaxTokens
 from harness.score.verifiers.check_answer import CheckAnswer
 from harness.score.verifiers.command import Command
+from harness.score.verifiers.dom import Dom
 from harness.score.verifiers.files import Files
 from harness.score.verifiers.final_answer import FinalAnswer
 from harness.score.verifiers.json_schema import JsonSchema
@@ -18,6 +19,7 @@ VERIFIERS: dict[str, type] = {
     "api": Api,
     "check_answer": CheckAnswer,
     "command": Command,
+    "dom": Dom,
     "files": Files,
     "final_answer": FinalAnswer,
     "forbidden_tools": ForbiddenTools,
@@ -37,6 +39,7 @@ __all__ = [
     "Api",
     "CheckAnswer",
     "Command",
+    "Dom",
     "Files",
     "FinalAnswer",
     "ForbiddenTools",

@@ -1,0 +1,66 @@
+"""What the trial's browser asks for: pages of the declared hosts, and nothing else of the gateway.
+
+A page is not the agent: its scripts must not be able to call the agent's tools or speak in its name. So the browser has
+a socket of its own, which serves the forward proxy alone. Its requests are traced beside the steps, and count as none.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from harness.gateway.failures import Failure
+from harness.gateway.incoming import Refusal, error_body
+from harness.gateway.web.address import Place
+from harness.gateway.web.call import WebCall
+from harness.gateway.web.desk import WebDesk
+from harness.gateway.web.door import REASON_HEADER, WebDoor, reason_header
+from harness.gateway.web.sources import Sink
+from harness.trace import names
+
+
+@dataclass(kw_only=True)
+class PageDesk(WebDesk):
+    """Serves the requests of the trial's pages, under no limit of the agent's."""
+
+    async def answer(self, call: WebCall, sink: Sink) -> tuple[Failure | None, bool]:
+        crossing = self._begun(call, None, None)
+        crossing.failure = self._refusal(call)
+        begun = False
+        if crossing.failure is not None:
+            crossing.content = crossing.failure.content
+        else:
+            begun = await self._tracked(crossing, sink)
+        self._trace(crossing)
+        return crossing.failure, begun
+
+    @property
+    def _kind(self) -> str:
+        return names.PAGE
+
+    @property
+    def _refused_kind(self) -> str:
+        return names.PAGE  # what a page asks for is not the agent's doing
+
+
+class PageRoutes:
+    """Answers what comes in through the browser's socket."""
+
+    def __init__(self, door: WebDoor, is_open: Callable[[], bool]) -> None:
+        self._door = door
+        self._is_open = is_open
+
+    async def handle(self, request: web.BaseRequest, bound: Place | None = None) -> web.StreamResponse:
+        """One request; `bound`: the host that the connection was made to."""
+        try:
+            address = self._door.address(request, bound)
+            if address is None:
+                raise self._door.refuse(request.headers.get("host", "") or "the gateway")
+            return await self._door.handle(request, address, is_open=self._is_open())
+        except Refusal as refusal:
+            return web.Response(
+                status=refusal.status,
+                headers={REASON_HEADER: reason_header(refusal.message)},
+                body=error_body(refusal.kind, refusal.message),
+                content_type="application/json",
+            )
