@@ -1,0 +1,128 @@
+"""Who is asked what, in which order, and what becomes of the answers."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import UsageError
+from harness.judge.annotation import Desk, Seat, work_of
+from harness.judge.labels import LabelFile, sort_labels
+from harness.judge.rubric import Criterion, Rubric
+from tests.judge.annotation_work import desk, subject, work
+from tests.judge.labelling import RUBRIC
+
+
+def _asked(one: Desk) -> list[tuple[str, str]]:
+    return [(place.case_id, place.criterion) for place in one.places()]
+
+
+def test_everything_that_no_code_decides_is_asked_once(tmp_path: Path) -> None:
+    assert _asked(desk(tmp_path, "ann", work("a", "b"))) == [
+        ("a", "complete"),
+        ("a", "polite"),
+        ("b", "complete"),
+        ("b", "polite"),
+    ]
+
+
+def test_attempts_that_did_the_same_are_asked_about_once() -> None:
+    twice = list(work_of([subject("a"), subject("a", attempt=2), subject("a", attempt=3, said="No tea.")], RUBRIC))
+    assert [1, 1, 3, 3] == [one.subject.trial.attempt for one in twice]
+
+
+def test_what_code_decides_or_an_expression_excludes_is_not_asked() -> None:
+    rubric = Rubric(
+        name="mixed",
+        criteria=(
+            Criterion(id="coded", statement="x", kind="code", code="no_leakage"),
+            Criterion(id="excluded", statement="x", eligible_when="$.steps[?@.message == 'never']"),
+            Criterion(id="listed", statement="x", kind="checklist"),
+            Criterion(id="asked", statement="x"),
+        ),
+    )
+    assert ["asked"] == [one.criterion.id for one in work_of([subject("a")], rubric)]
+
+
+def test_an_answer_is_on_disk_when_the_call_returns_and_the_same_again_writes_nothing(tmp_path: Path) -> None:
+    one = desk(tmp_path, "ann", work("a"))
+    one.answer(0, "fail", "no tea")
+    one.answer(0, "fail", "no tea")
+    assert 1 == len((tmp_path / "labels.jsonl").read_text().splitlines())
+    one.answer(0, "pass")
+    found = sort_labels(LabelFile(tmp_path / "labels.jsonl"), RUBRIC)
+    assert (1, "pass", ()) == (len(found.items), found.items[0].answer, found.left_out)
+
+
+def test_who_comes_back_finds_the_answers_first_and_the_open_questions_after_them(tmp_path: Path) -> None:
+    desk(tmp_path, "ann", work("a", "b")).answer(2, "pass", "well")
+    again = desk(tmp_path, "ann", work("a", "b"))
+    assert ("b", "complete") == _asked(again)[0]
+    assert ["pass", None, None, None] == [place.answer for place in again.places()]
+    assert "well" == again.question(0)["note"]
+
+
+def test_what_another_has_answered_comes_first_and_what_two_have_answered_not_at_all(tmp_path: Path) -> None:
+    desk(tmp_path, "ann", work("a", "b")).answer(3, "pass")
+    second = desk(tmp_path, "ben", work("a", "b"))
+    assert ("b", "polite") == _asked(second)[0]
+    second.answer(0, "fail")
+    assert ("b", "polite") not in _asked(desk(tmp_path, "cem", work("a", "b")))
+    assert ("b", "polite") in _asked(desk(tmp_path, "cem", work("a", "b"), per_item=3))
+
+
+def test_nobody_sees_what_others_or_judges_said(tmp_path: Path) -> None:
+    desk(tmp_path, "ann", work("a")).answer(0, "fail", "a secret reason")
+    asked = desk(tmp_path, "ben", work("a")).question(0)
+    assert "a secret reason" not in str(asked)
+    assert [] == asked["others"]
+    assert asked["answer"] is None
+    assert not {"verdict", "rationale", "judge", "passed"} & asked.keys()
+
+
+def test_an_adjudicator_gets_what_is_contested_sees_both_answers_and_no_names(tmp_path: Path) -> None:
+    questions = work("a", "b")
+    for name, answer in (("ann", "pass"), ("ben", "fail")):
+        one = desk(tmp_path, name, questions)
+        one.answer(0, answer, f"as {answer}")
+        one.answer(1, "pass")
+    judge = desk(tmp_path, "cem", questions, role="adjudicator")
+    assert [("a", "complete")] == _asked(judge)
+    asked = judge.question(0)
+    assert [{"answer": "pass", "note": "as pass"}, {"answer": "fail", "note": "as fail"}] == asked["others"]
+    assert "ann" not in str(asked)
+    judge.answer(0, "fail")
+    settled = sort_labels(LabelFile(tmp_path / "labels.jsonl"), RUBRIC).items[0]
+    assert ("adjudicated", "fail") == (settled.settled, settled.answer)
+    back = desk(tmp_path, "cem", questions, role="adjudicator")
+    assert [("a", "complete", "fail")] == [(one.case_id, one.criterion, one.answer) for one in back.places()]
+
+
+def test_who_answered_cannot_adjudicate(tmp_path: Path) -> None:
+    questions = work("a")
+    for name, answer in (("ann", "pass"), ("ben", "fail")):
+        desk(tmp_path, name, questions).answer(0, answer)
+    with pytest.raises(UsageError, match="ann answered 1 of the 1 contested"):
+        desk(tmp_path, "ann", questions, role="adjudicator")
+
+
+def test_answers_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    one = desk(tmp_path, "ann", work("a"))
+    with pytest.raises(UsageError, match="always applies"):
+        one.answer(0, "not_eligible")
+    with pytest.raises(UsageError, match="no question 9"):
+        one.answer(8, "pass")
+    with pytest.raises(UsageError, match="2000 characters"):
+        one.answer(0, "pass", "x" * 2001)
+    assert not (tmp_path / "labels.jsonl").exists()
+    one.answer(1, "not_eligible")
+
+
+@pytest.mark.parametrize("name", ["", "../ann", "ann smith", "-ann", "x" * 61])
+def test_a_name_that_cannot_be_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be an annotator's name"):
+        Seat.of(name)
+
+
+def test_the_evidence_is_what_a_judge_would_be_shown(tmp_path: Path) -> None:
+    shown = desk(tmp_path, "ann", work("a")).question(0)["evidence"]
+    assert ["Tea please, I am a.", "One tea."] == [piece["text"] for piece in shown]

@@ -1,0 +1,37 @@
+"""Trials to annotate, in as few words as tests need; the same small rubric as elsewhere."""
+
+from pathlib import Path
+
+from harness.judge.annotation import Desk, Seat, Work, work_of
+from harness.judge.judge import Subject
+from harness.judge.labels import LabelFile
+from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
+from tests.judge.labelling import RUBRIC
+
+
+def subject(case_id: str, *, said: str = "", result: object = "tea", attempt: int = 1) -> Subject:
+    """A guest orders, a tool is called, the agent answers."""
+    call = ToolCall(id="c1", name="add", arguments={"item": "tea"})
+    steps = (
+        Step(index=0, source="user", message=f"Tea please, I am {case_id}."),
+        Step(
+            index=1,
+            source="agent",
+            calls=(call,),
+            observations=(Observation.model_validate({"call_id": "c1", "content": result}),),
+        ),
+        Step(index=2, source="agent", message=said or "One tea."),
+    )
+    trajectory = Trajectory(trace_id=case_id, agent="window", steps=steps, final_output=said or "One tea.")
+    trial = Trial(case_id=case_id, attempt=attempt, outcome="finished", trajectory=trajectory)
+    return Subject.of("night", trial, None)
+
+
+def work(*cases: str, said: str = "") -> list[Work]:
+    """Two questions a case: `complete`, `polite`."""
+    return list(work_of([subject(case, said=said) for case in cases], RUBRIC))
+
+
+def desk(folder: Path, name: str, questions: list[Work], role: str = "annotator", per_item: int = 2) -> Desk:
+    seat = Seat.model_validate({"name": name, "role": role, "per_item": per_item})
+    return Desk(RUBRIC, LabelFile(folder / "labels.jsonl"), seat, questions)

@@ -1,0 +1,49 @@
+"""`make demo-judge`: everything from a run to a calibrated judge, as it is typed."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_demo_runs_judges_compares_and_calibrates(project: Path, tmp_path: Path) -> None:
+    for folder in ("suites", "cassettes", "images", "snapshots", "prompts"):
+        shutil.copytree(project / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    line = [sys.executable, "-m", "harness", "--project", str(tmp_path), "judge", "demo", "drive_thru"]
+    done = subprocess.run([*line, "--rubric", "counter"], capture_output=True, text=True, timeout=500)
+    assert (0, "") == (done.returncode, "" if done.returncode == 0 else done.stderr)
+    assert "25 transcripts" in done.stderr
+    assert "judged by counter" in done.stdout
+    assert "against the labels" in done.stderr
+    held_out = re.findall(r"^held-out +(\d) +70 +(\d+) %", done.stdout, re.M)
+    assert ["1", "2"] == [version for version, _ in held_out]
+    assert int(held_out[1][1]) > int(held_out[0][1]) + 10
+    copy = tmp_path / ".harness" / "judge-demo"
+    assert "candidate" in (copy / "prompts" / "counter-judge" / "labels.yaml").read_text()
+    assert before == {path for path in tmp_path.rglob("*") if path.is_file() and copy not in path.parents}
+
+
+def test_every_shipped_label_counts_and_belongs_to_what_the_agents_do_today(project: Path, tmp_path: Path) -> None:
+    """Labels hold for trajectories: where the suite or an agent was changed, they must be made anew."""
+    for folder in ("suites", "cassettes", "images", "snapshots", "prompts"):
+        shutil.copytree(project / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    harness = [sys.executable, "-m", "harness", "--project", str(tmp_path)]
+    for agent in ("v1", "v2"):
+        line = [*harness, "run", "drive_thru", "--agent", agent, "--run-name", agent, "--sandbox", "local"]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+
+    from harness.judge.loading import load_rubric
+    from harness.pipeline.bench import Runs
+    from harness.results import RunFolder
+
+    folders = tuple(RunFolder.open(tmp_path / "runs" / agent) for agent in ("v1", "v2"))
+    runs = Runs(tmp_path, folders, load_rubric("counter", tmp_path / "suites" / "drive_thru"))
+    assert () == runs.labels.left_out
+    assert 250 == len(runs.labels.items) == len(runs.labelled())
