@@ -35,6 +35,10 @@ class JudgeSettings(Frozen):
     prices: dict[str, Price] = {}
     rate_limit: RateLimit | None = None
     timeout_s: float = Field(default=120.0, gt=0)
+    tries: int = Field(default=5, ge=1, le=20)
+    """How often a request is sent to a provider that is busy or cannot be reached."""
+    first_wait_s: float = Field(default=0.5, ge=0)
+    """Before the second try; doubled each time, unless the provider says how long."""
     in_flight: int = Field(default=32, ge=1, le=1024)
     """Requests at a time."""
     samples: int = Field(default=1, ge=1, le=99)

@@ -75,6 +75,8 @@ def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged
         suite=f"{suite.name}{SUFFIX}",
         secrets=secrets_of(suite, request.settings),
         budget=request.budget,
+        tries=request.settings.tries,
+        first_wait_s=request.settings.first_wait_s,
     )
     asker = ModelAsker(request.settings.spec, request.settings.provider, options)
     judge = Judge(

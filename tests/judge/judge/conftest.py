@@ -80,7 +80,13 @@ def judging(tmp_path: Path, prompt: Prompt):
     """Judges a run with a served rule model."""
 
     def judge(folder: RunFolder, model: RuleModel, rubric: Rubric = RUBRIC, **fields) -> Judged:
-        settings = {"model": "rule-model", "base_url": model.url, **fields.pop("settings", {})}
+        settings = {
+            "model": "rule-model",
+            "base_url": model.url,
+            "first_wait_s": 0.01,
+            "tries": 3,
+            **fields.pop("settings", {}),
+        }
         request = {"rubric": rubric, "prompt": prompt, "settings": JudgeSettings(**settings), **fields}
         return judge_run(tmp_path, folder, JudgeRequest(**request))
 

@@ -1,0 +1,142 @@
+"""A judge that misbehaves gives no verdict, and one that is busy is asked again."""
+
+import json
+import re
+
+import pytest
+
+from harness.errors import GatewayError, UsageError
+from harness.gateway.model.wire.format import Replied
+from harness.judge.asking.answer import JudgeFailed, read_answer
+from harness.judge.rubric import Rubric
+from harness.judge.rule_model import RuleModel
+from harness.report.judged import judged_rubric
+from harness.results.judgements import read_judgements
+from tests.judge.judge.material import GROUNDED, MIND, POLITE, REFUNDED, dialogue
+
+RUBRIC = Rubric(name="prices", criteria=(GROUNDED, POLITE))
+RIGHT = {"right": dialogue("It costs 2.19.")}
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("prose", "not JSON"),
+        ("wrong_id", "answered the criterion 'grounded_of_another_kind'"),
+        ("half_json", "not JSON"),
+        ("nothing", "said nothing|no message"),
+        ("refusal", "not JSON: 'I cannot help"),
+    ],
+)
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_what_is_no_answer_is_no_verdict(stored_run, judging, fault, why, provider):
+    folder = stored_run(RIGHT)
+    with RuleModel(MIND, faults={"grounded": fault}) as model:
+        url = model.url if provider == "openai" else model.url.removesuffix("/v1")
+        done = judging(folder, model, RUBRIC, settings={"provider": provider, "base_url": url})
+        assert 2 == model.asked["grounded"]  # once more, in case it was a slip
+    assert {"judge_failed": 1, "pass": 1} == done.answers
+    failed = next(one for one in read_judgements(folder.path, "prices") if one.criterion == "grounded")
+    assert (None, None) == (failed.eligible, failed.passed)
+    assert re.search(why, failed.failure)
+
+
+def test_a_failed_judge_is_asked_again_by_the_next_run_and_lowers_the_coverage(stored_run, judging):
+    folder = stored_run(RIGHT)
+    with RuleModel(MIND, faults={"grounded": "server_error"}) as broken:
+        done = judging(folder, broken, RUBRIC, mode="live")
+    assert 1 == done.answers["judge_failed"]
+    score = judged_rubric(folder.path, "prices")
+    assert (0.5, 1.0, None) == (score.coverage, score.mean, score.pass_rate)
+    with RuleModel(MIND) as model:
+        assert {"pass": 1} == judging(folder, model, RUBRIC, mode="live").answers
+    assert 1.0 == judged_rubric(folder.path, "prices").coverage
+
+
+def test_a_busy_model_is_asked_again(stored_run, judging):
+    folder = stored_run(RIGHT)
+    with RuleModel(MIND, faults={"*": "busy_once"}) as model:
+        done = judging(folder, model, RUBRIC)
+        assert {"grounded": 2, "polite": 2} == dict(model.asked)
+    assert {"pass": 2} == done.answers
+
+
+def test_a_model_that_never_answers_is_a_failed_judge(stored_run, judging):
+    folder = stored_run(RIGHT)
+    with RuleModel(MIND, faults={"grounded": "timeout"}) as model:
+        done = judging(folder, model, RUBRIC, settings={"timeout_s": 0.2})
+    assert 1 == done.answers["judge_failed"]
+    assert any("cannot be reached" in (one.failure or "") for one in read_judgements(folder.path, "prices"))
+
+
+def test_nobody_there_is_a_failed_judge(stored_run, judging):
+    with RuleModel(MIND) as model:
+        pass
+    folder = stored_run(RIGHT)
+    assert {"judge_failed": 2} == judging(folder, model, RUBRIC).answers
+
+
+def test_a_missing_key_is_said_before_anything_is_asked(stored_run, judging, rule_model):
+    with pytest.raises(UsageError, match="NO_SUCH_KEY"):
+        judging(stored_run(RIGHT), rule_model, settings={"api_key": "NO_SUCH_KEY"})
+    assert 0 == rule_model.requests
+
+
+def test_a_refused_key_ends_the_run(stored_run, judging, rule_model, monkeypatch):
+    from aiohttp import web
+
+    from tests.judge.judge.serving import served
+
+    async def refuse(_: web.Request) -> web.Response:
+        return web.json_response({"error": "bad key s3cret-value"}, status=401)
+
+    monkeypatch.setenv("JUDGE_KEY", "s3cret-value")
+    with served(refuse) as url, pytest.raises(GatewayError, match="JUDGE_KEY") as refused:
+        judging(stored_run(RIGHT), rule_model, settings={"api_key": "JUDGE_KEY", "base_url": url})
+    assert "s3cret-value" not in str(refused.value)
+
+
+GOOD = {"criterion": "refunded", "eligible": True, "rationale": "so", "verdict": "pass", "refs": ["s0"]}
+
+
+def replied(text: str) -> Replied:
+    return Replied(message={"role": "assistant", "parts": [{"type": "text", "content": text}]})
+
+
+def test_a_fence_around_the_whole_answer_is_taken_off():
+    assert "pass" == read_answer(replied(f"```json\n{json.dumps(GOOD)}\n```"), REFUNDED, {"s0"}).verdict
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (GOOD | {"eligible": False}, "contradicts itself"),
+        (GOOD | {"verdict": None}, "contradicts itself"),
+        (GOOD | {"verdict": "PASS"}, "another form"),
+        (GOOD | {"eligible": "true"}, "another form"),
+        (GOOD | {"confidence": 1}, "another form"),
+        (GOOD | {"refs": ["s99"]}, "there is not"),
+        (GOOD | {"criterion": "grounded"}, "answered the criterion 'grounded'"),
+        ([GOOD], "no object"),
+        ("pass", "no object"),
+    ],
+)
+def test_an_answer_in_another_form_is_none(answer, why):
+    with pytest.raises(JudgeFailed, match=why):
+        read_answer(replied(json.dumps(answer)), REFUNDED, {"s0"})
+
+
+def test_a_name_given_twice_is_no_answer():
+    twice = json.dumps(GOOD)[:-1] + ', "verdict": "fail"}'
+    with pytest.raises(JudgeFailed, match="not JSON"):
+        read_answer(replied(twice), REFUNDED, {"s0"})
+
+
+def test_a_criterion_that_always_applies_cannot_be_called_not_eligible():
+    said = {"criterion": "polite", "eligible": False, "rationale": "", "verdict": None, "refs": []}
+    with pytest.raises(JudgeFailed, match="always applies"):
+        read_answer(replied(json.dumps(said)), POLITE, {"s0"})
+
+
+def test_unknown_refs_are_dropped_where_others_are_known():
+    assert ("s0",) == read_answer(replied(json.dumps(GOOD | {"refs": ["s0", "s99", "s0"]})), REFUNDED, {"s0"}).refs
