@@ -20,6 +20,8 @@ class Answer:
     """Without parameters; None: not told."""
     value: JsonValue
     """Texts that hold a JSON object or list are read: tools of MCP answer so."""
+    body: bytes = b""
+    """As it came."""
     unavailable: str | None = None
     """Why there was no answer to compare: overload, failure, silence. That is never drift."""
 
@@ -41,7 +43,7 @@ def answer_of(recording: Recording) -> Answer:
         reason = f"answered {status}"
     media = recording.headers.get("content-type", "").partition(";")[0].strip().lower() or None
     value = None if reason is not None else _read(recording.body)
-    return Answer(status=status, media=media, value=value, unavailable=reason)
+    return Answer(status=status, media=media, value=value, body=recording.body, unavailable=reason)
 
 
 def _read(body: bytes) -> JsonValue:
@@ -53,9 +55,13 @@ def _read(body: bytes) -> JsonValue:
         return f"{len(body)} bytes, sha256 {hashlib.sha256(body).hexdigest()}"
     try:
         value: JsonValue = json.loads(text)
+        if "\\ud" in text.lower():
+            # Halves of characters are legal in JSON and in nothing that a report could be written in.
+            whole = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
+            value = json.loads(whole)
+        return _unfolded(value)
     except (ValueError, RecursionError):
         return text
-    return _unfolded(value)
 
 
 def _unfolded(value: JsonValue) -> JsonValue:

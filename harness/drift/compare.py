@@ -37,15 +37,13 @@ def compare(old: Answer, new: Answer, baseline: Baseline, rules: PathRules) -> C
         change = _status(old, new)
         return Compared(changes=(change,), paths=("",))
     known = baseline.known(old)
-    paths = tuple(sorted(shape_of([new.value], maps_of(known))))
+    shape = shape_of([new.value], maps_of(known))
+    paths = tuple(sorted(shape))
     changes = list(_media(old, new))
-    changes += [
-        change
-        for change in structural_changes(
-            Structures(old=old.value, new=new.value, known=known, fleeting=baseline.fleeting)
-        )
-        if not _ruled_out(change, rules)
-    ]
+    if old.body == new.body:
+        return Compared(changes=tuple(changes), paths=paths)
+    structures = Structures(old=old.value, new=new.value, known=known, fleeting=baseline.fleeting)
+    changes += [change for change in structural_changes(structures, shape) if not _ruled_out(change, rules)]
     told = {change.path for change in changes}
     volatile: list[str] = []
     for one in unlike(old.value, new.value, rules):

@@ -25,14 +25,10 @@ class Structures:
     fleeting: Collection[str] = ()
     """Members that come and go by themselves."""
 
-    def shapes(self) -> tuple[Shape, Shape]:
-        maps = maps_of(self.known)
-        return shape_of([self.old], maps), shape_of([self.new], maps)
 
-
-def structural_changes(structures: Structures) -> Iterator[Change]:
-    """In the order of paths. Of what is gone as a whole, the parts are not told too."""
-    before, after = structures.shapes()
+def structural_changes(structures: Structures, after: Shape) -> Iterator[Change]:
+    """In the order of paths; `after`: the live answer's shape. Of what is gone as a whole, the parts are not told."""
+    before = shape_of([structures.old], maps_of(structures.known))
     told: list[str] = []
     for path in sorted({*before, *after}):
         if any(lies_below(path, above) for above in told):
@@ -88,7 +84,7 @@ def _words(path: str, known: Place, new: Place, structures: Structures) -> Itera
     """A text that is none of the few that ever stood there."""
     if known.texts is None or known.texts.total() < _ENUM_SEEN or not _looks_listed(known):
         return
-    live = {text for text, _ in _texts(structures.new, path)} if new.kinds["string"] else set()
+    live = {text for text, _ in _texts(structures.new, path)} if new.texts is None else set(new.texts)
     fresh = live - set(known.texts)
     if fresh:
         word = min(fresh)

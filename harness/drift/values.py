@@ -53,13 +53,15 @@ def _column(path: str, rows: list[_Row], rules: PathRules) -> Iterator[Unlike]:
         return
     objects: list[tuple[JsonObject, JsonObject]] = []
     items: list[_Row] = []
+    told = False  # one example a path is enough
     for row in rows:
         old, new = row[0], row[1]
         if isinstance(old, dict) and isinstance(new, dict):
             objects.append((old, new))
         elif isinstance(old, list) and isinstance(new, list):
             yield from _lists(path, row, rule, items)
-        elif not _same(old, new, rule):
+        elif not told and not _same(old, new, rule):
+            told = True
             yield Unlike(path=path, what="value", old=old, new=new, old_holder=row[2], new_holder=row[3])
     if objects:
         yield from _members(path, objects, rules)

@@ -10,7 +10,7 @@ from pydantic import computed_field, model_validator
 from harness.documents import write_atomically
 from harness.errors import UsageError
 from harness.frozen import Frozen, JsonValue
-from harness.results.storage import read_as
+from harness.results.storage import json_bytes, read_as
 
 DRIFT = "drift.json"
 """The report's file in the folder of a run or probe."""
@@ -117,7 +117,7 @@ def holder_of(path: str) -> str:
 def write_drift(folder: Path, report: DriftReport) -> Path:
     """Writes the report into the folder of a run or probe; an earlier look's is replaced."""
     path = folder / DRIFT
-    write_atomically(path, (report.model_dump_json(indent=1) + "\n").encode("utf-8", "backslashreplace"))
+    write_atomically(path, json_bytes(report.model_dump(mode="json")))
     return path
 
 
