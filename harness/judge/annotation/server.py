@@ -40,7 +40,7 @@ class AnnotationServer:
         self.token = secrets.token_urlsafe(16)
         self.finished = threading.Event()
         self._http = _Http(("127.0.0.1", port), self)
-        self._thread = threading.Thread(target=self._http.serve_forever, name="annotation", daemon=True)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), name="annotation", daemon=True)
 
     @property
     def port(self) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
 
 from harness.judge.calibration import Calibrated, Figures, Measured
 from harness.judge.judgement import Judgement
@@ -109,23 +110,24 @@ def _said(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {answer.replace('_', ' ')}" for answer, count in counts.items())
 
 
-class TriageView(_View):
-    """Flagged failures with their causes, and the causes by release."""
+class TriageView:
+    """Flagged failures with their causes, and the causes by release; print it with a rich Console."""
 
     def __init__(self, flagged: Sequence[Judgement], triages: Sequence[Triage], unreadable: int) -> None:
-        rows = tuple(
-            (
-                f"{one.case_id} {one.attempt}",
-                one.criterion,
-                (cause_of(one, triages) or "not looked at").replace("_", " "),
-                printable(one.rationale, 100),
-            )
-            for one in flagged
-        )
-        notes = [
-            f"release {release}: " + ", ".join(f"{counts[cause]} {cause.replace('_', ' ')}" for cause in CAUSES)
-            for release, counts in by_release(triages).items()
-        ]
-        notes += [f"left out: {unreadable} lines cannot be read"] if unreadable else []
-        heads = ("case, attempt", "criterion", "cause", "judge's reason")
-        super().__init__(Section(title=f"{len(flagged)} flagged failures", heads=heads, rows=rows, notes=tuple(notes)))
+        self._flagged = flagged
+        self._triages = triages
+        self._unreadable = unreadable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """One failure in two lines."""
+        del console, options
+        yield Text(f"flagged failures: {len(self._flagged)}", style="bold")
+        for one in self._flagged:
+            cause = (cause_of(one, self._triages) or "not looked at").replace("_", " ")
+            yield Text(f"  {one.case_id} attempt {one.attempt}, {one.criterion}: {cause}")
+            yield Text(f"    {printable(one.rationale, 160) or UNKNOWN}", style="dim")
+        for release, counts in by_release(self._triages).items():
+            words = ", ".join(f"{counts[cause]} {cause.replace('_', ' ')}" for cause in CAUSES)
+            yield Text(f"release {release}: {words}")
+        if self._unreadable:
+            yield Text(f"left out: {self._unreadable} lines cannot be read")

@@ -33,7 +33,9 @@ def _notes(judged: JudgedRubric) -> list[str]:
     notes = [f"{score}; {passed}; {judged.trials} trials, coverage {percent(judged.coverage)}"]
     notes += [f"judge: {judge_words(judge)}" for judge in judged.judges]
     if judged.set_aside:
-        notes.append(f"{judged.set_aside} flagged failures were the judge's or the tracing's own, and are in no score")
+        notes.append(
+            f"flagged failures that were the judge's or the tracing's own, and are in no score: {judged.set_aside}"
+        )
     if any(one.uncalibrated for one in judged.criteria):
         notes.append(
             "uncal.: uncalibrated; nobody has held this judge against people there; see harness judge calibrate"
