@@ -61,6 +61,8 @@ BYE = ("agent", "Good bye.")
             [("exchange_items", LAMP), ("modify_items", LAMP)],
             True,
         ),
+        # what was refused was not made
+        ([LOOK, ("call", "exchange_items", LAMP, None, "try later"), BYE], [("exchange_items", LAMP)], True),
         # the same write twice is not two tools for one request
         ([LOOK, ("call", "exchange_items", LAMP, "ok"), BYE], [("exchange_items", LAMP)] * 2, True),
         # a restart only makes settings take hold

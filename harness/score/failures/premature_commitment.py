@@ -4,10 +4,11 @@
 looked up or asked for. `unseen_target` counts: a successful write to something (an argument called `id`, `..._id`,
 `..._ids`) that no observation had shown before: the user's word was taken for what should have been looked at.
 `missing_reads` counts: a write of the reference made while none of the reads was made that the reference makes before
-it, though it makes some. `stopped_early` counts: a finished trial in which a write of the reference was never
-attempted, as often as the reference makes it, or a required tool never called. `unwarranted_write` counts: an
-irreversible write (by its tool's verb: it cancels, books, buys, returns, exchanges, deletes, refunds) that succeeded
-more often than the reference makes it: what the reference requires to be seen first would have spoken against it.
+it, though it makes some. `stopped_early` counts: a finished trial in which a write of the reference was not made as
+often as the reference makes it (an attempt that the tool refused is none), or a required tool never called.
+`unwarranted_write` counts: an irreversible write (by its tool's verb: it cancels, books, buys, returns, exchanges,
+deletes, refunds) that succeeded more often than the reference makes it: what the reference requires to be seen first
+would have spoken against it.
 
 Does not count: a read with a wrong identifier that worked; a write that the tool refused (no harm was done), unless its
 identifier was guessed; fewer reads than the reference makes; a trial that a limit, a crash or the harness ended; a
@@ -19,8 +20,8 @@ take hold (by its tool's verb: it restarts, reboots, refreshes), which other way
 reference sees, wrote nothing and said that it may not or cannot did not stop too early: it refused. Where writes of the
 reference are missing then, the failure is `other`, its kind `refused`.
 
-Origin: the write or guess; for `stopped_early` the agent's last step; for `refused` the first
-message that says so. Dependent steps: none.
+Origin: the write or guess; for `stopped_early` the agent's last step; for `refused` the first message that says so.
+Dependent steps: none.
 """
 
 import re
@@ -100,16 +101,20 @@ def early_stops(reading: Reading) -> tuple[Diagnosis, ...]:
     last = next((step.index for step in reversed(reading.steps) if step.source == "agent"), None)
     if trial.outcome != "finished" or last is None or _handed_over_as_asked(reading):
         return ()
-    attempted = Counter(call.name for call in trial.trajectory.calls)  # a user may have made some himself
+    refused = {id(act.call) for act in reading.acts if act.failed}
+    # of all calls: a user may have made some himself
+    made = Counter(call.name for call in trial.trajectory.calls if id(call) not in refused)
     needed = Counter(call.tool for call in _needed(reading))
-    missing = sorted((needed - attempted).elements())
-    missing += sorted(set(reading.evidence.case.required_tools) - set(attempted) - set(missing))
+    missing = sorted((needed - made).elements())
+    missing += sorted(
+        set(reading.evidence.case.required_tools) - {call.name for call in trial.trajectory.calls} - set(missing)
+    )
     if not missing:
         return ()
     names = ", ".join(missing)
     refusal = _refusal(reading)
     if refusal is not None:
-        evidence = f"refused, having seen what the reference sees: {names} was not attempted"
+        evidence = f"refused, having seen what the reference sees: {names} was not made"
         return (_found("refused", refusal, evidence, 0.6, failure="other"),)
     share = len(missing) / max(len(missing), needed.total())
     return (_found("stopped_early", last, f"ended without {names}", round(0.6 + 0.3 * share, 2)),)
