@@ -46,7 +46,7 @@ class EnvironmentServices:
         """All services of the environment, for one trial or for a whole run."""
         del trial_id
         with start_services(self.environment, self.snapshot, run=self.run, images=self.images) as running:
-            yield {name: running.url(name) for name in self.environment.services}
+            yield running
 
 
 def open_world(plan: RunPlan, run: str, say: Say) -> World:
@@ -56,6 +56,7 @@ def open_world(plan: RunPlan, run: str, say: Say) -> World:
     """
     suite = plan.suite
     environment = load_environment(plan.project, suite.environment) if suite.environment else None
+    refuse_unaskable(suite, environment)
     if plan.sandbox == "local":
         return _local_world(plan, environment)
     images = ImageStore(plan.project)
@@ -69,6 +70,8 @@ def open_world(plan: RunPlan, run: str, say: Say) -> World:
     if environment is not None and environment.services and plan.tools != "replay":
         for service in environment.services:
             images.build(environment.image_of(service), say)
+            if environment.services[service].internet:
+                say(f"service {service!r} can reach the internet (`internet: true`): its answers may depend on it")
         services = EnvironmentServices(environment=environment, snapshot=snapshot, run=run, images=images)
     refuse_pageless(suite, snapshot)
     main = built[environment.image if environment else "base"]
@@ -92,6 +95,23 @@ def open_services(project: Path, environment: str | None, snapshot: str | None) 
     services = EnvironmentServices(environment=loaded, snapshot=sealed, run="tools", images=images)
     with services.open("tools") as running:
         yield running
+
+
+def refuse_unaskable(suite: Suite, environment: Environment | None) -> None:
+    """Raises UsageError for a probe of a database that no service of the environment has."""
+    for probe in (*suite.probes, *(probe for case in suite.cases for probe in case.probes)):
+        name = None if probe.sql is None else probe.sql.service
+        if name is None or environment is None:
+            continue
+        place = f"suite {suite.name!r}, probe {probe.name!r}, field 'sql.service'"
+        if name not in environment.services:
+            known = ", ".join(environment.services) or "none"
+            raise UsageError(f"{place}: the environment has no service {name!r}", remedy=f"it has: {known}")
+        if environment.services[name].database is None:
+            raise UsageError(
+                f"{place}: service {name!r} does not say how its database is asked",
+                remedy="declare `database: {postgresql: NAME}` or `{sqlite: /path}` in environment.yaml",
+            )
 
 
 def _local_world(plan: RunPlan, environment: Environment | None) -> World:

@@ -1,5 +1,6 @@
 """One trial: restore, run the agent, read what it left, and say how it ended."""
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -9,7 +10,8 @@ from pathlib import Path
 from harness.case import Case, Suite
 from harness.case.browsing import looks_of
 from harness.case.command import CommandCheck, commands_of
-from harness.errors import HarnessError
+from harness.errors import HarnessError, ServiceError
+from harness.frozen import JsonValue
 from harness.gateway import SessionRecord, SessionRequest
 from harness.gateway.budget import OutOfBudget
 from harness.gateway.gateway import Gateway
@@ -17,6 +19,7 @@ from harness.gateway.model.environment import model_environment
 from harness.gateway.session import Session
 from harness.runner.agent import Agent, AgentProgram
 from harness.runner.browsers import BrowserRoom, TrialBrowsers
+from harness.runner.databases import states_of_files
 from harness.sandbox.cleaning import clean_end_state
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
@@ -50,7 +53,7 @@ class TrialRunner:
         try:
             trial, spans = self._attempt(case, attempt, archive)
         except HarnessError as error:
-            trial, spans = self._failed(case, attempt, self.gateway.clean(str(error))), ()
+            trial, spans = self._failed(case, attempt, error), ()
         return trial.model_copy(update={"duration_s": round(time.monotonic() - started, 4)}), spans
 
     def _attempt(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
@@ -76,6 +79,8 @@ class TrialRunner:
             pages = {} if browsers is None else browsers.look(looks_of(self.suite, case), archive.parent)
             commands = self._run_commands(case, spec, archive)
             record = session.end()
+            files = states_of_files((*self.suite.probes, *case.probes), self.snapshot, archive)
+            states: dict[str, JsonValue] = {**record.states, **json.loads(session.clean(json.dumps(files).encode()))}
             # Only now: the checks' commands ran on what the agent really left.
             end_state = clean_end_state(archive, session.clean) if archive.exists() else end_state
             exit_ = _cleaned(exit_, session)
@@ -95,7 +100,7 @@ class TrialRunner:
             trajectory=trajectory,
             exit=exit_,
             end_state=end_state,
-            states=record.states,
+            states=states,
             commands=commands,
             pages=pages,
             misses=record.misses,
@@ -149,9 +154,16 @@ class TrialRunner:
         finally:
             sandbox.close()
 
-    def _failed(self, case: Case, attempt: int, reason: str) -> Trial:
-        nothing = Trajectory(trace_id="", agent=self.suite.name, version=self.agent.name, steps=())
-        return Trial(case_id=case.id, attempt=attempt, outcome="harness_failed", reason=reason, trajectory=nothing)
+    def _failed(self, case: Case, attempt: int, error: HarnessError) -> Trial:
+        logs = error.logs if isinstance(error, ServiceError) else {}
+        return Trial(
+            case_id=case.id,
+            attempt=attempt,
+            outcome="harness_failed",
+            reason=self.gateway.clean(str(error)),
+            trajectory=Trajectory(trace_id="", agent=self.suite.name, version=self.agent.name, steps=()),
+            service_logs={name: self.gateway.clean(text) for name, text in logs.items()},
+        )
 
 
 def _cleaned(exit_: ProgramExit, session: Session) -> ProgramExit:

@@ -84,6 +84,8 @@ class Trial(Frozen):
     states: dict[str, JsonValue] = {}
     """The suite's probes: name -> what the read gave at the end."""
     commands: dict[str, CommandResult] = {}
+    service_logs: dict[str, str] = {}
+    """The end of what each service printed, where the harness failed for a service."""
     pages: dict[str, PageSeen] = {}
     """Checks of pages: name -> what stood there at the end."""
     misses: tuple[JsonObject, ...] = ()

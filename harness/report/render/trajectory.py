@@ -24,6 +24,9 @@ def explained(trial: Trial, card: Scorecard, longest: int = _LONGEST) -> Iterato
         yield from _found(step, card.diagnoses, longest)
     final = trial.trajectory.final_output
     yield f"answer  {'none' if final is None else printable(_text(final), longest)}"
+    for service, log in trial.service_logs.items():
+        yield f"the end of the log of service {printable(service)}:"
+        yield from (f"    {printable(line, longest)}" for line in log.splitlines() or ["(it printed nothing)"])
     for verdict in card.verdicts:
         mark = {True: "passed", False: "FAILED", None: "unknown"}[verdict.passed]
         yield f"check {printable(verdict.check)}  {mark}: {printable(verdict.reason, longest)}"
