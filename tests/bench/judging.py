@@ -1,0 +1,154 @@
+"""How near judging comes to what arithmetic allows: calls times latency by requests in flight. Memory must stay flat.
+
+A part of the promised 2,000 sessions x 10 criteria is run, 200 x 10 (`--sessions` takes another number), against an
+endpoint of its own process that answers after 200 ms. Prints wall time against the floor, the judge's processor time a
+call, peak memory after a quarter and at the end, and what a repeated run asks.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from harness.case import AgentVersion, Case, Suite
+from harness.judge.judgement import Judgement
+from harness.judge.prompts import PromptRegistry
+from harness.judge.rubric import Criterion, Rubric
+from harness.judge.settings import JudgeSettings
+from harness.pipeline.judging import Judged, JudgeRequest, judge_run
+from harness.results import PlannedTrial, RunFolder, RunManifest
+from harness.score import Scorecard
+from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
+
+CRITERIA = 10
+IN_FLIGHT = 32
+LATENCY_S = 0.2
+WANTED_RATIO = 1.15
+
+
+def main() -> int:
+    """Exit status 1 where a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sessions", type=int, default=200)
+    sessions = parser.parse_args().sessions
+    with tempfile.TemporaryDirectory(prefix="harness-bench-") as temporary, Endpoint(Path(temporary)) as url:
+        project = Path(temporary)
+        folder = stored(project, sessions)
+        request = Request(url, sessions * CRITERIA)
+        before, began = time.process_time(), time.monotonic()
+        done = judge_run(project, folder, request.value)
+        wall, own = time.monotonic() - began, time.process_time() - before
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        again = judge_run(project, folder, request.value)
+    return told(done, again, wall, own, request.early_mb, peak)
+
+
+def told(done: Judged, again: Judged, wall: float, own: float, early_mb: float, peak_mb: float) -> int:
+    floor = done.judged * LATENCY_S / IN_FLIGHT
+    print(f"judging    {done.judged} judgements, {done.calls} calls, {IN_FLIGHT} in flight, {LATENCY_S:g} s each")
+    print(f"  wall     {wall:7.2f} s = {wall / floor:.3f} of the floor of {floor:.2f} s (wanted {WANTED_RATIO})")
+    print(f"  own time {own:7.2f} s = {own / done.judged * 1000:.2f} ms a call")
+    print(f"  memory   {early_mb:7.1f} MB after a quarter, {peak_mb:.1f} MB at the end")
+    print(f"  again    {again.calls} calls, {again.before} judgements hold")
+    return int(wall / floor > WANTED_RATIO or again.calls > 0 or peak_mb > 1.2 * early_mb)
+
+
+class Request:
+    """Looks at the memory once a quarter is done."""
+
+    def __init__(self, url: str, count: int) -> None:
+        self.early_mb = 0.0
+        self._left = count // 4
+        rubric = Rubric(
+            name="bench",
+            criteria=tuple(
+                Criterion(id=f"c{number}", statement=f"Statement {number} holds.", evidence=("claims", "request"))
+                for number in range(CRITERIA)
+            ),
+        )
+        self.value = JudgeRequest(
+            rubric=rubric,
+            prompt=PromptRegistry(Path("/nonexistent")).get("judge"),
+            settings=JudgeSettings(model="rule-model", base_url=url, in_flight=IN_FLIGHT),
+            watch=self._seen,
+        )
+
+    def _seen(self, _: Judgement) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self.early_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+class Endpoint:
+    """The rule model in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        rules = folder / "rules.json"
+        rules.write_text(json.dumps({"rules": []}))
+        command = [sys.executable, "-m", "harness", "judge", "rule-model", str(rules)]
+        self._process = subprocess.Popen(
+            [*command, "--latency-ms", str(LATENCY_S * 1000)], stdout=subprocess.PIPE, text=True
+        )
+
+    def __enter__(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+
+
+def stored(root: Path, sessions: int) -> RunFolder:
+    """A run of made sessions of a dozen steps with results of a few kilobytes."""
+    ids = [f"s{number}" for number in range(sessions)]
+    agents = {"a": AgentVersion(command=("true",), files=".")}
+    cases = tuple(Case(id=one, task="x") for one in ids)
+    suite = Suite(name="bench", folder=root, agents=agents, default_agent="a", cases=cases, digest="d")
+    planned = tuple(PlannedTrial(case_id=one, attempt=1) for one in ids)
+    with RunFolder.create(root / "runs", manifest(planned)) as folder:
+        folder.keep_suite(suite)
+        for one in ids:
+            card = Scorecard(
+                case_id=one, attempt=1, category="c", difficulty="easy", outcome="finished", success=None, digest=""
+            )
+            folder.commit(trial(one), (), card)
+    return RunFolder.open(folder.path)
+
+
+def trial(name: str) -> Trial:
+    steps = [Step(index=0, source="user", message=f"Find the cheapest one for {name}, please")]
+    for number in range(1, 9):
+        call = ToolCall(id=str(number), name="search", arguments={"page": number, "for": name})
+        page = [{"sku": f"{name}-{number}-{row}", "price": row, "text": "word " * 20} for row in range(20)]
+        seen = Observation(call_id=str(number), content={"rows": page})  # type: ignore[dict-item]
+        steps.append(Step(index=number, source="agent", calls=(call,), observations=(seen,)))
+    steps.append(Step(index=9, source="agent", message=f"{name}-3-7 is the cheapest, it costs 7."))
+    trajectory = Trajectory(trace_id=name, agent="a", steps=tuple(steps))
+    return Trial(case_id=name, attempt=1, outcome="finished", trajectory=trajectory)
+
+
+def manifest(planned: tuple[PlannedTrial, ...]) -> RunManifest:
+    return RunManifest(
+        run="bench",
+        created="2026-01-31T12:00:00Z",
+        harness_version="0",
+        suite="bench",
+        suite_digest="d",
+        agent="a",
+        agent_digest="a",
+        snapshot_digest="s",
+        tools_digest="t",
+        tool_mode="replay",
+        provider="docker",
+        isolates=True,
+        planned=planned,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
