@@ -8,8 +8,10 @@ from harness.errors import UsageError
 from harness.frozen import Frozen
 from harness.report.attribution import Attribution, attribute
 from harness.report.change import Change, Values, change, corrected
+from harness.report.divergence import LIVE, Divergence, divergence
 from harness.report.failuremodes import has_failure
 from harness.results import Difference, RunFolder, RunManifest, differences
+from harness.results.drift import DRIFT, DriftReport, read_drift
 from harness.score import Scorecard
 from harness.score.diagnosis import Failure
 from harness.trace import MEASURED
@@ -65,15 +67,26 @@ class Comparison(Frozen):
     failures: tuple[Change, ...] = ()
     """Trials in which each failure mode was found; less is better. Corrected among themselves."""
     attribution: Attribution
+    divergence: Divergence | None = None
+    """Where one run is mocked, the other one live, and the agent the same."""
 
 
 def compare_runs(before: RunFolder, after: RunFolder) -> Comparison:
-    """Two stored runs; raises as `compare` does."""
-    return compare(before.manifest, before.scorecards(), after.manifest, after.scorecards())
+    """Two stored runs, with what was found of drift in the live one; raises as `compare` does."""
+    drift = next((read_drift(run.path) for run in (after, before) if _has_drift(run)), None)
+    return compare(before.manifest, before.scorecards(), after.manifest, after.scorecards(), drift)
+
+
+def _has_drift(run: RunFolder) -> bool:
+    return run.manifest.tool_mode in LIVE and (run.path / DRIFT).is_file()
 
 
 def compare(
-    before: RunManifest, before_cards: Sequence[Scorecard], after: RunManifest, after_cards: Sequence[Scorecard]
+    before: RunManifest,
+    before_cards: Sequence[Scorecard],
+    after: RunManifest,
+    after_cards: Sequence[Scorecard],
+    drift: DriftReport | None = None,
 ) -> Comparison:
     """Pairs the trials of two runs by case and attempt.
 
@@ -101,6 +114,7 @@ def compare(
         slices=tuple(_slices(known)),
         failures=corrected(_failures(pairs)),
         attribution=attribute(before, [old for old, _ in pairs], after, [new for _, new in pairs]),
+        divergence=divergence((before, before_cards), (after, after_cards), drift),
     )
 
 

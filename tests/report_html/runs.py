@@ -1,10 +1,12 @@
 """Stored runs with chosen trials, some of which were written by somebody who wishes the reader ill."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from harness.results import PlannedTrial, RunFolder, RunManifest
+from harness.results.drift import DriftFinding, DriftReport, write_drift
 from harness.score import Score, Scorecard, Verdict
 from harness.score.diagnosis import Diagnosis
 from harness.score.values import ToolUse
@@ -94,12 +96,40 @@ def card(case: str, attempt: int, *, success: bool, said: str, category: str = "
 
 
 def store(root: Path, run: str = "tour", trials: int = 6, said: str = "an egg", **fields: Any) -> RunFolder:
-    """A run in which every third trial fails, in two categories."""
+    """A run in which every third trial fails, or those that are `failing`, in two categories."""
     keys = [(f"case-{number:04d}", 1) for number in range(trials)]
+    failing = fields.pop("failing", range(2, trials, 3))
     result = fields.pop("result", {"items": [{"id": "egg", "price": 1.0}], "note": said})
     with RunFolder.create(root, manifest(keys, run, **fields)) as folder:
         for number, (case, attempt) in enumerate(keys):
             category = "simple_order" if number % 2 else "multi_item"
-            own = trial(case, attempt, said, result, error=number % 3 == 2)
-            folder.commit(own, (), card(case, attempt, success=number % 3 != 2, said=said, category=category))
+            fails = number in failing
+            own = trial(case, attempt, said, result, error=fails)
+            folder.commit(own, (), card(case, attempt, success=not fails, said=said, category=category))
     return RunFolder.open(root / run)
+
+
+def mocked_and_live(root: Path) -> tuple[RunFolder, RunFolder]:
+    """A tool lost a field, and with it a case its success; another case failed for reasons of its own."""
+    mocked, live = store(root, "mock", failing=()), store(root, "live", failing=(1, 4), tool_mode="live")
+    finding = DriftFinding(
+        tool="look_up",
+        operation="look_up",
+        change="schema.removed",
+        severity="breaking",
+        path="$.price",
+        old_kind="number",
+        new_kind="absent",
+        cases=("case-0001",),
+        flips=("case-0001",),
+    )
+    report = DriftReport(
+        suite="s",
+        run="live",
+        seen=datetime(2026, 1, 31, tzinfo=UTC),
+        command="harness drift compare live",
+        findings=(finding,),
+        exercised={"look_up": ("look_up $.price",)},
+    )
+    write_drift(live.path, report)
+    return mocked, live

@@ -6,7 +6,7 @@ import pytest
 
 from harness.report.html import write_html
 from tests.report_html.browser import Browser
-from tests.report_html.runs import HOSTILE, store
+from tests.report_html.runs import HOSTILE, mocked_and_live, store
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +50,19 @@ def test_a_thousand_trials_open_in_less_than_two_seconds(browser: Browser, tmp_p
     assert took_ms < 2000
     assert "1000 trials" == browser.run("document.getElementById('count').textContent")
     assert browser.run(_ROWS)[:2] == ["case-0000", "case-0001"]
+
+
+def test_a_live_run_beside_a_mocked_one_shows_what_each_case_is_down_to(browser: Browser, tmp_path: Path) -> None:
+    mocked, live = mocked_and_live(tmp_path)
+    browser.look(write_html(live, tmp_path / "page.html", mocked))
+    shown = browser.run("""[...document.querySelectorAll('#details details')]
+      .find(one => one.querySelector('summary').textContent === 'Mocked beside live').innerText""")
+    assert "Mocked 100 % (mock), live 67 % (live): -33 points (95 %:" in shown
+    assert ["case-0001", "1/1", "0/1", "tool: look_up"] == next(
+        line.split("\t")[:4] for line in shown.splitlines() if line.startswith("case-0001")
+    )
+    assert "cannot tell" in shown
+    assert [] == browser.complaints
 
 
 def test_keys_walk_the_cases_open_one_and_come_back_to_it(browser: Browser, one: Path) -> None:

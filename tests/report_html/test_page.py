@@ -17,7 +17,7 @@ from harness.report.html.embedding import embedded
 from harness.report.html.trial import trial_view
 from harness.results import RunFolder
 from tests.report_html.reading import Page
-from tests.report_html.runs import HOSTILE, card, store, trial
+from tests.report_html.runs import HOSTILE, card, mocked_and_live, store, trial
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -109,6 +109,16 @@ def test_two_runs_stand_beside_each_other_with_what_can_be_said_of_the_change(tm
     assert ["after", "before"] == [run["run"] for run in page.data["report"]["runs"]]
     assert "no case changed" == page.data["report"]["comparison"]["verdict"]
     assert {f"trial-{run}-{place}" for run in (0, 1) for place in range(6)} <= set(page.data)
+
+
+def test_a_live_run_beside_a_mocked_one_says_what_differs_and_why(tmp_path: Path) -> None:
+    mocked, live = mocked_and_live(tmp_path)
+    beside = Page(html_report(live, mocked)).data["report"]["comparison"]["divergence"]
+    assert ("mock", "live", 1.0) == (beside["mocked"], beside["live"], beside["success"]["before"])
+    assert beside["interval"]["low"] < beside["success"]["difference"] < beside["interval"]["high"]
+    assert [("case-0001", "tool: look_up"), ("case-0004", "cannot tell")] == [
+        (one["case_id"], one["cause"]) for one in beside["cases"]
+    ]
 
 
 def test_runs_of_unlike_suites_are_shown_but_not_compared(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ from harness.errors import UsageError
 from harness.frozen import JsonObject, JsonValue
 from harness.report.change import Change
 from harness.report.compare import compare_runs
+from harness.report.divergence import Divergence
 from harness.report.html.payload import present
 from harness.report.latency import LatencyBook
+from harness.report.render.differences import cause_words
 from harness.report.render.wording import facts
 from harness.report.summary import summarise
 from harness.results import RunFolder, RunManifest, StoredTrial, stop_reason
@@ -93,6 +95,18 @@ def comparison_view(before: RunFolder, after: RunFolder) -> JsonObject:
         "failures": [_changed(one.metric, one) for one in found.failures],
         "slices": [_changed(f"{one.kind}: {one.name}", one.success) for one in found.slices],
         "differences": [[one.field, one.before, one.after, one.note] for one in found.differences],
+        "divergence": None if found.divergence is None else _divergence(found.divergence),
+    }
+
+
+def _divergence(found: Divergence) -> JsonObject:
+    success = found.success
+    return {
+        "mocked": found.mocked_run,
+        "live": found.live_run,
+        "success": _changed("task_success", success),
+        "interval": None if success.interval is None else success.interval.model_dump(),
+        "cases": [{**one.model_dump(mode="json"), "cause": cause_words(one)} for one in found.cases],
     }
 
 

@@ -5,9 +5,10 @@ from typing import Final, get_args
 
 from harness.report.change import Change
 from harness.report.compare import Comparison, SliceKind
+from harness.report.divergence import CaseDivergence, Divergence
 from harness.report.margin import MarginCheck
 from harness.report.render.section import Section
-from harness.report.render.wording import UNKNOWN, percent, signed_points
+from harness.report.render.wording import UNKNOWN, percent, percent_between, signed_points
 
 NOTATION: Final = (
     "p: exact sign test over cases (metrics and failure modes by Holm, corrected for their number); "
@@ -18,7 +19,8 @@ NOTATION: Final = (
 def comparison_sections(comparison: Comparison) -> tuple[Section, ...]:
     """Those that have something to show."""
     found = [_slice(kind, comparison) for kind in get_args(SliceKind)]
-    return tuple(section for section in (_failures(comparison), *found) if section.rows)
+    beside = () if comparison.divergence is None else (_divergence(comparison.divergence),)
+    return (*beside, *(section for section in (_failures(comparison), *found) if section.rows))
 
 
 def chance(change: Change) -> str:
@@ -53,6 +55,31 @@ def margin_lines(checks: Sequence[MarginCheck]) -> Iterator[str]:
                 yield f"  noise floor of {noise.version}: not known; repeat it (--trials, or the same run again)"
             else:
                 yield f"  noise floor of {noise.version}: {noise.range:.3g} over {noise.repetitions} repetitions"
+
+
+def _divergence(found: Divergence) -> Section:
+    success = found.success
+    rows = [
+        (one.case_id, f"{one.mocked.successes}/{one.mocked.n}", f"{one.live.successes}/{one.live.n}", cause_words(one))
+        for one in found.cases
+    ]
+    apart = percent_between(success.interval)
+    differing = f"{len(found.cases)} of {success.pairs} differ"
+    return Section(
+        title="mocked beside live: successes, and what a difference is down to",
+        heads=("case", f"mocked ({found.mocked_run})", f"live ({found.live_run})", "down to"),
+        rows=(("all cases", percent(success.before), percent(success.after), differing), *rows),
+        notes=(
+            f"live less mocked: {signed_points(success.difference)}" + (f" (95 %: {apart})" if apart else ""),
+            *(f"{one.case_id}: {one.because}" for one in found.cases),
+        ),
+    )
+
+
+def cause_words(one: CaseDivergence) -> str:
+    """The cause, with the tools that drifted."""
+    cause = one.cause.replace("_", " ")
+    return f"{cause}: {', '.join(one.tools)}" if one.cause == "tool" else cause
 
 
 def _failures(comparison: Comparison) -> Section:

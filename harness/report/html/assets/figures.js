@@ -96,6 +96,15 @@ function changesTable(name, rows) {
   return rows.length ? plainTable(name, [name, OTHER.run, RUN.run, "Pairs", "Told", "How sure"], shown, [4, 5]) : null;
 }
 
+/** Mocked beside live: the same agent with recorded answers and with the real services. */
+function divergenceView({ mocked, live, success, interval: apart, cases }) {
+  const points = (share) => (share > 0 ? "+" : "") + fixed(100 * share, 0);
+  const range = apart ? ` (95 %: ${points(apart.low)} to ${points(apart.high)})` : "";
+  const rows = cases.map((one) => [one.case_id, `${one.mocked.successes}/${one.mocked.n}`, `${one.live.successes}/${one.live.n}`, one.cause, one.because]);
+  return [el("p", {}, `Mocked ${percent(success.before)} (${mocked}), live ${percent(success.after)} (${live}): ${points(success.difference)} points${range} over ${success.pairs} cases.`),
+    rows.length ? plainTable("Mocked beside live", ["Case", "Mocked", "Live", "Down to", "Because"], rows, [3, 4]) : el("p", {}, "No case differs.")];
+}
+
 function changeView() {
   const { cause, separating, failures, slices, differences } = REPORT.comparison;
   return [el("p", {}, `From ${OTHER.run} to ${RUN.run}: ${cause}.`), separating.map((run) => el("p", { class: "dim" }, `Would separate them: ${run}`)),
@@ -145,6 +154,7 @@ function drawDetails() {
   const { tools, models, reliability, unmeasured = [] } = RUN.summary;
   const rest = unmeasured.slice(0, 500).map((one) => [`${one.case_id}/${one.attempt}`, words(one.outcome), one.reason || ""]);
   replaceChildren(byId("details"),
+    REPORT.comparison?.divergence ? section("Mocked beside live", divergenceView(REPORT.comparison.divergence), true) : null,
     OTHER && !REPORT.comparison.refused ? section("What changed, and why", changeView(), true) : null,
     section(`All figures (${RUN.summary.figures.length})`, figuresTable()),
     tools?.length ? section(`Tools (${tools.length})`, [toolsTable("Tool", tools), models?.length ? toolsTable("Model", models) : null]) : null,

@@ -1,0 +1,168 @@
+"""Mocked beside live: the same agent with recorded answers and with those of the real services, case by case.
+
+A case differs where its share of successes does. What that is down to, the first that applies:
+
+tool         a tool's answer in that case drifted, and the verdict flips back when the recorded answer is laid over it
+chance       attempts in one of the modes differ among themselves as much as the modes do
+agent        the tools were looked at and none drifted in that case, and the attempts in each mode agree
+cannot_tell  else: nobody looked for drift, it is not confirmed or not laid over, or nothing was tried twice
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from harness.frozen import Frozen
+from harness.report.change import Change, change
+from harness.results import RunManifest
+from harness.results.drift import DriftReport
+from harness.score import Scorecard
+
+Cause = Literal["tool", "chance", "agent", "cannot_tell"]
+
+MOCKED: Final = frozenset({"replay", "sealed"})
+LIVE: Final = frozenset({"live", "record"})
+_SAME: Final = 1e-9
+
+
+class Attempts(Frozen):
+    """Attempts at one case in one mode of which the success is known."""
+
+    successes: int
+    n: int
+
+    @property
+    def rate(self) -> float:
+        return self.successes / self.n
+
+    @property
+    def spread(self) -> float:
+        """How far the attempts differ among themselves: 1 where some succeeded and some did not."""
+        return float(0 < self.successes < self.n)
+
+
+class CaseDivergence(Frozen):
+    """A case that succeeds in one mode more often than in the other."""
+
+    case_id: str
+    category: str
+    mocked: Attempts
+    live: Attempts
+    cause: Cause
+    because: str
+    """What the cause was told from, in words."""
+    tools: tuple[str, ...] = ()
+    """Tools that drifted in this case, confirmed or not."""
+
+
+class Divergence(Frozen):
+    """A live run of an agent beside a mocked one of the same agent."""
+
+    mocked_run: str
+    live_run: str
+    success: Change
+    """From mocked to live, over the cases that both know, each by its share of successful attempts."""
+    cases: tuple[CaseDivergence, ...]
+    """Those that differ."""
+    looked: bool
+    """Whether the live run's answers were compared with the recordings."""
+
+    def count(self, cause: Cause) -> int:
+        return sum(one.cause == cause for one in self.cases)
+
+
+Side = tuple[RunManifest, Sequence[Scorecard]]
+
+
+@dataclass(frozen=True)
+class _Looked:
+    run: str
+    drift: DriftReport | None
+
+
+def divergence(one: Side, other: Side, drift: DriftReport | None) -> Divergence | None:
+    """`drift` is what was found in the live run, None where nobody looked.
+
+    None unless one of the runs is mocked and the other one live, both with the same agent: its code, prompt and
+    declared model. A difference between agents is no difference between the modes.
+    """
+    sides = sorted((one, other), key=lambda side: side[0].tool_mode in LIVE)
+    (mocked, mocked_cards), (live, live_cards) = sides
+    if mocked.tool_mode not in MOCKED or live.tool_mode not in LIVE or mocked.agent_digest != live.agent_digest:
+        return None
+    before, after = _by_case(mocked_cards), _by_case(live_cards)
+    categories = {card.case_id: card.category for card in live_cards}
+    both = [case for case in after if case in before]
+    return Divergence(
+        mocked_run=mocked.run,
+        live_run=live.run,
+        success=change("task_success", [(case, before[case].rate, after[case].rate) for case in both]),
+        cases=tuple(
+            _case(case, categories[case], (before[case], after[case]), _Looked(live.run, drift))
+            for case in both
+            if abs(before[case].rate - after[case].rate) > _SAME
+        ),
+        looked=drift is not None,
+    )
+
+
+def _by_case(cards: Sequence[Scorecard]) -> Mapping[str, Attempts]:
+    found: dict[str, list[bool]] = {}
+    for card in cards:
+        if card.success is not None:
+            found.setdefault(card.case_id, []).append(card.success)
+    return {case: Attempts(successes=sum(own), n=len(own)) for case, own in found.items()}
+
+
+def _case(case: str, category: str, sides: tuple[Attempts, Attempts], looked: _Looked) -> CaseDivergence:
+    drift = looked.drift
+    cause, because = _by_tool(case, drift) or _by_attempts(sides) or _otherwise(case, sides, looked)
+    findings = () if drift is None else (*drift.findings, *drift.unconfirmed)
+    return CaseDivergence(
+        case_id=case,
+        category=category,
+        mocked=sides[0],
+        live=sides[1],
+        cause=cause,
+        because=because,
+        tools=tuple(sorted({one.tool for one in findings if case in one.cases})),
+    )
+
+
+Told = tuple[Cause, str]
+
+
+def _by_tool(case: str, drift: DriftReport | None) -> Told | None:
+    flipping = [one for one in drift.findings if case in one.flips] if drift is not None else []
+    if not flipping:
+        return None
+    what = "; ".join(f"{one.operation} {one.path}".strip() + f": {one.old_kind} → {one.new_kind}" for one in flipping)
+    return "tool", f"the verdict flips back with the recorded answer: {what}"
+
+
+def _by_attempts(sides: tuple[Attempts, Attempts]) -> Told | None:
+    mocked, live = sides
+    apart = abs(mocked.rate - live.rate)
+    for mode, own in (("mocked", mocked), ("live", live)):
+        if own.spread >= apart - _SAME:
+            return "chance", f"{own.successes} of {own.n} {mode} attempts succeed: they differ as much among themselves"
+    return None
+
+
+def _otherwise(case: str, sides: tuple[Attempts, Attempts], looked: _Looked) -> Told:
+    drift = looked.drift
+    if drift is None:
+        return "cannot_tell", f"nobody looked for drift in the live run: harness drift compare {looked.run}"
+    drifted = [one for one in drift.findings if case in one.cases]
+    if drifted:
+        tools = ", ".join(sorted({one.tool for one in drifted}))
+        return "cannot_tell", f"{tools} drifted, and it is not known that the recorded answer flips the verdict back"
+    doubtful = [one for one in drift.unconfirmed if case in one.cases]
+    if doubtful:
+        return "cannot_tell", f"{doubtful[0].tool} may have drifted, which is not confirmed: {doubtful[0].doubt}"
+    if all(own.n < 2 for own in sides):
+        return (
+            "cannot_tell",
+            "no tool drifted; tried once in each mode, so that it may be chance: repeat with --trials",
+        )
+    return "agent", "no tool drifted in this case, and the attempts in each mode agree"
