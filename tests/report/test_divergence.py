@@ -157,5 +157,5 @@ def test_markdown_and_json_hold_it(compared: Compared) -> None:
     assert "| all cases | 100 % | 33 % | 2 of 3 differ |" in text
     assert "| 0 | 2/2 | 0/2 | tool: menu |" in text
     assert "| 2 | 2/2 | 0/2 | agent |" in text
-    assert "live less mocked: -67 pt (95 %:" in text
+    assert "live (live) less mocked (mock): -67 pt (95 %:" in text
     assert '"cause": "agent"' in comparison_json(comparison)

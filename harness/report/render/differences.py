@@ -67,10 +67,11 @@ def _divergence(found: Divergence) -> Section:
     differing = f"{len(found.cases)} of {success.pairs} differ"
     return Section(
         title="mocked beside live: successes, and what a difference is down to",
-        heads=("case", f"mocked ({found.mocked_run})", f"live ({found.live_run})", "down to"),
+        heads=("case", "mocked", "live", "down to"),
         rows=(("all cases", percent(success.before), percent(success.after), differing), *rows),
         notes=(
-            f"live less mocked: {signed_points(success.difference)}" + (f" (95 %: {apart})" if apart else ""),
+            f"live ({found.live_run}) less mocked ({found.mocked_run}): {signed_points(success.difference)}"
+            + (f" (95 %: {apart})" if apart else ""),
             *(f"{one.case_id}: {one.because}" for one in found.cases),
         ),
     )
