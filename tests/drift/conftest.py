@@ -5,14 +5,17 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from harness.case.loading import load_suite
 from harness.cli.main import harness
 from harness.errors import HarnessError
+from harness.pipeline.drift import LookPlan, learn_suite, probe_suite
 from tests.drift.shop import Answers, Shop, open_shop
 
 AGENT = """
@@ -155,3 +158,25 @@ def told(report: dict[str, Any], part: str = "findings") -> list[tuple[str, str,
     return [
         (one["tool"], one["change"], one["path"], f"{one['old_kind']} -> {one['new_kind']}") for one in report[part]
     ]
+
+
+def learn(project: Project, day: int, *, accept: bool = False) -> None:
+    """As `harness drift learn` does on another day."""
+    learn_suite(_plan(project, day), 3, accept=accept)
+
+
+def probe_on(project: Project, day: int) -> dict[str, Any]:
+    """As `harness drift probe` does on another day."""
+    report = probe_suite(_plan(project, day)).report
+    plain: dict[str, Any] = json.loads(report.model_dump_json())
+    return plain
+
+
+def _plan(project: Project, day: int) -> LookPlan:
+    return LookPlan(
+        project=project.folder,
+        suite=load_suite(project.folder, "s"),
+        per_s=1000,
+        created=datetime(2026, 3, day, 4, tzinfo=UTC),
+        name=f"probe-{len(list((project.folder / 'runs').glob('*')))}",
+    )

@@ -1,50 +1,21 @@
 """`harness drift learn`: what changes by itself is no drift, and what never did counts when it does."""
 
 import itertools
-import json
-from datetime import UTC, datetime
-from typing import Any
 
-from harness.case.loading import load_suite
-from harness.pipeline.drift import LookPlan, learn_suite, probe_suite
-from tests.drift.conftest import ITEM, Project, told
-
-
-def _day(number: int) -> datetime:
-    return datetime(2026, 3, number, 4, tzinfo=UTC)
-
-
-def _learn(project: Project, day: int, **more: Any) -> None:
-    learn_suite(_plan(project, day), 3, accept=more.get("accept", False))
-
-
-def _probe(project: Project, day: int) -> dict[str, Any]:
-    report = probe_suite(_plan(project, day)).report
-    plain: dict[str, Any] = json.loads(report.model_dump_json())
-    return plain
-
-
-def _plan(project: Project, day: int) -> LookPlan:
-    return LookPlan(
-        project=project.folder,
-        suite=load_suite(project.folder, "s"),
-        per_s=1000,
-        created=_day(day),
-        name=f"probe-{len(list((project.folder / 'runs').glob('*')))}",
-    )
+from tests.drift.conftest import ITEM, Project, learn, probe_on, told
 
 
 def test_a_value_that_was_steady_on_two_days_drifts_and_one_that_moves_does_not(project_of_shop: Project) -> None:
     counter = itertools.count(1)
     project_of_shop.shop.answers["GET /items/1"] = lambda: {**ITEM, "stock": {"here": next(counter), "there": None}}
-    _learn(project_of_shop, 1)
+    learn(project_of_shop, 1)
     project_of_shop.shop.answers["GET /items/2"] = {**ITEM, "id": 2, "name": "Donut", "price": 3.0}
-    assert [] == told(_probe(project_of_shop, 1))
+    assert [] == told(probe_on(project_of_shop, 1))
     project_of_shop.shop.answers["GET /items/2"] = {**ITEM, "id": 2, "name": "Donut"}
-    _learn(project_of_shop, 2)
-    assert [] == told(_probe(project_of_shop, 3))
+    learn(project_of_shop, 2)
+    assert [] == told(probe_on(project_of_shop, 3))
     project_of_shop.shop.answers["GET /items/2"] = {**ITEM, "id": 2, "name": "Donut", "tags": ["warm"]}
-    report = _probe(project_of_shop, 3)
+    report = probe_on(project_of_shop, 3)
     assert [("get_item", "value.changed", "tags", "array -> array")] == told(report)
     assert [] == report["unconfirmed"]
 
@@ -56,29 +27,29 @@ def test_a_person_may_accept_what_is_known_without_waiting(project_of_shop: Proj
     assert [("get_item", "value.changed", "name", "string -> string")] == told(project_of_shop.probe())
 
 
-def test_a_member_that_comes_and_goes_is_learned_on_two_days_and_never_by_a_probe(project_of_shop: Project) -> None:
+def test_a_member_that_comes_and_goes_is_learned_on_two_days_and_never_by_aprobe_on(project_of_shop: Project) -> None:
     turns = itertools.cycle([ITEM, {key: value for key, value in ITEM.items() if key != "tags"}])
     project_of_shop.shop.answers["GET /items/1"] = lambda: next(turns)
     project_of_shop.shop.answers["GET /items/2"] = {**ITEM, "id": 2, "name": "Donut"}
     gone = {**ITEM, "id": 2, "name": "Donut"}
     del gone["tags"]
     for day in (1, 2):
-        assert [] == told(_probe(project_of_shop, day))
+        assert [] == told(probe_on(project_of_shop, day))
     project_of_shop.shop.answers["GET /items/2"] = gone
-    assert [("get_item", "schema.removed", "tags", "array -> absent")] == told(_probe(project_of_shop, 2))
+    assert [("get_item", "schema.removed", "tags", "array -> absent")] == told(probe_on(project_of_shop, 2))
     project_of_shop.shop.answers["GET /items/2"] = {**ITEM, "id": 2, "name": "Donut"}
     for day in (1, 2):
-        _learn(project_of_shop, day)
+        learn(project_of_shop, day)
     project_of_shop.shop.answers["GET /items/2"] = gone
-    report = _probe(project_of_shop, 3)
+    report = probe_on(project_of_shop, 3)
     assert {"schema.optional_removed"} >= {change for _, change, _, _ in told(report) + told(report, "unconfirmed")}
 
 
 def test_a_change_that_stays_is_told_every_night_and_never_learned(project_of_shop: Project) -> None:
-    _learn(project_of_shop, 1, accept=True)
+    learn(project_of_shop, 1, accept=True)
     project_of_shop.shop.answers["GET /items/1"] = {**ITEM, "name": "Croissant"}
     for day in range(2, 6):
-        assert [("get_item", "value.changed", "name", "string -> string")] == told(_probe(project_of_shop, day))
+        assert [("get_item", "value.changed", "name", "string -> string")] == told(probe_on(project_of_shop, day))
 
 
 def test_a_service_that_is_down_teaches_nothing(project_of_shop: Project) -> None:
