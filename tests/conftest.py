@@ -1,6 +1,7 @@
 """What all tests share: container tests that say so when they cannot run, and the base image."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,12 @@ def _why_no_engine() -> str | None:
     except EngineUnavailable as error:
         return error.message
     return None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests in the background of a shell ignore Ctrl-C, and so would what they start to interrupt it: for hours."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
