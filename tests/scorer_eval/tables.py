@@ -62,6 +62,10 @@ def confusion(data: Path) -> None:
         rows.append([name, cells[False, True], cells[False, False], cells[True, True], cells[True, False]])
     head = ["data set", "failed, found", "failed, nothing found", "succeeded, found", "succeeded, nothing found"]
     table("Confusion of 'some failure found' with the outcome (a run can fail in ways that are no mode)", head, rows)
+    print(
+        "  failed and nothing found: the right kind of call with a wrong value (an amount, a date, a choice among things"
+    )
+    print("  that were shown), and, on kimi, programs that do not do what was asked: what only the checks can see")
 
 
 def imported(data: Path) -> None:
@@ -164,6 +168,10 @@ def repetition(data: Path) -> None:
     table(
         "Repetition: sola, edges between neighbours", ["rule", "split", "edges", "hit", "missed", "false", "F1"], rows
     )
+    print(
+        "  missed: mostly fixes that are the same edit in the eyes of people, laid out in another way in the arguments;"
+    )
+    print("  false: equal calls that people call a refinement of the one before")
 
 
 def blame(data: Path) -> None:
