@@ -75,6 +75,7 @@ def test_two_runs_at_once_file_one_issue(tmp_path: Path) -> None:
     assert 2 == len(list(tmp_path.glob("issues/0*.md")))
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_leave_one_open_issue_on_github(github: GithubServer, tmp_path: Path) -> None:
     github.lag = 2
     for name in ("one", "two"):
