@@ -63,9 +63,14 @@ def confusion(data: Path) -> None:
     head = ["data set", "failed, found", "failed, nothing found", "succeeded, found", "succeeded, nothing found"]
     table("Confusion of 'some failure found' with the outcome (a run can fail in ways that are no mode)", head, rows)
     print(
-        "  failed and nothing found: the right kind of call with a wrong value (an amount, a date, a choice among things"
+        "  failed and nothing found: a needed write with another value (an amount, a date, another choice among what was"
     )
-    print("  that were shown), and, on kimi, programs that do not do what was asked: what only the checks can see")
+    print(
+        "  shown), a further write that can be taken back, a word not said, what the user left undone (telecom): no mode,"
+    )
+    print(
+        "  though effect_match sees most of it; on kimi, programs that do not do what was asked: only checks see that"
+    )
 
 
 def imported(data: Path) -> None:
