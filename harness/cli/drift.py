@@ -55,7 +55,6 @@ def look_options(verb: Verb) -> Verb:
                 help="Calls a second to somebody else's server, at most; a tool's own rate limit holds too.",
             ),
             click.option("--no-flips", is_flag=True, help="Do not replay the cases to see which verdicts change."),
-            click.option("--no-learn", is_flag=True, help="Leave the profiles of the tools as they are."),
             click.option("--json", "as_json", is_flag=True, help="Print the report as JSON."),
         )
     ):
@@ -63,6 +62,7 @@ def look_options(verb: Verb) -> Verb:
     return file_option(verb)
 
 
+_no_learn = click.option("--no-learn", is_flag=True, help="Leave the profiles of the tools as they are.")
 _case = click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
 _agent = click.option("--agent", metavar="NAME", help="The version of the agent whose verdicts are looked at.")
 
@@ -82,6 +82,7 @@ _agent = click.option("--agent", metavar="NAME", help="The version of the agent 
 )
 @click.option("--run-name", metavar="NAME", help="Name of the run folder; a name that exists is refused.")
 @jobs_option
+@_no_learn
 @look_options
 @click.pass_context
 def run(ctx: click.Context, /, suite: str, **options: Any) -> None:
@@ -105,6 +106,7 @@ def run(ctx: click.Context, /, suite: str, **options: Any) -> None:
 @_agent
 @sandbox_option
 @click.option("--run-name", metavar="NAME", help="Name of the folder in runs/.")
+@_no_learn
 @look_options
 @click.pass_context
 def probe(ctx: click.Context, /, suite: str, **options: Any) -> None:

@@ -43,7 +43,8 @@ def compare_stored(project: Path, run: Path, options: dict[str, Any]) -> Looked:
     if not run.is_dir():
         raise UsageError(f"there is no run {run.name!r}", remedy="see runs/")
     suite = suite_of(project, run).folder.name
-    plan = _plan(project, suite, options, f"harness drift compare {run.name}")
+    # What a stored run was answered is no new sample, however often it is compared.
+    plan = _plan(project, suite, {**options, "no_learn": True}, f"harness drift compare {run.name}")
     return compare_run(plan, run, confirm=options["confirm"])
 
 
@@ -75,6 +76,8 @@ def show_looked(looked: Looked, *, as_json: bool, at_least: ExitCode = ExitCode.
     else:
         for line in (*report_lines(report), *not_asked_lines(looked.not_asked)):
             click.echo(line)
+        if not looked.asked:
+            click.echo("nothing was compared, so nothing is known of the tools")
         click.echo(f"{looked.asked} recorded calls compared  {looked.folder / DRIFT}")
     found = exit_code(looked)
     return found if found == ExitCode.VERDICT else max(found, at_least)

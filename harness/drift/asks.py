@@ -45,23 +45,22 @@ class Ask:
 
 
 def asks_of(suite: Suite, tapes: Mapping[str, Tape], secrets: Mapping[str, str], tools: Iterable[str]) -> list[Ask]:
-    """Every read that was recorded before any write, once, in the order of the tapes; `tools` empty: of all tools.
+    """Every recorded read once, in the order of the tapes; `tools` empty: of all tools.
 
-    A read after a write asks about what was written: without the write it is another question, and never sent.
+    A read after a write asks about what was written: without the write it is another question, so it is never sent.
     """
     wanted, found = set(tools), dict[tuple[str, str, int], dict[str, Recording]]()
     for case, tape in sorted(tapes.items()):
         for recording in tape.recordings:
-            if _is_repeatable(recording) and (not wanted or recording.mark.tool in wanted):
+            if _is_read(recording) and (not wanted or recording.mark.tool in wanted):
                 found.setdefault(recording.place, {})[case] = recording
     builder = _Builder(suite, secrets, _minted(suite, tapes))
     return [builder.ask(recordings) for recordings in found.values()]
 
 
-def _is_repeatable(recording: Recording) -> bool:
+def _is_read(recording: Recording) -> bool:
     mark = recording.mark
-    fresh = mark.writes == 0 and mark.state == initial_state(mark.server)
-    return mark.kind != "model" and mark.effect == "read" and fresh and mark.occurrence < _MOST_TIMES
+    return mark.kind != "model" and mark.effect == "read" and mark.occurrence < _MOST_TIMES
 
 
 def _minted(suite: Suite, tapes: Mapping[str, Tape]) -> set[str]:
@@ -97,6 +96,8 @@ class _Builder:
 
     def _call(self, recording: Recording) -> ToolRequest | WebCall:
         text = recording.arguments
+        if recording.mark.writes or recording.mark.state != initial_state(recording.mark.server):
+            raise ValueError("it asks about what was written before it; a live run asks it")
         if _HIDDEN.search(text):
             raise ValueError("its request holds a secret that is not kept")
         if any(json.dumps(value, ensure_ascii=False) in text for value in self._minted):

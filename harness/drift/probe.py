@@ -1,6 +1,6 @@
 """Asks the real tools what the tapes were asked, and asks again where the answer is another one."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.cassette.recording import Recording
@@ -22,9 +22,7 @@ class Probed:
     """Why a recorded read could not be sent again -> how many."""
 
 
-async def probe(
-    prober: Prober, asks: Iterable[Ask], book: Book, *, samples: int = 1, asked: Callable[[], None] = lambda: None
-) -> Probed:
+async def probe(prober: Prober, asks: Iterable[Ask], book: Book, *, samples: int = 1) -> Probed:
     """Sends each read `samples` times, and where an answer has changed as often as it takes to be sure."""
     looks: list[Look] = []
     recordings: list[Recording] = []
@@ -40,7 +38,6 @@ async def probe(
         looks.append(look)
         if first is not None:
             recordings.append(first)
-        asked()
     return Probed(looks=tuple(looks), recordings=tuple(recordings), not_asked=not_asked)
 
 

@@ -101,6 +101,11 @@ def _more(report: DriftReport) -> Iterator[str]:
     if report.findings or report.unconfirmed:
         yield ""
         yield f"see it again: {report.command}"
+    listed = any(finding.change.startswith("surface.") for finding in report.findings)
+    if any(not finding.change.startswith("surface.") for finding in report.findings):
+        yield f"if that is how the tools are now: harness cassette refresh {report.suite} --from {report.run}"
+    if listed:
+        yield f"if that is what they offer now: harness tool refresh {report.suite}"
 
 
 def _listed(title: str, words: Sequence[str]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Looks for drift: recorded reads sent again, or a live run held against the recordings."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -56,7 +56,6 @@ class LookPlan:
     """Whether the sources are asked for their listings too."""
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     say: Say = field(default=lambda _: None)
-    asked: Callable[[], None] = field(default=lambda: None)
 
     @property
     def cassettes(self) -> Path:
@@ -187,7 +186,6 @@ def _confirm(plan: LookPlan, book: Book, looks: Sequence[Look]) -> None:
         for ask in again:
             look = doubtful[ask.recording.place]
             thread.wait_for(look_again(prober, ask, look, book, max(0, ALONE - len(look.compared))))
-            plan.asked()
 
 
 def _keep(folder: Path, suite: str, recordings: Sequence[Recording]) -> None:
@@ -207,7 +205,7 @@ def _new_folder(path: Path) -> Path:
 def _probed(plan: LookPlan, book: Book, samples: int) -> Probed:
     asks = asks_of(plan.suite, _of_cases(book, plan), secret_values(plan.suite), plan.tools)
     with _prober(plan, asks) as (prober, thread):
-        return thread.wait_for(probe(prober, asks, book, samples=samples, asked=plan.asked))
+        return thread.wait_for(probe(prober, asks, book, samples=samples))
 
 
 def _looked(plan: LookPlan, book: Book, folder: Path, probed: Probed, divergences: Sequence[str] = ()) -> Looked:

@@ -11,6 +11,14 @@ def test_a_service_that_stayed_is_clean_and_is_never_written_to(project_of_shop:
     assert "get_item stock.here" in report["exercised"]["get_item"]
 
 
+def test_a_read_after_a_write_is_another_question_and_is_said_to_be_left_out(project_of_shop: Project) -> None:
+    said = project_of_shop.type("drift", "probe", "s", "--case", "two", "--no-learn")
+    assert "not asked again (1): it asks about what was written before it" in said
+    assert "1 recorded calls compared" in said
+    assert ["GET /items/2"] == project_of_shop.shop.asked
+    assert not (project_of_shop.folder / "cassettes" / "s" / "profiles").exists()
+
+
 def test_what_clients_lose_is_breaking_and_asked_three_times(project_of_shop: Project) -> None:
     shop = project_of_shop.shop
     for number in (1, 2):
