@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +13,7 @@ from harness.errors import UsageError
 from harness.frozen import JsonObject, digest_of_text
 from harness.gateway.model.asking import AskedTape, ModelAsker
 from harness.judge.asking.answer import GivenAnswer, JudgeFailed, read_answer
-from harness.judge.asking.evidence import evidence_digest
+from harness.judge.asking.evidence import Shown, evidence_digest, shown_evidence
 from harness.judge.asking.request import MAX_EVIDENCE_CHARS, judge_request
 from harness.judge.code_criteria import CODE_CRITERIA, CodeCriterion
 from harness.judge.expression import selects
@@ -36,19 +36,24 @@ class Subject:
     run: str
     trial: Trial
     case: Case | None
-    transcript: Transcript
     digest: str
     """Of the trajectory."""
+    _shown: dict[tuple[tuple[str, ...], tuple[str, ...]], Shown] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: str, trial: Trial, case: Case | None) -> "Subject":
-        return cls(
-            run=run,
-            trial=trial,
-            case=case,
-            transcript=build_transcript(trial, case),
-            digest=_digest(trial),
-        )
+        return cls(run=run, trial=trial, case=case, digest=_digest(trial))
+
+    @cached_property
+    def transcript(self) -> Transcript:
+        return build_transcript(self.trial, self.case)
+
+    def shown(self, criterion: Criterion) -> Shown:
+        """The evidence for a criterion; put together once for all that look at the same."""
+        views = (criterion.evidence, criterion.agents)
+        if views not in self._shown:
+            self._shown[views] = shown_evidence(view(self.transcript, *views))
+        return self._shown[views]
 
     @cached_property
     def document(self) -> Any:
@@ -97,20 +102,19 @@ class Judge:
         decided = self.decided(subject, criterion)
         if decided is not None:
             return decided
-        pieces = self.evidence(subject, criterion)
-        answers = [await self._sample(subject, criterion, pieces, tape) for tape in tapes]
+        answers = [await self._sample(subject, criterion, tape) for tape in tapes]
         return self._majority(answers)
 
     def evidence(self, subject: Subject, criterion: Criterion) -> list[Piece]:
         """What the judge is shown for this criterion."""
-        return view(subject.transcript, criterion.evidence, criterion.agents)
+        return list(subject.shown(criterion).pieces)
 
-    async def _sample(self, subject: Subject, criterion: Criterion, pieces: list[Piece], tape: AskedTape) -> Judgement:
-        shown = self._blank(subject, criterion, evidence_digest(pieces))
-        if sum(len(piece.text) for piece in pieces) > MAX_EVIDENCE_CHARS:
+    async def _sample(self, subject: Subject, criterion: Criterion, tape: AskedTape) -> Judgement:
+        evidence = subject.shown(criterion)
+        shown = self._blank(subject, criterion, evidence.digest)
+        if len(evidence.block) > MAX_EVIDENCE_CHARS:
             return shown.model_copy(update={"failure": f"the evidence is longer than {MAX_EVIDENCE_CHARS} characters"})
-        body = judge_request(self.prompt.text, self.model, self.asker.provider, criterion, pieces)
-        refs = {piece.ref for piece in pieces}
+        body = judge_request(self.prompt.text, self.model, self.asker.provider, criterion, evidence)
         problem, cached = "", True
         for _ in range(2):
             reply = await self.asker.ask(tape, body)
@@ -118,7 +122,7 @@ class Judge:
             if reply.problem is not None:
                 return shown.model_copy(update={"failure": reply.problem, "cached": cached})
             try:
-                return _given(shown, subject, read_answer(reply.replied, criterion, refs), cached)
+                return _given(shown, subject, read_answer(reply.replied, criterion, evidence.refs), cached)
             except JudgeFailed as error:
                 problem = str(error)
                 repair: JsonObject = {"role": "user", "content": _REPAIR}

@@ -6,7 +6,6 @@ call, peak memory after a quarter and at the end, and what a repeated run asks.
 """
 
 import argparse
-import json
 import resource
 import subprocess
 import sys
@@ -35,7 +34,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=200)
     sessions = parser.parse_args().sessions
-    with tempfile.TemporaryDirectory(prefix="harness-bench-") as temporary, Endpoint(Path(temporary)) as url:
+    with tempfile.TemporaryDirectory(prefix="harness-bench-") as temporary, Endpoint() as url:
         project = Path(temporary)
         folder = stored(project, sessions)
         request = Request(url, sessions * CRITERIA)
@@ -83,16 +82,40 @@ class Request:
             self.early_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-class Endpoint:
-    """The rule model in a process of its own."""
+SERVER = """
+import asyncio, json, re, sys
+from aiohttp import web
 
-    def __init__(self, folder: Path) -> None:
-        rules = folder / "rules.json"
-        rules.write_text(json.dumps({"rules": []}))
-        command = [sys.executable, "-m", "harness", "judge", "rule-model", str(rules)]
-        self._process = subprocess.Popen(
-            [*command, "--latency-ms", str(LATENCY_S * 1000)], stdout=subprocess.PIPE, text=True
-        )
+CRITERION = re.compile(rb'id\\\\": \\\\"(c[0-9]+)')
+
+async def answer(request):
+    arrived = asyncio.get_running_loop().time()
+    body = await request.read()
+    said = {"criterion": CRITERION.search(body)[1].decode(), "eligible": True}
+    said |= {"rationale": "so", "verdict": "pass", "refs": []}
+    message = {"role": "assistant", "content": json.dumps(said)}
+    await asyncio.sleep(arrived + float(sys.argv[1]) - asyncio.get_running_loop().time())
+    return web.json_response({"id": "x", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+
+async def main():
+    app = web.Application(client_max_size=2**26)
+    app.router.add_post("/v1/chat/completions", answer)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    print(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+class Endpoint:
+    """Answers after the latency, in a process of its own that does as little as it can."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", SERVER, str(LATENCY_S)]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> str:
         assert self._process.stdout is not None

@@ -8,29 +8,47 @@ can end its line, its string or the block.
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from harness.frozen import digest_of
 from harness.judge.transcript import Piece
 
 _KEY_DIGITS: Final = 12
+_NOTHING: Final = "(nothing: the transcript holds none of what this criterion looks at)"
 _ESCAPED: Final = re.compile(
     "[<>\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 
-def evidence_digest(pieces: Sequence[Piece]) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """Evidence, ready to be shown."""
+
+    pieces: tuple[Piece, ...]
+    digest: str
     """Sha-256 of what is shown."""
-    return digest_of([[piece.ref, piece.who, piece.text] for piece in pieces])
-
-
-def evidence_block(pieces: Sequence[Piece]) -> str:
+    block: str
     """The pieces between their two lines."""
-    key = evidence_digest(pieces)[:_KEY_DIGITS]
-    lines = [_line(piece) for piece in pieces] or [
-        "(nothing: the transcript holds none of what this criterion looks at)"
-    ]
-    return "\n".join([f"<<<evidence {key}", *lines, f"evidence {key}>>>"])
+    refs: frozenset[str]
+
+
+def shown_evidence(pieces: Sequence[Piece]) -> Shown:
+    """The pieces as a judge is shown them."""
+    digest = evidence_digest(pieces)
+    key = digest[:_KEY_DIGITS]
+    lines = [_line(piece) for piece in pieces] or [_NOTHING]
+    return Shown(
+        pieces=tuple(pieces),
+        digest=digest,
+        block="\n".join([f"<<<evidence {key}", *lines, f"evidence {key}>>>"]),
+        refs=frozenset(piece.ref for piece in pieces),
+    )
+
+
+def evidence_digest(pieces: Sequence[Piece]) -> str:
+    """Sha-256 of references, speakers and texts."""
+    return digest_of([[piece.ref, piece.who, piece.text] for piece in pieces])
 
 
 def _line(piece: Piece) -> str:

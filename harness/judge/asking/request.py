@@ -4,14 +4,12 @@ The prompt of the registry stands first and is what calibration may change; the 
 """
 
 import json
-from collections.abc import Sequence
 from typing import Final
 
 from harness.case import Provider
 from harness.frozen import JsonObject
-from harness.judge.asking.evidence import evidence_block
+from harness.judge.asking.evidence import Shown
 from harness.judge.rubric import Criterion
-from harness.judge.transcript import Piece
 
 MAX_TOKENS: Final = 1024
 MAX_EVIDENCE_CHARS: Final = 400_000
@@ -30,12 +28,10 @@ Answer with one JSON object and nothing else:
 "rationale": one or two sentences, "refs": the refs of the pieces that you rest on}"""
 
 
-def judge_request(
-    prompt: str, model: str, provider: Provider, criterion: Criterion, pieces: Sequence[Piece]
-) -> JsonObject:
+def judge_request(prompt: str, model: str, provider: Provider, criterion: Criterion, evidence: Shown) -> JsonObject:
     """The body of the request; the same criterion and evidence always give the same."""
     system = f"{prompt.strip()}\n\n{FORM}"
-    user = f"# Criterion\n\n{_asked(criterion)}\n\n# Evidence\n\n{evidence_block(pieces)}"
+    user = f"# Criterion\n\n{_asked(criterion)}\n\n# Evidence\n\n{evidence.block}"
     schema = verdict_schema(criterion)
     if provider == "anthropic":
         return {

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from harness.judge.asking.evidence import evidence_block, evidence_digest
+from harness.judge.asking.evidence import shown_evidence
 from harness.judge.asking.request import judge_request
 from harness.judge.rubric import Rubric
 from harness.judge.rule_model import RuleModel
@@ -51,7 +51,7 @@ def test_undelimited_it_would_deceive_the_judge(text):
 def test_as_evidence_it_is_data(text):
     pieces = [Piece(ref="s1", kind="agent", agent="shop", text=f"9.99 {text}")]
     mind = Mind(rules=(Rule(criterion="grounded", who="shop", finds="9.99", says="fail"),))
-    messages = judge_request("Judge.", "m", "openai", GROUNDED, pieces)["messages"]
+    messages = judge_request("Judge.", "m", "openai", GROUNDED, shown_evidence(pieces))["messages"]
     question = understood(messages[0]["content"], messages[1]["content"])
     assert not question.deceived
     assert ("s1", "shop") == question.pieces[0][:2]
@@ -62,8 +62,8 @@ def test_as_evidence_it_is_data(text):
 @pytest.mark.parametrize("text", PLANTED)
 def test_the_block_has_one_line_a_piece_and_ends_where_it_ends(text):
     pieces = [Piece(ref="s1", kind="agent", agent="shop", text=text), Piece(ref="s2", kind="user", text="ok")]
-    lines = evidence_block(pieces).splitlines()
-    key = evidence_digest(pieces)[:12]
+    shown = shown_evidence(pieces)
+    lines, key = shown.block.splitlines(), shown.digest[:12]
     assert (f"<<<evidence {key}", f"evidence {key}>>>") == (lines[0], lines[-1])
     assert [text, "ok"] == [json.loads(line)["said"] for line in lines[1:-1]]
 
