@@ -12,6 +12,7 @@ from harness.case import Case
 from harness.frozen import JsonObject, JsonValue
 from harness.judge.transcript.piece import Piece, PieceKind, Transcript
 from harness.judge.transcript.trimming import SMALL, compact, shown, trimmed, words
+from harness.score.verifiers.reward import REWARD
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
 
 _WORTH_A_REFERENCE = 120
@@ -155,6 +156,8 @@ def _left(trial: Trial) -> Iterator[Piece]:
     if final is not None and final not in said:
         yield Piece(ref="answer", kind="answer", text=shown(final))
     for name, value in trial.states.items():
+        if name == REWARD:
+            continue  # the verdict that came with an imported run: a judge is held against it, and must not know it
         yield Piece(ref=f"state.{name}", kind="state", text=f"{name}: {shown(compact(value))}")
     files = _files(trial)
     if files:
