@@ -21,7 +21,7 @@ LINES = [line for kind, block in BLOCKS if kind == "sh" for line in block.splitl
 
 
 def test_every_block_says_what_it_is() -> None:
-    assert {"sh", "yaml"} == {kind for kind, _ in BLOCKS}
+    assert {"sh", "text", "yaml"} >= {kind for kind, _ in BLOCKS}  # `text` is not run: it takes more than one machine
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if line.startswith("make ")])
