@@ -9,6 +9,7 @@ from playwright.async_api import BrowserContext, Dialog, Download, Error, Page, 
 _BETWEEN_LOOKS_S = 0.05
 _QUIET_LOOKS = 2
 _START_WITHIN_S = 30.0
+_RESPONDS_WITHIN_S = 3.0
 _SHOWN = 600
 _REFUSED_BY_GATEWAY = "x-harness-refused"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -44,6 +45,7 @@ class Tab:
         self._events: list[dict[str, Any]] = []
         self._status: dict[Page, int] = {}
         self._refusals: dict[Page, str] = {}
+        self._closing: asyncio.Task[None] | None = None
         context.on("page", self._opened)
         context.on("request", self._begun)
         context.on("requestfinished", self._ended)
@@ -70,13 +72,25 @@ class Tab:
         return page
 
     async def fresh(self) -> Page:
-        """A page that can be sent somewhere: a crashed one is put away first."""
-        if self._pages[-1] in self._crashed:
-            crashed = self._pages.pop()
+        """A page that can be sent somewhere: one that has crashed or hangs is put away first."""
+        if self._pages[-1] in self._crashed or not await self._responds():
+            lost = self._pages[-1]
             self._under_way.clear()
             await self.context.new_page()
-            await crashed.close()
+            self._events.clear()
+            self._pages.remove(lost)
+            self._closing = asyncio.create_task(lost.close())  # one that hangs takes its time
         return self._pages[-1]
+
+    async def _responds(self) -> bool:
+        try:
+            async with asyncio.timeout(_RESPONDS_WITHIN_S):
+                await self._pages[-1].evaluate("1")
+        except TimeoutError:
+            return False
+        except Error:  # between two documents
+            return True
+        return True
 
     async def settle(self) -> bool:
         """Waits until the page is loaded and nothing has been asked for during a tenth of a second; False: too long."""
