@@ -150,6 +150,17 @@ def test_a_twin_of_another_run_is_closed_by_the_younger(github: GithubServer, tm
     assert 2 == len(github.issues)
 
 
+def test_an_issue_whose_maker_died_before_labelling_it_is_found_and_labelled(
+    github: GithubServer, tmp_path: Path
+) -> None:
+    file(github, tmp_path, look(finding()))
+    github.issues[0]["labels"] = []
+    file(github, tmp_path, look(finding(), nights=1))
+    assert [{"harness-drift", "drift:breaking"}] == [
+        {one["name"] for one in issue["labels"]} for issue in github.issues
+    ]
+
+
 def test_a_stranger_cannot_plant_an_issue(github: GithubServer, tmp_path: Path) -> None:
     file(github, tmp_path, look(finding()))
     github.issues[0].update(

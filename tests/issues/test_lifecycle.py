@@ -1,6 +1,7 @@
 """What looks do to issues, through the tracker `folder`: filed, updated, closed, opened again, muted, accepted."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -232,6 +233,16 @@ def test_beyond_the_cap_the_rest_stands_in_one_summary_and_stays_there(nights: N
     for _ in range(3):
         nights.file(tools=tools)
     assert [False] * 3 == [issue.is_open for issue in nights.issues()]
+
+
+def test_who_files_waits_until_another_has_ended(nights: Nights) -> None:
+    with ThreadPoolExecutor() as threads:
+        with nights.tracker.exclusive():
+            filing = threads.submit(nights.file, TOTAL)
+            with pytest.raises(TimeoutError):
+                filing.result(timeout=0.3)
+            assert [] == nights.issues()
+        assert ["file"] == filing.result(timeout=60)
 
 
 def test_the_look_of_another_suite_leaves_the_issue_alone(nights: Nights) -> None:
