@@ -166,9 +166,9 @@ class _Planning:
 
     def _opened(self, issue: TrackedIssue, before: IssueState, seen: Seen, findings: Sequence[DriftFinding]) -> Step:
         tool, about = before.tool, before.about
-        accepts = issue.is_accepted and not before.accepted and not issue.is_muted
+        there = tuple(one.fingerprint for one in seen.state.changes if not one.is_gone)
+        accepts = issue.is_accepted and not before.accepted and not issue.is_muted and bool(there)
         if accepts:
-            there = tuple(one.fingerprint for one in seen.state.changes if not one.is_gone)
             seen = seen.model_copy(update={"state": seen.state.model_copy(update={"accepted": there})})
         draft, after = self._draft(issue, before, seen.state, findings)
         if seen.is_over and not issue.is_muted:
