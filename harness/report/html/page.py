@@ -15,6 +15,7 @@ from harness.documents import write_atomically
 from harness.errors import ResultsError
 from harness.frozen import JsonObject
 from harness.report.html.embedding import data_element
+from harness.report.html.pages import PICTURE, pages_view
 from harness.report.html.releases import releases_view
 from harness.report.html.run import comparison_view, run_view
 from harness.report.html.trial import trial_view
@@ -77,6 +78,8 @@ def _embedding(run: RunFolder, cards: Sequence[Scorecard], number: int, data: li
     by_key = {(card.case_id, card.attempt): card for card in cards}
     for place, stored in enumerate(run.trials()):
         view = trial_view(stored.trial, by_key[stored.trial.case_id, stored.trial.attempt], budget)
+        if stored.trial.pages:
+            view["pages"] = list(pages_view(stored, len(cards)))
         view["folder"] = stored.folder.relative_to(run.path).as_posix()
         data.append(data_element(f"trial-{number}-{place}", view))
         yield stored
@@ -86,6 +89,8 @@ def _document(run: str, data: Sequence[str]) -> str:
     style = _asset("style.css")
     program = '"use strict";\n(() => {\n' + "".join(_asset(name) for name in PROGRAM) + "})();\n"
     policy = f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(program)}'; base-uri 'none'"
+    if any(PICTURE in element for element in data):
+        policy += "; img-src data:"
     head = _asset("head.html").replace("{policy}", policy).replace("{run}", run)
     parts = [
         head,

@@ -80,6 +80,13 @@ function filesView(files) {
     files.of > rows.length ? el("p", { class: "cut" }, `${files.of} changes in all`) : null];
 }
 
+/** A page that a check looked at, and its picture. */
+function pageView(page, folder) {
+  const where = [page.url, page.title && `“${page.title}”`, page.status].filter(Boolean).join(" · ");
+  return el("figure", { class: "page" }, el("figcaption", {}, page.check, ": ", page.problem ? el("span", { class: "error" }, page.problem) : where),
+    page.picture ? el("img", { src: page.picture, alt: `The page that the check ${page.check} looked at`, loading: "lazy" }) : page.file ? el("p", { class: "cut" }, `The picture: ${folder}/${page.file}`) : null);
+}
+
 function leftBehind(trial) {
   const fold = (name, payload) => folding(name, payload, trial.folder);
   const states = Object.entries(trial.states || {});
@@ -90,6 +97,7 @@ function leftBehind(trial) {
     trial.misses ? section(`Not recorded (${trial.misses.length})`, trial.misses.map((one) => fold("miss", one)), true) : null,
     states.length ? section("State at the end", states.map(([name, payload]) => fold(name, payload)), true) : null,
     scores.length ? section(`Figures of this trial (${scores.length})`, plainTable("Figures of this trial", ["Figure", "Value", "Why"], scores, [2])) : null,
+    trial.pages ? section("Pages at the end", trial.pages.map((page) => pageView(page, trial.folder)), true) : null,
     trial.files ? section(`Files (${trial.files.of || 0} changed)`, filesView(trial.files)) : null,
     trial.exit ? section("The agent's program", exitView("Program", trial.exit, trial.folder)) : null,
     commands.length ? section("Check commands", commands.map(([name, one]) => exitView(name, one, trial.folder))) : null);

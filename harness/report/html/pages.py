@@ -1,0 +1,37 @@
+"""The web pages that a trial's checks looked at, with their pictures where the report has room for them."""
+
+import base64
+
+from harness.frozen import JsonObject
+from harness.report.html.payload import present
+from harness.results import StoredTrial
+from harness.results.storage import read_sealed
+
+PICTURE = "data:image/png;base64,"
+_BUDGET = 12_000_000
+"""Characters of all pictures of a run, base64."""
+_ITEMS = 20
+
+
+def pages_view(stored: StoredTrial, trials: int) -> list[JsonObject]:
+    """What is shown of one trial out of so many; a picture that is too large for its share is named by its file."""
+    left = _BUDGET // max(1, trials)
+    shown: list[JsonObject] = []
+    for name, seen in list(stored.trial.pages.items())[:_ITEMS]:
+        picture = None
+        if seen.screenshot is not None:
+            content = base64.b64encode(read_sealed(stored.folder, seen.screenshot)).decode("ascii")
+            picture = PICTURE + content if len(content) <= left else None
+            left -= 0 if picture is None else len(content)
+        shown.append(
+            present(
+                check=name,
+                url=seen.url,
+                title=seen.title,
+                status=seen.status,
+                problem=seen.problem,
+                file=seen.screenshot,
+                picture=picture,
+            )
+        )
+    return shown
