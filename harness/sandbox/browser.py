@@ -30,7 +30,7 @@ _READY_WITHIN_S = 120.0
 _POLL_S = 0.05
 _BEYOND_S = 30.0
 """What an act may take beyond its own time limit before the driver counts as lost."""
-_SETTLES_WITHIN_S = 5.0
+_SETTLES_WITHIN_S = 15.0
 _LARGEST_PICTURE = 32 * 1024 * 1024
 _LAST_LINES = 15
 

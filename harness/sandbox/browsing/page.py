@@ -8,6 +8,8 @@ from playwright.async_api import BrowserContext, Dialog, Download, Error, Page, 
 
 _BETWEEN_LOOKS_S = 0.05
 _QUIET_LOOKS = 2
+_NEVER_END = {"eventsource", "websocket", "media", "ping"}
+"""A page that is waiting for these has settled all the same."""
 _START_WITHIN_S = 30.0
 _RESPONDS_WITHIN_S = 3.0
 _SHOWN = 600
@@ -133,7 +135,8 @@ class Tab:
         return state == "complete"
 
     def _begun(self, request: Request) -> None:
-        self._under_way.add(request)
+        if request.resource_type not in _NEVER_END:
+            self._under_way.add(request)
 
     def _ended(self, request: Request) -> None:
         self._under_way.discard(request)
