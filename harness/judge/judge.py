@@ -99,9 +99,10 @@ class Judge:
 
     async def judge(self, subject: Subject, criterion: Criterion, tapes: Sequence[AskedTape]) -> Judgement:
         """One criterion, by code or by as many samples as there are tapes; a judge that fails is a judgement too."""
-        decided = self.decided(subject, criterion)
-        if decided is not None:
-            return decided
+        return self.decided(subject, criterion) or await self.ask(subject, criterion, tapes)
+
+    async def ask(self, subject: Subject, criterion: Criterion, tapes: Sequence[AskedTape]) -> Judgement:
+        """As `judge`, for a criterion that a model has to decide."""
         answers = [await self._sample(subject, criterion, tape) for tape in tapes]
         return self._majority(answers)
 

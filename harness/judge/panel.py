@@ -24,6 +24,15 @@ class Task:
 
 
 @dataclass(kw_only=True)
+class _Ready:
+    """A trial as it goes to the workers."""
+
+    subject: Subject
+    decided: list[Judgement] = field(default_factory=list)
+    criteria: list[Criterion] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
 class _Opened:
     """A trial whose questions are under way."""
 
@@ -50,31 +59,41 @@ class Panel:
         self._questions = asyncio.Queue(maxsize=self.in_flight * _AHEAD)
         async with asyncio.TaskGroup() as group:
             workers = [group.create_task(self._work()) for _ in range(self.in_flight)]
-            for task in tasks:
-                if self.stopped is not None:
+            # Trials are read and made ready beside the loop: while one is, the answers of others are not kept waiting.
+            while self.stopped is None:
+                ready = await asyncio.to_thread(self._next, tasks)
+                if ready is None:
                     break
-                await self._put(task)
+                await self._put(ready)
             for _ in workers:
                 await self._questions.put(None)
         await asyncio.gather(*self._closing)
 
-    async def _put(self, task: Task) -> None:
-        """What needs no model is judged at once; the rest is asked in turn."""
-        open_ones: list[Criterion] = []
+    def _next(self, tasks: Iterator[Task]) -> "_Ready | None":
+        """The next trial, with what needs no model judged already and the evidence for the rest put together."""
+        task = next(tasks, None)
+        if task is None:
+            return None
+        ready = _Ready(subject=task.subject)
         for criterion in task.criteria:
             decided = self.judge.decided(task.subject, criterion)
-            if decided is None:
-                open_ones.append(criterion)
+            if decided is not None:
+                ready.decided.append(decided)
             else:
-                self.keep(decided)
-        if not open_ones:
-            await asyncio.sleep(0)
+                ready.criteria.append(criterion)
+                task.subject.shown(criterion)
+        return ready
+
+    async def _put(self, ready: "_Ready") -> None:
+        for judgement in ready.decided:
+            self.keep(judgement)
+        if not ready.criteria:
             return
-        case = task.subject.trial.case_id
+        case = ready.subject.trial.case_id
         names = [case, *(f"{case}~{number}" for number in range(2, self.judge.samples + 1))]
         tapes = [self.judge.asker.open_tape(name) for name in names]
-        opened = _Opened(subject=task.subject, tapes=tapes, left=len(open_ones))
-        for criterion in open_ones:
+        opened = _Opened(subject=ready.subject, tapes=tapes, left=len(ready.criteria))
+        for criterion in ready.criteria:
             await self._questions.put((opened, criterion))
 
     async def _work(self) -> None:
@@ -82,7 +101,7 @@ class Panel:
             opened, criterion = question
             try:
                 if self.stopped is None:
-                    self.keep(await self.judge.judge(opened.subject, criterion, opened.tapes))
+                    self.keep(await self.judge.ask(opened.subject, criterion, opened.tapes))
             except OutOfBudget as error:
                 self.stopped = str(error)
             finally:
