@@ -16,6 +16,7 @@ _COMMANDS = {
     "rubric": "List, check and show rubrics.",
     "prompt": "List, show and label the versions of prompts.",
     "demo": "Show all of it on a suite, with the rule model: run, judge, compare with people, calibrate.",
+    "send": "Send a run's verdicts to Langfuse as scores.",
     "rule-model": "Serve the rule model: a judge's double that follows only what its prompt says.",
 }
 

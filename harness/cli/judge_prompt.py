@@ -65,3 +65,23 @@ def label_version(project: Path, name: str, label: str, version: str) -> None:
 
     PromptRegistry(project).set_label(name, label, version)
     click.echo(f"{name}: {label} is {version}")
+
+
+@command.command("pull")
+@click.argument("name")
+@click.option("--label", default="production", show_default=True)
+@click.pass_obj
+def pull(project: Path, name: str, label: str) -> None:
+    """Take the prompt NAME from Langfuse into prompts/NAME/langfuse-<version>.md.
+
+    \b
+    harness judge prompt pull judge --label production
+
+    LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY say where from. No label is moved here.
+    """
+    from harness.judge.langfuse import Langfuse
+    from harness.judge.prompts import PromptRegistry
+
+    found = Langfuse.from_environment().prompt(name, label)
+    kept = PromptRegistry(project).write(name, f"langfuse-{found.version}", found.text)
+    click.echo(f"{kept.name}@{kept.version}  {kept.digest[:12]}")
