@@ -42,7 +42,12 @@ class _Seen:
     """Paths whose values changed."""
 
     within: set[str] = field(default_factory=set)
-    between: set[str] = field(default_factory=set)
+    left: set[str] = field(default_factory=set)
+    """... the recorded value since the last sitting."""
+    returned: set[str] = field(default_factory=set)
+    """... to it."""
+    moved: set[str] = field(default_factory=set)
+    """... from one value to another, neither being the recorded one."""
     unordered: set[str] = field(default_factory=set)
     fleeting: set[str] = field(default_factory=set)
 
@@ -69,7 +74,7 @@ def _operation(before: OperationProfile, looks: Sequence[Look], rules: PathRules
     answers = [answer for look in looks for answer in _good(look)]
     took = [one for look in looks for one in look.took_ms]
     paths = dict(before.paths)
-    for path in sorted(seen.within | seen.between):
+    for path in sorted(seen.within | seen.left | seen.returned | seen.moved):
         paths[path] = _volatile(paths.get(path) or PathProfile(), path, seen, sitting)
     if sitting.shape:
         for path in sorted(seen.fleeting):
@@ -106,8 +111,10 @@ def _changes(
         call = f"{look.recorded.mark.key}.{look.recorded.mark.occurrence}"
         now = {one.path: _digest(one.new) for one in unlike(recorded.value, answers[-1].value, rules)}
         then = before.differing.get(call, {})
-        # What is not named has the recorded value; both lists name what has another.
-        seen.between |= {path for path in {*now, *then} if now.get(path) != then.get(path)}
+        # Both name the paths that have another value than the recorded one.
+        seen.left |= now.keys() - then.keys()
+        seen.returned |= then.keys() - now.keys()
+        seen.moved |= {path for path in now.keys() & then.keys() if now[path] != then[path]}
         differing.pop(call, None)
         if now:
             differing[call] = dict(sorted(now.items()))
@@ -123,10 +130,11 @@ def _fleeting(values: Sequence[JsonValue]) -> set[str]:
 
 def _volatile(profile: PathProfile, path: str, seen: _Seen, sitting: Sitting) -> PathProfile:
     old = profile.volatile or Volatility(first=sitting.day, last=sitting.day)
-    at_once = path in seen.within or sitting.shape
+    at_once = path in seen.within or (sitting.shape and path in seen.left | seen.moved)
     volatile = Volatility(
         sittings=old.sittings + int(at_once),
-        changes=old.changes + int(path in seen.between),
+        moves=old.moves + int(path in seen.moved),
+        changes=old.changes + int(path in seen.left or path in seen.returned),
         first=old.first,
         last=sitting.day,
     )

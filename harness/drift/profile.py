@@ -25,15 +25,17 @@ class Volatility(Frozen):
 
     sittings: int = 0
     """Sittings in which answers a moment apart differed."""
+    moves: int = 0
+    """Sittings with another value than the one before, and than the recorded one."""
     changes: int = 0
-    """Changes from one sitting to the next."""
+    """Sittings whose value left the recorded one, or came back to it."""
     first: date
     last: date
 
     @property
     def is_sure(self) -> bool:
-        """A change that stays is no noise, so one between sittings is not enough."""
-        return self.sittings >= 1 or self.changes >= 2
+        """A change that stays is no noise, and neither is one that is taken back, deployed again and taken back."""
+        return self.sittings >= 1 or self.moves >= 1 or self.changes > 4
 
 
 class PathProfile(Frozen):

@@ -90,12 +90,11 @@ _SEVERITIES: tuple[Severity, ...] = ("breaking", "warning", "info")
 
 
 def _more(report: DriftReport) -> Iterator[str]:
-    if report.unconfirmed:
-        yield ""
-        reasons = Counter(finding.doubt for finding in report.unconfirmed)
-        yield f"{len(report.unconfirmed)} more were seen and are not sure:"
-        for reason, count in reasons.most_common():
-            yield f"  {count}: {reason}"
+    reasons: dict[str, list[DriftFinding]] = {}
+    for finding in report.unconfirmed:
+        reasons.setdefault(finding.doubt or "", []).append(finding)
+    for reason, found in sorted(reasons.items(), key=lambda one: -len(one[1])):
+        yield from _listed(f"not sure, {reason}:", [_in_a_line(finding) for finding in found])
     yield from _listed("the agent asked something else than was recorded (no drift of a tool):", report.divergences)
     yield from _listed("could not be looked at:", report.unavailable)
     if report.findings or report.unconfirmed:
@@ -106,6 +105,11 @@ def _more(report: DriftReport) -> Iterator[str]:
         yield f"if that is how the tools are now: harness cassette refresh {report.suite} --from {report.run}"
     if listed:
         yield f"if that is what they offer now: harness tool refresh {report.suite}"
+
+
+def _in_a_line(finding: DriftFinding) -> str:
+    operation = "" if finding.operation == finding.tool else f" {finding.operation}"
+    return f"{finding.tool}{operation}: {finding.path or 'the whole answer'}: {_CHANGES[finding.change]}"
 
 
 def _listed(title: str, words: Sequence[str]) -> Iterator[str]:

@@ -52,6 +52,20 @@ def test_a_change_that_stays_is_told_every_night_and_never_learned(project_of_sh
         assert [("get_item", "value.changed", "name", "string -> string")] == told(probe_on(project_of_shop, day))
 
 
+def test_a_release_that_is_taken_back_and_comes_again_is_no_noise(project_of_shop: Project) -> None:
+    learn(project_of_shop, 1, accept=True)
+    drifted = [("get_item", "value.changed", "name", "string -> string")]
+    for day, name, expected in ((2, "Croissant", drifted), (3, "Biscuit", []), (4, "Croissant", drifted)):
+        project_of_shop.shop.answers["GET /items/1"] = {**ITEM, "name": name}
+        assert expected == told(probe_on(project_of_shop, day))
+
+
+def test_a_value_that_is_new_every_day_is_told_apart_by_probes_alone(project_of_shop: Project) -> None:
+    for day in range(1, 6):
+        project_of_shop.shop.answers["GET /items/1"] = {**ITEM, "price": 2.5 + day}
+        assert [] == told(probe_on(project_of_shop, day))
+
+
 def test_a_service_that_is_down_teaches_nothing(project_of_shop: Project) -> None:
     project_of_shop.shop.answers["GET /items/1"] = (503, {})
     assert "nothing was learned" in project_of_shop.type("drift", "learn", "s", status=3)
