@@ -1,0 +1,65 @@
+"""Each try of a determined program fails in every sealed sandbox, and succeeds in a container made weak for it."""
+
+import json
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from docker.models.containers import Container
+
+from harness.case.case import Limits
+from harness.sandbox.engine import connect
+from harness.sandbox.provider import Sandbox, SandboxSpec
+from harness.sandbox.providers import PROVIDERS, open_provider
+from harness.sandbox.snapshot import Snapshot
+from tests.escape.weak import tried_in, weak_container
+from tests.escape.world import World, outside_world
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(120)]
+
+PROGRAM = Path(__file__).with_name("tries.py")
+NAMES = list(runpy.run_path(str(PROGRAM), run_name="tries")["TRIES"])
+LACKING = ("[Errno 2]", "[Errno 19]", "[Errno 38]", "[Errno 93]", "[Errno 94]", "[Errno 95]", "[Errno 97]")
+"""ENOENT, ENODEV, ENOSYS, and what says that there is no such protocol or family of sockets."""
+_LIMITS = Limits(memory_mb=128, processes=64, disk_mb=16)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with outside_world(tmp_path_factory.mktemp("door")) as world:
+        yield world
+
+
+@pytest.fixture(scope="module")
+def weak(base_image: str, world: World) -> Iterator[Container]:
+    client = connect()
+    with weak_container(client, base_image, PROGRAM, world.door.parent) as container:
+        yield container
+    client.close()
+
+
+@pytest.fixture(scope="module", params=[name for name in PROVIDERS if name != "local"])
+def sandbox(request: pytest.FixtureRequest, base_image: str) -> Iterator[Sandbox]:
+    provider = open_provider(request.param, run="escape")
+    spec = SandboxSpec(trial_id="escape", limits=_LIMITS, agent_files=PROGRAM.parent)
+    sandbox = provider.start(spec, Snapshot(name="empty", environment="base", image=base_image))
+    yield sandbox
+    sandbox.close()
+    provider.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_try_fails_in_the_sandbox(sandbox: Sandbox, world: World, name: str) -> None:
+    ended = sandbox.exec(["python3", f"{sandbox.places.agent}/tries.py", world.told("/work"), name], {}, 60)
+    if ended.signal is None:  # else it was ended for what it took
+        assert "" != ended.stdout, ended
+        tried = json.loads(ended.stdout)
+        assert tried["escaped"] is False, f"{name}: {tried['what']}"
+    assert 0 == sandbox.exec(["true"], {}, 60).code  # and the sandbox is as good as before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_try_succeeds_in_a_weak_container(weak: Container, world: World, name: str) -> None:
+    tried = json.loads(tried_in(weak, world.told("/tmp"), name))
+    assert tried["escaped"] or any(word in tried["what"] for word in LACKING), f"{name}: {tried['what']}"
