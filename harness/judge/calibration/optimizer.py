@@ -3,18 +3,21 @@
 Traps of gepa 0.1.4 that are kept away from here: its evaluation cache (see `book`); merging, which passes by the
 acceptance criterion; its final pick by the plain mean, which knows no veto; its pickled state, which forgets the state
 of its random numbers. So: no cache, no merging, every accepted candidate is handed back to be chosen from, nothing is
-stored by GEPA.
+stored by GEPA. It also goes on after an exception of the judge or the reflector, and would ask a service that is down
+until the calls are used up: the first exception is kept, ends the loop, and is raised.
 """
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.errors import UsageError
 from harness.judge.calibration.book import JudgingBook
 from harness.judge.calibration.figures import figures, is_false_pass, score
 from harness.judge.calibration.question import Answered, Question
 from harness.judge.calibration.split import Split
+
+T = TypeVar("T")
 
 _PROMPT = "prompt"
 _SHOWN = 4_000
@@ -58,14 +61,36 @@ class _Part:
         return len(self._by_id)
 
 
+class _Guard:
+    """Keeps the first exception of what it runs, and runs nothing more."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+
+    def run(self, action: Callable[[], T]) -> T:
+        if self.error is not None:
+            raise self.error
+        try:
+            return action()
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def has_failed(self, state: Any) -> bool:
+        """For GEPA: whether to stop."""
+        del state
+        return self.error is not None
+
+
 class _Adapter:
     """Scores a prompt by what people said. A prompt that cannot be used scores 0 everywhere, and asks nobody."""
 
     propose_new_texts = None
 
-    def __init__(self, book: JudgingBook, is_usable: IsUsable) -> None:
+    def __init__(self, book: JudgingBook, is_usable: IsUsable, guard: _Guard) -> None:
         self._book = book
         self._is_usable = is_usable
+        self._guard = guard
 
     def evaluate(self, batch: list[Question], candidate: dict[str, str], capture_traces: bool = False) -> Any:
         from gepa.core.adapter import EvaluationBatch
@@ -73,7 +98,9 @@ class _Adapter:
         prompt = candidate[_PROMPT]
         problem = self._is_usable(prompt)
         unusable = Answered(answer="judge_failed", rationale=problem or "")
-        answers = [unusable] * len(batch) if problem is not None else self._book.answers(prompt, batch)
+        answers = [unusable] * len(batch)
+        if problem is None:
+            answers = self._guard.run(lambda: self._book.answers(prompt, batch))
         asked = list(zip(batch, answers, strict=True))
         return EvaluationBatch(
             outputs=answers,
@@ -155,7 +182,7 @@ class Optimizer:
         Ends after `max_calls` questions (those answered from memory count as well), or where nothing is left to gain.
         Raises UsageError where gepa is not installed.
         """
-        optimize = _gepa()
+        optimize, guard = _gepa(), _Guard()
         validation = list(split.validation)
         allowed = figures(validation, self._book.answers(prompt, validation)).critical_false_passes
 
@@ -168,21 +195,27 @@ class Optimizer:
             seed_candidate={_PROMPT: prompt},
             trainset=_Part("train", split.train),
             valset=_Part("validation", validation),
-            adapter=_Adapter(self._book, self._is_usable),
-            reflection_lm=lambda request: self._book.proposal(str(request), reflector),
+            adapter=_Adapter(self._book, self._is_usable, guard),
+            reflection_lm=lambda request: guard.run(lambda: self._book.proposal(str(request), reflector)),
             reflection_prompt_template=_REQUEST,
             candidate_selection_strategy=_Selector(is_vetoed, self._seed),
             acceptance_criterion=_Acceptance(),
             reflection_minibatch_size=min(self._minibatch, len(split.train)),
             max_metric_calls=max_calls,
-            stop_callbacks=lambda state: max(state.program_full_scores_val_set, default=0.0) >= 1.0,
+            stop_callbacks=[guard.has_failed, _is_perfect],
             use_merge=False,
             cache_evaluation=False,
             logger=_Silent(),
             seed=self._seed,
             raise_on_exception=True,
         )
+        if guard.error is not None:
+            raise guard.error
         return [one[_PROMPT] for one in result.candidates if one[_PROMPT] != prompt]
+
+
+def _is_perfect(state: Any) -> bool:
+    return max(state.program_full_scores_val_set, default=0.0) >= 1.0
 
 
 class _Silent:
