@@ -1,21 +1,15 @@
 """`harness report --html` as it is typed."""
 
 import subprocess
-import sys
 from pathlib import Path
 
+from tests.commands.starting import run_command
 from tests.report_html.reading import Page
 from tests.report_html.runs import store
 
 
-def _report(project: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [Path(sys.executable).parent / "harness", "report", *words],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def _report(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return run_command("report", *words, folder=project)
 
 
 def test_the_page_goes_into_the_run_folder_and_its_path_is_printed(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
-"""Walks go through the command line, as its own process, in a project of their own."""
+"""Walks go through the command line, a process for each command, in a project of their own."""
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.commands.starting import HARNESS, run_command
+
 ROOT = Path(__file__).parents[2]
-HARNESS = Path(sys.executable).parent / "harness"
 
 
 @dataclass(frozen=True)
@@ -25,14 +24,7 @@ class Walk:
     def __call__(
         self, *words: str, status: int = 0, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [HARNESS, *words],
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=280,
-            env={**os.environ, **(env or {})},
-        )
+        done = run_command(*words, folder=self.folder, env=env)
         assert status == done.returncode, f"harness {' '.join(words)}\n{done.stdout}\n{done.stderr}"
         return done
 

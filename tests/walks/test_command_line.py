@@ -54,7 +54,7 @@ def test_the_module_is_the_command(walk: Walk) -> None:
         (("run",), "name a suite"),
         (("run", "nowhere"), "there is no suite 'nowhere'"),
         (("runn",), "No such command 'runn'"),
-        (("run", "s", "--sandbox", "moon"), "'moon' is not one of 'docker', 'local'"),
+        (("run", "s", "--sandbox", "moon"), "'moon' is not one of 'docker', 'docker-warm', 'local'"),
         (("run", "--resume", "nothing"), "'nothing' is no run folder"),
         (("report", "nothing"), "'nothing' is no run folder"),
         (("snapshot", "diff", "a", "b"), "'a' names no snapshot"),

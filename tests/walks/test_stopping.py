@@ -40,7 +40,7 @@ def test_a_stopped_run_goes_on_and_runs_no_finished_trial_again(
     process = walk.start("run", "s", "--run-name", "stopped", "--jobs", "1")
     wait_for_trials(walk, "stopped", 2)
     os.kill(process.pid, how)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=90)
     assert (130 if how is signal.SIGINT else -signal.SIGKILL) == process.returncode, output
     before = {path: path.stat().st_mtime_ns for path in committed(walk, "stopped")}
     assert 2 <= len(before) < 8
@@ -65,8 +65,8 @@ def test_nothing_is_left_running_after_a_kill(walk: Walk, write_suite: WriteSuit
             assert time.monotonic() < until
             time.sleep(0.05)
         process.kill()
-        process.communicate(timeout=10)
-        until = time.monotonic() + 20
+        process.communicate(timeout=60)
+        until = time.monotonic() + 60
         while client.api.containers(all=True, filters=mine) and time.monotonic() < until:
             time.sleep(0.05)
         assert [] == client.api.containers(all=True, filters=mine)
