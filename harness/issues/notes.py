@@ -30,6 +30,7 @@ def accepted_note(state: IssueState, report: DriftReport) -> Note:
         state,
         "Accepted. Take the new answers over into the recordings, and commit them:\n\n"
         f"{fenced(command, 'sh')}\n\n"
+        "A run that CI made is among the artifacts of its workflow; unpack it first. "
         f"This issue closes by itself after {CLEAN_LOOKS} clean looks against the new recordings.",
     )
 
