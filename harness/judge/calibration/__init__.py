@@ -6,7 +6,14 @@ from harness.judge.calibration.calibrated import Calibrated
 from harness.judge.calibration.choice import Choice, choose, noise_margin, paired_p
 from harness.judge.calibration.figures import Figures, figures
 from harness.judge.calibration.question import Answered, PromptedJudge, Question, Reflector
-from harness.judge.calibration.record import CalibrationRecord, add_record, read_records, record_path, uncalibrated
+from harness.judge.calibration.record import (
+    CalibrationRecord,
+    add_record,
+    asked_by,
+    read_records,
+    record_path,
+    uncalibrated,
+)
 from harness.judge.calibration.rule_reflector import RuleReflector
 from harness.judge.calibration.split import Split, split_by_case
 
@@ -26,6 +33,7 @@ __all__ = [
     "Settings",
     "Split",
     "add_record",
+    "asked_by",
     "calibrate",
     "choose",
     "figures",

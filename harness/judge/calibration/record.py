@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import InvalidDocument
-from harness.frozen import Frozen
+from harness.frozen import Frozen, digest_of
 from harness.judge.judgement import JudgeIdentity, Judgement
 from harness.judge.labels.lines import append_line, read_lines
-from harness.judge.rubric import Rubric
+from harness.judge.rubric import Criterion, Rubric
 
 
 class CalibrationRecord(Frozen):
@@ -18,7 +18,7 @@ class CalibrationRecord(Frozen):
     rubric: str
     rubric_version: str
     criteria: dict[str, str]
-    """Id -> version of each criterion that was labelled."""
+    """Id -> digest of what the criterion asked (`asked_by`), of each that was labelled."""
     prompt: str
     prompt_version: str
     prompt_digest: str
@@ -54,31 +54,35 @@ def add_record(path: Path, record: CalibrationRecord) -> None:
     append_line(path, record)
 
 
+def asked_by(rubric: Rubric, criterion: Criterion) -> str:
+    """Digest of everything that a judge's answer could depend on; points, domain and weight are not among it."""
+    plain = criterion.model_dump(mode="json", by_alias=True, exclude={"points", "domain", "critical"})
+    return digest_of([plain, dict(rubric.checklists) if criterion.kind == "checklist" else {}])
+
+
 def uncalibrated(
     rubric: Rubric, judgements: Sequence[Judgement], records: Sequence[CalibrationRecord]
 ) -> tuple[str, ...]:
-    """Criteria whose judgements no calibration speaks for: the prompt, the model or the criterion is another one.
+    """Criteria whose judgements no calibration speaks for: the prompt, the model or what is asked is another one.
 
     What code decides needs none.
     """
-    judged = {
-        (_base(rubric, one), one.criterion_version, one.judge) for one in judgements if one.judge.prompt is not None
-    }
-    open_ones = {
-        name for name, version, judge in judged if not any(_covers(one, name, version, judge) for one in records)
-    }
-    return tuple(one.id for one in rubric.criteria if one.id in open_ones)
+    judges: dict[str, set[JudgeIdentity]] = {one.id: set() for one in rubric.criteria}
+    for one in judgements:
+        known = rubric.criterion(one.criterion)
+        if known is not None and one.judge.prompt is not None:
+            judges[known.id].add(one.judge)
+    return tuple(
+        one.id
+        for one in rubric.criteria
+        if any(not _is_covered(records, one.id, asked_by(rubric, one), judge) for judge in judges[one.id])
+    )
 
 
-def _base(rubric: Rubric, judgement: Judgement) -> str:
-    """Of an item of a checklist the criterion that stands for it."""
-    found = rubric.criterion(judgement.criterion)
-    return judgement.criterion if found is None else found.id
-
-
-def _covers(record: CalibrationRecord, criterion: str, version: str, judge: JudgeIdentity) -> bool:
-    return (
-        record.criteria.get(criterion) == version
+def _is_covered(records: Sequence[CalibrationRecord], criterion: str, asked: str, judge: JudgeIdentity) -> bool:
+    return any(
+        record.criteria.get(criterion) == asked
         and record.prompt_digest == judge.prompt_digest
         and record.model == judge.model
+        for record in records
     )

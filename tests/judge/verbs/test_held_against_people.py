@@ -62,6 +62,21 @@ def test_another_prompt_than_the_calibrated_one_is_marked(tmp_path, run, model, 
     assert [True, True] == [one["uncalibrated"] for one in shown["criteria"]]
 
 
+def test_a_criterion_that_asks_something_else_is_marked_and_one_that_only_weighs_more_is_not(
+    tmp_path, run, model, typed, rubric
+) -> None:
+    label_all(tmp_path, run, "ann")
+    revising = ("--reflector-rules", str(tmp_path / "rules.yaml"), "--minibatch", "6")
+    typed("calibrate", "night", *rubric, *_asking(model), *revising, "--json")
+    path = tmp_path / "prices.yaml"
+    path.write_text(path.read_text().replace("critical: true", "points: 9"))
+    typed("run", "night", *rubric, *_asking(model), "--label", "candidate")
+    assert [False, False] == [one["uncalibrated"] for one in typed("show", "night", "--json")[1]["criteria"]]
+    path.write_text(path.read_text().replace("The price is the one", "The price is nearly the one"))
+    typed("run", "night", *rubric, *_asking(model), "--label", "candidate")
+    assert [True, False] == [one["uncalibrated"] for one in typed("show", "night", "--json")[1]["criteria"]]
+
+
 def test_where_no_revision_helps_nothing_is_accepted_and_the_exit_says_so(tmp_path, run, model, typed, rubric) -> None:
     label_all(tmp_path, run, "ann")
     (tmp_path / "rules.yaml").write_text(f"'*': ['{WRONG}']")
@@ -158,6 +173,7 @@ def test_an_audit_draws_the_same_new_verdicts_for_everybody(tmp_path, run, model
     again = Runs(tmp_path, (run,), runs.rubric)
     assert 8 == len(audit_sample(again.work, judged, again.labels, 8))
     label_all(tmp_path, run, "ben")
+    assert 3 == typed("audit", "night", *rubric, "--as", "cem")[0]
     done = Runs(tmp_path, (run,), runs.rubric)
     assert [] == audit_sample(done.work, judged, done.labels, 8)
 
