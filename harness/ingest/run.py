@@ -22,6 +22,7 @@ from harness.ingest.spans import spans_of
 from harness.ingest.suites import SuiteBuilder
 from harness.ingest.transcript import final_output
 from harness.trace import Trajectory, Trial
+from harness.trace.prompts import prompts_of
 from harness.trace.span import Span
 
 TrialKey = tuple[str, int]
@@ -149,6 +150,7 @@ def _trial(found: Found, run: FoundRun, key: TrialKey, sha256: str) -> ImportedT
         version=run.version,
         steps=run.steps,
         final_output=final_output(run.steps) if run.final_output is None else run.final_output,
+        prompts=prompts_of(run.spans or ()),
     )
     trial = Trial(
         case_id=key[0],

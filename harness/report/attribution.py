@@ -7,6 +7,8 @@ from harness.frozen import Frozen
 from harness.results import RunManifest
 from harness.score import Scorecard
 
+_DIGEST_DIGITS = 64
+
 Part = Literal["agent", "prompt", "model", "tools", "snapshot", "conditions"]
 
 _CONDITIONS = ("tool_mode", "model_mode", "replay", "provider", "packages_digest", "pins", "run_suite_digest")
@@ -62,7 +64,7 @@ def _parts(manifest: RunManifest, cards: Sequence[Scorecard]) -> dict[Part, str 
     conditions = manifest.model_dump(include=set(_CONDITIONS))
     return {
         "agent": manifest.code_digest,
-        "prompt": manifest.prompt_digest or ", ".join(one[:12] for one in seen) or None,
+        "prompt": manifest.prompt_digest or ", ".join(short_prompt(one) for one in seen) or None,
         "model": ", ".join(models) or None,
         "tools": manifest.tools_digest,
         "snapshot": manifest.snapshot_digest,
@@ -87,3 +89,8 @@ def _short(value: str | None) -> str:
     if value is None:
         return "none"
     return value[:12] if len(value) == 64 and set(value) <= set("0123456789abcdef") else value
+
+
+def short_prompt(prompt: str) -> str:
+    """A prompt as it is shown: its name and version, or the beginning of its digest."""
+    return prompt if "@" in prompt or len(prompt) != _DIGEST_DIGITS else prompt[:12]

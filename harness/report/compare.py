@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from harness.case.case import Difficulty
 from harness.errors import UsageError
 from harness.frozen import Frozen
-from harness.report.attribution import Attribution, attribute
+from harness.report.attribution import Attribution, attribute, short_prompt
 from harness.report.change import Change, Values, change, corrected
 from harness.report.divergence import LIVE, Divergence, divergence
 from harness.report.failuremodes import has_failure
@@ -210,7 +210,7 @@ def _names(kind: SliceKind, pair: _Pair) -> Sequence[str]:
         case "model":
             return _moved(", ".join(old.models), ", ".join(new.models))
         case "prompt":
-            return _moved((old.prompt or "")[:12], (new.prompt or "")[:12])
+            return _moved(short_prompt(old.prompt or ""), short_prompt(new.prompt or ""))
 
 
 def _moved(before: str, after: str) -> Sequence[str]:

@@ -29,7 +29,10 @@ def models(evidence: Evidence) -> tuple[str, ...]:
 
 
 def prompt(evidence: Evidence) -> str | None:
-    """Digest of the system messages that were seen, each once; None: none was."""
+    """The prompts that spans name (`name@version`), else the digest of the system messages; None: neither was seen."""
+    named = evidence.trial.trajectory.prompts
+    if named:
+        return ", ".join(named)
     said = dict.fromkeys(
         step.message for step in evidence.trial.trajectory.steps if step.source == "system" and step.message is not None
     )

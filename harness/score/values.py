@@ -154,7 +154,7 @@ class Scorecard(Frozen):
     models: tuple[str, ...] = ()
     """The models that were seen to answer."""
     prompt: str | None = None
-    """Digest of the system messages that were seen; None: none was."""
+    """The prompts that spans name (`name@version`), else the digest of the system messages seen; None: neither was."""
     digest: str
     """The trajectory's."""
 

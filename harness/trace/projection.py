@@ -13,6 +13,7 @@ from harness.trace.agents import Agents
 from harness.trace.attributes import began, decoded_as, number, text_in
 from harness.trace.calls import ReplyCalls, call_of, observation_of, reply_step
 from harness.trace.own import fill_results, own_step, tool_spans, unseen
+from harness.trace.prompts import prompts_of
 from harness.trace.replies import SeenReply, replies_in, texts_of
 from harness.trace.span import Span
 from harness.trace.trajectory import Step, Trajectory
@@ -48,6 +49,7 @@ def trajectory_from(spans: Iterable[Span], *, final_output: JsonValue = None) ->
         version=text_in(root, names.AGENT_VERSION),
         steps=steps,
         final_output=final_output,
+        prompts=prompts_of(given),
     )
 
 

@@ -98,6 +98,8 @@ class Trajectory(Frozen):
     version: str | None = None
     steps: tuple[Step, ...]
     final_output: JsonValue = None
+    prompts: tuple[str, ...] = ()
+    """`name@version` of the prompts that spans name; no part of the digest, since what they changed is in the steps."""
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:

@@ -1,0 +1,76 @@
+"""Spans that name the prompt of a model call: the trajectory knows it, the scorecard too, and compare slices by it."""
+
+from harness.case import Case
+from harness.report.compare import compare
+from harness.results import PlannedTrial, RunManifest
+from harness.score import Evidence, Scorecard
+from harness.score.tooluse import prompt
+from harness.trace import Trial, names
+from harness.trace.projection import trajectory_from
+from harness.trace.span import Span
+
+
+def spans(version: str | None):
+    named = {} if version is None else {"gen_ai.prompt.name": "greeter", "gen_ai.prompt.version": version}
+    root = {names.OPERATION: names.INVOKE_AGENT, names.AGENT_NAME: "a"}
+    reply = {names.STEP_KIND: names.REPLY, names.MESSAGE: "hello", names.STARTED_MONOTONIC: 1}
+    own = {names.ORIGIN: "agent", **named}
+    return (
+        Span(trace_id="t", span_id="1", name="invoke_agent", start_ns=0, end_ns=9, attributes=root),
+        Span(trace_id="t", span_id="2", parent_id="1", name="reply", start_ns=1, end_ns=2, attributes=reply),
+        Span(trace_id="t", span_id="3", parent_id="1", name="chat", start_ns=1, end_ns=2, attributes=own),
+        Span(trace_id="t", span_id="4", parent_id="1", name="chat", start_ns=3, end_ns=4, attributes=own),
+    )
+
+
+def seen(version: str | None) -> str | None:
+    trial = Trial(case_id="c", attempt=1, outcome="finished", trajectory=trajectory_from(spans(version)))
+    return prompt(Evidence(case=Case(id="c", task="x"), trial=trial, tools=()))
+
+
+def card(version: str, success: bool) -> Scorecard:
+    return Scorecard(
+        case_id="c",
+        attempt=1,
+        category="c",
+        difficulty="easy",
+        outcome="finished",
+        success=success,
+        prompt=seen(version),
+        digest="",
+    )
+
+
+def manifest(run: str) -> RunManifest:
+    return RunManifest(
+        run=run,
+        created="2026-01-31T12:00:00Z",
+        harness_version="0",
+        suite="s",
+        suite_digest="d",
+        agent="a",
+        agent_digest="a",
+        snapshot_digest="s",
+        tools_digest="t",
+        tool_mode="replay",
+        provider="docker",
+        isolates=True,
+        planned=(PlannedTrial(case_id="c", attempt=1),),
+    )
+
+
+def test_the_prompt_that_spans_name_is_the_trials_prompt():
+    assert ("greeter@3",) == trajectory_from(spans("3")).prompts
+    assert "greeter@3" == seen("3")
+    assert seen(None) is None
+
+
+def test_the_name_of_a_prompt_does_not_change_what_was_done():
+    assert trajectory_from(spans("3")).digest == trajectory_from(spans("4")).digest
+
+
+def test_a_comparison_shows_which_version_of_the_prompt_it_was():
+    found = compare(manifest("old"), [card("3", False)], manifest("new"), [card("4", True)])
+    assert [("prompt", "greeter@3", "greeter@4")] == [
+        (one.part, one.before, one.after) for one in found.attribution.changed
+    ]
