@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo demo-drift demo-judge eval eval-scorer test test-full tools browser local-model lint bench install lock clean
+.PHONY: demo demo-drift demo-judge eval eval-scorer eval-judge test test-full tools browser local-model lint bench install lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -22,6 +22,10 @@ eval: install ## the daily command: run the suite, print scores and the differen
 
 eval-scorer: install ## how the failure detectors do on real runs (HARNESS_REAL_DATA says where they are)
 	@$(BIN)/python tests/scorer_eval/run.py
+
+eval-judge: install ## judge prompts beside experts, judged criteria beside a reward (HARNESS_REAL_DATA says where they are)
+	@$(BIN)/python tests/judge_eval/llmbar.py
+	@$(BIN)/python tests/judge_eval/airline.py
 
 test: install tools ## the tests, containers included where a daemon answers
 	@$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
