@@ -10,7 +10,7 @@ from harness.frozen import Frozen, JsonObject, JsonValue, digest_of
 
 VERIFIER = "dom"
 Whose = Literal["fresh", "agent"]
-"""`fresh`: restored from the snapshot for this look alone. `agent`: the one that the agent's tools have used."""
+"""`fresh`: with the snapshot's profile, for this look alone. `agent`: as the agent's tools have left it."""
 
 
 class PageLook(Frozen):

@@ -1,4 +1,7 @@
-"""The browsers of one trial: the agent's own, started when it is first asked for, and fresh ones to look at pages."""
+"""The browser of one trial: started when it is first asked for, the agent's own and what the checks look with.
+
+A fresh look has a profile of its own in it, which shares nothing with what the agent did there.
+"""
 
 import json
 import re
@@ -10,7 +13,7 @@ from pathlib import Path
 from harness.case.browsing import PageLook
 from harness.errors import UsageError
 from harness.gateway.session import Session
-from harness.sandbox.browser import Browser, BrowserSpec
+from harness.sandbox.browser import Browser, BrowserSpec, Looked
 from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.snapshot import Snapshot
 from harness.trace.page import PageSeen
@@ -33,7 +36,7 @@ class BrowserRoom:
 
 
 @dataclass(kw_only=True)
-class TrialBrowsers:
+class TrialBrowser:
     """To be closed when the trial ends, whatever happened."""
 
     room: BrowserRoom
@@ -41,19 +44,19 @@ class TrialBrowsers:
     trial_id: str
     clock: str | None
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
-    _agents: Browser | None = field(default=None, init=False)
+    _started: Browser | None = field(default=None, init=False)
     _closed: bool = field(default=False, init=False)
 
     def agents(self) -> Browser:
-        """The browser that the agent's tools act in. Raises SandboxError."""
-        with self._lock:
-            if self._agents is None:
-                self._agents = self._start("browser", self.room.snapshot.browser_url)
-            return self._agents
+        """The browser that the agent's tools act in, at the snapshot's known address. Raises SandboxError."""
+        return self._browser(self.room.snapshot.browser_url)
 
     def look(self, looks: Sequence[PageLook], folder: Path) -> dict[str, PageSeen]:
-        """What stands on the pages that the checks name; the pictures go to `folder`. The agent's browser comes first:
-        a fresh one asks the site for more, which the agent's own page must not feel."""
+        """What stands on the pages that the checks name; the pictures go to `folder`.
+
+        The agent's own page comes first: a fresh one asks the site for more. Raises UsageError for a look that has no
+        address, SandboxError.
+        """
         seen: dict[str, PageSeen] = {}
         ordered = sorted(enumerate(looks), key=lambda item: item[1].browser != "agent")
         for number, look in ordered:
@@ -62,29 +65,23 @@ class TrialBrowsers:
         return {look.name: seen[look.name] for look in looks}
 
     def close(self) -> None:
-        """Throws the agent's browser away."""
+        """Throws the browser away."""
         with self._lock:
-            if self._agents is not None and not self._closed:
+            if self._started is not None and not self._closed:
                 self._closed = True
-                self._agents.close()
+                self._started.close()
 
     def _seen(self, look: PageLook, picture: Path) -> PageSeen:
-        if look.browser == "agent":
-            return self._looked(self.agents(), look, look.url, picture)
-        address = look.url or self.room.snapshot.browser_url
-        if address is None:
+        fresh = look.browser == "fresh"
+        url = look.url or (self.room.snapshot.browser_url if fresh else None)
+        if fresh and url is None:
             raise UsageError(
                 f"check {look.name!r}: there is no page to look at",
                 remedy="give it `url`, or seal a `browser_url` with the state",
             )
-        browser = self._start(f"look-{_NO_LETTER.sub('-', look.name)[:40]}", None)
-        try:
-            return self._looked(browser, look, address, picture)
-        finally:
-            browser.close()
-
-    def _looked(self, browser: Browser, look: PageLook, url: str | None, picture: Path) -> PageSeen:
-        acted = browser.look(url, look.selectors, look.attributes, _WITHIN_S)
+        browser = self._browser(None) if fresh else self.agents()
+        looked = Looked(selectors=look.selectors, attributes=look.attributes, url=url, fresh=fresh)
+        acted = browser.look(looked, _WITHIN_S)
         told = json.loads(self.session.clean(json.dumps(acted.said).encode()))
         if acted.status != 200:
             return PageSeen(digest=look.digest, url=url, problem=str(told["message"]))
@@ -92,13 +89,20 @@ class TrialBrowsers:
         kept = {name: told.get(name) for name in ("url", "title", "status", "found")}
         return PageSeen.model_validate({"digest": look.digest, "screenshot": picture.name, **kept})
 
-    def _start(self, name: str, url: str | None) -> Browser:
+    def _browser(self, url: str | None) -> Browser:
+        """The trial's one; `url`: where it begins if it is only started now."""
+        with self._lock:
+            if self._started is None:
+                self._started = self._start(url)
+            return self._started
+
+    def _start(self, url: str | None) -> Browser:
         socket = self.session.pages_socket
         assert socket is not None  # a suite that needs a browser has one
         return Browser(
             self.room.provider,
             BrowserSpec(
-                trial_id=f"{self.trial_id}.{name}",
+                trial_id=f"{self.trial_id}.browser",
                 image=self.room.image,
                 gateway_socket=socket,
                 url=url,

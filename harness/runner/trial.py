@@ -18,7 +18,7 @@ from harness.gateway.gateway import Gateway
 from harness.gateway.model.environment import model_environment
 from harness.gateway.session import Session
 from harness.runner.agent import Agent, AgentProgram
-from harness.runner.browsers import BrowserRoom, TrialBrowsers
+from harness.runner.browsers import BrowserRoom, TrialBrowser
 from harness.runner.databases import states_of_files
 from harness.sandbox.cleaning import clean_end_state
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
@@ -127,11 +127,11 @@ class TrialRunner:
             session.attach(None)
             sandbox.close()
 
-    def _browsers(self, session: Session, spec: SandboxSpec, stack: ExitStack) -> TrialBrowsers | None:
+    def _browsers(self, session: Session, spec: SandboxSpec, stack: ExitStack) -> TrialBrowser | None:
         """Attached to the session, and thrown away with the stack."""
         if self.browsers is None:
             return None
-        browsers = TrialBrowsers(room=self.browsers, session=session, trial_id=spec.trial_id, clock=spec.clock)
+        browsers = TrialBrowser(room=self.browsers, session=session, trial_id=spec.trial_id, clock=spec.clock)
         stack.callback(browsers.close)
         session.attach_browser(browsers.agents)
         return browsers

@@ -58,6 +58,18 @@ class BrowserSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What is to be looked at."""
+
+    selectors: tuple[str, ...]
+    attributes: tuple[str, ...] = ()
+    url: str | None = None
+    """None: the page that it is on."""
+    fresh: bool = False
+    """With the profile that the browser began with, not with what has been done in it since."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Acted:
     """What came of an act: an HTTP status in kind, and what there is to say."""
 
@@ -116,13 +128,16 @@ class Browser:
         except OSError as error:
             raise SandboxError(f"the browser has made no picture: {error}") from None
 
-    def look(self, url: str | None, selectors: tuple[str, ...], attributes: tuple[str, ...], within_s: float) -> Acted:
-        """What stands on a page (None: the one it is on), and a picture of it; see `picture`."""
-        return self.act(
-            "look",
-            {"url": url, "selectors": list(selectors), "attributes": list(attributes), "picture": _PICTURE},
-            within_s,
-        )
+    def look(self, looked: Looked, within_s: float) -> Acted:
+        """What stands on a page, and a picture of it; see `picture`."""
+        asked: JsonObject = {
+            "url": looked.url,
+            "fresh": looked.fresh,
+            "selectors": list(looked.selectors),
+            "attributes": list(looked.attributes),
+            "picture": _PICTURE,
+        }
+        return self.act("look", asked, within_s)
 
     def close(self) -> None:
         """Throws it away; safe to call twice."""

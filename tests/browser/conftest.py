@@ -17,7 +17,7 @@ from harness.case.tool import ToolSpec
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import Session
-from harness.sandbox.browser import Acted, Browser, BrowserSpec
+from harness.sandbox.browser import Acted, Browser, BrowserSpec, Looked
 from tests.browser.site import running_site
 
 HOST = "site.test"
@@ -90,7 +90,7 @@ class Window:
         return self("open", url=f"http://{HOST}{path}")
 
     def text(self, selector: str) -> str:
-        acted = self.browser.look(None, (selector,), (), 60.0)
+        acted = self.browser.look(Looked(selectors=(selector,)), 60.0)
         return str(acted.said["found"][selector]["elements"][0]["text"])
 
 

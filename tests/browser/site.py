@@ -53,6 +53,8 @@ PAGES = {
     "/twins": "<h1>Twins</h1><button>Go</button><button>Go</button>",
     "/reaching-out": REACHING_OUT,
     "/cookie": "<h1 id=cookie></h1><script>cookie.textContent = document.cookie || 'none'</script>",
+    "/leave-cookie": """<h1 id=cookie></h1>
+<script>document.cookie = 'left=crumb'; cookie.textContent = document.cookie</script>""",
     "/clock": "<h1 id=now></h1><script>now.textContent = new Date().toISOString()</script>",
 }
 

@@ -10,7 +10,8 @@ import pytest
 from tests.walks.conftest import ROOT, Walk
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(1200)]
-WORDS = ("run", "web_shop", "--jobs", "2", "--run-name")
+CASES = ("buy-teapot", "gift-by-bicycle", "sold-out-board")
+WORDS = ("run", "web_shop", "--jobs", "2", *(word for case in CASES for word in ("--case", case)), "--run-name")
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def test_replayed_and_sealed_give_the_same_scorecards_and_pictures(shop: Walk) -
     shop(*WORDS, "sealed", "--tools", "sealed")
 
     replayed = shop.scorecards("replayed")
-    assert (5, [True] * 5) == (len(replayed), [json.loads(card)["success"] for card in replayed.values()])
+    assert (3, [True] * 3) == (len(replayed), [json.loads(card)["success"] for card in replayed.values()])
     assert replayed == shop.scorecards("sealed")
     assert pictures(shop, "replayed") == pictures(shop, "sealed")
 
@@ -58,15 +59,15 @@ def test_a_stored_run_is_scored_again_without_any_browser(shop: Walk) -> None:
 
 
 def test_an_agent_that_does_nothing_fails_and_the_reference_passes(shop: Walk) -> None:
-    words = ("--case", "empty-the-cart", "--case", "sold-out-board", "--tools", "replay")
-    assert "2 cases checked, 0 wrong" in shop("case", "check", "web_shop", *words).stderr
+    words = ("--case", "empty-the-cart", "--tools", "replay")
+    assert "1 cases checked, 0 wrong" in shop("case", "check", "web_shop", *words).stderr
 
 
 def test_the_report_shows_the_pages(shop: Walk) -> None:
     shop("report", "replayed", "--html", "-o", "page.html")
 
     page = (shop.folder / "page.html").read_text()
-    assert 5 == page.count("data:image/png;base64,")
+    assert 4 == page.count("data:image/png;base64,")
 
 
 def test_without_containers_a_suite_with_a_browser_says_what_it_needs(shop: Walk) -> None:
@@ -77,5 +78,5 @@ def test_without_containers_a_suite_with_a_browser_says_what_it_needs(shop: Walk
 def pictures(shop: Walk, run: str) -> dict[str, bytes]:
     folder: Path = shop.folder / "runs" / run / "trials"
     found = {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.png"))}
-    assert 5 == len(found)
+    assert 4 == len(found)
     return found

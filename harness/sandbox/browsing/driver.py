@@ -53,14 +53,20 @@ async def serve(path: str, settings: dict[str, Any]) -> int:
         )
         gone = asyncio.Event()
         browser.on("disconnected", lambda _: gone.set())
-        tab = Tab(await _context(browser, settings), settings["settle_s"])
-        await tab.begin(settings["url"])
-        server = await asyncio.start_unix_server(_Desk(tab).answer, path, limit=1 << 20)
+        desk = _Desk(browser, settings, await _tab(browser, settings, settings["url"]))
+        server = await asyncio.start_unix_server(desk.answer, path, limit=1 << 20)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         await gone.wait()
         server.close()
     return _GONE
+
+
+async def _tab(browser: Browser, settings: dict[str, Any], url: str | None) -> Tab:
+    """A page with a profile of its own: no cookie, no storage and no cache is shared with another."""
+    tab = Tab(await _context(browser, settings), settings["settle_s"])
+    await tab.begin(url)
+    return tab
 
 
 async def _context(browser: Browser, settings: dict[str, Any]) -> BrowserContext:
@@ -83,7 +89,9 @@ async def _context(browser: Browser, settings: dict[str, Any]) -> BrowserContext
 class _Desk:
     """Takes requests; they wait for each other."""
 
-    def __init__(self, tab: Tab) -> None:
+    def __init__(self, browser: Browser, settings: dict[str, Any], tab: Tab) -> None:
+        self._browser = browser
+        self._settings = settings
         self._tab = tab
         self._turn = asyncio.Lock()
 
@@ -96,17 +104,26 @@ class _Desk:
         writer.close()
 
     async def _told(self, request: dict[str, Any]) -> dict[str, Any]:
-        act: Act = acts.ACTS[request["do"]]
         within_s = request["within_s"]
         try:
             async with asyncio.timeout(within_s):
-                return {"done": await act(self._tab, request)}
+                return {"done": await self._done(request)}
         except TimeoutError:
             return _refused(408, f"the page did not respond within {within_s:g} s")
         except Refused as refused:
             return _refused(refused.status, str(refused))
         except Error as error:
             return _refused(409, words_of(error))
+
+    async def _done(self, request: dict[str, Any]) -> Any:
+        act: Act = acts.ACTS[request["do"]]
+        if not request.get("fresh"):
+            return await act(self._tab, request)
+        tab = await _tab(self._browser, self._settings, None)
+        try:
+            return await act(tab, request)
+        finally:
+            await tab.context.close()
 
 
 def _refused(status: int, message: str) -> dict[str, Any]:
