@@ -25,8 +25,8 @@ def sql_problem(suite: Suite, name: str, *, tables: bool) -> str | None:
     if problem is not None:
         return problem
     if any(_reads_tables(probe) != tables for probe in (*suite.probes, *_of_cases(suite)) if probe.name == name):
-        needed = "`tables`" if tables else "a `query`"
-        return f"with.probe: the probe {name!r} has no {needed}, which this check is about"
+        needed = "tables" if tables else "query"
+        return f"with.probe: the probe {name!r} has no `{needed}`, which this check is about"
     return None
 
 
