@@ -18,7 +18,7 @@ from github import Auth, Github
 from github.GithubObject import NotSet
 from github.Issue import Issue
 
-from harness.errors import UsageError
+from harness.errors import TrackerError, TrackerUnavailable, UsageError
 from harness.issues.asking import Asking, Pace, WriteUnknown
 from harness.issues.notes import as_twin
 from harness.issues.state import key_in, state_in
@@ -84,8 +84,14 @@ class GithubTracker:
     def close(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, duplicate: bool = False
     ) -> TrackedIssue:
-        reason = "duplicate" if duplicate else "completed"
-        return _tracked(self._changed(issue, draft, note, ("closed", reason)))
+        if not duplicate:
+            return _tracked(self._changed(issue, draft, note, ("closed", "completed")))
+        try:
+            return _tracked(self._changed(issue, draft, note, ("closed", "duplicate")))
+        except TrackerUnavailable:
+            raise
+        except TrackerError:  # a server of one's own that is older than this reason
+            return _tracked(self._changed(issue, draft, note, ("closed", "not_planned")))
 
     def comment(self, number: int, note: Note, *, replace: bool) -> str:
         """The comment with the note's mark on an issue or pull request, written once; its address.
