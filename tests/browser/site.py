@@ -68,6 +68,8 @@ class Site(BaseHTTPRequestHandler):
             time.sleep(90)
         elif self.path == "/later":
             self._send("text/plain", "came later")
+        elif self.path == "/cookies":
+            self._send("text/plain", "taken", ("Set-Cookie", "one=1"), ("Set-Cookie", "two=2"))
         elif self.path == "/file":
             self._send("application/octet-stream", "x" * 100, ("Content-Disposition", 'attachment; filename="a.bin"'))
         elif self.path in PAGES:

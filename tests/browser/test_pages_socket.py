@@ -11,7 +11,7 @@ from harness.trace.projection import trajectory_from
 from tests.browser.conftest import HOST
 
 
-def ask(session, method: str, target: str, host: str, body: bytes = b"") -> tuple[int, str, bytes]:
+def answer(session, method: str, target: str, host: str, body: bytes = b"") -> tuple[http.client.HTTPResponse, bytes]:
     connection = http.client.HTTPConnection(host)
     connection.sock = socket.socket(socket.AF_UNIX)
     with contextlib.closing(connection):
@@ -19,7 +19,12 @@ def ask(session, method: str, target: str, host: str, body: bytes = b"") -> tupl
         connection.sock.connect(str(session.pages_socket))
         connection.request(method, target, body or None)
         response = connection.getresponse()
-        return response.status, response.headers.get("x-harness-refused", ""), response.read()
+        return response, response.read()
+
+
+def ask(session, method: str, target: str, host: str, body: bytes = b"") -> tuple[int, str, bytes]:
+    response, content = answer(session, method, target, host, body)
+    return response.status, response.headers.get("x-harness-refused", ""), content
 
 
 def test_a_declared_host_answers_and_its_requests_are_no_steps(session) -> None:
@@ -32,6 +37,12 @@ def test_a_declared_host_answers_and_its_requests_are_no_steps(session) -> None:
     assert f"page http:{HOST}" == page.name
     assert () == trajectory_from(record.spans).steps
     assert record.limit_reached is None
+
+
+def test_every_cookie_that_a_page_sets_arrives(session) -> None:
+    response, _ = answer(session, "GET", f"http://{HOST}/cookies", HOST)
+
+    assert ["one=1", "two=2"] == response.headers.get_all("set-cookie")
 
 
 @pytest.mark.parametrize("target", ["/turn", "/tools", "http://127.0.0.1:8700/turn", "http://localhost/tools"])

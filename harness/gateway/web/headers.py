@@ -60,12 +60,19 @@ def forwarded(headers: Mapping[str, str], more: Mapping[str, str]) -> CIMultiDic
     return passed
 
 
-def passed_back(headers: CIMultiDict[str] | Mapping[str, str], *, decoded: bool) -> dict[str, str]:
-    """What the agent is given, in lower case; several of one name in one line. `decoded`: the length is another."""
+def passed_back(headers: CIMultiDict[str] | Mapping[str, str], *, decoded: bool) -> CIMultiDict[str]:
+    """What the agent is given, in lower case. `decoded`: the length is another.
+
+    Several of one name stand in one line, cookies aside: each of those is a header of its own.
+    """
     named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
-    back: dict[str, str] = {}
+    back = CIMultiDict[str]()
     for name, value in headers.items():
         low = name.lower()
-        if low not in _NOT_PASSED_BACK | named and not (decoded and low == "content-length"):
-            back[low] = f"{back[low]}, {value}" if low in back and low != "set-cookie" else value
+        if low in _NOT_PASSED_BACK | named or (decoded and low == "content-length"):
+            continue
+        if low == "set-cookie":
+            back.add(low, value)
+        else:
+            back[low] = f"{back[low]}, {value}" if low in back else value
     return back

@@ -24,7 +24,7 @@ class _Come:
     """What has come so far."""
 
     status: int = 0
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
     body: bytearray = field(default_factory=bytearray)
 
 

@@ -1,0 +1,43 @@
+"""Where a browser begins is part of the seal."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InvalidDocument
+from harness.sandbox.snapshots import SnapshotStore
+
+PROFILE = {"cookies": [{"name": "who", "value": "ada", "domain": "site.test", "path": "/"}], "origins": []}
+STATES = """
+states:
+  plain: {browser_url: "http://site.test/"}
+  known: {parent: plain, browser_profile: profile.json}
+  later: {parent: known}
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SnapshotStore:
+    folder = tmp_path / "images" / "shop"
+    folder.mkdir(parents=True)
+    (folder / "environment.yaml").write_text(STATES)
+    (folder / "profile.json").write_text(json.dumps(PROFILE))
+    return SnapshotStore(tmp_path, None)
+
+
+def test_address_and_profile_are_sealed_and_handed_on(store: SnapshotStore) -> None:
+    plain, known, later = (store.build("shop", name) for name in ("plain", "known", "later"))
+
+    assert [None, PROFILE, PROFILE] == [one.browser_profile for one in (plain, known, later)]
+    assert {"http://site.test/"} == {one.browser_url for one in (plain, known, later)}
+    assert PROFILE == store.verify("shop", "known").browser_profile
+    assert plain.digest != known.digest
+
+
+def test_a_profile_that_is_none_is_refused_by_name(store: SnapshotStore, tmp_path: Path) -> None:
+    store.build("shop", "plain")
+    (tmp_path / "images/shop/profile.json").write_text('{"cookie": []}')
+
+    with pytest.raises(InvalidDocument, match=r"profile\.json.*is no browser profile"):
+        store.build("shop", "known")
