@@ -42,7 +42,7 @@ class MenuService:
         """(status, JSON answer); `body` is sent as it is where it is bytes."""
         content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         headers = {} if session is None else {"X-Order-Session": session}
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, content, headers)
             response = connection.getresponse()
@@ -53,7 +53,7 @@ class MenuService:
     def dump(self) -> str:
         """The canonical dump, by the service's own command."""
         command = [sys.executable, "-m", "menu_service", "--dump", "--database", str(self.database)]
-        return subprocess.run(command, cwd=MENU, check=True, capture_output=True, text=True, timeout=30).stdout
+        return subprocess.run(command, cwd=MENU, check=True, capture_output=True, text=True, timeout=120).stdout
 
 
 @contextmanager
@@ -198,7 +198,7 @@ def serve_guests(menu: MenuService, suite: Suite) -> ServeGuests:
         with window(menu, suite.tools, session, message) as server:
             url = f"http://127.0.0.1:{server.server_port}"
             env = {"PATH": os.environ["PATH"], "HARNESS_GATEWAY_URL": url, "PYTHONDONTWRITEBYTECODE": "1"}
-            subprocess.run([sys.executable, "-E", "-S", *command[1:]], env=env, check=True, timeout=30)
+            subprocess.run([sys.executable, "-E", "-S", *command[1:]], env=env, check=True, timeout=120)
         server.served.order = menu.ask("GET", "/order", session=session)[1]
         return server.served
 

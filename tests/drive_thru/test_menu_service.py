@@ -194,7 +194,7 @@ def test_an_unknown_path_or_method_is_a_json_refusal(menu, method, path, refusal
 
 
 def test_a_body_of_unknown_length_is_refused(menu):
-    with socket.create_connection(("127.0.0.1", menu.port), timeout=5) as raw:
+    with socket.create_connection(("127.0.0.1", menu.port), timeout=60) as raw:
         raw.sendall(b"POST /order/items HTTP/1.1\r\nHost: menu\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
         assert raw.makefile("rb").readline() == b"HTTP/1.1 411 Length Required\r\n"
 

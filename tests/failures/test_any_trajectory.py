@@ -55,5 +55,5 @@ def test_thousands_of_calls_cost_time_in_proportion(told: Callable[..., Evidence
         return [*strange, *failing, *same, ("agent", "# " * 2000 + "I have " * 2000)]
 
     small, large = told(*run(1_500)), told(*run(6_000))
-    ratio = min(_seconds(large) for _ in range(2)) / min(_seconds(small) for _ in range(2))
-    assert ratio < 10  # four times the calls; the square would be sixteen
+    ratio = min(_seconds(large) for _ in range(3)) / min(_seconds(small) for _ in range(3))
+    assert ratio < 12  # four times the calls; the square would be sixteen

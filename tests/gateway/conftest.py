@@ -192,7 +192,7 @@ class UnixConnection(http.client.HTTPConnection):
     """A connection through a session's socket."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__("gateway", timeout=30)
+        super().__init__("gateway", timeout=120)
         self._path = path
 
     def connect(self) -> None:

@@ -67,7 +67,7 @@ def test_a_schema_that_contains_itself_ends_with_an_answer(run, suite: Suite, de
     run("live", lambda agent: told.append(agent.ask("POST", "/tools/deep", nested)[0]), suite=recursive)
 
     assert [200 if depth <= 98 else 400] == told
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_a_schema_of_ten_thousand_properties_is_listed_and_checked(run, suite: Suite) -> None:

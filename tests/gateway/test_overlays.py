@@ -131,7 +131,7 @@ def test_a_slow_answer_is_the_whole_answer(run, case, kind) -> None:
         took.append(time.monotonic() - began)
 
     run("sealed", play, case=faulty(case, tool="look", call=1, kind=kind, seconds=0.3))
-    assert 0.3 <= took[0] < 3
+    assert 0.3 <= took[0] < 30
 
 
 def test_a_latency_past_the_tools_own_time_is_a_timeout(run, case) -> None:

@@ -204,8 +204,8 @@ def test_a_provider_that_does_not_answer_is_an_error_of_the_wire_format(play, su
 
 
 def test_a_model_that_is_too_slow_is_a_timeout(reached, suite: Suite, models: ModelServer) -> None:
-    models.pause_s, models.think = 0.2, lambda _: Thought("one two three four")
-    hasty = suite.model_copy(update={"model": suite.model.model_copy(update={"timeout_s": 0.3})})
+    models.pause_s, models.think = 1.0, lambda _: Thought("one two three four")
+    hasty = suite.model_copy(update={"model": suite.model.model_copy(update={"timeout_s": 2.5})})
     seen: list[tuple[str, bytes]] = []
     record = reached("live", lambda agent: seen.append(broken_off(agent)), model="live", suite=hasty)
     assert ["cut"] == [how for how, _ in seen]
@@ -218,7 +218,7 @@ def test_a_rate_limit_of_the_provider_holds(play, suite: Suite) -> None:
     began = time.monotonic()
     slow = suite.model_copy(update={"model": limit})
     play("live", lambda agent: [agent.ask("POST", CHAT, HELLO) for _ in range(4)], model="live", suite=slow)
-    assert 0.4 <= time.monotonic() - began < 2
+    assert 0.4 <= time.monotonic() - began < 30
 
 
 def test_a_request_is_told_by_what_matters_in_it(play) -> None:

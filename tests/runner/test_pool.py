@@ -48,7 +48,7 @@ def test_an_exception_begins_no_further_task_and_calls_abort_before_it_is_raised
         began.append(task)
         if task == 1:
             raise ValueError("broken")
-        release.wait(10)
+        release.wait(60)
 
     with pytest.raises(ValueError, match="broken"):
         list(run_all(range(50), work, 2, abort=release.set))

@@ -84,7 +84,7 @@ def test_thousands_of_calls_on_a_hostile_trajectory_are_paired_in_bounded_time()
     keys = [str(i) for i in range(60)]
     six_chains = [ReferenceCall(id=str(i), tool="t", after=(str(i - 6),) if i > 5 else ()) for i in range(60)]
     letters = [draw.choice("ab") for _ in range(60)]
-    started = time.monotonic()
+    started = time.process_time()
 
     assert len(match_calls(chain(60), keys, keys[::-1] * 100).pairs) == 60
     assert len(match_calls(unordered(60), ["a"] * 60, ["a"] * 5000).pairs) == 60
@@ -93,4 +93,4 @@ def test_thousands_of_calls_on_a_hostile_trajectory_are_paired_in_bounded_time()
 
     assert not bounded.exact
     assert len(bounded.pairs) > 40
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20

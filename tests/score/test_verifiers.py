@@ -142,11 +142,11 @@ def test_the_expected_files_changed_and_nothing_else(
 
 def test_tens_of_thousands_of_changes_are_judged_in_bounded_time(evidence: Build) -> None:
     many = EndState(changes=tuple(FileChange(path=f"/work/d/{i}", change="added") for i in range(30_000)))
-    started = time.monotonic()
+    started = time.process_time()
 
     assert passed("files", {"allow": ["d/**"]}, evidence(end_state=many)) is True
     assert passed("files", {"allow": ["e/**"]}, evidence(end_state=many)) is False
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def archive(path: Path, files: dict[str, bytes]) -> Path:

@@ -193,7 +193,7 @@ def test_a_service_that_dies_is_noticed_long_before_the_time_limit(
     with pytest.raises(ServiceError, match=r"ended by itself(.|\n)*no such table"):
         start_services(environment, snapshots.build("shop", "closed"), images=images, run=run)
 
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
     assert [] == left_of(images, run)
 
 

@@ -160,7 +160,7 @@ def test_a_server_of_the_official_sdk_over_http_is_recorded_and_replayed(
         recorded = own_project.run("record", "recorded")
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(60)
     assert digest(own_project.run("replay", "replayed")) == digest(recorded)
     first, second, wrong = json.loads(recorded["trajectory"]["final_output"])
     assert first[1]["result"]["structuredContent"]["value"] == 2
