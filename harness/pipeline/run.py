@@ -121,6 +121,8 @@ def _go(plan: RunPlan, folder: RunFolder, scorer: Scorer, agent: Agent, world: W
         def abort() -> None:
             stopping.set()
             provider.close()
+            if runner.browsers is not None:
+                runner.browsers.provider.close()
 
         attempt = Attempt(runner=runner, folder=folder, scorer=scorer, stopping=stopping)
         for _, done in run_all(_within_budget(plan, folder), attempt, plan.jobs, abort):

@@ -14,7 +14,7 @@ from harness.case.sourcing.browser_tools import browser_tools
 from harness.case.sourcing.declared import BrowserTools
 from harness.case.suite import ToolServer
 from harness.case.tool import ToolSpec
-from harness.gateway import SessionRequest
+from harness.gateway import SessionRequest, ToolMode
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import Session
 from harness.sandbox.browser import Acted, Browser, BrowserSpec, Looked
@@ -41,10 +41,10 @@ def browsing_suite(folder: Path, upstream: str) -> Suite:
 
 
 @contextmanager
-def opened_session(upstream: str, folder: Path) -> Iterator[Session]:
+def opened_session(upstream: str, folder: Path, mode: ToolMode = "live") -> Iterator[Session]:
     suite = browsing_suite(folder, upstream)
     request = SessionRequest(trial_id="t", case=suite.cases[0], attempt=1, agent="a")
-    with Gateway(suite, "live", cassettes=folder / "cassettes") as gateway, gateway.open(request) as session:
+    with Gateway(suite, mode, cassettes=folder / "cassettes") as gateway, gateway.open(request) as session:
         yield session
 
 

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from harness.trace.projection import trajectory_from
-from tests.browser.conftest import HOST
+from tests.browser.conftest import HOST, opened_session
 
 
 def answer(session, method: str, target: str, host: str, body: bytes = b"") -> tuple[http.client.HTTPResponse, bytes]:
@@ -70,3 +70,17 @@ def test_another_host_is_refused_and_the_trace_says_so(session) -> None:
 def test_a_host_for_the_browser_alone_is_none_of_the_agents(session) -> None:
     assert session.outside is None
     assert session.pages_socket.parent != session.socket.parent
+
+
+def test_a_page_is_recorded_and_replayed_and_one_that_was_not_is_a_miss(site, tmp_path) -> None:
+    with opened_session(site[0], tmp_path, "record") as session:
+        recorded = ask(session, "GET", f"http://{HOST}/form", HOST)
+        session.end()
+    with opened_session("http://127.0.0.1:1", tmp_path, "replay") as session:
+        replayed = ask(session, "GET", f"http://{HOST}/form", HOST)
+        missed = ask(session, "GET", f"http://{HOST}/twins", HOST)
+        record = session.end()
+
+    assert (200, recorded) == (recorded[0], replayed)
+    assert (424, True) == (missed[0], "no recording" in missed[1])
+    assert [f"http:{HOST}"] == [miss["tool"] for miss in record.misses]
