@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.case.loading import load_suite
 from harness.cli.console import out
@@ -14,9 +13,6 @@ from harness.report.baseline import compare_with_baseline, hold_against
 from harness.report.margin import repetitions_of
 from harness.results import RunFolder
 from harness.results.baseline import read_baseline
-
-if TYPE_CHECKING:
-    from harness.cli.running import RunOptions
 
 _PREFIX = "baseline:"
 
@@ -35,23 +31,21 @@ def compared(project: Path, before: str, after: Path) -> tuple[Comparison, Calla
     return with_baseline, lambda: repetitions_of(with_baseline, new, new)
 
 
-def check_baseline(project: Path, options: "RunOptions") -> None:
+def check_baseline(project: Path, suite: str | None, resumed: Path | None) -> None:
     """Raises NotMeasured where the suite as it is now has no baseline."""
-    name = options.suite
-    if options.resume is not None:
-        name = RunFolder.open(run_path(project, options.resume)).manifest.suite
+    name = suite if resumed is None else RunFolder.open(resumed).manifest.suite
     if name is not None:
-        suite = load_suite(project, name)
-        read_baseline(project, suite.name, suite.digest)
+        loaded = load_suite(project, name)
+        read_baseline(project, loaded.name, loaded.digest)
 
 
-def hold(project: Path, folder: RunFolder, options: "RunOptions") -> ExitCode:
-    """Shows the run beside its baseline, and whether the gate holds."""
-    console = out(quiet=options.as_json)
+def hold(project: Path, folder: RunFolder, *, allow_unmeasured: int, quiet: bool) -> ExitCode:
+    """Shows the run beside its baseline (`quiet`: not), and whether the gate holds."""
+    console = out(quiet=quiet)
     baseline = read_baseline(project, folder.manifest.suite)
     comparison = compare_with_baseline(baseline, folder)
-    if not options.as_json:
+    if not quiet:
         show_comparison(console, comparison)
-    gate = hold_against(baseline, folder, comparison, max(options.allow_unmeasured, options.max_inconclusive))
+    gate = hold_against(baseline, folder, comparison, allow_unmeasured)
     show_baseline_gate(console, gate)
     return gate.exit_code

@@ -66,7 +66,8 @@ class RunOptions:
 def carry_out(project: Path, options: RunOptions) -> ExitCode:
     """Runs, prints, and says how the process should end."""
     if options.against_baseline:
-        check_baseline(project, options)  # before anything is spent
+        resumed = None if options.resume is None else run_path(project, options.resume)
+        check_baseline(project, options.suite, resumed)  # before anything is spent
     folder = run(project, options)
     summary = summarise_run(folder)
     report = write_report(folder)
@@ -76,8 +77,13 @@ def carry_out(project: Path, options: RunOptions) -> ExitCode:
         show_summary(out(), summary, report)
         if not options.against_baseline:
             _show_difference(folder)
-    held = hold(project, folder, options) if options.against_baseline else ExitCode.DONE
+    held = _held(project, folder, options) if options.against_baseline else ExitCode.DONE
     return max(judge(folder, summary, options), held)
+
+
+def _held(project: Path, folder: RunFolder, options: RunOptions) -> ExitCode:
+    allowed = max(options.allow_unmeasured, options.max_inconclusive)
+    return hold(project, folder, allow_unmeasured=allowed, quiet=options.as_json)
 
 
 def run(project: Path, options: RunOptions) -> RunFolder:
