@@ -19,7 +19,15 @@ import yaml
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 CASES = ("order-correctness-000", "order-correctness-001")
-LOOK = ["drift", "drive_thru", *(word for case in CASES for word in ("--case", case)), "--trials", "1", "--no-flips", "--file"]
+LOOK = [
+    "drift",
+    "drive_thru",
+    *(word for case in CASES for word in ("--case", case)),
+    "--trials",
+    "1",
+    "--no-flips",
+    "--file",
+]
 """A change counts where two answers show it: here those of two cases, so that one trial a case is enough."""
 
 

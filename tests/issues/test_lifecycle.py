@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from harness.issues import Outbox, TrackedIssue, TrackerOptions, file_report
 from harness.issues.filing import Filing
@@ -276,3 +278,53 @@ def test_a_head_that_a_person_broke_is_named_and_nothing_is_lost(nights: Nights)
     nights.edit("state: ajar", "state: open")
     assert [] == nights.file(TOTAL, nights=2)
     assert [] == list(nights.outbox.waiting())
+
+
+TOOLS = ("a", "b")
+PATHS = ("$.x", "$.y")
+night = st.tuples(*(st.sampled_from(["there", "clean", "not asked"]) for _ in range(4)))
+
+
+@given(st.lists(night, max_size=9))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_the_nights_bring_an_issue_is_open_while_something_is_there(
+    tmp_path_factory: pytest.TempPathFactory, sequence: list[tuple[str, ...]]
+) -> None:
+    nights = Nights(tmp_path_factory.mktemp("nights"))
+    model = {tool: Expected() for tool in TOOLS}
+    for one in sequence:
+        places = dict(zip([(tool, path) for tool in TOOLS for path in PATHS], one, strict=True))
+        exercised = {
+            tool: tuple(f"{tool} {path}" for path in PATHS if places[tool, path] != "not asked") for tool in TOOLS
+        }
+        there = [finding(tool, path) for (tool, path), state in places.items() if state == "there"]
+        nights.file(*there, exercised=exercised)
+        for tool, expected in model.items():
+            expected.night({path: places[tool, path] for path in PATHS})
+        opened = [issue.title for issue in nights.issues() if issue.is_open]
+        assert sorted(opened) == [
+            f"[drift] drive_thru: {tool} answers differently (breaking)" for tool in TOOLS if model[tool].is_open
+        ]
+
+
+class Expected:
+    """The life of one tool's issue, told in the simplest way: clean looks by path."""
+
+    def __init__(self) -> None:
+        self.clean: dict[str, int] = {}
+        self.is_open = False
+
+    def night(self, seen: dict[str, str]) -> None:
+        there = {path for path, state in seen.items() if state == "there"}
+        if not self.is_open:
+            if not there:
+                return
+            if not there & set(self.clean):
+                self.clean = {}
+            self.is_open = True
+        for path, state in seen.items():
+            if state == "there":
+                self.clean[path] = 0
+            elif state == "clean" and path in self.clean:
+                self.clean[path] = min(3, self.clean[path] + 1)
+        self.is_open = any(count < 3 for count in self.clean.values())
