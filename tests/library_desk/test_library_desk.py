@@ -1,0 +1,117 @@
+"""A suite on PostgreSQL: the same verdicts from the tape and from the database, every row accounted for."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.sandbox.environment import load_environment
+from harness.sandbox.images import ImageStore
+from harness.sandbox.services import start_services
+from harness.sandbox.snapshots import SnapshotStore
+from harness.sandbox.sql.tables import changes
+from tests.walks.conftest import ROOT, Walk
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Walk:
+    """A copy of what the suite needs of this repository's own project."""
+    folder = tmp_path_factory.mktemp("library")
+    for name in ("images/postgres", "images/library_desk", "snapshots/library_desk", "suites/library_desk"):
+        shutil.copytree(ROOT / name, folder / name)
+    shutil.copytree(ROOT / "cassettes" / "library_desk", folder / "cassettes" / "library_desk")
+    return Walk(folder)
+
+
+def test_the_tapes_hold_what_the_database_held(library: Walk) -> None:
+    library("run", "library_desk", "--sandbox", "local", "--run-name", "careful")
+    library("run", "library_desk", "--sandbox", "local", "--agent", "hasty", "--run-name", "hasty")
+    said = library("explain", "hasty", "lend").stdout
+
+    assert [True] * 4 == [json.loads(card)["success"] for card in library.scorecards("careful").values()]
+    assert [True, True, True, False] == [json.loads(card)["success"] for card in library.scorecards("hasty").values()]
+    assert "table 'hold': " in said
+    assert "was added, which is not expected" in said
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+def test_sealed_and_replayed_give_the_same_scorecards_and_the_cases_are_right(library: Walk) -> None:
+    for mode in ("sealed", "replay"):
+        library("run", "library_desk", "--tools", mode, "--run-name", f"same-{mode}", "--jobs", "2")
+
+    assert library.scorecards("same-sealed") == library.scorecards("same-replay")
+    assert "4 cases checked, 0 wrong" in library("case", "check", "library_desk", "--jobs", "2").stderr
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+def test_the_state_is_sealed_by_content_restored_and_compared(library: Walk, project: Path) -> None:
+    images = ImageStore(project)
+    snapshots = SnapshotStore(library.folder, ImageStore(library.folder))
+    sealed = snapshots.verify("library_desk", "monday").digest
+    environment = load_environment(project, "library_desk")
+    for service in environment.services:
+        images.build(environment.image_of(service))
+    snapshot = SnapshotStore(project, images).load("library_desk", "monday")
+    write = "insert into loan (book_id, member_id, lent_on, due_on) values (2, 1, '2026-03-02', '2026-03-16')"
+    with start_services(environment, snapshot, images=images, run="test-library", names=["database"]) as services:
+        before = services.tables("database", [], 60)
+        services.output_of("database", ["psql", "-d", "library", "-c", write], 60)
+        told = changes(before, services.tables("database", [], 60), {})
+        counted = services.rows("database", "select count(*) as loans from loan;", 60)
+
+    assert ["book", "hold", "loan", "member", "today"] == list(before)
+    assert [{"loans": 4}] == counted
+    assert [{"id": 4, "book_id": 2, "member_id": 1, "lent_on": "2026-03-02", "due_on": "2026-03-16"}] == told["loan"][
+        "added"
+    ]
+    assert {"rows", "digest"} == set(told["book"])
+    assert sealed == snapshots.build("library_desk", "monday").digest
+
+
+DIES = """
+import json, os, sys, urllib.request
+URL = os.environ["HARNESS_GATEWAY_URL"]
+for path in ("/tools/find_books", "/tools/get_member"):
+    body = {"query": "crash"} if path.endswith("books") else {"member_id": 1}
+    try:
+        urllib.request.urlopen(urllib.request.Request(URL + path, json.dumps(body).encode())).read()
+    except OSError:
+        pass
+sys.exit(1)
+"""
+
+
+CRASHING = """
+source = open("/srv/desk.py").read()
+line = "    def books(self, asked: dict) -> object:\\n"
+assert line in source
+crash = "        if asked.get('query') == 'crash':\\n            print('out of paper', flush=True); os._exit(3)\\n"
+exec(compile(source.replace(line, line + crash), "desk", "exec"))
+"""
+CRASHES = json.dumps(["python3", "-u", "-c", CRASHING])
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+def test_a_service_that_dies_in_mid_run_is_no_failure_of_the_agent(library: Walk, tmp_path: Path) -> None:
+    walk = Walk(tmp_path / "project")
+    shutil.copytree(library.folder, walk.folder, ignore=shutil.ignore_patterns("runs", ".harness"))
+    environment = walk.folder / "images" / "library_desk" / "environment.yaml"
+    environment.write_text(
+        environment.read_text().replace("    image: desk\n", f"    image: desk\n    command: {CRASHES}\n")
+    )
+    (walk.folder / "suites" / "library_desk" / "agents" / "careful" / "agent.py").write_text(DIES)
+    walk("run", "library_desk", "--case", "lend", "--tools", "sealed", "--run-name", "dead", status=3)
+    trial, said = walk.trial("dead", "lend"), walk("explain", "dead", "lend").stdout
+
+    assert "harness_failed" == trial["outcome"]
+    assert "service 'desk'" in trial["reason"]
+    assert "out of paper" in trial["service_logs"]["desk"]
+    assert "the end of the log of service desk:" in said
+    assert (walk.folder / "runs/dead/trials/lend/1.failed-1").is_dir()  # it was tried once more
+    left = subprocess.run(["docker", "ps", "-aq", "--filter", "label=harness.run=dead"], capture_output=True, text=True)
+    assert "" == left.stdout
