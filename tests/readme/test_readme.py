@@ -12,11 +12,13 @@ import pytest
 import yaml
 
 from harness.case.loading import load_suite
+from harness.judge.loading import read_rubric
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(
     r"^```(\w+)\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
 )
+YAML = [(kind, block) for kind, block in BLOCKS if kind == "yaml"]
 LINES = [line for kind, block in BLOCKS if kind == "sh" for line in block.splitlines() if line]
 
 
@@ -30,7 +32,13 @@ def test_every_make_target_exists(line: str) -> None:
     assert (0, "") == (dry.returncode, dry.stderr)
 
 
-@pytest.mark.parametrize("block", [block for kind, block in BLOCKS if kind == "yaml"])
+@pytest.mark.parametrize("block", [block for kind, block in YAML if "\ncriteria:" in block])
+def test_every_rubric_loads(tmp_path: Path, block: str) -> None:
+    (tmp_path / "rubric.yaml").write_text(block, encoding="utf-8")
+    assert read_rubric(tmp_path / "rubric.yaml").criteria
+
+
+@pytest.mark.parametrize("block", [block for kind, block in YAML if "\ncriteria:" not in block])
 def test_every_yaml_block_is_part_of_a_suite_that_loads(tmp_path: Path, block: str) -> None:
     folder = tmp_path / "suites" / "s"
     said = yaml.safe_load(block)
