@@ -3,7 +3,6 @@
 import json
 from dataclasses import dataclass
 
-from harness.drift.kinds import kind_of
 from harness.frozen import JsonObject, JsonValue
 from harness.results.drift import ChangeClass, Severity
 
@@ -55,13 +54,12 @@ class Change:
 
 
 def excerpt(value: JsonValue, holder: JsonValue, name: str) -> JsonValue:
-    """A value with the plain members beside it, cut to what a person reads."""
+    """A value, and behind it the plain members beside it, cut to what a person reads."""
     if not isinstance(holder, dict):
         return shortened(value)
-    shown: JsonObject = {}
+    shown: JsonObject = {name: shortened(holder[name])} if name in holder else {}
     for key, item in holder.items():
-        beside = not isinstance(item, dict | list) and len(shown) < _MOST_MEMBERS
-        if key == name or beside:
+        if key not in shown and not isinstance(item, dict | list) and len(shown) < _MOST_MEMBERS:
             shown[key] = shortened(item)
     return shown
 
@@ -99,7 +97,3 @@ def texts_apart(old: str, new: str) -> tuple[str, str]:
     start = max(0, at - 60)
     lead = "..." if start else ""
     return f"{lead}{old[start : start + _LONGEST]}", f"{lead}{new[start : start + _LONGEST]}"
-
-
-def kind_words(value: JsonValue) -> str:
-    return kind_of(value)

@@ -32,7 +32,7 @@ _CHANGES = {
 }
 _SHOWN_CASES = 4
 _SHOWN_WORDS = 5
-_WIDE = 100
+_WIDE = 160
 
 
 def report_lines(report: DriftReport, details: int = 40) -> Iterator[str]:
