@@ -69,6 +69,7 @@ class Outside:
         }
         if not starts:
             return http
-        mcp = McpSource(starts, self.limiter, tier)
+        services = [name for name, server in self.suite.servers.items() if server.service is not None]
+        mcp = McpSource(starts, self.limiter, tier, services)
         closing.callback(lambda: wait_for(mcp.close()))
         return RoutedSource(dict.fromkeys(starts, mcp), http)

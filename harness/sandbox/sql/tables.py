@@ -36,64 +36,84 @@ def changes(before: Tables, after: Tables, ignore: Mapping[str, Sequence[str]]) 
     }
 
 
+def digest_of_rows(table: Table) -> str:
+    """Sha-256 over the rows in the order of their key, so that it does not depend on where they lie on the disk."""
+    return _digest(_placed(table))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """One row with its key and its content as canonical JSON, each made once."""
+
+    place: str
+    text: str
+    row: JsonObject
+
+
 def _change(before: Table | None, after: Table | None, ignored: frozenset[str]) -> JsonObject:
     told: JsonObject = {}
     if before is None or after is None:
         told["table"] = "added" if before is None else "removed"
-    old = Table(key=(), rows=()) if before is None else _without(before, ignored)
-    new = Table(key=(), rows=()) if after is None else _without(after, ignored)
-    told |= {"rows": len(new.rows), "digest": digest_of_rows(new)}
-    return told | (_by_key(old, new) if _is_keyed(old, new) else _by_row(old, new))
+    key = () if before is None or after is None or before.key != after.key else after.key
+    key = tuple(column for column in key if column not in ignored)
+    old, new = _rows(before, key, ignored), _rows(after, key, ignored)
+    told |= {"rows": len(new), "digest": _digest(new)}
+    return told | (_by_key(key, old, new) if key and _is_apart(old) and _is_apart(new) else _by_row(old, new))
 
 
-def digest_of_rows(table: Table) -> str:
-    """Sha-256 over the rows in the order of their key, so that it does not depend on where they lie on the disk."""
-    rows = sorted((_place(table, row), canonical_json(row)) for row in table.rows)
-    return digest_of_text("\n".join(text for _, text in rows))
+def _rows(table: Table | None, key: tuple[str, ...], ignored: frozenset[str]) -> list[_Row]:
+    if table is None:
+        return []
+    rows = table.rows
+    if ignored:
+        rows = tuple({column: value for column, value in row.items() if column not in ignored} for row in rows)
+    return _placed(Table(key=key, rows=rows))
 
 
-def _without(table: Table, ignored: frozenset[str]) -> Table:
-    if not ignored:
-        return table
-    rows = tuple({column: value for column, value in row.items() if column not in ignored} for row in table.rows)
-    return Table(key=tuple(column for column in table.key if column not in ignored), rows=rows)
+def _placed(table: Table) -> list[_Row]:
+    """The rows in the order of their key."""
+    found = []
+    for row in table.rows:
+        text = canonical_json(row)
+        place = canonical_json([row.get(column) for column in table.key]) if table.key else text
+        found.append(_Row(place=place, text=text, row=row))
+    return sorted(found, key=lambda one: (one.place, one.text))
 
 
-def _is_keyed(old: Table, new: Table) -> bool:
-    """Whether the key tells all rows of both apart."""
-    if not new.key or old.key != new.key:
-        return False
-    return all(len({_place(table, row) for row in table.rows}) == len(table.rows) for table in (old, new))
+def _digest(rows: Sequence[_Row]) -> str:
+    return digest_of_text("\n".join(one.text for one in rows))
 
 
-def _by_key(old: Table, new: Table) -> JsonObject:
-    was = {_place(old, row): row for row in old.rows}
-    now = {_place(new, row): row for row in new.rows}
-    changed = [_changed(new.key, was[place], now[place]) for place in sorted(was.keys() & now.keys())]
+def _is_apart(rows: Sequence[_Row]) -> bool:
+    """Whether the key tells all rows apart."""
+    return len({one.place for one in rows}) == len(rows)
+
+
+def _by_key(key: Sequence[str], old: Sequence[_Row], new: Sequence[_Row]) -> JsonObject:
+    was, now = {one.place: one for one in old}, {one.place: one for one in new}
+    stayed = ((was[one.place], one) for one in new if one.place in was)
     return {
-        **_listed("added", [now[place] for place in sorted(now.keys() - was.keys())]),
-        **_listed("removed", [was[place] for place in sorted(was.keys() - now.keys())]),
-        **_listed("changed", [one for one in changed if one is not None]),
+        **_listed("added", [one.row for one in new if one.place not in was]),
+        **_listed("removed", [one.row for one in old if one.place not in now]),
+        **_listed("changed", [_changed(key, one.row, two.row) for one, two in stayed if one.text != two.text]),
     }
 
 
-def _by_row(old: Table, new: Table) -> JsonObject:
-    was, now = Counter(map(canonical_json, old.rows)), Counter(map(canonical_json, new.rows))
-    rows = {canonical_json(row): row for row in (*old.rows, *new.rows)}
+def _by_row(old: Sequence[_Row], new: Sequence[_Row]) -> JsonObject:
+    was, now = Counter(one.text for one in old), Counter(one.text for one in new)
+    rows = {one.text: one.row for one in (*old, *new)}
     return {
         **_listed("added", [rows[text] for text in sorted((now - was).elements())]),
         **_listed("removed", [rows[text] for text in sorted((was - now).elements())]),
     }
 
 
-def _changed(key: Iterable[str], was: JsonObject, now: JsonObject) -> JsonObject | None:
+def _changed(key: Iterable[str], was: JsonObject, now: JsonObject) -> JsonObject:
     columns = [
         column
         for column in {**was, **now}
         if column not in was or column not in now or canonical_json(was[column]) != canonical_json(now[column])
     ]
-    if not columns:
-        return None
     return {
         "key": {column: now[column] for column in key},
         "before": {column: was[column] for column in columns if column in was},
@@ -107,7 +127,3 @@ def _listed(kind: str, rows: Sequence[JsonObject]) -> JsonObject:
     listed: list[JsonValue] = [*rows[:MOST_LISTED]]
     more: JsonObject = {f"more_{kind}": len(rows) - MOST_LISTED} if len(rows) > MOST_LISTED else {}
     return {kind: listed, **more}
-
-
-def _place(table: Table, row: JsonObject) -> str:
-    return canonical_json([row.get(column) for column in table.key] if table.key else row)

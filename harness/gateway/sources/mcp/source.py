@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from typing import Literal
 
@@ -29,7 +29,11 @@ Begin = Callable[[ExitStack], Conversation]
 class McpSource:
     """Calls the servers for one trial. What a server said is passed on word for word."""
 
-    def __init__(self, begin: Mapping[str, Begin], limiter: RateLimiter, tier: Reached) -> None:
+    def __init__(
+        self, begin: Mapping[str, Begin], limiter: RateLimiter, tier: Reached, services: Collection[str] = ()
+    ) -> None:
+        """`services`: the servers that are services of the environment, whose garbage is no tool's own."""
+        self._services = frozenset(services)
         self._begin = begin
         self._limiter = limiter
         self._tier: Reached = tier
@@ -47,6 +51,10 @@ class McpSource:
                 result = await conversation.call(tool.source_name or tool.name, request.arguments)
         except ServerError as error:
             return self._answer(RPC_ERROR, error.error)
+        except Garbled as error:
+            if tool.server in self._services:
+                raise ServiceError(f"the MCP server {tool.server!r}, a service, answered with {error}") from None
+            return ToolAnswer(outcome="garbled", tier=self._tier)
         except tuple(_OUTCOMES) as error:
             return ToolAnswer(outcome=_OUTCOMES[type(error)], tier=self._tier)
         if tool.source == "python":
