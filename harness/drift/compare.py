@@ -56,13 +56,6 @@ def compare(old: Answer, new: Answer, baseline: Baseline, rules: PathRules) -> C
     return Compared(changes=tuple(_unmirrored(changes)), paths=paths, volatile=tuple(volatile))
 
 
-def differing_paths(old: Answer, new: Answer, rules: PathRules) -> dict[str, JsonValue]:
-    """Every path whose value differs, volatile or not, with the new value: what is learned from."""
-    if old.status != new.status:
-        return {}
-    return {one.path: one.new for one in unlike(old.value, new.value, rules)}
-
-
 def _status(old: Answer, new: Answer) -> Change:
     change: ChangeClass = "status.success_to_error" if new.is_error and not old.is_error else "status.code_changed"
     return Change(
