@@ -19,6 +19,7 @@ from harness.case import ModelSpec, Provider
 from harness.cassette.index import open_tape
 from harness.cassette.journal import Journal, merge_recordings, recover_journals
 from harness.cassette.keys import CallKey, initial_state
+from harness.cassette.momentary import is_momentary_of_model
 from harness.cassette.redaction import KEPT_HEADERS, Redactor
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
 from harness.errors import GatewayError, UsageError
@@ -40,7 +41,6 @@ AskMode = Literal["auto", "replay", "live"]
 provider, past the tape, and kept nowhere."""
 
 _PATHS: Final[dict[Provider, str]] = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
-_BUSY: Final = frozenset({408, 409, 425, 429})
 _REFUSED_KEY: Final = frozenset({401, 403})
 _LONGEST_WAIT_S: Final = 60.0
 _MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
@@ -210,7 +210,7 @@ class ModelAsker:
             except (TimeoutError, aiohttp.ClientError, ConnectionError) as error:
                 problem = f"the model cannot be reached: {type(error).__name__}"
                 continue
-            if answer.status in _BUSY or answer.status >= 500:
+            if is_momentary_of_model(answer.status):
                 problem = f"the model answered with status {answer.status}"
                 wait_s = max(wait_s, _told_to_wait(answer))
                 continue

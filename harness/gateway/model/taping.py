@@ -4,13 +4,12 @@ from collections import defaultdict
 
 from harness.cassette.journal import Journal
 from harness.cassette.keys import initial_state
+from harness.cassette.momentary import is_momentary_of_model
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
 from harness.gateway.model.crossing import Crossing
 from harness.gateway.model.keys import RequestKeys
 
-_TRANSIENT = frozenset({408, 409, 425, 429})
-"""With all of 5xx: answers about the moment, not about the request."""
 _KEEPS_HISTORY = "/v1/responses"
 
 
@@ -28,7 +27,7 @@ class ModelTape:
         answer, key = crossing.answer, crossing.key
         assert answer is not None
         assert key is not None
-        if answer.status in _TRANSIENT or answer.status >= 500:
+        if is_momentary_of_model(answer.status):
             return
         crossing.occurrence = self._made[key.key]
         self._made[key.key] += 1

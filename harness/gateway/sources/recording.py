@@ -5,12 +5,10 @@ from collections import defaultdict
 
 from harness.cassette.journal import Journal
 from harness.cassette.keys import StateChain
+from harness.cassette.momentary import is_momentary
 from harness.cassette.recording import Mark, Outcome, Recording
 from harness.cassette.redaction import KEPT_HEADERS, Redactor
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
-
-_TRANSIENT = frozenset({429, 502, 503, 504})
-"""Answers about the moment, not about the call: replaying them would keep an accident for ever."""
 
 
 class RecordingSource:
@@ -74,7 +72,7 @@ def _recordable(answer: ToolAnswer | ToolMiss) -> Outcome | None:
         return None
     match answer.outcome:
         case "answer":
-            return None if answer.status in _TRANSIENT else "answer"
+            return None if is_momentary(answer.status) else "answer"
         case "timeout" | "reset":
             return answer.outcome
         case "unreachable" | "oversized" | "garbled":

@@ -11,15 +11,13 @@ from typing import Protocol
 
 from harness.cassette.journal import Journal
 from harness.cassette.keys import StateChain
+from harness.cassette.momentary import is_momentary
 from harness.cassette.player import Missed, Player
 from harness.cassette.recording import Mark, Outcome, Recording
 from harness.cassette.redaction import SECRET_HEADERS, Redactor
 from harness.frozen import JsonObject
 from harness.gateway.sources.source import ToolAnswer
 from harness.gateway.web.call import WebCall
-
-_TRANSIENT = frozenset({408, 425, 429, 502, 503, 504})
-"""Answers about the moment, not about the call: replaying them would keep an accident for ever."""
 
 
 class Sink(Protocol):
@@ -144,7 +142,7 @@ def _recordable(answer: ToolAnswer | WebMiss) -> Outcome | None:
         return None
     match answer.outcome:
         case "answer":
-            return None if answer.status in _TRANSIENT else "answer"
+            return None if is_momentary(answer.status) else "answer"
         case "timeout" | "reset":
             return answer.outcome
         case "unreachable" | "oversized" | "garbled":

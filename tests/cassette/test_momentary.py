@@ -1,0 +1,27 @@
+"""What is told of the moment is kept on no tape; what is told of the request is."""
+
+import pytest
+
+from harness.cassette.momentary import is_momentary, is_momentary_of_model
+
+
+@pytest.mark.parametrize(
+    ("status", "of_tool", "of_model"),
+    [
+        (200, False, False),
+        (404, False, False),
+        (408, True, True),
+        (409, False, True),
+        (422, False, False),
+        (425, True, True),
+        (429, True, True),
+        (500, False, True),
+        (501, False, True),
+        (502, True, True),
+        (503, True, True),
+        (504, True, True),
+        (529, False, True),
+    ],
+)
+def test_one_rule_says_which_answers_are_recorded(status: int, of_tool: bool, of_model: bool) -> None:
+    assert (of_tool, of_model) == (is_momentary(status), is_momentary_of_model(status))
