@@ -32,7 +32,7 @@ class _Ready:
     criteria: list[Criterion] = field(default_factory=list)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class _Opened:
     """A trial whose questions are under way."""
 
@@ -52,22 +52,30 @@ class Panel:
     stopped: str | None = None
     """Why not everything was judged; None: it was."""
     _questions: "asyncio.Queue[tuple[_Opened, Criterion] | None]" = field(init=False)
+    _opened: list[_Opened] = field(default_factory=list)
     _closing: set["asyncio.Task[None]"] = field(default_factory=set)
 
     async def sit(self, tasks: Iterator[Task]) -> None:
         """Judges everything; stops asking where the budget is spent. Raises what the harness could not do."""
         self._questions = asyncio.Queue(maxsize=self.in_flight * _AHEAD)
-        async with asyncio.TaskGroup() as group:
-            workers = [group.create_task(self._work()) for _ in range(self.in_flight)]
-            # Trials are read and made ready beside the loop: while one is, the answers of others are not kept waiting.
-            while self.stopped is None:
-                ready = await asyncio.to_thread(self._next, tasks)
-                if ready is None:
-                    break
-                await self._put(ready)
-            for _ in workers:
-                await self._questions.put(None)
-        await asyncio.gather(*self._closing)
+        try:
+            async with asyncio.TaskGroup() as group:
+                workers = [group.create_task(self._work()) for _ in range(self.in_flight)]
+                await self._ask_all(tasks)
+                for _ in workers:
+                    await self._questions.put(None)
+            await asyncio.gather(*self._closing)
+        finally:  # also where it was interrupted: what was answered stays answered
+            for opened in self._opened:
+                _close_all(opened.tapes)
+
+    async def _ask_all(self, tasks: Iterator[Task]) -> None:
+        while self.stopped is None:
+            # Trials are read and made ready beside the loop: meanwhile the answers of others are not kept waiting.
+            ready = await asyncio.to_thread(self._next, tasks)
+            if ready is None:
+                return
+            await self._put(ready)
 
     def _next(self, tasks: Iterator[Task]) -> "_Ready | None":
         """The next trial, with what needs no model judged already and the evidence for the rest put together."""
@@ -93,6 +101,7 @@ class Panel:
         names = [case, *(f"{case}~{number}" for number in range(2, self.judge.samples + 1))]
         tapes = [self.judge.asker.open_tape(name) for name in names]
         opened = _Opened(subject=ready.subject, tapes=tapes, left=len(ready.criteria))
+        self._opened.append(opened)
         for criterion in ready.criteria:
             await self._questions.put((opened, criterion))
 
@@ -111,12 +120,13 @@ class Panel:
 
     def _close(self, opened: _Opened) -> None:
         """Tapes are written beside the questions of others: waiting for the disk would be waiting for nothing."""
+        self._opened.remove(opened)
         closing = asyncio.create_task(asyncio.to_thread(_close_all, opened.tapes))
         self._closing.add(closing)
         closing.add_done_callback(self._closed)
 
     def _closed(self, closing: "asyncio.Task[None]") -> None:
-        if closing.exception() is None:
+        if not closing.cancelled() and closing.exception() is None:
             self._closing.discard(closing)
 
 
