@@ -13,6 +13,7 @@ import yaml
 
 from harness.case.loading import load_suite
 from harness.judge.loading import read_rubric
+from harness.sandbox.environment import load_environment
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(
@@ -38,7 +39,16 @@ def test_every_rubric_loads(tmp_path: Path, block: str) -> None:
     assert read_rubric(tmp_path / "rubric.yaml").criteria
 
 
-@pytest.mark.parametrize("block", [block for kind, block in YAML if "\ncriteria:" not in block])
+@pytest.mark.parametrize("block", [block for kind, block in YAML if block.startswith("services:")])
+def test_every_environment_loads(tmp_path: Path, block: str) -> None:
+    (tmp_path / "images" / "e").mkdir(parents=True)
+    (tmp_path / "images" / "e" / "environment.yaml").write_text(block, encoding="utf-8")
+    assert load_environment(tmp_path, "e").services
+
+
+@pytest.mark.parametrize(
+    "block", [block for kind, block in YAML if "\ncriteria:" not in block and not block.startswith("services:")]
+)
 def test_every_yaml_block_is_part_of_a_suite_that_loads(tmp_path: Path, block: str) -> None:
     folder = tmp_path / "suites" / "s"
     said = yaml.safe_load(block)
