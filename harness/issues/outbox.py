@@ -1,7 +1,9 @@
 """What could not be filed: kept on disk in `issues/outbox` until it is, oldest first.
 
-issues/outbox/<time>-<run>/drift.json     the look, which is filed again
-issues/outbox/<time>-<run>/<draft>.md     for people: what stands in no tracker yet
+    issues/outbox/<tracker>/<time>-<run>/drift.json     the look, which is filed again
+    issues/outbox/<tracker>/<time>-<run>/<draft>.md     for people: what stands in no tracker yet
+
+What one tracker did not take waits for that one: filing it into another would lose it for the first.
 """
 
 import re
@@ -21,10 +23,10 @@ OUTBOX = "outbox"
 
 
 class Outbox:
-    """The unfiled looks of one project."""
+    """The looks of one project that one tracker has not taken yet."""
 
-    def __init__(self, issues: Path) -> None:
-        self._folder = issues / OUTBOX
+    def __init__(self, issues: Path, tracker: str) -> None:
+        self._folder = issues / OUTBOX / re.sub(r"[^A-Za-z0-9._-]+", "-", tracker)
 
     def keep(self, report: DriftReport, unfiled: Sequence[Step], why: str) -> Path:
         """The folder in which the look now lies with its drafts; what an earlier try left there is replaced."""

@@ -33,7 +33,7 @@ def _row(name: str, faults: list[When], lag: int = 0, at_once: int = 1) -> bool:
             first, *_ = threads.map(lambda place: file(server, place, night, timeout_s=2)[-1], places)
         server.faults = []
         later = [file(server, place, look(finding("a"), finding("b"), nights=1)) for place in places]
-        kept = list(Path(folder).glob("*/issues/outbox/*/*.md"))
+        kept = list(Path(folder).glob("*/issues/outbox/github/*/*.md"))
         opened, twins = len(server.open_issues()), len(server.issues) - len(server.open_issues())
     clean = not kept and all(one.error is None for filings in later for one in filings)
     said = f"{len(first.filed)} filed" + ("" if first.error is None else ", rest kept")

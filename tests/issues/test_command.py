@@ -100,10 +100,12 @@ def test_where_github_fails_the_drafts_are_kept_and_the_token_is_nowhere(github:
     assert "does not know the token" in failed.stderr
     written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
     assert not [text for text in (failed.stdout, failed.stderr, *written) if TOKEN in text]
-    assert 1 == len(list(tmp_path.glob("issues/outbox/*/get_order-breaking.md")))
+    assert 1 == len(list(tmp_path.glob("issues/outbox/github/*/get_order-breaking.md")))
+    elsewhere = harness(tmp_path, "file", str(drift), "--tracker", "folder")
+    assert (0, 1) == (elsewhere.returncode, len(list(tmp_path.glob("issues/outbox/github/*"))))
     assert 0 == harness(tmp_path, "file", str(drift), **where).returncode
     assert 1 == len(github.issues)
-    assert [] == list(tmp_path.glob("issues/outbox/*"))
+    assert [] == list(tmp_path.glob("issues/outbox/github/*"))
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ class Nights:
 
     def __init__(self, project: Path) -> None:
         self.tracker = FolderTracker(TrackerOptions(project=project))
-        self.outbox = Outbox(project / "issues")
+        self.outbox = Outbox(project / "issues", "folder")
+        self.folder = project / "issues"
         self.night = 0.0
 
     def file(self, *findings: DriftFinding, nights: float = 1, most_new: int = 10, **fields: object) -> list[str]:
@@ -47,7 +48,7 @@ class Nights:
         return self.path(number).read_text(encoding="utf-8")
 
     def path(self, number: int = 1) -> Path:
-        return next(self.outbox._folder.parent.glob(f"{number:04}-*.md"))
+        return next(self.folder.glob(f"{number:04}-*.md"))
 
     def comments(self, number: int = 1) -> int:
         return self.text(number).count("<!-- harness-drift-note:v1")
