@@ -45,7 +45,9 @@ def command(project: Path, /, run: str, rubric_name: str, as_json: bool, **optio
     runs = opened_runs(project, (run,), rubric_name)
     file = TriageFile(triage_path(project, runs.suite, runs.rubric.name))
     judged = latest(read_judgements(runs.folders[0].path, runs.rubric.name)).values()
-    flagged = [one for one in judged if one.answer == "fail"]
+    flagged = sorted(
+        (one for one in judged if one.answer == "fail"), key=lambda one: (one.case_id, one.attempt, one.criterion)
+    )
     if options["cause"] is not None:
         file.append(_triage(runs, flagged, options))
     triages, unreadable = file.read()

@@ -102,7 +102,7 @@ def against_labels(judgements: Iterable[Judgement], labels: SortedLabels, rubric
 
 def compare(judgements: Sequence[Judgement], right_of: RightOf, rubric: Rubric, against: str) -> AgreementReport:
     """All rows and disagreements; judgements of other versions of their criterion are not compared."""
-    current = [one for one in judgements if _is_current(one, rubric)]
+    current = sorted((one for one in judgements if _is_current(one, rubric)), key=_place)
     grouped = _by_row(current, rubric, lambda one: one.criterion)
     versions = {one.id: one.version for one in rubric.criteria}
     return AgreementReport(
@@ -142,6 +142,11 @@ def _by_row(things: Iterable[T], rubric: Rubric, criterion_of: Callable[[T], str
         for name in rubric.weights
     }
     return _Grouped(criteria, domains)
+
+
+def _place(judgement: Judgement) -> tuple[str, str, int, str]:
+    """Judgements come in as judges answer; they are shown in an order of their own."""
+    return judgement.run, judgement.case_id, judgement.attempt, judgement.criterion
 
 
 def _is_current(judgement: Judgement, rubric: Rubric) -> bool:

@@ -67,17 +67,32 @@ def test_answers_of_the_training_part_never_score_the_validation_part() -> None:
     assert validation <= asked
 
 
+class _Careful(RuleJudge):
+    """Knows already that missing items are missing: what it lacks are substitutions."""
+
+    def _rules(self, prompt: str, question: Question) -> bool:
+        return super()._rules(f"{prompt} {MISSING}", question)
+
+
+def test_a_tempting_rule_is_not_even_tried_further_where_its_harm_is_seen_at_once() -> None:
+    train = split_by_case(questions()).train
+    outcome = _calibrated(_Careful(), Listening(LENIENT), minibatch=len(train))
+    assert (0, ()) == (outcome.candidates, outcome.choice.vetoed)
+
+
+def test_a_vetoed_candidate_is_no_parent() -> None:
+    judge = _Careful()
+    outcome = _calibrated(judge, Listening(LENIENT, APPROVED), minibatch=2)
+    tried = {prompt for prompt, _, _ in judge.asked}
+    assert outcome.choice.vetoed
+    assert [] == [prompt for prompt in tried if -1 < prompt.find(LENIENT) < prompt.find(APPROVED)]
+
+
 def test_a_rule_that_lets_critical_failures_through_is_vetoed_however_much_it_gains() -> None:
-    class Careful(RuleJudge):
-        """Knows already that missing items are missing: what it lacks are substitutions."""
-
-        def _rules(self, prompt: str, question: Question) -> bool:
-            return super()._rules(f"{prompt} {MISSING}", question)
-
-    tempted = _calibrated(Careful(), Listening(LENIENT))
+    tempted = _calibrated(_Careful(), Listening(LENIENT))
     assert tempted.choice.chosen is None
     assert tempted.prompt == SEED_PROMPT
-    judge = Careful()
+    judge = _Careful()
     both = _calibrated(judge, Listening(LENIENT, APPROVED))
     assert any(LENIENT in prompt for prompt, _, _ in judge.asked)
     assert APPROVED in both.prompt
