@@ -26,7 +26,7 @@ class BaselineGate(Frozen):
     reason: str
     lost: tuple[CaseChange, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Metrics that the baseline has of another version: they are not compared."""
+    """Metrics and detectors that the baseline has of another version: they are not compared."""
 
     @property
     def exit_code(self) -> ExitCode:
@@ -94,9 +94,11 @@ def _without(manifest: RunManifest, unlike: Collection[str]) -> RunManifest:
 
 
 def _pruned(card: Scorecard, unlike: Sequence[str]) -> Scorecard:
+    """One detector's findings can be those of several failures: with one that is unlike, none is compared."""
+    detectors_alike = not any(name.startswith("detector:") for name in unlike)
     return card.model_copy(
         update={
             "scores": tuple(one for one in card.scores if f"metric:{one.metric}" not in unlike),
-            "diagnoses": tuple(one for one in card.diagnoses if f"detector:{one.failure}" not in unlike),
+            "diagnoses": card.diagnoses if detectors_alike else (),
         }
     )

@@ -116,6 +116,9 @@ def test_another_suite_or_verifier_is_refused_and_another_metric_left_out(make: 
         held(before, make("verifier", cases(), scorer_versions={**VERSIONS, "verifier:v": "2"}))
     gate = held(before, make("metric", cases(), scorer_versions={**VERSIONS, "metric:m": "2"}))
     assert ("holds", ("m",)) == (gate.holding, gate.left_out)
+    after = make("both", cases(), scorer_versions={**VERSIONS, "metric:m": "2", "detector:claims": "1"})
+    compared = compare_with_baseline(baseline_of(before), after)
+    assert ((), ()) == (compared.metrics, compared.failures)
 
 
 def typed(project: Path, *arguments: str) -> Result:
