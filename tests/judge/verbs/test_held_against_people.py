@@ -62,6 +62,15 @@ def test_another_prompt_than_the_calibrated_one_is_marked(tmp_path, run, model, 
     assert [True, True] == [one["uncalibrated"] for one in shown["criteria"]]
 
 
+def test_another_model_than_the_calibrated_one_is_marked(tmp_path, run, model, typed, rubric) -> None:
+    label_all(tmp_path, run, "ann")
+    revising = ("--reflector-rules", str(tmp_path / "rules.yaml"), "--minibatch", "6")
+    typed("calibrate", "night", *rubric, *_asking(model), *revising, "--json")
+    other = ("--model", "another-model", "--base-url", model.url, "--label", "candidate")
+    typed("run", "night", *rubric, *other)
+    assert [True, True] == [one["uncalibrated"] for one in typed("show", "night", "--json")[1]["criteria"]]
+
+
 def test_a_criterion_that_asks_something_else_is_marked_and_one_that_only_weighs_more_is_not(
     tmp_path, run, model, typed, rubric
 ) -> None:
