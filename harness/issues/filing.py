@@ -56,6 +56,7 @@ def file_report(
     waiting = [one for one in outbox.waiting() if (one.seen, one.run) != (report.seen, report.run)]
     found: list[Filing] = []
     for one in sorted([*waiting, report], key=lambda look: look.seen.timestamp()):
+        outbox.hold(one)
         stopped = next((filing.error for filing in found if filing.error and not filing.done), None)
         filing = _filed(one, tracker, most_new, least) if stopped is None else (Filing(report=one, error=stopped), ())
         found.append(_put_away(*filing, outbox))

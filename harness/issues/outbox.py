@@ -28,6 +28,10 @@ class Outbox:
     def __init__(self, issues: Path, tracker: str) -> None:
         self._folder = issues / OUTBOX / re.sub(r"[^A-Za-z0-9._-]+", "-", tracker)
 
+    def hold(self, report: DriftReport) -> None:
+        """Before anything is filed: a harness that is killed in between loses nothing."""
+        write_drift(self._place(report), report)
+
     def keep(self, report: DriftReport, unfiled: Sequence[Step], why: str) -> Path:
         """The folder in which the look now lies with its drafts; what an earlier try left there is replaced."""
         folder = self._place(report)

@@ -12,7 +12,7 @@ from harness.issues import Outbox, TrackedIssue, TrackerOptions, file_report
 from harness.issues.filing import Filing
 from harness.issues.folder import FolderTracker
 from harness.issues.state import state_in
-from harness.results import DriftFinding, DriftReport
+from harness.results import DriftFinding, DriftReport, IssueDraft
 from tests.issues.conftest import finding, look
 
 TOTAL, STATUS = finding(), finding(path="$.status", change="schema.type_changed", old_kind="string", new_kind="integer")
@@ -246,6 +246,22 @@ def test_who_files_waits_until_another_has_ended(nights: Nights) -> None:
                 filing.result(timeout=0.3)
             assert [] == nights.issues()
         assert ["file"] == filing.result(timeout=60)
+
+
+def test_a_look_survives_a_harness_that_is_killed_while_it_files(nights: Nights) -> None:
+    class Killed(FolderTracker):
+        def file(self, draft: IssueDraft) -> TrackedIssue:
+            if draft.tool == "finalize":
+                raise KeyboardInterrupt
+            return super().file(draft)
+
+    dying = Killed(TrackerOptions(project=nights.folder.parent))
+    with pytest.raises(KeyboardInterrupt):
+        file_report(look(finding("finalize"), finding("another"), nights=0.5), dying, nights.outbox)
+    assert 1 == len(nights.issues())
+    nights.file(tools=())
+    assert 2 == len(nights.issues())
+    assert [] == list(nights.outbox.waiting())
 
 
 def test_the_look_of_another_suite_leaves_the_issue_alone(nights: Nights) -> None:
