@@ -52,7 +52,7 @@ def test_a_killed_harness_leaves_no_half_written_trial(
         ) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == b"ready\n"
-            time.sleep(draw.uniform(0.02, 0.12))
+            time.sleep(draw.uniform(0.02, 0.12) * (1 + kill / 4))  # a busy disk takes longer to have written anything
             writer.send_signal(signal.SIGKILL)
         folder = RunFolder.open(runs / "run")
         folder.verify()
