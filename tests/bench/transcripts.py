@@ -1,7 +1,7 @@
 """How fast trajectories become transcripts and views, and how much shorter they are. Prints the rate a core.
 
-The trajectories are the real tau2 runs in the data folder (HARNESS_REAL_DATA), or made ones where it is absent. Timed is
-processor time, so that other work on the machine does not count.
+The trajectories are the real tau2 runs in the data folder (HARNESS_REAL_DATA), or made ones where it is absent. Timed
+is processor time, so that other work on the machine does not count.
 """
 
 import sys
