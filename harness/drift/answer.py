@@ -4,10 +4,10 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+from harness.cassette.momentary import is_momentary
 from harness.cassette.recording import Recording
 from harness.frozen import JsonValue
 
-_BUSY = frozenset({408, 425, 429})
 _WORDS = {"timeout": "gave no answer in time", "reset": "closed the connection"}
 
 
@@ -39,7 +39,7 @@ def answer_of(recording: Recording) -> Answer:
     """What a recording holds."""
     status, outcome = recording.status, recording.mark.outcome
     reason = _WORDS.get(outcome)
-    if reason is None and (status >= 500 or status in _BUSY):
+    if reason is None and (status >= 500 or is_momentary(status)):
         reason = f"answered {status}"
     media = recording.headers.get("content-type", "").partition(";")[0].strip().lower() or None
     value = None if reason is not None else _read(recording.body)
