@@ -27,7 +27,7 @@ def test_a_person_may_accept_what_is_known_without_waiting(project_of_shop: Proj
     assert [("get_item", "value.changed", "name", "string -> string")] == told(project_of_shop.probe())
 
 
-def test_a_member_that_comes_and_goes_is_learned_on_two_days_and_never_by_aprobe_on(project_of_shop: Project) -> None:
+def test_a_member_that_comes_and_goes_is_learned_on_two_days_and_never_by_a_probe(project_of_shop: Project) -> None:
     turns = itertools.cycle([ITEM, {key: value for key, value in ITEM.items() if key != "tags"}])
     project_of_shop.shop.answers["GET /items/1"] = lambda: next(turns)
     project_of_shop.shop.answers["GET /items/2"] = {**ITEM, "id": 2, "name": "Donut"}
