@@ -28,9 +28,9 @@ def canonical_json(value: object) -> str:
     """
     plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     text = _sorted_as_it_is(plain)
-    if text is not None and not _has_integral_float(text):
-        return text
-    return _encode(_canonical(plain))
+    if text is None:
+        return _encode(_canonical(plain))
+    return _encode(_read_back(text)) if _has_integral_float(text) else text
 
 
 def digest_of(value: object) -> str:
@@ -58,6 +58,15 @@ def _has_integral_float(text: str) -> bool:
     if ".0," in text or ".0}" in text or ".0]" in text or "e+" in text or text.endswith(".0"):
         return _INTEGRAL_FLOAT.search(text) is not None
     return False
+
+
+def _number(text: str) -> int | float:
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+_read_back = json.JSONDecoder(parse_float=_number).decode
+"""JSON with integral floats as integers: several times quicker than going through the value."""
 
 
 def _canonical(value: object) -> object:
