@@ -13,7 +13,7 @@ SANDBOXES = ("docker", "docker-warm", "local")
 TOOL_MODES = ("replay", "sealed", "live", "record")
 
 
-class ShardType(click.ParamType):
+class ShardType(click.ParamType[tuple[int, int]]):
     """`2/4` as (2, 4)."""
 
     name = "shard"

@@ -73,7 +73,7 @@ def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClien
     os.kill(harness.pid, signal.SIGKILL)
     harness.wait()
     harness.stdout.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while _labelled(client, f"{OWNER_LABEL}={owner}") and time.monotonic() < deadline:
         time.sleep(0.05)
     assert _labelled(client, f"{OWNER_LABEL}={owner}") == []
@@ -140,11 +140,11 @@ def test_container_that_dies_is_told(
 def test_closing_during_a_program_ends_it(provider: DockerSandboxProvider, base_image: str) -> None:
     sandbox = provider.start(_spec(), _empty(base_image))
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(sandbox.exec, ["sleep", "60"], {}, 60.0)
+        running = pool.submit(sandbox.exec, ["sleep", "600"], {}, 600.0)
         time.sleep(0.3)
         sandbox.close()
         with pytest.raises(SandboxError):
-            running.result(timeout=10)
+            running.result(timeout=90)
 
 
 def test_closed_provider_has_nothing_left_and_starts_nothing(client: docker.DockerClient, base_image: str) -> None:
@@ -197,8 +197,7 @@ def test_containers_that_are_started_ahead_are_used_and_none_is_left(
                 sandbox = stand.start(gateway_socket=stand.gateway().socket)
                 told = shell(sandbox, f"ls /work; echo {number} > /work/mine; hostname")
                 seen.append((told.stdout, [change.path for change in sandbox.end_state(stand.archive()).changes]))
-            ahead = [c for c in client.api.containers(filters={"label": "harness.run=ahead"})]
-            assert len(ahead) <= 4 + 2
+            assert len(client.api.containers(filters={"label": "harness.run=ahead"})) <= 4 + 2
     finally:
         provider.close()
     assert [("sandbox\n", ["/work/mine"])] * 4 == seen
@@ -210,10 +209,8 @@ def test_a_container_that_died_before_it_was_needed_fails_nobody_for_good(
 ) -> None:
     provider = DockerSandboxProvider(run="ahead", client=client, prefetch=1)
     try:
-        provider.start(_spec(), _empty("harness-no-such-image:none"))
-    except SandboxError as error:
-        assert "No such image" in error.message
-    try:
+        with pytest.raises(SandboxError, match="No such image"):
+            provider.start(_spec(), _empty("harness-no-such-image:none"))
         assert "here\n" == shell(provider.start(_spec(), _empty(base_image)), "echo here").stdout
     finally:
         provider.close()
