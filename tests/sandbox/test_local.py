@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -11,7 +12,6 @@ import pytest
 
 from harness.case.case import Limits
 from harness.errors import SandboxError
-from harness.sandbox.owner import reap_private_folders
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot
@@ -64,20 +64,26 @@ def test_folder_goes_with_the_sandbox() -> None:
 
 
 def test_programs_of_a_killed_harness_end_and_its_folder_is_reaped() -> None:
-    harness = subprocess.Popen([sys.executable, "-c", _KILLED_HARNESS], stdout=subprocess.PIPE, text=True)
-    assert harness.stdout is not None
-    work = Path(harness.stdout.readline().strip())
-    ticks = work / "ticks"
-    until = time.monotonic() + 60
-    while not ticks.exists():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    os.kill(harness.pid, signal.SIGKILL)
-    harness.wait()
-    harness.stdout.close()
-    modified = 0
-    while modified != (modified := ticks.stat().st_mtime_ns):  # it ticks on until it is ended, which may take a moment
-        assert time.monotonic() < until
-        time.sleep(0.5)
-    assert any(line.removeprefix("folder ") in str(work) for line in reap_private_folders())
-    assert not work.exists()
+    with tempfile.TemporaryDirectory(prefix="h-", dir="/tmp") as apart:  # others reap too, and would be quicker
+        own = {**os.environ, "TMPDIR": apart}
+        harness = subprocess.Popen([sys.executable, "-c", _KILLED_HARNESS], stdout=subprocess.PIPE, text=True, env=own)
+        assert harness.stdout is not None
+        work = Path(harness.stdout.readline().strip())
+        assert work.is_relative_to(apart)
+        ticks = work / "ticks"
+        until = time.monotonic() + 60
+        while not ticks.exists():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        os.kill(harness.pid, signal.SIGKILL)
+        harness.wait()
+        harness.stdout.close()
+        modified = 0
+        while modified != (modified := ticks.stat().st_mtime_ns):  # until it is ended, which may take a moment
+            assert time.monotonic() < until
+            time.sleep(0.5)
+        reap = "from harness.sandbox.owner import reap_private_folders; print(*reap_private_folders())"
+        reaped = subprocess.run([sys.executable, "-c", reap], env=own, capture_output=True, text=True, check=True)
+        assert str(work).startswith(reaped.stdout.strip().removeprefix("folder "))
+        assert "folder " in reaped.stdout
+        assert not work.exists()
