@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from harness.errors import SandboxError
 from harness.sandbox.conformance import Stand
 from harness.sandbox.conformance.stand import shell
 from harness.sandbox.docker import DockerSandboxProvider
-from harness.sandbox.engine import connect, reap
+from harness.sandbox.engine import connect
 from harness.sandbox.owner import OWNER_LABEL, Owner
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.snapshot import Snapshot
@@ -66,18 +67,23 @@ def _labelled(client: docker.DockerClient, label: str) -> list[str]:
 
 
 def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClient, base_image: str) -> None:
-    harness = subprocess.Popen([sys.executable, "-c", _KILLED_HARNESS, base_image], stdout=subprocess.PIPE, text=True)
-    assert harness.stdout is not None
-    owner = harness.stdout.readline().strip()
-    assert len(_labelled(client, f"{OWNER_LABEL}={owner}")) == 1
-    os.kill(harness.pid, signal.SIGKILL)
-    harness.wait()
-    harness.stdout.close()
-    deadline = time.monotonic() + 60
-    while _labelled(client, f"{OWNER_LABEL}={owner}") and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert _labelled(client, f"{OWNER_LABEL}={owner}") == []
-    assert any(owner in line for line in reap(client))
+    with tempfile.TemporaryDirectory(prefix="h-", dir="/tmp") as apart:  # others reap too, and would be quicker
+        own = {**os.environ, "TMPDIR": apart}
+        command = [sys.executable, "-c", _KILLED_HARNESS, base_image]
+        harness = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own)
+        assert harness.stdout is not None
+        owner = harness.stdout.readline().strip()
+        assert len(_labelled(client, f"{OWNER_LABEL}={owner}")) == 1
+        os.kill(harness.pid, signal.SIGKILL)
+        harness.wait()
+        harness.stdout.close()
+        deadline = time.monotonic() + 60
+        while _labelled(client, f"{OWNER_LABEL}={owner}") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert _labelled(client, f"{OWNER_LABEL}={owner}") == []
+        code = "from harness.sandbox.engine import connect, reap; print(*reap(connect()), sep='\\n')"
+        reaped = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True, check=True)
+        assert any(owner in line for line in reaped.stdout.splitlines())
 
 
 def test_image_that_is_not_there_is_told(provider: DockerSandboxProvider) -> None:
