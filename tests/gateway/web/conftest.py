@@ -111,7 +111,7 @@ def started(
     """Opens a session that reaches the misbehaving host."""
 
     @contextlib.contextmanager
-    def start(mode: str = "live", steps: int = 50, timeout_s: float = 0.6) -> Iterator[Session]:
+    def start(mode: str = "live", steps: int = 50, timeout_s: float = 20) -> Iterator[Session]:
         host = HostSpec(host=HOST, upstream=outside[1], disposable=True, timeout_s=timeout_s)
         chosen = suite.model_copy(update={"hosts": (host,), "probes": (), "servers": {}, "tools": ()})
         limited = case.model_copy(update={"limits": case.limits.model_copy(update={"steps": steps})})

@@ -57,7 +57,7 @@ def test_a_stream_that_is_cut_is_cut_for_the_agent_too_live_and_replayed(started
     ],
 )
 def test_a_host_that_gives_no_answer_is_told_in_json(started, path: str, status: int, error: str) -> None:
-    with started() as session:
+    with started(timeout_s=0.6 if path == "/slow" else 20) as session:
         given, body = ask(session, path)
         record = session.end()
 
@@ -93,7 +93,7 @@ def test_a_host_that_cannot_be_reached_is_told(suite, case, tmp_path) -> None:
 
 
 def test_a_request_under_way_at_the_end_is_traced(started, outside) -> None:
-    with started() as session:
+    with started(timeout_s=0.6) as session:
         client = connected(session)
         client.sendall(f"GET http://{HOST}/slow HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
         until = time.monotonic() + 60
