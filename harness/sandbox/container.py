@@ -14,8 +14,9 @@ from docker.types import LogConfig, Mount, Ulimit
 import harness.sandbox.inside as inside_package
 from harness.case.case import Limits
 from harness.errors import SandboxError
+from harness.sandbox.launched import Inside
 from harness.sandbox.layout import Layout
-from harness.sandbox.provider import SandboxSpec
+from harness.sandbox.provider import Places, SandboxSpec
 from harness.sandbox.seccomp import MAKES_SANDBOXES, seccomp_profile
 from harness.sandbox.snapshot import Snapshot
 
@@ -148,6 +149,28 @@ def _names(spec: SandboxSpec) -> dict[str, Any]:
         # the launcher, which may not bind low ports otherwise, listens for the hosts
         "sysctls": {"net.ipv4.ip_unprivileged_port_start": "0"},
     }
+
+
+def seen_inside(spec: SandboxSpec, layout: Layout) -> Inside:
+    """How the container of a trial looks to its launcher."""
+    socket = spec.gateway_socket
+    return Inside(
+        places=Places(
+            agent=AGENT_FOLDER,
+            work="/work",
+            gateway_url=None,
+            gateway_socket=None if socket is None else f"{GATEWAY_FOLDER}/{socket.name}",
+        ),
+        temporary="/tmp",
+        search_path=SEARCH_PATH,
+        real={place: place for place in layout.places},
+        uid=AGENT_UID,
+    )
+
+
+def doors(spec: SandboxSpec) -> tuple[int, ...]:
+    """The ports at which the gateway is reached from inside."""
+    return (GATEWAY_PORT, *(() if spec.outside is None else spec.outside.ports))
 
 
 def contained(limits: Limits) -> tuple[float, ...]:

@@ -12,23 +12,14 @@ from typing import Literal
 import docker
 
 from harness.errors import SandboxError
-from harness.sandbox.container import (
-    AGENT_FOLDER,
-    AGENT_UID,
-    GATEWAY_FOLDER,
-    GATEWAY_PORT,
-    SEARCH_PATH,
-    Containers,
-    contained,
-    place_options,
-)
+from harness.sandbox.container import Containers, contained, doors, place_options, seen_inside
 from harness.sandbox.control import Control, Listener
 from harness.sandbox.engine import connect
 from harness.sandbox.gateway_link import link_gateway
-from harness.sandbox.launched import Inside, LaunchedSandbox, layout_for
+from harness.sandbox.launched import LaunchedSandbox, layout_for
 from harness.sandbox.layout import Layout
 from harness.sandbox.owner import owner_labels, private_folder, remove_private_folder
-from harness.sandbox.provider import Places, Sandbox, SandboxSpec
+from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.reserve import Reserve
 from harness.sandbox.running import RunningContainer, compile_launcher, remove_labelled, told
 from harness.sandbox.snapshot import Snapshot
@@ -110,23 +101,8 @@ class DockerSandboxProvider:
 
     def _restored(self, cell: "_Cell", spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Sandbox:
         assert cell.control is not None  # it has begun
-        socket = spec.gateway_socket
-        places = Places(
-            agent=AGENT_FOLDER,
-            work="/work",
-            gateway_url=None,
-            gateway_socket=None if socket is None else f"{GATEWAY_FOLDER}/{socket.name}",
-        )
-        inside = Inside(
-            places=places,
-            temporary="/tmp",
-            search_path=SEARCH_PATH,
-            real={place: place for place in layout.places},
-            uid=AGENT_UID,
-        )
-        sandbox = LaunchedSandbox(cell.control, inside, spec, cell.why_dead, cell.discard)
-        doors = () if spec.outside is None else spec.outside.ports
-        sandbox.restore(snapshot, layout, (GATEWAY_PORT, *doors))
+        sandbox = LaunchedSandbox(cell.control, seen_inside(spec, layout), spec, cell.why_dead, cell.discard)
+        sandbox.restore(snapshot, layout, doors(spec))
         return sandbox
 
     def _forget(self, cell: "_Cell") -> None:

@@ -16,21 +16,13 @@ from typing import Literal
 import docker
 
 from harness.errors import SandboxError
-from harness.sandbox.container import (
-    AGENT_FOLDER,
-    AGENT_UID,
-    GATEWAY_FOLDER,
-    GATEWAY_PORT,
-    SEARCH_PATH,
-    Containers,
-    contained,
-)
+from harness.sandbox.container import Containers, contained, doors, seen_inside
 from harness.sandbox.docker import PROVIDER_LABEL
 from harness.sandbox.engine import connect
-from harness.sandbox.launched import Inside, LaunchedSandbox, layout_for
+from harness.sandbox.launched import LaunchedSandbox, layout_for
 from harness.sandbox.layout import Layout
 from harness.sandbox.owner import owner_labels
-from harness.sandbox.provider import Places, Sandbox, SandboxSpec
+from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.running import compile_launcher, remove_labelled, told
 from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.warm_container import REPORTS_WITHIN_S, WarmContainer
@@ -131,23 +123,10 @@ class WarmDockerSandboxProvider:
         listener = warm.begin(spec, layout)
         control = listener.accept(REPORTS_WITHIN_S, warm.why_dead)
         warm.on_end(control.close)
-        gateway = spec.gateway_socket
-        places = Places(
-            agent=AGENT_FOLDER,
-            work="/work",
-            gateway_url=None,
-            gateway_socket=None if gateway is None else f"{GATEWAY_FOLDER}/{gateway.name}",
+        sandbox = LaunchedSandbox(
+            control, seen_inside(spec, layout), spec, warm.why_dead, lambda: self._give_back(warm, kind)
         )
-        inside = Inside(
-            places=places,
-            temporary="/tmp",
-            search_path=SEARCH_PATH,
-            real={place: place for place in layout.places},
-            uid=AGENT_UID,
-        )
-        sandbox = LaunchedSandbox(control, inside, spec, warm.why_dead, lambda: self._give_back(warm, kind))
-        doors = () if spec.outside is None else spec.outside.ports
-        sandbox.restore(snapshot, layout, (GATEWAY_PORT, *doors))
+        sandbox.restore(snapshot, layout, doors(spec))
         return sandbox
 
     def _give_back(self, warm: WarmContainer, kind: _Kind) -> None:
