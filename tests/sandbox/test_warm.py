@@ -70,7 +70,7 @@ def test_trials_one_after_the_other_share_a_container_and_nothing_else(
     seen = []
     for _ in range(3):
         sandbox = provider.start(_spec(), _empty(base_image))
-        told = shell(sandbox, "ls -A /work /tmp /dev/shm; ls /proc | grep -c '^[0-9]'; echo mine > /work/mine")
+        told = shell(sandbox, "ls -A /work /tmp /dev/shm; set -- /proc/[0-9]*; echo $#; echo mine > /work/mine")
         shell(sandbox, "echo mine > /tmp/mine; echo mine > /dev/shm/mine; setsid sleep 600 &")
         sandbox.close()
         seen.append(told.stdout)
