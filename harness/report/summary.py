@@ -8,6 +8,7 @@ from harness.frozen import Frozen
 from harness.report.failuremodes import FailureMode, failure_modes
 from harness.report.judged import JudgedRubric, judged_run
 from harness.report.latency import Latency, LatencyBook
+from harness.report.logends import LogEnds
 from harness.report.reliability import Reliability, reliability
 from harness.report.replay import MissedTool, replay_of
 from harness.report.tooltable import ToolRow, by_model, by_tool
@@ -83,6 +84,8 @@ class Unmeasured(Frozen):
     attempt: int
     outcome: str
     reason: str | None
+    last_lines: dict[str, str] = {}
+    """Service -> the last line that it printed, where the harness failed for a service."""
 
 
 class FailedCase(Frozen):
@@ -144,12 +147,13 @@ def summarise(
     stopped: str | None = None,
     book: LatencyBook | None = None,
 ) -> Summary:
-    """The figures of a run; `trials` are read for replay misses and tiers only, one at a time.
+    """The figures of a run; `trials` are read for replay and for logs of services only, one at a time.
 
     `book` holds the times, once the trials were read.
     """
     ordered = _in_planned_order(manifest, scorecards)
-    replay = replay_of(trials)
+    ends = LogEnds()
+    replay = replay_of(ends.noting(trials))
     return Summary(
         manifest=manifest,
         counts=_counts(manifest, ordered),
@@ -159,7 +163,7 @@ def summarise(
         categories=_groups(ordered, list(dict.fromkeys(card.category for card in ordered)), "category"),
         difficulties=_groups(ordered, ["easy", "medium", "hard"], "difficulty"),
         failed=tuple(_failed(ordered)),
-        unmeasured=tuple(_unmeasured(manifest, ordered, stopped)),
+        unmeasured=tuple(_unmeasured(manifest, ordered, stopped, ends)),
         misses=replay.misses,
         tiers=replay.tiers,
         fidelity=replay.fidelity,
@@ -271,11 +275,19 @@ def _failed(cards: Sequence[Scorecard]) -> Iterator[FailedCase]:
             )
 
 
-def _unmeasured(manifest: RunManifest, cards: Sequence[Scorecard], stopped: str | None) -> Iterator[Unmeasured]:
+def _unmeasured(
+    manifest: RunManifest, cards: Sequence[Scorecard], stopped: str | None, ends: LogEnds
+) -> Iterator[Unmeasured]:
     there = {(card.case_id, card.attempt): card for card in cards}
     for one in manifest.planned:
         card = there.get((one.case_id, one.attempt))
         if card is None:
             yield Unmeasured(case_id=one.case_id, attempt=one.attempt, outcome="not_run", reason=stopped)
         elif card.outcome not in MEASURED:
-            yield Unmeasured(case_id=one.case_id, attempt=one.attempt, outcome=card.outcome, reason=card.reason)
+            yield Unmeasured(
+                case_id=one.case_id,
+                attempt=one.attempt,
+                outcome=card.outcome,
+                reason=card.reason,
+                last_lines=ends.of(card),
+            )

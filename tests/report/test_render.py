@@ -197,6 +197,25 @@ def test_markdown_names_what_terminal_names(summary: Summary) -> None:
     assert "- a-2/1: k: as seen" in text
 
 
+def test_what_a_dead_service_printed_last_is_shown_and_steers_no_reader(card: Card, manifest: Manifest) -> None:
+    cards = [card("a", None, outcome="harness_failed", reason="service 'desk' ended")]
+    nothing = Trajectory(trace_id="", agent="a", steps=())
+    last = "out of paper " + HOSTILE.replace("\r\n", " ")
+    logs = {"desk": f"began\n{last}", "mute": ""}
+    died = Trial(case_id="a", attempt=1, outcome="harness_failed", trajectory=nothing, service_logs=logs)
+    shown = summarise(manifest(cards), cards, trials=[died])
+
+    terminal, markdown = printed(SummaryView(shown), 200), summary_markdown(shown)
+
+    assert "a/1  service mute: printed nothing" in terminal
+    assert "  - service mute: printed nothing" in markdown.splitlines()
+    for text in (terminal, markdown):
+        assert "began" not in text
+        assert {"\n"} == {char for char in text if not char.isprintable()}
+        assert "out of paper" in text
+    assert "\\[x\\](y)" in markdown
+
+
 def test_the_same_run_folder_gives_the_same_bytes(tmp_path: Path, cards: list[Scorecard], manifest: Manifest) -> None:
     def stored(root: Path, order: list[Scorecard]) -> dict[str, bytes]:
         with RunFolder.create(root, manifest(cards)) as folder:

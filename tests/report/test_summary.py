@@ -118,3 +118,21 @@ def test_misses_are_named_by_tool_with_the_nearest_recording(card: Card, manifes
             "nearest": "find({\"q\":\"a\"}): /q: 'b' instead of 'a'",
         },
     ]
+
+
+def test_of_a_dead_services_log_the_last_line_stands_beside_its_trial(card: Card, manifest: Manifest) -> None:
+    reason = "service 'desk' ended"
+    cards = [card("a", True), card("b", None, outcome="harness_failed", reason=reason)]
+    logs = {"desk": "began\nout of paper\n\n", "mute": ""}
+    died = Trial(
+        case_id="b",
+        attempt=1,
+        outcome="harness_failed",
+        reason=reason,
+        trajectory=Trajectory(trace_id="", agent="a", steps=()),
+        service_logs=logs,
+    )
+
+    (one,) = summarise(manifest(cards), cards, trials=[died]).unmeasured
+
+    assert {"desk": "out of paper", "mute": ""} == one.last_lines

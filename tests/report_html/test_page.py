@@ -94,6 +94,14 @@ def test_a_long_text_is_cut_and_its_length_told(tmp_path: Path) -> None:
     assert (6000, 100_000) == (len(result["text"]), result["of"])
 
 
+def test_a_trial_that_died_of_a_service_holds_the_end_of_its_log() -> None:
+    own = trial("a", 1, "no", {}).model_copy(update={"service_logs": {"desk": "x" * 9000 + "out of paper", "mute": ""}})
+    logs = json.loads(embedded(trial_view(own, card("a", 1, success=False, said="no"), 400_000)))["services"]
+    assert {"text": ""} == logs["mute"]
+    assert (6000, 9012, True) == (len(logs["desk"]["text"]), logs["desk"]["of"], logs["desk"]["end"])
+    assert logs["desk"]["text"].endswith("out of paper")
+
+
 def test_the_more_there_is_in_a_trial_the_shorter_are_its_texts() -> None:
     own = trial("a", 1, "y" * 5000, {"long": "x" * 50_000})
     view = trial_view(own, card("a", 1, success=True, said="no"), 6_000)

@@ -1,4 +1,5 @@
-"""What an agent or a tool said, as the page holds it: whole where it is short, else its beginning and its length.
+"""What an agent or a tool said, as the page holds it: whole where it is short, else its beginning, of a log its
+end, and its length.
 
 JSON is kept as text and laid out in the browser: a browser's numbers would round long integers.
 """
@@ -17,6 +18,12 @@ class Cutter:
 
     def text(self, text: str) -> JsonObject:
         return self._cut("text", text)
+
+    def last(self, text: str) -> JsonObject:
+        """The end of a log, which tells more than its beginning."""
+        if len(text) <= self.limit:
+            return {"text": text}
+        return {"text": text[-self.limit :], "of": len(text), "end": True}
 
     def value(self, value: JsonValue) -> JsonObject:
         """A text as it is, everything else as compact JSON."""

@@ -55,6 +55,7 @@ def _view(trial: Trial, card: Scorecard, cut: Cutter) -> JsonObject:
         exit=_exit(trial.exit, cut),
         commands={name: _exit(result.exit, cut) for name, result in trial.commands.items()},
         misses=[cut.value(miss) for miss in trial.misses[:_ITEMS]],
+        services={name: cut.last(log) for name, log in trial.service_logs.items()},
         notes=list(_notes(trial, card, cut)),
         trace=trial.trajectory.trace_id,
     )

@@ -21,6 +21,7 @@ from harness.report.render.wording import (
     percent_between,
     printable,
     record_words,
+    service_words,
     share,
     signed,
     signed_points,
@@ -82,6 +83,7 @@ def _not_measured(summary: Summary) -> Iterator[str]:
     for one in summary.unmeasured:
         reason = f": {_plain(one.reason)}" if one.reason else ""
         yield f"- {_plain(one.case_id)}/{one.attempt} {_plain(one.outcome)}{reason}"
+        yield from (f"  - {_plain(words)}" for words in service_words(one))
     for miss in summary.misses:
         nearest = miss.nearest or "the tape has none of this tool"
         yield (

@@ -24,6 +24,7 @@ from harness.report.render.wording import (
     percent,
     printable,
     record_words,
+    service_words,
     share,
     signed,
     signed_points,
@@ -127,6 +128,9 @@ def _not_measured(summary: Summary) -> Iterator[RenderableType]:
     yield Text(f"{words}; they stand in no figure", style="bold yellow")
     yield _cases([(one.case_id, one.attempt, _why(one)) for one in summary.unmeasured])
     yield from _and_more(len(summary.unmeasured))
+    for one in summary.unmeasured[:_SHOWN]:
+        for said in service_words(one):
+            yield Text(f"  {printable(f'{one.case_id}/{one.attempt}')}  {printable(said, _LONGEST)}", style="dim")
     for miss in summary.misses:
         yield Text(printable(f"no recording answers {miss.calls} call(s) of {miss.tool}, first {miss.example}"))
         yield Text(f"  nearest  {printable(miss.nearest or 'the tape has none of this tool')}")

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 
 from harness.report.compare import Comparison
-from harness.report.summary import SUCCESS, Rate, Summary
+from harness.report.summary import SUCCESS, Rate, Summary, Unmeasured
 from harness.results import RunManifest
 from harness.score.intervals import Interval
 from harness.score.metrics import METRICS
@@ -86,6 +86,11 @@ def unmeasured_words(summary: Summary) -> str | None:
     }
     named = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
     return f"{counts.unmeasured} of {counts.planned} trials not measured: {named}" if named else None
+
+
+def service_words(one: Unmeasured) -> list[str]:
+    """What the services of a failed trial printed last, a line each."""
+    return [f"service {name}: {line or 'printed nothing'}" for name, line in one.last_lines.items()]
 
 
 def measured_words(summary: Summary) -> str:

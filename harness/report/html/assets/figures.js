@@ -146,13 +146,17 @@ function replayTables() {
     missed.length ? plainTable("Not recorded", ["Not recorded", "Calls", "Trials", "Example", "Nearest recording"], missed, [3, 4]) : null];
 }
 
+function lastLines(one) {
+  return Object.entries(one.last_lines || {}).map(([name, line]) => el("p", { class: "dim" }, `service ${name}: `, line ? el("code", {}, line) : "printed nothing"));
+}
+
 function section(name, filled, open) {
   return filled ? el("details", { open }, el("summary", {}, name), filled) : null;
 }
 
 function drawDetails() {
   const { tools, models, reliability, unmeasured = [] } = RUN.summary;
-  const rest = unmeasured.slice(0, 500).map((one) => [`${one.case_id}/${one.attempt}`, words(one.outcome), one.reason || ""]);
+  const rest = unmeasured.slice(0, 500).map((one) => [`${one.case_id}/${one.attempt}`, words(one.outcome), [one.reason || "", lastLines(one)]]);
   replaceChildren(byId("details"),
     REPORT.comparison?.divergence ? section("Mocked beside live", divergenceView(REPORT.comparison.divergence), true) : null,
     OTHER && !REPORT.comparison.refused ? section("What changed, and why", changeView(), true) : null,

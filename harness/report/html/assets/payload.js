@@ -57,7 +57,8 @@ function body(payload, folder) {
   const text = payload.json ?? payload.text ?? "";
   const pre = el("pre", { tabindex: "0" }, payload.json === undefined ? text : laidOut(text));
   if (!payload.of) return pre;
-  const note = `Cut after ${thousands(text.length)} of ${thousands(payload.of)} characters. All of it: ${folder}/trial.json`;
+  const part = payload.end ? "The last" : "Cut after";
+  const note = `${part} ${thousands(text.length)} of ${thousands(payload.of)} characters. All of it: ${folder}/trial.json`;
   return [pre, el("p", { class: "cut" }, note)];
 }
 

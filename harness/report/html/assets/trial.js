@@ -87,12 +87,20 @@ function pageView(page, folder) {
     page.picture ? el("img", { src: page.picture, alt: `The page that the check ${page.check} looked at`, loading: "lazy" }) : page.file ? el("p", { class: "cut" }, `The picture: ${folder}/${page.file}`) : null);
 }
 
+/** What each service printed last, where the harness failed for one of them. */
+function servicesView(trial) {
+  const logs = Object.entries(trial.services || {});
+  const shown = ([name, log]) => (log.text ? folding(name, log, trial.folder, true) : el("p", { class: "dim" }, `${name} printed nothing`));
+  return logs.length ? section("The end of the services' logs", logs.map(shown), true) : null;
+}
+
 function leftBehind(trial) {
   const fold = (name, payload) => folding(name, payload, trial.folder);
   const states = Object.entries(trial.states || {});
   const commands = Object.entries(trial.commands || {});
   const scores = (trial.scores || []).map(([metric, value, why]) => [words(metric), number(value, 3), why]);
   return el("div", { class: "after" },
+    servicesView(trial),
     trial.final ? section("Final answer", prose(trial.final, trial.folder), true) : null,
     trial.misses ? section(`Not recorded (${trial.misses.length})`, trial.misses.map((one) => fold("miss", one)), true) : null,
     states.length ? section("State at the end", states.map(([name, payload]) => fold(name, payload)), true) : null,
