@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import ne
 from pathlib import Path
 
@@ -78,11 +79,46 @@ def judged_run(folder: RunFolder) -> tuple[JudgedRubric, ...]:
     return tuple(one for one in found if one is not None)
 
 
+def judged_trials(folder: RunFolder) -> dict[tuple[str, int], tuple[Judgement, ...]]:
+    """By case and attempt what counts of the judgements that `judged_run` counts, by rubric, in the rubric's order."""
+    found: dict[tuple[str, int], list[Judgement]] = {}
+    for name in judged_rubrics(folder.path):
+        read = _read(folder.path, name)
+        if read is not None:
+            for one in sorted(read.counted, key=read.place_of):
+                found.setdefault((one.case_id, one.attempt), []).append(one)
+    return {key: tuple(own) for key, own in found.items()}
+
+
 def judged_rubric(path: Path, name: str) -> JudgedRubric | None:
     """By one rubric, as it was when it was last used; of several verdicts the last counts. None: there is none.
 
     Raises ResultsError naming the damaged file and line.
     """
+    read = _read(path, name)
+    if read is None:
+        return None
+    open_criteria = uncalibrated(read.rubric, read.kept, read_records(record_path(*read.home, name)))
+    found = judged(read.rubric, read.counted, open_criteria)
+    return found.model_copy(update={"set_aside": sum(map(ne, read.kept, read.counted))})
+
+
+@dataclass(frozen=True)
+class _Read:
+    rubric: Rubric
+    kept: Sequence[Judgement]
+    counted: Sequence[Judgement]
+    """As they count for the agent, in the same order."""
+    home: tuple[Path, str]
+    """Project and suite."""
+
+    def place_of(self, one: Judgement) -> int:
+        """Among the rubric's criteria; what is none of them comes last."""
+        known = self.rubric.criterion(one.criterion)
+        return len(self.rubric.criteria) if known is None else self.rubric.criteria.index(known)
+
+
+def _read(path: Path, name: str) -> _Read | None:
     newest: str | None = None
     for one in read_judgements(path, name):
         newest = one.rubric_digest
@@ -90,11 +126,9 @@ def judged_rubric(path: Path, name: str) -> JudgedRubric | None:
         return None
     rubric = kept_rubric(path, name, newest)
     kept = list(latest(one for one in read_judgements(path, name) if one.rubric_digest == newest).values())
-    project, suite = path.absolute().parents[1], RunFolder.open(path).manifest.suite
-    open_criteria = uncalibrated(rubric, kept, read_records(record_path(project, suite, name)))
-    triages, _ = TriageFile(triage_path(project, suite, name)).read()
-    found = judged(rubric, triaged(kept, triages), open_criteria)
-    return found.model_copy(update={"set_aside": sum(map(ne, kept, triaged(kept, triages)))})
+    home = path.absolute().parents[1], RunFolder.open(path).manifest.suite
+    triages, _ = TriageFile(triage_path(*home, name)).read()
+    return _Read(rubric, kept, triaged(kept, triages), home)
 
 
 def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Iterable[str] = ()) -> JudgedRubric:

@@ -7,11 +7,13 @@ from typing import Any
 
 from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.results.drift import DriftFinding, DriftReport, write_drift
+from harness.results.judgements import JudgementWriter, keep_rubric
 from harness.score import Score, Scorecard, Verdict
 from harness.score.diagnosis import Diagnosis
 from harness.score.values import ToolUse
 from harness.trace import Trajectory, Trial
 from harness.trace.trajectory import Observation, Step, ToolCall, ToolFailure
+from tests.judge.labelling import RUBRIC, judgement
 
 HOSTILE = "</script><script>window.hacked=1</script><!-- <img src=x onerror=window.hacked=1> \u2028 \u202e \udcff &lt;"
 
@@ -107,6 +109,18 @@ def store(root: Path, run: str = "tour", trials: int = 6, said: str = "an egg", 
             own = trial(case, attempt, said, result, error=fails)
             folder.commit(own, (), card(case, attempt, success=not fails, said=said, category=category))
     return RunFolder.open(root / run)
+
+
+def judge(folder: RunFolder, said: str = "no greeting") -> RunFolder:
+    """Of the first trial the order is complete and the guest not greeted; of the second the judge could not tell."""
+    given = [("case-0000", "polite", "fail"), ("case-0000", "complete", "pass")]
+    given += [("case-0001", "complete", "judge_failed"), ("case-0001", "polite", "not_eligible")]
+    keep_rubric(folder.path, RUBRIC)
+    with JudgementWriter(folder.path, RUBRIC.name) as writer:
+        for case, criterion, answer in given:
+            one = judgement(case, answer, criterion=criterion)
+            writer.add(one.model_copy(update={"rationale": said, "spans": ("step:2", "elsewhere")}))
+    return folder
 
 
 def mocked_and_live(root: Path) -> tuple[RunFolder, RunFolder]:

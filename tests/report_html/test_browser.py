@@ -6,7 +6,7 @@ import pytest
 
 from harness.report.html import write_html
 from tests.report_html.browser import Browser
-from tests.report_html.runs import HOSTILE, mocked_and_live, store
+from tests.report_html.runs import HOSTILE, judge, mocked_and_live, store
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A replayed run beside a live one, in which the tool answers otherwise."""
     folder = tmp_path_factory.mktemp("two")
-    mock = store(folder, "mock", result={"price": 1})
+    mock = judge(store(folder, "mock", result={"price": 1}))
     live = store(folder, "live", result={"price": 2}, tool_mode="live")
     return write_html(mock, folder / "page.html", live)
 
@@ -35,7 +35,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
-    return write_html(store(folder / "runs", said=HOSTILE, result={HOSTILE: [HOSTILE]}), folder / "page.html")
+    run = judge(store(folder / "runs", said=HOSTILE, result={HOSTILE: [HOSTILE]}), HOSTILE)
+    return write_html(run, folder / "page.html")
 
 
 def test_the_page_asks_for_nothing_but_itself_and_complains_of_nothing(browser: Browser, two: Path) -> None:
@@ -62,6 +63,26 @@ def test_a_live_run_beside_a_mocked_one_shows_what_each_case_is_down_to(browser:
         line.split("\t")[:4] for line in shown.splitlines() if line.startswith("case-0001")
     )
     assert "cannot tell" in shown
+    assert [] == browser.complaints
+
+
+def test_judged_scores_stand_by_rubric_and_a_verdict_leads_to_its_step(browser: Browser, tmp_path: Path) -> None:
+    now, before = judge(store(tmp_path, "now")), judge(store(tmp_path, "before", agent="v0"))
+    page = write_html(now, tmp_path / "page.html", before)
+    browser.look(page)
+    shown = browser.run("""[...document.querySelectorAll('#details details')]
+      .find(one => one.querySelector('summary').textContent === 'Judged by counter').innerText""")
+    lines = [line.split("\t") for line in shown.splitlines()]
+    assert ["complete", "100 %", "1", "-", "-", "1", "1", "critical, uncal.", "100 %"] in lines
+    assert "score 75 %" in shown
+    assert "before: score 75 %" in shown
+    browser.look(page, "#case=case-0000&attempt=1")
+    assert 2 == browser.run("document.querySelectorAll('.pair.heads .judged[open]').length")
+    browser.press("c")
+    assert "Judged by counter: 1 pass, 1 fail" == browser.run("document.querySelector('.judged summary').textContent")
+    assert "no greeting" in browser.run("document.querySelector('.judged').innerText")
+    browser.run("document.querySelector('.judged a').click()")
+    assert "2" == browser.run("document.activeElement.dataset.index")
     assert [] == browser.complaints
 
 
@@ -194,7 +215,7 @@ def test_hostile_words_are_shown_and_do_nothing(browser: Browser, hostile: Path)
 @pytest.mark.parametrize("width", [320, 360, 768, 920, 1280])
 def test_no_width_scrolls_sideways(browser: Browser, two: Path, hostile: Path, width: int) -> None:
     for page in (two, hostile):
-        for hash in ("", "#case=case-0002&attempt=1"):
+        for hash in ("", "#case=case-0002&attempt=1", "#case=case-0000&attempt=1"):
             browser.look(page, hash, width=width, height=740)
             browser.press("e")
             assert [0] * (2 if hash else 1) == browser.run(_OVERFLOW), f"{page} {hash}"
@@ -218,7 +239,9 @@ _AUDIT = (Path(__file__).parent / "audit.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("hash", ["", "#case=case-0002&attempt=1"], ids=["list", "trial"])
+@pytest.mark.parametrize(
+    "hash", ["", "#case=case-0002&attempt=1", "#case=case-0000&attempt=1"], ids=["list", "trial", "judged"]
+)
 def test_everything_has_a_name_and_can_be_read(browser: Browser, two: Path, hash: str, dark: bool) -> None:
     browser.look(two, hash, dark=dark)
     browser.run("document.querySelectorAll('#details > details').forEach(one => one.open = true)")

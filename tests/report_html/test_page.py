@@ -17,7 +17,7 @@ from harness.report.html.embedding import embedded
 from harness.report.html.trial import trial_view
 from harness.results import RunFolder
 from tests.report_html.reading import Page
-from tests.report_html.runs import HOSTILE, card, mocked_and_live, store, trial
+from tests.report_html.runs import HOSTILE, card, judge, mocked_and_live, store, trial
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -38,11 +38,12 @@ def test_what_is_no_number_is_embedded_as_a_word() -> None:
 
 
 def test_hostile_words_end_no_element_and_begin_none(tmp_path: Path) -> None:
-    harmless = Page(html_report(store(tmp_path / "a", said="an egg")))
-    hostile = Page(html_report(store(tmp_path / "b", said=HOSTILE, result=HOSTILE)))
+    harmless = Page(html_report(judge(store(tmp_path / "a", said="an egg"))))
+    hostile = Page(html_report(judge(store(tmp_path / "b", said=HOSTILE, result=HOSTILE), HOSTILE)))
     assert harmless.names == hostile.names
     assert HOSTILE == hostile.data["trial-0-0"]["steps"][0]["message"]["text"]
     assert HOSTILE == hostile.data["trial-0-0"]["steps"][1]["calls"][0]["result"]["text"]
+    assert HOSTILE == hostile.data["trial-0-0"]["judged"][0]["why"]["text"]
 
 
 def test_the_policy_allows_the_pages_own_style_and_program_and_nothing_else(tmp_path: Path) -> None:
@@ -127,6 +128,28 @@ def test_a_live_run_beside_a_mocked_one_says_what_differs_and_why(tmp_path: Path
     assert [("case-0001", "tool: look_up"), ("case-0004", "cannot tell")] == [
         (one["case_id"], one["cause"]) for one in beside["cases"]
     ]
+
+
+def test_what_judges_said_stands_by_rubric_and_with_its_reasons_at_each_trial(tmp_path: Path) -> None:
+    data = Page(html_report(judge(store(tmp_path / "runs", trials=3)))).data
+    (table,) = data["report"]["runs"][0]["judged"]
+    assert ("counter@1", "judged by counter") == (table["key"], table["title"])
+    assert ["criterion", "rate", "pass", "fail", "n/a", "no answer", "points", ""] == table["heads"]
+    assert [
+        ["order", "100 %", "", "", "", "", "weight 3", ""],
+        ["  complete", "100 %", "1", "-", "-", "1", "1", "critical, uncal."],
+        ["talk", "0 %", "", "", "", "", "weight 1", ""],
+        ["  polite", "0 %", "-", "1", "1", "-", "1", "uncal."],
+    ] == table["rows"]
+    assert table["notes"][0].startswith("score 75 %; no critical failure in 100 %")
+    assert table["notes"][0].endswith("2 trials, coverage 75 %")
+    assert any(note.startswith("uncal.: uncalibrated") for note in table["notes"])
+    assert [("complete", "pass", [2]), ("polite", "fail", [2])] == [
+        (one["criterion"], one["answer"], one["steps"]) for one in data["trial-0-0"]["judged"]
+    ]
+    assert {"text": "no greeting"} == data["trial-0-0"]["judged"][1]["why"]
+    assert "answered prose. no greeting" == data["trial-0-1"]["judged"][0]["why"]["text"]
+    assert "judged" not in data["trial-0-2"]
 
 
 def test_runs_of_unlike_suites_are_shown_but_not_compared(tmp_path: Path) -> None:

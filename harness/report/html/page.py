@@ -19,6 +19,7 @@ from harness.report.html.pages import PICTURE, pages_view
 from harness.report.html.releases import releases_view
 from harness.report.html.run import comparison_view, run_view
 from harness.report.html.trial import trial_view
+from harness.report.judged import judged_trials
 from harness.results import RunFolder, StoredTrial
 from harness.score import Scorecard
 
@@ -30,6 +31,7 @@ PROGRAM = (
     "chart.js",
     "plots.js",
     "figures.js",
+    "judged.js",
     "cases.js",
     "step.js",
     "align.js",
@@ -76,8 +78,10 @@ def _embedding(run: RunFolder, cards: Sequence[Scorecard], number: int, data: li
     """The run's trials, each put into `data` as it passes: none is held longer."""
     budget = max(_LEAST, min(_MOST, _BUDGET // max(1, len(cards))))
     by_key = {(card.case_id, card.attempt): card for card in cards}
+    judged = judged_trials(run)
     for place, stored in enumerate(run.trials()):
-        view = trial_view(stored.trial, by_key[stored.trial.case_id, stored.trial.attempt], budget)
+        key = stored.trial.case_id, stored.trial.attempt
+        view = trial_view(stored.trial, by_key[key], budget, judged.get(key, ()))
         if stored.trial.pages:
             view["pages"] = list(pages_view(stored, len(cards)))
         view["folder"] = stored.folder.relative_to(run.path).as_posix()

@@ -7,6 +7,7 @@ from harness.frozen import JsonObject, JsonValue
 from harness.report.change import Change
 from harness.report.compare import compare_runs
 from harness.report.divergence import Divergence
+from harness.report.html.judged import judged_tables
 from harness.report.html.payload import present
 from harness.report.latency import LatencyBook
 from harness.report.render.differences import cause_words
@@ -39,6 +40,7 @@ def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[Sto
         "created": manifest.created,
         "isolates": manifest.isolates,
         "summary": summary.model_dump(mode="json", exclude={"manifest", "failed"}),
+        "judged": judged_tables(folder),
         "rows": rows,
     }
 

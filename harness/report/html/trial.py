@@ -4,10 +4,12 @@ A page holds every trial of its run, so each gets a share of what a browser open
 ever shorter until the trial fits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness.frozen import JsonObject, JsonValue
+from harness.judge.judgement import Judgement
 from harness.report.html.embedding import embedded
+from harness.report.html.judged import judged_verdicts
 from harness.report.html.payload import Cutter, present
 from harness.score import Scorecard
 from harness.trace import Trial
@@ -21,11 +23,12 @@ _ITEMS = 100
 _NS_IN_MS = 1_000_000
 
 
-def trial_view(trial: Trial, card: Scorecard, budget: int) -> JsonObject:
+def trial_view(trial: Trial, card: Scorecard, budget: int, judged: Sequence[Judgement] = ()) -> JsonObject:
     """The trial in at most about `budget` characters, where cutting its texts can reach that."""
     view: JsonObject = {}
     for limit in _LIMITS:
-        view = _view(trial, card, Cutter(limit=limit))
+        cut = Cutter(limit=limit)
+        view = _view(trial, card, cut) | present(judged=judged_verdicts(judged, trial.trajectory.steps, cut))
         if len(embedded(view)) <= budget:
             break
     return view

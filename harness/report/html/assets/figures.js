@@ -160,6 +160,7 @@ function drawDetails() {
   replaceChildren(byId("details"),
     REPORT.comparison?.divergence ? section("Mocked beside live", divergenceView(REPORT.comparison.divergence), true) : null,
     OTHER && !REPORT.comparison.refused ? section("What changed, and why", changeView(), true) : null,
+    judgedSections(),
     section(`All figures (${RUN.summary.figures.length})`, figuresTable()),
     tools?.length ? section(`Tools (${tools.length})`, [toolsTable("Tool", tools), models?.length ? toolsTable("Model", models) : null]) : null,
     reliability?.length ? section("Reliability over attempts", reliabilityTable()) : null,

@@ -53,7 +53,7 @@ function pairsView(left, right) {
   const rows = pairs.map((pair, at) => el("div", { class: "pair" + (sameStep(pair) ? " same" : at === first ? " first" : "") },
     at === first ? el("p", { class: "parting" }, "Here they part") : null,
     [left, right].map((trial, side) => (pair[side] ? stepView(pair[side], trial, null, side) : el("div", { class: "gap", "aria-label": "no such step in this run" }, "–")))));
-  const heads = el("div", { class: "pair heads" }, [[RUN, left], [OTHER, right]].map(([run, trial], side) => el("div", { class: side ? "key-b" : "key-a" }, side ? "■ " : "● ", el("strong", {}, run.run), el("span", { class: "dim" }, " " + run.label), verdictsView(trial), unplaced(trial))));
+  const heads = el("div", { class: "pair heads" }, [[RUN, left], [OTHER, right]].map(([run, trial], side) => el("div", { class: side ? "key-b" : "key-a" }, side ? "■ " : "● ", el("strong", {}, run.run), el("span", { class: "dim" }, " " + run.label), verdictsView(trial), judgedView(trial), unplaced(trial))));
   return el("div", { class: "pairs" }, heads, first < 0 ? el("p", { class: "dim" }, "Both did and saw the same, step by step.") : null, rows, elided(left), elided(right));
 }
 
