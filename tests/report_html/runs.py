@@ -123,6 +123,30 @@ def judge(folder: RunFolder, said: str = "no greeting") -> RunFolder:
     return folder
 
 
+def died(root: Path, logs: dict[str, str]) -> RunFolder:
+    """A run of one trial that the harness failed for a service."""
+    why = "service 'desk' ended"
+    nothing = Trajectory(trace_id="", agent="s", steps=())
+    own = Trial(
+        case_id="case-0000", attempt=1, outcome="harness_failed", reason=why, trajectory=nothing, service_logs=logs
+    )
+    failed = Scorecard(
+        case_id="case-0000",
+        attempt=1,
+        category="simple_order",
+        difficulty="easy",
+        outcome="harness_failed",
+        reason=why,
+        success=None,
+        verdicts=(),
+        scores=(),
+        digest="d",
+    )
+    with RunFolder.create(root, manifest([("case-0000", 1)], "died")) as folder:
+        folder.commit(own, (), failed)
+    return RunFolder.open(root / "died")
+
+
 def mocked_and_live(root: Path) -> tuple[RunFolder, RunFolder]:
     """A tool lost a field, and with it a case its success; another case failed for reasons of its own."""
     mocked, live = store(root, "mock", failing=()), store(root, "live", failing=(1, 4), tool_mode="live")

@@ -6,7 +6,7 @@ import pytest
 
 from harness.report.html import write_html
 from tests.report_html.browser import Browser
-from tests.report_html.runs import HOSTILE, judge, mocked_and_live, store
+from tests.report_html.runs import HOSTILE, died, judge, mocked_and_live, store
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +83,19 @@ def test_judged_scores_stand_by_rubric_and_a_verdict_leads_to_its_step(browser: 
     assert "no greeting" in browser.run("document.querySelector('.judged').innerText")
     browser.run("document.querySelector('.judged a').click()")
     assert "2" == browser.run("document.activeElement.dataset.index")
+    assert [] == browser.complaints
+
+
+def test_a_trial_that_died_of_a_service_shows_what_the_service_printed_last(browser: Browser, tmp_path: Path) -> None:
+    run = died(tmp_path / "runs", {"desk": "began\nout of paper\n", "mute": ""})
+    browser.look(write_html(run, tmp_path / "page.html"), "#case=case-0000&attempt=1")
+    listed = browser.run("document.getElementById('details').innerText")
+    assert "service desk: out of paper" in listed
+    assert "service mute: printed nothing" in listed
+    shown = browser.run("document.getElementById('viewer').innerText")
+    assert "began\nout of paper" in shown
+    assert "mute printed nothing" in shown
+    assert "undefined" not in shown
     assert [] == browser.complaints
 
 

@@ -22,7 +22,7 @@ function drawSheet() {
   const main = both ? [pairsView(trial, other)] : [verdictsView(trial), judgedView(trial), unplaced(trial), marksView(trial), stripView(trial), stepsView(trial)];
   replaceChildren(byId("viewer"), sheetHead(row, other), el("div", { class: "sheet-body" + (both ? " wide" : ""), tabindex: "0", role: "group", "aria-label": "Trial" },
     (trial.notes || []).map((note) => el("p", { class: "alert" }, note)), main, leftBehind(trial),
-    el("p", { class: "dim" }, `Everything: ${RUN.run}/${trial.folder}/ · trace ${trial.trace}`)));
+    el("p", { class: "dim" }, `Everything: ${RUN.run}/${trial.folder}/${trial.trace ? " · trace " + trial.trace : ""}`)));
 }
 
 function sheetHead(row, other) {
