@@ -7,6 +7,7 @@ import click
 _COMMANDS = {
     "run": "Judge a stored run by a rubric, one criterion at a time.",
     "show": "Show what judges said about a run.",
+    "compare": "Say which of two runs meets a criterion better, asked in both orders.",
     "ask": "Judge one answer: pass or fail, with or without a reference.",
     "agreement": "Hold what judges said against people's labels, or against any verdict.",
     "calibrate": "Revise a judge's prompt until it decides as people do.",

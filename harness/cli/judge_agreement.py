@@ -7,6 +7,7 @@ import click
 
 if TYPE_CHECKING:
     from harness.judge.agreement import AgreementReport
+    from harness.judge.comparison import ComparisonScore
     from harness.judge.judgement import Judgement
     from harness.pipeline.bench import Runs
 
@@ -37,19 +38,24 @@ def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_jso
     harness judge agreement tour-v2 --rubric counter --min-kappa 0.6
 
     Figures are by criterion and domain, with intervals that count cases, beside the constant answer and beside how well
-    people agree with each other. Exit 3 where nothing can be compared.
+    people agree with each other. Where the runs were compared with others, it says how often the judge's preference
+    held in both orders. Exit 3 where nothing can be compared.
     """
     from harness.cli.console import out, print_json
     from harness.cli.judge_runs import opened_runs
     from harness.errors import ExitCode
     from harness.report.render.agreement import AgreementView
+    from harness.report.render.preference import PreferenceView
 
     opened = opened_runs(ctx.obj, runs, rubric_name)
     report = _report(opened, _judgements(opened, options), options["against"])
+    places = _places(opened, options)
     if as_json:
-        print_json(report.model_dump(mode="json"))
+        print_json(report.model_dump(mode="json") | {"position": [one.model_dump(mode="json") for one in places]})
     else:
         out().print(AgreementView(report))
+        if places:
+            out().print(PreferenceView("compared in both orders with other runs (A)", places))
     found = report.overall.verdict
     below = [
         f"{name} {value if value is None else round(value, 3)} is below {least}"
@@ -84,6 +90,18 @@ def _judgements(opened: "Runs", options: dict[str, Any]) -> "list[Judgement]":
             remedy=f"harness judge run {run} --rubric {opened.rubric.name}",
         )
     return found
+
+
+def _places(opened: "Runs", options: dict[str, Any]) -> "list[ComparisonScore]":
+    """Whether its preferences go by the place, where these runs were compared with others by this rubric."""
+    from harness.judge.comparison import scores_by_criterion
+    from harness.results.comparisons import latest_comparisons, read_comparisons
+
+    digest, model = opened.rubric.digest, options["model"]
+    found = [one for folder in opened.folders for one in read_comparisons(folder.path, opened.rubric.name)]
+    return scores_by_criterion(
+        one for one in latest_comparisons(found) if one.rubric_digest == digest and model in (None, one.judge.model)
+    )
 
 
 def _report(opened: "Runs", judgements: "list[Judgement]", against: str) -> "AgreementReport":

@@ -180,7 +180,7 @@ def _spoken(fault: Fault | None, given: JsonObject) -> JsonObject | str:
         case "prose":
             return f"Sure! The verdict is: {json.dumps(given)} Hope that helps."
         case "wrong_id":
-            return given | {"criterion": f"{given['criterion']}_of_another_kind"}
+            return given | {"criterion": f"{given.get('criterion')}_of_another_kind"}
         case "half_json":
             return json.dumps(given)[:40]
         case "nothing":

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from pydantic import Field, field_validator
@@ -21,6 +21,7 @@ Said = Literal["pass", "fail", "not_eligible"]
 
 _BLOCK: Final = re.compile(r"^<<<evidence (?P<key>[0-9a-f]{12})\n(?P<lines>.*?)\nevidence (?P=key)>>>$", re.S | re.M)
 _CRITERION: Final = re.compile(r"^# Criterion\n\n(?P<json>\{.*?^\})$", re.S | re.M)
+_CANDIDATES: Final = re.compile(r"^# Candidates$", re.M)
 _PLANTED: Final = re.compile(
     r"(?:ignore|disregard|forget)\b[^.\n]{0,80}\binstructions?\b[^\n]{0,200}\bpass\b"
     r"|\b(?:verdict|answer) ?(?::|is|must be) ?\"?pass\b",
@@ -62,6 +63,8 @@ class Mind(Frozen):
     flips: float = Field(default=0.0, ge=0, le=1)
     """Share of verdicts that come out the other way, by chance of the seed."""
     seed: int = 0
+    favours: Literal["A", "B"] | None = None
+    """The place that it names where it sees no difference between two candidates; None: it says so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +78,8 @@ class Question:
     """Ref, who and said."""
     deceived: bool
     """An instruction to pass stands outside of the evidence."""
+    compares: bool = False
+    """Two candidates are compared: the refs of their pieces begin with `A.` and `B.`."""
 
 
 def understood(system: str, user: str) -> Question:
@@ -88,11 +93,14 @@ def understood(system: str, user: str) -> Question:
         told=" ".join(f"{system}\n{outside}".split()).lower(),
         pieces=tuple(piece for line in lines if (piece := _piece(line)) is not None),
         deceived=_PLANTED.search(outside) is not None,
+        compares=_CANDIDATES.search(outside) is not None,
     )
 
 
 def answer(mind: Mind, question: Question, nth: int = 0) -> JsonObject:
     """The verdict object; `nth`: how often this very question was put before, which noise depends on."""
+    if question.compares:
+        return _preferred(mind, question)
     said, refs, why = _decided(mind, question)
     if said != "not_eligible" and _chance(mind.seed, question, nth) < mind.flips:
         said, why = ("fail" if said == "pass" else "pass"), f"{why} (noise)"
@@ -104,6 +112,17 @@ def answer(mind: Mind, question: Question, nth: int = 0) -> JsonObject:
         "verdict": None if said == "not_eligible" else said,
         "refs": shown,
     }
+
+
+def _preferred(mind: Mind, question: Question) -> JsonObject:
+    """What would pass is better than what would not; where both would do the same, the place that it favours."""
+    said = {}
+    for letter in ("A", "B"):
+        pieces = tuple(piece for piece in question.pieces if piece[0].startswith(f"{letter}."))
+        said[letter] = _decided(mind, replace(question, pieces=pieces))[0]
+    passing = [letter for letter in said if said[letter] == "pass"]
+    better = passing[0] if len(passing) == 1 else mind.favours or "neither"
+    return {"rationale": f"A: {said['A']}, B: {said['B']}", "better": better}
 
 
 def _decided(mind: Mind, question: Question) -> tuple[Said, Sequence[str], str]:

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,16 +69,7 @@ def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged
     """Judges the measured trials of a run; raises UsageError for a case or criterion that there is not."""
     suite = folder.suite or load_suite(project, folder.manifest.suite)
     _check(request, suite)
-    options = AskerOptions(
-        mode=request.mode,
-        cassettes=folder.path / "judge" if folder.suite is not None else project / "cassettes",
-        suite=f"{suite.name}{SUFFIX}",
-        secrets=secrets_of(suite, request.settings),
-        budget=request.budget,
-        tries=request.settings.tries,
-        first_wait_s=request.settings.first_wait_s,
-    )
-    asker = ModelAsker(request.settings.spec, request.settings.provider, options)
+    asker = asker_of(project, folder, request.settings, request.mode, request.budget)
     judge = Judge(
         rubric=request.rubric,
         prompt=request.prompt,
@@ -90,6 +81,30 @@ def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged
     keep_rubric(folder.path, request.rubric)
     with JudgementWriter(folder.path, request.rubric.name) as writer:
         return _sat(_Sitting(folder=folder, suite=suite, request=request, judge=judge, writer=writer))
+
+
+def asker_of(
+    project: Path, folder: RunFolder, settings: JudgeSettings, mode: AskMode, budget: Budget | None
+) -> ModelAsker:
+    """Asks the judge's model about a run, with the tapes of the suite's judge. Raises UsageError for a missing key."""
+    suite = folder.suite or load_suite(project, folder.manifest.suite)
+    options = AskerOptions(
+        mode=mode,
+        cassettes=folder.path / "judge" if folder.suite is not None else project / "cassettes",
+        suite=f"{suite.name}{SUFFIX}",
+        secrets=secrets_of(suite, settings),
+        budget=budget,
+        tries=settings.tries,
+        first_wait_s=settings.first_wait_s,
+    )
+    return ModelAsker(settings.spec, settings.provider, options)
+
+
+def family_warning(model: str, folders: Iterable[RunFolder]) -> str | None:
+    """What a reader must know where the judge is related to an agent that it judges."""
+    agents = tuple(dict.fromkeys(one for folder in folders for one in agents_models(folder)))
+    family = shared_family(model, agents)
+    return None if family is None else f"the judge is of the agent's own model family ({family}), which it may favour"
 
 
 def agents_models(folder: RunFolder) -> tuple[str, ...]:
@@ -105,7 +120,6 @@ def _sat(sitting: "_Sitting") -> Judged:
 
 
 def _told(sitting: "_Sitting", spent: Spent, stopped: str | None) -> Judged:
-    family = shared_family(sitting.judge.model, agents_models(sitting.folder))
     return Judged(
         trials=sitting.trials,
         judged=sitting.answers.total(),
@@ -118,9 +132,7 @@ def _told(sitting: "_Sitting", spent: Spent, stopped: str | None) -> Judged:
         output_tokens=spent.output_tokens,
         usd=spent.usd,
         stopped=stopped,
-        warning=None
-        if family is None
-        else f"the judge is of the agent's own model family ({family}), which it may favour",
+        warning=family_warning(sitting.judge.model, (sitting.folder,)),
     )
 
 

@@ -67,10 +67,10 @@ def binary_agreement(items: Sequence[Answered]) -> BinaryAgreement:
     """All figures of one series; intervals are Wilson's over as many items as the cases' spread is worth."""
     rights = [item.right for item in items]
     pairs = [(item.right, item.judged) for item in items]
-    passed = _rate([(item.case_id, item.judged) for item in items if item.right])
-    failed = _rate([(item.case_id, not item.judged) for item in items if not item.right])
+    passed = rate([(item.case_id, item.judged) for item in items if item.right])
+    failed = rate([(item.case_id, not item.judged) for item in items if not item.right])
     return BinaryAgreement(
-        agreement=_rate([(item.case_id, item.right == item.judged) for item in items]),
+        agreement=rate([(item.case_id, item.right == item.judged) for item in items]),
         constant=max(Counter(rights).values()) / len(rights) if rights else None,
         kappa=cohen_kappa(pairs),
         alpha=krippendorff_alpha(pairs),
@@ -81,7 +81,8 @@ def binary_agreement(items: Sequence[Answered]) -> BinaryAgreement:
     )
 
 
-def _rate(held: Sequence[tuple[str, bool]]) -> Rate:
+def rate(held: Sequence[tuple[str, bool]]) -> Rate:
+    """Of (case, held): the share that held, with Wilson's interval over as many items as the cases' spread is worth."""
     by_case: defaultdict[str, list[float]] = defaultdict(list)
     for case_id, held_here in held:
         by_case[case_id].append(float(held_here))

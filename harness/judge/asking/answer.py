@@ -39,7 +39,7 @@ class GivenAnswer(Frozen):
 
 def read_answer(replied: Replied, criterion: Criterion, refs: Collection[str]) -> GivenAnswer:
     """The answer to this criterion; `refs` are the pieces that were shown. Raises JudgeFailed."""
-    answer = _shaped(_told(replied))
+    answer = _shaped(told_object(replied))
     if answer.criterion != criterion.id:
         raise JudgeFailed(f"answered the criterion {answer.criterion[:_SHOWN]!r}, not {criterion.id!r}")
     if answer.eligible != (answer.verdict is not None):
@@ -55,7 +55,8 @@ def read_answer(replied: Replied, criterion: Criterion, refs: Collection[str]) -
     return answer.model_copy(update={"refs": known, "rationale": answer.rationale[:_MAX_RATIONALE]})
 
 
-def _told(replied: Replied) -> JsonObject:
+def told_object(replied: Replied) -> JsonObject:
+    """The one JSON object that the judge's reply is, as a tool call or as text. Raises JudgeFailed."""
     parts = (replied.message or {}).get("parts")
     found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     for part in found:

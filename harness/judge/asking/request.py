@@ -31,7 +31,7 @@ Answer with one JSON object and nothing else:
 def judge_request(prompt: str, model: str, provider: Provider, criterion: Criterion, evidence: Shown) -> JsonObject:
     """The body of the request; the same criterion and evidence always give the same."""
     system = f"{prompt.strip()}\n\n{FORM}"
-    user = f"# Criterion\n\n{_asked(criterion)}\n\n# Evidence\n\n{evidence.block}"
+    user = f"# Criterion\n\n{asked_criterion(criterion)}\n\n# Evidence\n\n{evidence.block}"
     schema = verdict_schema(criterion)
     if provider == "anthropic":
         return {
@@ -67,7 +67,8 @@ def verdict_schema(criterion: Criterion) -> JsonObject:
     }
 
 
-def _asked(criterion: Criterion) -> str:
+def asked_criterion(criterion: Criterion) -> str:
+    """The criterion as a judge is given it."""
     asked: JsonObject = {"id": criterion.id, "passes_when": criterion.statement}
     if criterion.fail is not None:
         asked["fails_when"] = criterion.fail

@@ -9,7 +9,10 @@ from aiohttp import web
 
 from harness.gateway.model.asking import AskerOptions, ModelAsker
 from harness.judge.pairwise import Pairwise, Preference
+from harness.judge.prompts import PromptRegistry
+from harness.judge.rubric import Criterion
 from harness.judge.settings import JudgeSettings
+from harness.judge.transcript import Piece
 from tests.judge.judge.serving import served
 
 
@@ -20,24 +23,37 @@ def preference(tmp_path, choose: Callable[[str, str], str], provider: str = "ope
         body = await request.json()
         lines = body["messages"][-1]["content"].splitlines()
         said = {one["ref"]: one["said"] for one in (json.loads(line) for line in lines if line.startswith('{"ref"'))}
-        text = choose(said["A"], said["B"])
+        text = choose(said["A.s1"], said["B.s1"])
         if provider == "anthropic":
-            return web.json_response({"id": "1", "role": "assistant", "content": [{"type": "text", "text": text}]})
+            return web.json_response({"id": "1", "role": "assistant", "content": [_anthropic(text)]})
         return web.json_response({"choices": [{"message": {"role": "assistant", "content": text}}]})
 
     async def compared(url: str) -> Preference:
         settings = JudgeSettings(model="m", provider=provider, base_url=url)
         asker = ModelAsker(settings.spec, settings.provider, AskerOptions(cassettes=tmp_path))
         async with asker, asker.tape("pair") as tape:
-            pairwise = Pairwise(question="Which is better?", model="m", asker=asker)
-            return await pairwise.compare(tape, "Say something", "short", "much longer")
+            pairwise = Pairwise(
+                criterion=Criterion(id="brief", statement="Says it in few words.", evidence=("claims",)),
+                prompt=PromptRegistry(tmp_path).get("compare"),
+                model="m",
+                asker=asker,
+            )
+            return await pairwise.compare(tape, [_piece("short")], [_piece("much longer")])
 
     with served(handle, path="/v1" if provider == "openai" else "") as url:
         return asyncio.run(compared(url))
 
 
+def _piece(text: str) -> Piece:
+    return Piece(ref="s1", kind="agent", text=text)
+
+
+def _anthropic(text: str) -> dict[str, object]:
+    return {"type": "tool_use", "id": "t1", "name": "verdict", "input": json.loads(text)}
+
+
 def better(which: str) -> str:
-    return json.dumps({"better": which, "rationale": "so"})
+    return json.dumps({"rationale": "so", "better": which})
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -52,13 +68,17 @@ def test_a_judge_that_goes_by_the_place_names_none(tmp_path):
 
 
 def test_a_tie_in_both_orders_is_an_answer(tmp_path):
-    assert ("neither", True) == (
-        (found := preference(tmp_path, lambda a, b: better("neither"))).winner,
-        found.consistent,
-    )
+    found = preference(tmp_path, lambda a, b: better("neither"))
+    assert ("neither", True) == (found.winner, found.consistent)
 
 
 def test_a_judge_that_fails_in_one_order_gives_no_winner(tmp_path):
     found = preference(tmp_path, lambda a, b: better("B") if a == "short" else "The second one!")
     assert (None, None, "second", None) == (found.winner, found.consistent, found.in_order, found.swapped)
-    assert "another form" in found.failure
+    assert "not JSON" in found.failure
+
+
+def test_an_answer_that_names_no_place_is_a_failure(tmp_path):
+    found = preference(tmp_path, lambda a, b: better("C"))
+    assert (None, None) == (found.winner, found.consistent)
+    assert "another form: better" in found.failure

@@ -57,10 +57,10 @@ def store(project: Path, cases: int = 12, name: str = "night") -> RunFolder:
         cases=tuple(Case(id=one, task="x") for one in ids),
         digest="d",
     )
-    with RunFolder.create(project / "runs", _manifest(name, ids)) as folder:
+    with RunFolder.create(project / "runs", shop_manifest(name, ids)) as folder:
         folder.keep_suite(suite)
         for number, case in enumerate(ids):
-            folder.commit(_trial(case, number), (), _card(case, number))
+            folder.commit(shop_trial(case, number), (), shop_card(case, number))
     (project / "prices.yaml").write_text(yaml.safe_dump({"name": "prices", "criteria": _CRITERIA}))
     (project / "rules.yaml").write_text(yaml.safe_dump({"grounded": [TOLD, WRONG]}))
     return RunFolder.open(folder.path)
@@ -79,7 +79,7 @@ def label_all(project: Path, folder: RunFolder, *annotators: str) -> None:
             file.append(Label.model_validate(fields))
 
 
-def _trial(case: str, number: int) -> Trial:
+def shop_trial(case: str, number: int) -> Trial:
     price = f"2.{number:02}"
     said = "9.99" if is_wrong(number) else price
     call = ToolCall(id="k", name="lookup", arguments={"item": f"drink {number}"})
@@ -98,7 +98,7 @@ def _trial(case: str, number: int) -> Trial:
     )
 
 
-def _card(case: str, number: int) -> Scorecard:
+def shop_card(case: str, number: int) -> Scorecard:
     right = not is_wrong(number)
     return Scorecard(
         case_id=case,
@@ -112,7 +112,7 @@ def _card(case: str, number: int) -> Scorecard:
     )
 
 
-def _manifest(name: str, cases: list[str]) -> RunManifest:
+def shop_manifest(name: str, cases: list[str]) -> RunManifest:
     return RunManifest(
         run=name,
         created="2026-01-31T12:00:00Z",

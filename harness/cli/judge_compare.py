@@ -1,0 +1,91 @@
+"""`harness judge compare`: which of two runs meets a criterion better."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.judge_options import model_options, settings_of
+
+if TYPE_CHECKING:
+    from harness.pipeline.pairing import Paired
+
+
+@click.command("compare")
+@click.argument("run_a")
+@click.argument("run_b")
+@click.option("--rubric", "rubric_name", required=True, metavar="NAME", help="A suite's rubric, a template, or a file.")
+@click.option("--criterion", required=True, metavar="ID", help="What they are compared by.")
+@model_options
+@click.option("--prompt", "prompt_version", metavar="VERSION", help="That very version of the prompt `compare`.")
+@click.option("--in-flight", type=click.IntRange(1, 1024), help="Requests at a time; default: 32.")
+@click.option("--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the judge has cost this much.")
+@click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the judge has used this many tokens.")
+@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON, every comparison included.")
+@click.pass_context
+def command(ctx: click.Context, /, run_a: str, run_b: str, as_json: bool, **options: Any) -> None:
+    """Say for each case of RUN_A and RUN_B which trajectory meets a criterion better.
+
+    \b
+    harness judge compare tour-v1 tour-v2 --rubric counter --criterion complete --model gpt-4.1
+    harness judge compare tour-v1 tour-v2 --rubric counter --criterion complete --case order-003 --json
+
+    Attempt k is held against attempt k, and each pair is asked about in both orders: a verdict that turns with the
+    order is no preference. Pairs that show the judge the very same are not asked about. Comparisons are added to
+    RUN_B's folder as they come; what this judge has compared before is not asked again, and what is recorded costs
+    nothing. Exit 1 where the judge failed at a pair, or the budget was spent.
+    """
+    from harness.cli.console import out, print_json, say
+    from harness.errors import ExitCode
+    from harness.report.render.preference import PreferenceView
+
+    done = _compare(ctx.obj, (run_a, run_b), options)
+    if as_json:
+        print_json(done.model_dump(mode="json"))
+    else:
+        title = f"{done.rubric}: A is {done.run_a}, B is {done.run_b}"
+        out().print(PreferenceView(title, [done.score], list(_notes(done))))
+    if done.warning is not None:
+        say(f"warning: {done.warning}")
+    if done.stopped is not None:
+        say(f"stopped: {done.stopped}; go on with the same command")
+    ctx.exit(ExitCode.VERDICT if done.stopped or done.score.failed else ExitCode.DONE)
+
+
+def _compare(project: Path, names: tuple[str, str], options: dict[str, Any]) -> "Paired":
+    from harness.cli.judge_runs import opened_runs
+    from harness.gateway.budget import budget_of
+    from harness.judge.prompts import PromptRegistry
+    from harness.pipeline.judging import agents_models
+    from harness.pipeline.pairing import PROMPT, PairRequest, compare_pairs
+    from harness.pipeline.subjects import suite_of
+
+    opened = opened_runs(project, names, options["rubric_name"])
+    a, b = opened.folders
+    agents = tuple(dict.fromkeys((*agents_models(a), *agents_models(b))))
+    settings = settings_of(project, suite_of(project, b).folder, options, agents)
+    registry, version = PromptRegistry(project), options["prompt_version"]
+    request = PairRequest(
+        rubric=opened.rubric,
+        criterion=options["criterion"],
+        prompt=registry.version(PROMPT, version) if version else registry.get(PROMPT, settings.label),
+        settings=settings,
+        mode=options["mode"],
+        budget=budget_of(options["budget_usd"], options["budget_tokens"], ()),
+        cases=options["cases"],
+    )
+    return compare_pairs(project, a, b, request)
+
+
+def _notes(done: "Paired") -> list[str]:
+    cost = "" if done.usd is None else f", {done.usd:.4f} USD"
+    tokens = done.input_tokens + done.output_tokens
+    counted = [
+        (done.before, "compared before"),
+        (done.alike, "show the judge the very same and were not asked about"),
+        (done.not_eligible, "do not both meet the criterion's conditions and were not asked about"),
+        (done.unmatched, "attempts of B without a measured counterpart in A"),
+    ]
+    told = [f"{count} {words}" for count, words in counted if count]
+    return [f"{done.calls} calls, {done.recorded} from recordings, {tokens} tokens{cost}", *told]

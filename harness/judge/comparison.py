@@ -1,0 +1,81 @@
+"""What came of comparing the trajectories of two runs, and the figures over many comparisons."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from harness.frozen import Frozen
+from harness.judge.agreement.binary import Rate, rate
+from harness.judge.agreement.chance import position_consistency
+from harness.judge.judgement import JudgeIdentity
+from harness.judge.pairwise import Preference
+
+
+class Comparison(Frozen):
+    """One criterion of one case, in two runs: `first` is run A, `second` run B, in whatever order shown."""
+
+    run_a: str
+    run_b: str
+    case_id: str
+    attempt: int
+    """Attempt k of the one beside attempt k of the other."""
+    trajectory_a: str
+    """Digest."""
+    trajectory_b: str
+    rubric: str
+    rubric_version: str
+    rubric_digest: str
+    criterion: str
+    criterion_version: str
+    judge: JudgeIdentity
+    preference: Preference
+
+
+class ComparisonScore(Frozen):
+    """Comparisons by one criterion, items of a checklist together. Intervals count cases."""
+
+    criterion: str
+    compared: int
+    a_better: int
+    b_better: int
+    ties: int
+    """Neither is better, in both orders."""
+    by_position: int
+    """The orders disagree: no preference."""
+    failed: int
+    """The judge failed in at least one order: in no other figure."""
+    b_preferred: Rate
+    """Share of B among the comparisons that have a winner."""
+    position_consistency: Rate
+    """Share of comparisons with the same answer in both orders, of those with two answers."""
+
+
+def comparison_score(criterion: str, comparisons: Sequence[Comparison]) -> ComparisonScore:
+    """The figures of one criterion."""
+    told = [(one.case_id, one.preference) for one in comparisons]
+    won = Counter(preference.winner for _, preference in told)
+    turned = [(case, one.consistent) for case, one in told if one.consistent is not None]
+    return ComparisonScore(
+        criterion=criterion,
+        compared=len(told),
+        a_better=won["first"],
+        b_better=won["second"],
+        ties=won["neither"],
+        by_position=sum(not same for _, same in turned),
+        failed=len(told) - len(turned),
+        b_preferred=rate([(case, one.winner == "second") for case, one in told if one.winner in ("first", "second")]),
+        position_consistency=rate(turned).model_copy(
+            update={"value": position_consistency([(one.in_order, one.swapped) for _, one in told if _whole(one)])}
+        ),
+    )
+
+
+def scores_by_criterion(comparisons: Iterable[Comparison]) -> list[ComparisonScore]:
+    """One row a criterion, by the alphabet."""
+    rows: defaultdict[str, list[Comparison]] = defaultdict(list)
+    for one in comparisons:
+        rows[one.criterion].append(one)
+    return [comparison_score(name, rows[name]) for name in sorted(rows)]
+
+
+def _whole(preference: Preference) -> bool:
+    return preference.consistent is not None

@@ -1,0 +1,40 @@
+"""How a run compared with others: `comparisons/<rubric>.jsonl` in the folder of run B, a line each, only added to.
+
+Half a line of a killed harness is passed over. The trials' seals do not cover the file, as with judgements.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from harness.errors import ResultsError
+from harness.judge.comparison import Comparison
+from harness.judge.labels.lines import append_line, read_lines
+
+_FOLDER = "comparisons"
+
+
+def add_comparison(run: Path, comparison: Comparison) -> None:
+    """Is on disk when this returns; several harnesses may add at a time."""
+    append_line(_path(run, comparison.rubric), comparison)
+
+
+def read_comparisons(run: Path, rubric: str) -> list[Comparison]:
+    """All of them, oldest first. Raises ResultsError naming a line that is JSON and no comparison."""
+    path = _path(run, rubric)
+    found = []
+    for number, line in read_lines(path, Comparison):
+        if isinstance(line, Comparison):
+            found.append(line)
+        elif line.startswith("is no "):
+            raise ResultsError(f"{path}:{number}: {line}")
+    return found
+
+
+def latest_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Of each pair of attempts, criterion and judge, the comparison that was made last."""
+    found = {(one.run_a, one.case_id, one.attempt, one.criterion, one.judge): one for one in comparisons}
+    return list(found.values())
+
+
+def _path(run: Path, rubric: str) -> Path:
+    return run / _FOLDER / f"{rubric}.jsonl"
