@@ -85,6 +85,9 @@ def test_only_the_named_case_is_compared_and_the_table_shows_it(tmp_path, later,
     assert "A is night, B is later" in text
     assert "grounded" in text
     assert "2 calls" in text
+    with RuleModel(Mind()) as unasked:
+        only = typed(*words(tmp_path, unasked, "--case", "case-00", "--json"))[1]["score"]["b_preferred"]
+    assert (1.0, 1) == (only["value"], only["n"])
 
 
 def test_a_judge_that_fails_is_no_tie_and_the_exit_says_so(tmp_path, later, typed):
