@@ -13,8 +13,8 @@ from harness.drift.kinds import kind_of_type
 from harness.drift.paths import ANY, ITEM, member
 from harness.frozen import JsonObject, JsonValue
 
-_DATA_KEY = re.compile(r"[\d.,:-]+|\d{4}-\d\d.*|[0-9a-fA-F-]{16,}")
-"""A key that is data, such as a date or an id: the object is a map."""
+_DATA_KEY = re.compile(r"[\d.,:-]+|\d{4}-\d\d.*|[0-9a-fA-F-]{16,}|/.+|[a-z]+://.+", re.DOTALL)
+"""A key that is data, such as a date, an id, or a file's place: the object is a map."""
 _MAP_SIZE = 20
 _MOST_TEXTS = 8
 _LONGEST_TEXT = 40
