@@ -91,11 +91,12 @@ def outcome_of(pair: dict[str, Any], environments: Path, folder: Path) -> Outcom
 
 
 def same_release(release: str, environments: Path, folder: Path, times: int) -> list[frozenset[Change]]:
-    """What each of so many live runs against the recorded release said; nothing was learned before."""
+    """What each of so many live runs against the recorded release said, its values being taken for known before."""
     programs = installed(release, environments)
     project = Project(folder / "project", Shop())
     with _served(project, programs, folder, NOISY):
         project.record()
+        project.type("drift", "learn", "s", "--accept", "--rate", "1000")
         for number in range(times):
             live = ["--sandbox", "local", "--rate", "1000", "--no-flips", "--run-name", f"live{number}"]
             project.type("drift", "s", "--trials", "1", *live)
