@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo demo-drift demo-judge eval eval-scorer eval-judge test test-full tools browser local-model lint bench install lock clean
+.PHONY: demo drift-real demo-drift demo-judge eval eval-scorer eval-judge test test-full tools browser local-model lint bench install lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -16,6 +16,9 @@ demo-judge: install ## judge the drive-thru suite by a rubric, hold the judge ag
 
 demo-drift: install ## a service changes under its recordings: issues are filed, grow, stay quiet, and close by themselves
 	@$(BIN)/python -m tests.demo_drift
+
+drift-real: install ## drift between releases of real servers, against what their changelogs say (needs the network)
+	@$(BIN)/python -m tests.drift_real.run
 
 eval: install ## the daily command: run the suite, print scores and the difference to the last comparable run
 	@$(BIN)/harness run drive_thru

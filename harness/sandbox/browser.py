@@ -176,7 +176,10 @@ class Browser:
         command = ["python3", "-I", "-S", "-E", f"{self._sandbox.places.agent}/ask.py", _SOCKET, request]
         if self._ended:
             raise self._gone("it ended by itself")
-        ended = self._sandbox.exec(command, {}, within_s)
+        try:
+            ended = self._sandbox.exec(command, {}, within_s)
+        except SandboxError as error:  # it ended just now
+            raise self._gone(f"it ended by itself: {error.message}") from error
         if ended.timed_out:
             raise self._gone(f"it did not answer within {within_s:g} s")
         if ended.code != 0:

@@ -13,6 +13,7 @@ _ELEMENTS_KEPT = 50
 _TEXT_KEPT = 4000
 _NAMED_IN_ERRORS = 5
 _SHORT = 80
+_GO_TRIES = 4
 
 _VALUES = """(element, attributes) => ({
   text: (element.innerText ?? element.textContent ?? "").trim(),
@@ -87,12 +88,16 @@ ACTS: dict[str, Callable[[Tab, dict[str, Any]], Awaitable[dict[str, Any]]]] = {
 async def _go(page: Page, url: str, within_s: float) -> None:
     if urlsplit(url).scheme not in {"http", "https"}:
         raise Refused(400, f"{url[:_SHORT]!r} is no address that begins with http:// or https://")
-    try:
-        await page.goto(url, timeout=within_s * 900)
-    except Error as error:
-        if "Timeout" in error.message:
-            raise Refused(408, f"the page did not load within {within_s * 0.9:g} s") from None
-        raise Refused(404, words_of(error)) from None
+    for tried in range(_GO_TRIES):
+        try:
+            await page.goto(url, timeout=within_s * 900)
+            return
+        except Error as error:
+            if "Timeout" in error.message:
+                raise Refused(408, f"the page did not load within {within_s * 0.9:g} s") from None
+            # The page that shows an earlier error may be on its way still, and comes in between.
+            if "interrupted by another navigation" not in error.message or tried == _GO_TRIES - 1:
+                raise Refused(404, words_of(error)) from None
 
 
 async def _target(page: Page, request: dict[str, Any]) -> Locator:

@@ -33,6 +33,8 @@ _ARGUMENTS = [
     "--hide-scrollbars",
 ]
 _GONE = 3
+_PERHAPS_GONE = (409, 410)
+_ALIVE_WITHIN_S = 20.0
 Act = Callable[[Tab, dict[str, Any]], Awaitable[Any]]
 
 
@@ -99,8 +101,11 @@ class _Desk:
         request = json.loads(await reader.read())
         async with self._turn:
             told = await self._told(request)
-        writer.write(json.dumps(told).encode())
-        await writer.drain()
+            # A page goes before its browser does; only who asks the browser itself knows which of the two has ended.
+            answers = "done" in told or told["refused"]["status"] not in _PERHAPS_GONE or await self._is_alive()
+        if answers:
+            writer.write(json.dumps(told).encode())
+            await writer.drain()
         writer.close()
 
     async def _told(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -114,6 +119,16 @@ class _Desk:
             return _refused(refused.status, str(refused))
         except Error as error:
             return _refused(409, words_of(error))
+
+    async def _is_alive(self) -> bool:
+        try:
+            async with asyncio.timeout(_ALIVE_WITHIN_S):
+                session = await self._browser.new_browser_cdp_session()
+                await session.send("Browser.getVersion")
+                await session.detach()
+        except (Error, TimeoutError):
+            return False
+        return True
 
     async def _done(self, request: dict[str, Any]) -> Any:
         act: Act = acts.ACTS[request["do"]]

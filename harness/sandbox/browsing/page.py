@@ -10,6 +10,7 @@ _BETWEEN_LOOKS_S = 0.05
 _QUIET_LOOKS = 2
 _NEVER_END = {"eventsource", "websocket", "media", "ping"}
 """A page that is waiting for these has settled all the same."""
+_TITLE_TRIES = 4
 _START_WITHIN_S = 30.0
 _RESPONDS_WITHIN_S = 3.0
 _SHOWN = 600
@@ -112,7 +113,7 @@ class Tab:
         refusal = self._refusals.pop(page, None)
         if refusal is not None:
             raise Refused(403, refusal)
-        said: dict[str, Any] = {"url": page.url, "title": await page.title(), **more}
+        said: dict[str, Any] = {"title": await self._title(page), "url": page.url, **more}
         if page in self._status:
             said["status"] = self._status[page]
         if not settled:
@@ -121,6 +122,19 @@ class Tab:
         if events:
             said["events"] = events
         return said
+
+    async def _title(self, page: Page) -> str:
+        """A page that has just settled may still go elsewhere by itself."""
+        for tried in range(1, _TITLE_TRIES + 1):
+            try:
+                title: str = await page.title()
+            except Error:  # between two documents
+                if tried == _TITLE_TRIES:
+                    raise
+                await self.settle()
+            else:
+                return title
+        raise AssertionError("the last try returns or raises")
 
     async def _is_quiet(self) -> bool:
         page = self._pages[-1]
