@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo drift-real demo-drift demo-judge eval eval-scorer eval-judge test test-full tools browser local-model lint bench install lock clean
+.PHONY: demo drift-real demo-drift demo-judge eval eval-scorer eval-judge test test-full tools images browser local-model lint bench install lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -33,11 +33,14 @@ eval-judge: install ## judge prompts beside experts, judged criteria beside a re
 test: install tools ## the tests, containers included where a daemon answers
 	@$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
-test-full: install tools ## the slow tests: frameworks, browser, escapes
+test-full: install images ## the slow tests: frameworks, browser, escapes
 	@$(BIN)/pytest -m slow -n 2 --dist loadfile
 
 tools: install ## what base images are made with (as root, on Debian), and the base image
 	-@$(BIN)/harness image build base --install-tools
+
+images: tools ## every image of the project, so that no test has to wait for one
+	-@$(BIN)/harness image build && $(BIN)/harness image build browser
 
 browser: ## the Chromium that `make test-full` looks at reports with (as root, on Debian)
 	apt-get update --quiet && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core
