@@ -66,6 +66,7 @@ class Panel:
                     await self._questions.put(None)
             await asyncio.gather(*self._closing)
         finally:  # also where it was interrupted: what was answered stays answered
+            await asyncio.gather(*self._closing, return_exceptions=True)
             for opened in self._opened:
                 _close_all(opened.tapes)
 
