@@ -62,15 +62,15 @@ def command(ctx: click.Context, /, run: str, as_json: bool, **options: Any) -> N
 
 
 def _judge(project: Path, path: Path, options: dict[str, Any]) -> "Judged":
-    from harness.case.loading import load_suite
     from harness.gateway.budget import budget_of
     from harness.judge.loading import load_rubric
     from harness.judge.prompts import PromptRegistry
     from harness.pipeline.judging import JudgeRequest, agents_models, judge_run
+    from harness.pipeline.subjects import suite_of
     from harness.results import RunFolder
 
     folder = RunFolder.open(path)
-    suite = folder.suite or load_suite(project, folder.manifest.suite)
+    suite = suite_of(project, folder)
     rubric = load_rubric(options["rubric_name"], suite.folder)
     options["rubric_loaded"] = rubric.name
     settings = settings_of(project, suite.folder, options, agents_models(folder))

@@ -19,15 +19,15 @@ def command(project: Path, run: str, as_json: bool) -> None:
 
     The earlier scorecards stay beside the new ones.
     """
-    from harness.case.loading import load_suite
     from harness.cli.console import out, print_json
     from harness.cli.showing import show_summary
     from harness.pipeline.rescore import rescore
+    from harness.pipeline.subjects import suite_of
     from harness.report import summarise_run, write_report
     from harness.results import RunFolder
 
     with RunFolder.resume(run_path(project, run)) as folder:
-        rescore(folder, folder.suite or load_suite(project, folder.manifest.suite))
+        rescore(folder, suite_of(project, folder))
         summary = summarise_run(folder)
         report = write_report(folder)
     if as_json:

@@ -47,9 +47,9 @@ def command(ctx: click.Context, /, run: str, case: str, attempt: int, as_json: b
 
 
 def _transcript(project: Path, run: str, case: str, attempt: int) -> "Transcript":
-    from harness.case.loading import load_suite
     from harness.errors import UsageError
     from harness.judge.transcript import build_transcript
+    from harness.pipeline.subjects import suite_of
     from harness.results import RunFolder
 
     folder = RunFolder.open(run_path(project, run))
@@ -60,7 +60,7 @@ def _transcript(project: Path, run: str, case: str, attempt: int) -> "Transcript
             f"run {folder.manifest.run!r} has no trial {case!r} attempt {attempt}",
             remedy=f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}",
         )
-    suite = folder.suite or load_suite(project, folder.manifest.suite)
+    suite = suite_of(project, folder)
     return build_transcript(trial, next((one for one in suite.cases if one.id == case), None))
 
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from harness.frozen import JsonObject, JsonValue
-from harness.results.drift import ChangeClass, Severity
+from harness.results.drift import ChangeClass, DriftFinding, Severity
 
 SEVERITY: dict[ChangeClass, Severity] = {
     "surface.tool_removed": "breaking",
@@ -51,6 +51,25 @@ class Change:
     def place(self) -> tuple[str, str, str]:
         """What tells it from other changes of the same operation."""
         return self.change, self.path, f"{self.old_kind}>{self.new_kind}"
+
+    def finding(
+        self, tool: str, operation: str, cases: tuple[str, ...], samples: int = 1, doubt: str | None = None
+    ) -> DriftFinding:
+        """The change as it is told of an operation."""
+        return DriftFinding(
+            tool=tool,
+            operation=operation,
+            change=self.change,
+            severity=SEVERITY[self.change],
+            path=self.path,
+            old_kind=self.old_kind,
+            new_kind=self.new_kind,
+            before=self.before,
+            after=self.after,
+            cases=cases,
+            samples=samples,
+            doubt=doubt,
+        )
 
 
 def excerpt(value: JsonValue, holder: JsonValue, name: str) -> JsonValue:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from harness.cassette.recording import Recording
 from harness.drift.answer import Answer, answer_of
 from harness.drift.book import Book, operation_of
-from harness.drift.change import SEVERITY, Change
+from harness.drift.change import Change
 from harness.drift.compare import Compared
 from harness.results.drift import DriftFinding, Severity
 
@@ -100,20 +100,9 @@ def _finding(tool: str, operation: str, looks: Sequence[Look], place: tuple[str,
     hits = [[change for change in one if change is not None] for one in shown]
     example = next(change for one in hits for change in one)
     doubts = {change.doubt for one in hits for change in one if change.doubt is not None}
-    return DriftFinding(
-        tool=tool,
-        operation=operation,
-        change=example.change,
-        severity=SEVERITY[example.change],
-        path=example.path,
-        old_kind=example.old_kind,
-        new_kind=example.new_kind,
-        before=example.before,
-        after=example.after,
-        cases=tuple(sorted({case for look in looks for case in look.cases})),
-        samples=sum(map(len, hits)),
-        doubt=_doubt(shown, hits) or (min(doubts) if doubts else None),
-    )
+    cases = tuple(sorted({case for look in looks for case in look.cases}))
+    doubt = _doubt(shown, hits) or (min(doubts) if doubts else None)
+    return example.finding(tool, operation, cases, samples=sum(map(len, hits)), doubt=doubt)
 
 
 def _doubt(shown: Sequence[Sequence[Change | None]], hits: Sequence[Sequence[Change]]) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from harness.drift.change import SEVERITY, Change, shortened, texts_apart
+from harness.drift.change import Change, shortened, texts_apart
 from harness.drift.declared import Declared, declared_in
 from harness.drift.paths import member
 from harness.frozen import JsonObject, JsonValue
@@ -41,7 +41,7 @@ def surface_findings(
 ) -> tuple[DriftFinding, ...]:
     """`cases`: tool -> the cases that have recorded it."""
     return tuple(
-        _finding(tool, operation, change, cases.get(operation, ()))
+        change.finding(tool, operation, cases.get(operation, ()))
         for surface in surfaces
         if surface.problem is None
         for tool, operation, change in _changes(surface)
@@ -141,18 +141,3 @@ def _paths(tool: ToolSurface) -> Iterator[str]:
     yield from (LISTING, _DESCRIPTION, _INPUT, _OUTPUT)
     yield from declared_in(tool.input, _INPUT)
     yield from declared_in(tool.output or {}, _OUTPUT)
-
-
-def _finding(tool: str, operation: str, change: Change, cases: tuple[str, ...]) -> DriftFinding:
-    return DriftFinding(
-        tool=tool,
-        operation=operation,
-        change=change.change,
-        severity=SEVERITY[change.change],
-        path=change.path,
-        old_kind=change.old_kind,
-        new_kind=change.new_kind,
-        before=change.before,
-        after=change.after,
-        cases=cases,
-    )

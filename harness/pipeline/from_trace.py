@@ -20,6 +20,7 @@ from harness.pipeline.importing import IMPORTED
 from harness.pipeline.observed import Reader
 from harness.pipeline.run import case_of
 from harness.pipeline.secrets import secret_values
+from harness.pipeline.subjects import suite_of
 from harness.results import RunFolder
 from harness.score import Scorecard
 from harness.trace import Trial
@@ -62,7 +63,7 @@ def case_from_trace(project: Path, request: Request) -> Drafted:
     folder = RunFolder.open(request.run)
     trial, card = _stored(folder, request)
     suite = load_suite(project, request.suite or folder.manifest.suite)
-    asked = case_of(folder.suite or load_suite(project, folder.manifest.suite), request.case_id)
+    asked = case_of(suite_of(project, folder), request.case_id)
     origin = f"{folder.manifest.run}/{request.case_id}/{request.attempt}"
     drafted = draft(asked, trial, card, suite, origin)
     file = (request.file or suite.folder / FILE).resolve()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.case import Suite
-from harness.case.loading import load_suite
 from harness.errors import UsageError
 from harness.frozen import Frozen
 from harness.gateway.budget import Budget
@@ -19,6 +18,7 @@ from harness.judge.panel import Panel, Task, run_panel
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion, Rubric
 from harness.judge.settings import JudgeSettings
+from harness.pipeline.subjects import suite_of
 from harness.results import RunFolder
 from harness.results.judgements import JudgementWriter, keep_rubric, read_judgements
 from harness.trace import MEASURED
@@ -67,7 +67,7 @@ class Judged(Frozen):
 
 def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged:
     """Judges the measured trials of a run; raises UsageError for a case or criterion that there is not."""
-    suite = folder.suite or load_suite(project, folder.manifest.suite)
+    suite = suite_of(project, folder)
     _check(request, suite)
     asker = asker_of(project, folder, request.settings, request.mode, request.budget)
     judge = Judge(
@@ -87,7 +87,7 @@ def asker_of(
     project: Path, folder: RunFolder, settings: JudgeSettings, mode: AskMode, budget: Budget | None
 ) -> ModelAsker:
     """Asks the judge's model about a run, with the tapes of the suite's judge. Raises UsageError for a missing key."""
-    suite = folder.suite or load_suite(project, folder.manifest.suite)
+    suite = suite_of(project, folder)
     options = AskerOptions(
         mode=mode,
         cassettes=folder.path / "judge" if folder.suite is not None else project / "cassettes",

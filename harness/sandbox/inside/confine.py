@@ -67,7 +67,7 @@ class Cell:
             _close(held)
             _, status = posix.waitpid(first, 0)
             posix._exit(1 if posix.WIFSIGNALED(status) else posix.WEXITSTATUS(status))
-        _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+        die_with_parent()
         name = b"sandbox"
         if _libc.sethostname(name, len(name)) != 0:
             raise _error("sethostname")
