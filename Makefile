@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo drift-real demo-drift demo-judge eval eval-scorer eval-judge test test-full tools images browser local-model lint bench install lock clean
+.PHONY: demo drift-real demo-drift demo-judge eval eval-scorer eval-judge test test-full tools images browser local-model lint bench soak install lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -58,6 +58,9 @@ bench: install ## speed as ratios measured in one run
 	@$(BIN)/python tests/bench/cassettes.py
 	@$(BIN)/python tests/bench/scoring.py
 	@$(BIN)/python -m tests.bench.model_streams
+
+soak: install ## attacks and faults, long, in one table: tries, survived, lost, left behind (as root: some need it)
+	@$(BIN)/python -m tests.soak
 
 install: .venv/installed ## the virtual environment
 
