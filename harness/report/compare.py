@@ -101,14 +101,16 @@ def compare(
         raise UsageError(f"runs {before.run!r} and {after.run!r} have no trial in common")
     pairs = [(old[key], new[key]) for key in keys]
     known = [pair for pair in pairs if pair[0].success is not None and pair[1].success is not None]
-    categories = list(dict.fromkeys(card.category for _, card in pairs))
+    categories: dict[str, list[_Pair]] = {}
+    for pair in pairs:
+        categories.setdefault(pair[1].category, []).append(pair)
     return Comparison(
         before=before,
         after=after,
         differences=differences(before, after),
         success=_success(known),
         metrics=corrected(_metrics(pairs)),
-        categories=tuple(_group(name, [pair for pair in pairs if pair[1].category == name]) for name in categories),
+        categories=tuple(_group(name, own) for name, own in categories.items()),
         changed=tuple(_case(*pair) for pair in known if pair[0].success != pair[1].success),
         unpaired=len({*old, *new}) - len(known),
         slices=tuple(_slices(known)),

@@ -2,8 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar, get_args
 
+from harness.case.case import Difficulty
 from harness.frozen import Frozen
 from harness.report.failuremodes import FailureMode, failure_modes
 from harness.report.judged import JudgedRubric, judged_run
@@ -19,6 +21,7 @@ from harness.score.intervals import Interval, effective_n, wilson
 from harness.trace import MEASURED, ModelUse, Trial
 
 SUCCESS = "task_success"
+Part = TypeVar("Part")
 
 
 class Rate(Frozen):
@@ -152,6 +155,7 @@ def summarise(
     `book` holds the times, once the trials were read.
     """
     ordered = _in_planned_order(manifest, scorecards)
+    parts = _parted((card.difficulty, card) for card in ordered)
     ends = LogEnds()
     replay = replay_of(ends.noting(trials))
     return Summary(
@@ -160,8 +164,8 @@ def summarise(
         success=_rate(ordered),
         figures=_figures(ordered, with_interval=True),
         run_scores=tuple(run_scores),
-        categories=_groups(ordered, list(dict.fromkeys(card.category for card in ordered)), "category"),
-        difficulties=_groups(ordered, ["easy", "medium", "hard"], "difficulty"),
+        categories=_groups(_parted((card.category, card) for card in ordered)),
+        difficulties=_groups({name: parts[name] for name in get_args(Difficulty) if name in parts}),
         failed=tuple(_failed(ordered)),
         unmeasured=tuple(_unmeasured(manifest, ordered, stopped, ends)),
         misses=replay.misses,
@@ -214,7 +218,7 @@ def _counts(manifest: RunManifest, cards: Sequence[Scorecard]) -> Counts:
 
 
 def _rate(cards: Sequence[Scorecard]) -> Rate:
-    known = _by_case((card, float(card.success)) for card in cards if card.success is not None)
+    known = _parted((card.case_id, float(card.success)) for card in cards if card.success is not None)
     values = [value for each in known.values() for value in each]
     if not values:
         return Rate(successes=0, n=0, rate=None, interval=None)
@@ -236,7 +240,7 @@ def _figures(cards: Sequence[Scorecard], *, with_interval: bool) -> tuple[Figure
 
 
 def _figure(metric: str, found: Sequence[tuple[Scorecard, float | None]], with_interval: bool) -> Figure:
-    known = _by_case((card, value) for card, value in found if value is not None)
+    known = _parted((card.case_id, value) for card, value in found if value is not None)
     values = [value for each in known.values() for value in each]
     mean = math.fsum(values) / len(values) if values else None
     return Figure(
@@ -244,19 +248,17 @@ def _figure(metric: str, found: Sequence[tuple[Scorecard, float | None]], with_i
     )
 
 
-def _groups(cards: Sequence[Scorecard], names: Sequence[str], field: str) -> tuple[Group, ...]:
-    found = [(name, [card for card in cards if getattr(card, field) == name]) for name in names]
+def _groups(parts: Mapping[str, Sequence[Scorecard]]) -> tuple[Group, ...]:
     return tuple(
         Group(name=name, trials=len(own), success=_rate(own), figures=_figures(own, with_interval=False))
-        for name, own in found
-        if own
+        for name, own in parts.items()
     )
 
 
-def _by_case(values: Iterable[tuple[Scorecard, float]]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for card, value in values:
-        found.setdefault(card.case_id, []).append(value)
+def _parted(named: Iterable[tuple[str, Part]]) -> dict[str, list[Part]]:
+    found: dict[str, list[Part]] = {}
+    for name, part in named:
+        found.setdefault(name, []).append(part)
     return found
 
 

@@ -12,6 +12,7 @@ and goes when the run is resumed.
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -130,8 +131,7 @@ class RunFolder:
                 f"run {self._manifest.run!r} was scored again since it ran, and takes no further trials",
                 remedy="run what is missing under another --run-name",
             )
-        key = (trial.case_id, trial.attempt)
-        if key not in self._planned():
+        if (key := (trial.case_id, trial.attempt)) not in self._planned:
             raise ResultsError(f"trial {key[0]!r} attempt {key[1]} is not planned in run {self._manifest.run!r}")
         files: dict[str, bytes | Path] = {
             "trial.json": json_bytes(trial),
@@ -176,7 +176,7 @@ class RunFolder:
     def trial(self, case_id: str, attempt: int) -> Trial | None:
         """One committed trial; None where there is none. Raises ResultsError naming a damaged file."""
         folder = self._place((case_id, attempt))
-        if (case_id, attempt) not in self._planned() or not folder.is_dir():
+        if (case_id, attempt) not in self._planned or not folder.is_dir():
             return None
         return parsed(folder / "trial.json", read_sealed(folder, "trial.json"), Trial)
 
@@ -239,6 +239,7 @@ class RunFolder:
         if self._lock is None:
             raise ResultsError(f"run folder {str(self.path)!r} is open for reading only")
 
+    @cached_property
     def _planned(self) -> frozenset[TrialKey]:
         return frozenset((one.case_id, one.attempt) for one in self._manifest.planned)
 
