@@ -1,0 +1,183 @@
+"""What a trial costs in a run of 100, of 1,000 and of 10,000: run, resume, score, report, compare.
+
+Printed for each: milliseconds a trial, by the clock and of the process's own processor time, and the ratio of the
+largest run to the smallest one. The sandbox is played in this process (`inprocess`), so that nothing but the harness
+is measured: loop, gateway, scorer, store.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+from harness.case import Suite
+from harness.case.loading import load_suite
+from harness.gateway.gateway import Gateway
+from harness.pipeline.plan import RunPlan, Selection, planned_trials
+from harness.pipeline.rescore import finish_scores, rescore
+from harness.pipeline.run import Attempt, Watch, resume_run, start_run
+from harness.report import compare_runs, summarise_run, write_report
+from harness.report.html import write_html
+from harness.results import RunFolder
+from harness.runner.agents import open_agent
+from harness.runner.pool import run_all
+from harness.runner.trial import TrialRunner
+from harness.sandbox.snapshots import SnapshotStore
+from harness.score import build_scorer
+from tests.bench.inprocess import InProcessProvider
+from tests.bench.overhead import AGENT, SUITE, Echo
+
+ATTEMPTS = 10
+WITHIN = 1.2
+CASE = """\
+- id: case-{number}
+  task: Say two numbers.
+  category: category-{category}
+  reference: [{{id: "1", tool: echo, arguments: {{number: 1}}}}, {{id: "2", tool: echo, arguments: {{number: 2}}}}]
+"""
+
+
+@dataclass
+class Spent:
+    """Seconds of one verb in one run, by the clock and of this process."""
+
+    wall: float = 0.0
+    own: float = 0.0
+
+
+@dataclass
+class Costs:
+    """What each verb took for a run of `trials`."""
+
+    trials: int
+    spent: dict[str, Spent] = field(default_factory=dict)
+
+    @contextmanager
+    def of(self, verb: str) -> Iterator[None]:
+        wall, own = time.perf_counter(), time.process_time()
+        yield
+        self.spent[verb] = Spent(time.perf_counter() - wall, time.process_time() - own)
+
+    def ms(self, verb: str, clock: Callable[[Spent], float]) -> float:
+        """Milliseconds a trial."""
+        return clock(self.spent[verb]) / self.trials * 1000
+
+
+def main() -> int:
+    """Exit status 1 where the cost a trial grows."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000])
+    options.add_argument("--json", action="store_true")
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="harness-bench-") as temporary:
+        measured(Path(temporary) / "first", chosen.sizes[0])  # imports and caches are paid for here
+        found = [measured(Path(temporary) / str(size), size) for size in chosen.sizes]
+    grown = ratios(found)
+    if chosen.json:
+        print(json.dumps(grown))
+    else:
+        show(found, grown)
+    return int(max(grown.values()) > WITHIN)
+
+
+def measured(project: Path, trials: int) -> Costs:
+    """Every verb on a run of so many trials in a project of its own, which is gone afterwards."""
+    costs = Costs(trials)
+    suite = prepared(project, trials // ATTEMPTS)
+    plan = RunPlan(
+        project=project, suite=suite, planned=planned_trials(suite, Selection(), ATTEMPTS), name="one", sandbox="local"
+    )
+    with costs.of("run"):
+        run_in_process(plan)
+    with costs.of("resume"):
+        folder = resume_run(plan, project / "runs" / "one", Watch())
+    shutil.copytree(folder.path, project / "runs" / "two")
+    with costs.of("score"), RunFolder.resume(folder.path) as again:
+        rescore(again, suite)
+    folder = RunFolder.open(folder.path)
+    with costs.of("report"):
+        summarise_run(folder)
+        write_report(folder)
+    with costs.of("report --html"):
+        write_html(folder, project / "report.html")
+    with costs.of("compare"):
+        compare_runs(RunFolder.open(project / "runs" / "two"), folder)
+    shutil.rmtree(project)
+    return costs
+
+
+def prepared(project: Path, cases: int) -> Suite:
+    """A suite of so many cases, each with a tape: what one of them recorded."""
+    with ExitStack() as stack:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        stack.callback(server.shutdown)
+        folder = project / "suites" / "bench"
+        folder.mkdir(parents=True)
+        texts = [CASE.format(number=number, category=number % 10) for number in range(cases)]
+        (folder / "cases.yaml").write_text("".join(texts), encoding="utf-8")
+        url = f"http://127.0.0.1:{server.server_port}"
+        (folder / "suite.yaml").write_text(SUITE.format(agent=AGENT, url=url), encoding="utf-8")
+        suite = load_suite(project, "bench")
+        first = planned_trials(suite, Selection(cases=["case-0"]), 1)
+        start_run(
+            RunPlan(project=project, suite=suite, planned=first, tools="record", name="record", sandbox="local"),
+            Watch(),
+        )
+    tapes = project / "cassettes" / "bench"
+    for number in range(1, cases):
+        shutil.copyfile(tapes / "case-0.yaml", tapes / f"case-{number}.yaml")
+    return suite
+
+
+def run_in_process(plan: RunPlan) -> None:
+    """What `harness run` does for its trials, in sandboxes of this process."""
+    scorer = build_scorer(plan.suite)
+    agent = open_agent(plan.suite, "noop", plan.project / ".harness" / "agents")
+    recorded = RunFolder.open(plan.runs / "record").manifest
+    snapshot = SnapshotStore(plan.project, None).load(None, None)
+    changed = {"run": plan.name, "tool_mode": "replay", "planned": plan.planned}
+    with ExitStack() as stack:
+        folder = stack.enter_context(RunFolder.create(plan.runs, recorded.model_copy(update=changed)))
+        gateway = stack.enter_context(Gateway(plan.suite, "replay", cassettes=plan.project / "cassettes", secrets={}))
+        runner = TrialRunner(
+            suite=plan.suite, snapshot=snapshot, provider=InProcessProvider(), gateway=gateway, agent=agent, run="one"
+        )  # fmt: skip
+        attempt = Attempt(runner=runner, folder=folder, scorer=scorer, stopping=threading.Event())
+        for _, done in run_all(plan.planned, attempt, 2, lambda: None):
+            assert done is not None
+            assert (done[0].outcome, done[0].tiers) == ("finished", {"exact": 2}), done[0]
+        finish_scores(folder, plan.suite, scorer)
+
+
+def ratios(found: list[Costs]) -> dict[str, float]:
+    """Processor time a trial, of the largest run to the smallest one: other work on the machine moves it less."""
+    first, last = found[0], found[-1]
+    return {verb: last.ms(verb, own) / first.ms(verb, own) for verb in first.spent}
+
+
+def own(spent: Spent) -> float:
+    return spent.own
+
+
+def wall(spent: Spent) -> float:
+    return spent.wall
+
+
+def show(found: list[Costs], grown: dict[str, float]) -> None:
+    print("processor ms a trial (ms by the clock) in runs of " + ", ".join(f"{costs.trials:,}" for costs in found))
+    for verb, ratio in grown.items():
+        cells = [f"{costs.ms(verb, own):8.2f} ({costs.ms(verb, wall):8.2f})" for costs in found]
+        print(f"  {verb:14} {'  '.join(cells)}   x {ratio:.2f}  {'met' if ratio <= WITHIN else 'NOT MET'}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
