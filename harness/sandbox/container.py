@@ -41,6 +41,8 @@ _DESCRIPTORS = 8192
 _INODES_PER_MB = 256
 _INODES_MAX = 65_536
 _INODES_MIN = 4096
+_MORE_MB = 4
+"""What a check's command may write beside an end state that is larger than the disk it was on."""
 
 _SEALED: dict[str, Any] = {
     "network_mode": "none",
@@ -186,6 +188,8 @@ def place_options(place: str, spec: SandboxSpec, layout: Layout) -> str:
 def place_size(place: str, spec: SandboxSpec, layout: Layout) -> str:
     """What a tmpfs is told of a writable place: how large it gets and whose it is."""
     size_mb = spec.limits.disk_mb
+    if spec.end_state_from is not None:  # holes and links that took no room have become files that do
+        size_mb = max(size_mb, layout.size_mb(place) + _MORE_MB)
     inodes = min(max(size_mb * _INODES_PER_MB, _INODES_MIN), _INODES_MAX)
     shared = place == "/tmp" or layout.place_owner(place) == "root"
     owner = "mode=1777" if shared else f"mode=0755,uid={AGENT_UID},gid={AGENT_UID}"

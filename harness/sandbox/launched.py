@@ -17,7 +17,7 @@ from harness.sandbox.endstate import Seal, open_end_state, write_end_state
 from harness.sandbox.layout import Layout
 from harness.sandbox.outside import proxy_environment
 from harness.sandbox.provider import Places, SandboxSpec
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.snapshot import SealedFile, Snapshot
 from harness.trace.trial import EndState, ProgramExit
 
 CLOCK_LIBRARY = "/usr/local/lib/harness-clock.so"
@@ -28,6 +28,7 @@ _ENDING_TAKES_S = 45.0
 _ENTRIES_MAX = 20_000
 _BYTES_MAX = 64 * 1024 * 1024
 _WRITE_MAX = 64 * 1024 * 1024
+_WRITABLE_BY_OTHERS = 0o002
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +151,8 @@ class LaunchedSandbox:
 
     def end_state(self, archive: Path) -> EndState:
         """The differences below the writable places, the temporary folders /tmp and /dev/shm left out."""
-        request = {"do": "changes", "entries": _ENTRIES_MAX, "bytes": _BYTES_MAX}
+        sums = {path: file.sha256 for path, file in self._seal.files.items() if self._may_write(file)}
+        request = {"do": "changes", "entries": _ENTRIES_MAX, "bytes": _BYTES_MAX, "sums": list(sums.items())}
         with self._explained():
             return write_end_state(archive, self._seal, self._control.ask_for_stream(request, _ANSWER_WITHIN_S))
 
@@ -159,6 +161,11 @@ class LaunchedSandbox:
             self._closed = True
             self._control.close()
             self._discard()
+
+    def _may_write(self, file: SealedFile) -> bool:
+        """Whether a program may, without anything else being seen of it than the content."""
+        writable = self._inside.uid is None or file.owner == "agent" or bool(file.mode & _WRITABLE_BY_OTHERS)
+        return file.sha256 is not None and writable
 
     def _lay(self, layout: Layout, owner: Literal["root", "agent"]) -> None:
         entries = layout.of(owner)

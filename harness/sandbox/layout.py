@@ -19,6 +19,7 @@ Owner = Literal["agent", "root"]
 
 _OPEN_AND_STICKY = 0o1777
 _FOR_OTHERS = 0o002
+_PAGE = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,11 @@ class Layout:
 
     def of(self, owner: Owner) -> list[Entry]:
         return [entry for _, entry in sorted(self._entries.items()) if entry.owner == owner]
+
+    def size_mb(self, place: str) -> int:
+        """What the files below a place take, in whole pages; each link to a file counts as the file."""
+        pages = sum(-(-entry.size // _PAGE) for path, entry in self._entries.items() if path.startswith(f"{place}/"))
+        return -(-pages * _PAGE // 2**20)
 
     def place_owner(self, place: str) -> Owner:
         """Who owns a writable place itself."""

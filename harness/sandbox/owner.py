@@ -7,15 +7,14 @@ another namespace cannot be judged from here and counts as alive.
 
 import hashlib
 import os
-import shutil
 import socket
 import stat
 import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import SandboxError
+from harness.sandbox.removal import remove_folder
 
 OWNER_LABEL = "harness.owner"
 RUN_LABEL = "harness.run"
@@ -82,9 +81,7 @@ def private_folder() -> Path:
 
 def remove_private_folder(folder: Path) -> None:
     """Removes the folder whatever the modes in it, and the owner's folder with the last one."""
-    if folder.exists():
-        _open_up(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
     try:
         folder.parent.rmdir()
     except OSError:
@@ -97,8 +94,7 @@ def reap_private_folders() -> list[str]:
     for folder in sorted(_folder_of_all().iterdir()):
         owner = Owner.parse(folder.name)
         if owner is not None and not owner.is_alive():
-            _open_up(folder)
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
             removed.append(f"folder {folder}")
     return removed
 
@@ -117,16 +113,6 @@ def _folder_of_all() -> Path:
         raise SandboxError(f"{folder} is not a folder of ours", remedy="remove it, or set TMPDIR to another folder")
     folder.chmod(0o700)
     return folder
-
-
-def _open_up(folder: Path) -> None:
-    """An agent may leave folders that its own user cannot enter."""
-    for at, folders, _ in os.walk(folder):
-        for name in folders:
-            inner = Path(at) / name
-            if not inner.is_symlink():
-                with suppress(FileNotFoundError):  # another process removes it too
-                    inner.chmod(0o700)
 
 
 def _machine() -> str:

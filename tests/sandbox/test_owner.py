@@ -119,3 +119,19 @@ def test_folders_of_the_dead_are_removed_and_those_of_the_living_are_kept() -> N
         assert (left.parent.exists(), kept.exists()) == (False, True)
     finally:
         remove_private_folder(kept)
+
+
+def test_folder_deeper_than_any_path_is_removed() -> None:
+    folder = private_folder()
+    (folder / "link").symlink_to(folder.parent)
+    fd = os.open(folder, os.O_RDONLY)
+    for _ in range(1200):  # deeper than Python's stack, and 240,000 bytes of a path
+        os.mkdir("d" * 200, dir_fd=fd)
+        inner = os.open("d" * 200, os.O_RDONLY, dir_fd=fd)
+        os.close(os.open("file", os.O_CREAT, dir_fd=inner))
+        os.fchmod(fd, 0o500 if os.fstat(fd).st_ino != folder.stat().st_ino else 0o700)
+        os.close(fd)
+        fd = inner
+    os.close(fd)
+    remove_private_folder(folder)
+    assert not folder.exists()

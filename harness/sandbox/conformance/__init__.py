@@ -14,6 +14,7 @@ from harness.sandbox.conformance.clock import CHECKS as CLOCK
 from harness.sandbox.conformance.endstate import CHECKS as END_STATE
 from harness.sandbox.conformance.files import CHECKS as FILES
 from harness.sandbox.conformance.gateway import CHECKS as GATEWAY
+from harness.sandbox.conformance.hostile import CHECKS as HOSTILE
 from harness.sandbox.conformance.isolation import CHECKS as ISOLATION
 from harness.sandbox.conformance.limits import CHECKS as LIMITS
 from harness.sandbox.conformance.programs import CHECKS as PROGRAMS
@@ -25,7 +26,7 @@ __all__ = ["Check", "NotConforming", "Stand", "checks", "run_conformance"]
 
 def checks() -> tuple[Check, ...]:
     """All checks, in a fixed order."""
-    return (*PROGRAMS, *BESIDE, *FILES, *END_STATE, *GATEWAY, *LIMITS, *ISOLATION, *CLOCK)
+    return (*PROGRAMS, *BESIDE, *FILES, *END_STATE, *GATEWAY, *LIMITS, *ISOLATION, *HOSTILE, *CLOCK)
 
 
 def run_conformance(

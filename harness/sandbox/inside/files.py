@@ -1,4 +1,4 @@
-"""Files of the sandbox: laid out from the seal, read, written, and compared with what was laid at the end.
+"""Files of the sandbox: laid out from the seal, read, written, and walked through.
 
 Paths are as the sandbox's contract shows them (`/work/...`); `Places` says where they are, which differs only outside
 of a container. Folders are entered by descriptor and no link is followed on the way.
@@ -7,7 +7,6 @@ of a container. Folders are entered by descriptor and no link is followed on the
 from __future__ import annotations
 
 import posix
-import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,14 +15,13 @@ if TYPE_CHECKING:
 
     from harness.sandbox.inside.wire import Channel
 
-_KIND = 0o170000
-_FOLDER = 0o040000
-_FILE = 0o100000
-_LINK = 0o120000
-_CHUNK = 1 << 18
-_DEPTH_MAX = 128
-_NO_LINKS = posix.O_NOFOLLOW | posix.O_CLOEXEC
-_TICKS_CLOCK = 5  # CLOCK_REALTIME_COARSE, the clock of files' times
+KIND = 0o170000
+FOLDER = 0o040000
+FILE = 0o100000
+LINK = 0o120000
+CHUNK = 1 << 18
+DEPTH_MAX = 128
+NO_LINKS = posix.O_NOFOLLOW | posix.O_CLOEXEC
 
 
 class Places:
@@ -57,22 +55,23 @@ class Places:
 
 
 def lay(channel: Channel, count: int, places: Places) -> None:
-    """Takes `count` entries from the channel and creates them as whoever this process is."""
-    folders = []
+    """Takes `count` entries from the channel and creates them as whoever this process is.
+
+    Where one cannot be created, the first error is raised when all have been taken: the channel stays of use.
+    """
+    folders: list[tuple[bytes, int]] = []
+    refused: OSError | None = None
     for _ in range(count):
         entry = channel.receive()
-        path = places.real(entry["path"])
-        kind = entry["kind"]
-        if kind == b"directory":
-            folders.append((path, entry["mode"]))
-            try:
-                posix.mkdir(path, 0o700)
-            except FileExistsError:
-                continue  # a place itself
-        elif kind == b"link":
-            posix.symlink(entry["link"], path)
-        else:
-            _lay_file(channel, path, entry["size"], entry["mode"])
+        content = _Content(channel, entry["size"])
+        try:
+            if refused is None:
+                _lay_entry(entry, places.real(entry["path"]), content, folders)
+        except OSError as error:
+            refused = error
+        content.skip()
+    if refused is not None:
+        raise refused
     for path, mode in reversed(folders):
         posix.chmod(path, mode)
 
@@ -82,14 +81,14 @@ def read(path: bytes, limit: int, places: Places) -> bytes:
     fd = posix.open(places.real(path), posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)
     try:
         places.check(fd)
-        kind = posix.fstat(fd).st_mode & _KIND
-        if kind == _FOLDER:
+        kind = posix.fstat(fd).st_mode & KIND
+        if kind == FOLDER:
             raise IsADirectoryError(21, "Is a directory")
-        if kind != _FILE:
+        if kind != FILE:
             raise OSError(22, "Not a regular file")
         parts = []
         while limit >= 0:
-            part = posix.read(fd, min(_CHUNK, limit + 1))
+            part = posix.read(fd, min(CHUNK, limit + 1))
             if not part:
                 break
             parts.append(part)
@@ -113,86 +112,10 @@ def write(path: bytes, content: bytes, places: Places) -> None:
         posix.close(fd)
 
 
-def stamps(places: Places) -> dict[bytes, tuple[int, ...]]:
-    """What each entry is recognised by; returns when a later change is sure to have another time."""
-    found = {}
-    latest = 0
-    for path, _, _, _, state in _walk(places):
-        found[path] = _stamp(state)
-        latest = max(latest, state.st_ctime_ns)
-    while found and time.clock_gettime_ns(_TICKS_CLOCK) <= latest:
-        time.sleep(0.0005)
-    return found
-
-
-class Changes:
-    """Sends what is no longer as it was laid, and stops at the bounds: each says that there was more."""
-
-    def __init__(self, channel: Channel, before: dict[bytes, tuple[int, ...]], request: dict[str, Any]) -> None:
-        self._channel = channel
-        self._before = before
-        self._entries_left = request["entries"]
-        self._bytes_left = request["bytes"]
-        self._problem: bytes | None = None
-
-    def send(self, places: Places) -> None:
-        gone = dict.fromkeys(self._before)
-        for path, folder, name, depth, state in _walk(places):
-            gone.pop(path, None)
-            if self._before.get(path) == _stamp(state):
-                continue
-            if depth == _DEPTH_MAX and state.st_mode & _KIND == _FOLDER:
-                self._problem = b"folders are nested deeper than %d levels" % _DEPTH_MAX
-            if self._entries_left == 0:
-                self._problem = b"more entries changed than are read back"
-                gone.clear()  # what was not looked at is not gone
-                break
-            self._entries_left -= 1
-            self._send_entry(path, folder, name, state)
-        self._channel.send({"end": 1, "gone": list(gone), "problem": self._problem})
-
-    def _send_entry(self, path: bytes, folder: int, name: bytes, state: posix.stat_result) -> None:
-        kind = state.st_mode & _KIND
-        entry: dict[str, Any] = {"path": path, "mode": state.st_mode & 0o7777}
-        if kind == _LINK:
-            self._channel.send({**entry, "kind": b"link", "link": posix.readlink(name, dir_fd=folder)})
-        elif kind == _FOLDER:
-            self._channel.send({**entry, "kind": b"directory"})
-        elif kind != _FILE:
-            self._channel.send({**entry, "kind": b"other"})
-        elif state.st_size > self._bytes_left:
-            self._problem = b"the changed files are larger than is read back"
-            self._channel.send({**entry, "kind": b"file", "size": state.st_size})
-        else:
-            self._bytes_left -= state.st_size
-            self._channel.send({**entry, "kind": b"file", "size": state.st_size, "content": 1})
-            _send_file(self._channel, folder, name, state.st_size)
-
-
-def _send_file(channel: Channel, folder: int, name: bytes, size: int) -> None:
-    fd = posix.open(name, posix.O_RDONLY | posix.O_NONBLOCK | _NO_LINKS, dir_fd=folder)
-    try:
-        while size > 0:
-            part = posix.read(fd, min(_CHUNK, size))
-            if not part:
-                raise OSError(5, "a file became shorter while it was read")
-            channel.send_content(part)
-            size -= len(part)
-    finally:
-        posix.close(fd)
-
-
-def _stamp(state: posix.stat_result) -> tuple[int, ...]:
-    """A folder's time changes with each entry in it; only its mode is its own."""
-    if state.st_mode & _KIND == _FOLDER:
-        return (state.st_ino, state.st_mode)
-    return (state.st_ino, state.st_mode, state.st_size, state.st_ctime_ns)
-
-
-def _walk(places: Places) -> Iterator[tuple[bytes, int, bytes, int, posix.stat_result]]:
+def walk(places: Places) -> Iterator[tuple[bytes, int, bytes, int, posix.stat_result]]:
     """Path, its folder's descriptor, name, depth and state of each entry below the tracked places, sorted."""
     for shown, real in places.tracked():
-        yield from _walk_folder(shown, posix.open(real, posix.O_RDONLY | posix.O_DIRECTORY | _NO_LINKS), 1)
+        yield from _walk_folder(shown, posix.open(real, posix.O_RDONLY | posix.O_DIRECTORY | NO_LINKS), 1)
 
 
 def _walk_folder(shown: bytes, folder: int, depth: int) -> Iterator[tuple[bytes, int, bytes, int, posix.stat_result]]:
@@ -202,20 +125,50 @@ def _walk_folder(shown: bytes, folder: int, depth: int) -> Iterator[tuple[bytes,
             state = posix.stat(name, dir_fd=folder, follow_symlinks=False)
             path = shown + b"/" + name
             yield path, folder, name, depth, state
-            if state.st_mode & _KIND == _FOLDER and depth < _DEPTH_MAX:
-                flags = posix.O_RDONLY | posix.O_DIRECTORY | _NO_LINKS
+            if state.st_mode & KIND == FOLDER and depth < DEPTH_MAX:
+                flags = posix.O_RDONLY | posix.O_DIRECTORY | NO_LINKS
                 yield from _walk_folder(path, posix.open(name, flags, dir_fd=folder), depth + 1)
     finally:
         posix.close(folder)
 
 
-def _lay_file(channel: Channel, path: bytes, size: int, mode: int) -> None:
-    fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | _NO_LINKS, 0o600)
+class _Content:
+    """The bytes behind an entry, which have to be taken whether they are wanted or not."""
+
+    def __init__(self, channel: Channel, size: int) -> None:
+        self._channel = channel
+        self._left = size
+
+    def parts(self) -> Iterator[bytes]:
+        while self._left > 0:
+            part = self._channel.receive_content(min(CHUNK, self._left))
+            self._left -= len(part)
+            yield part
+
+    def skip(self) -> None:
+        for _ in self.parts():
+            continue
+
+
+def _lay_entry(entry: dict[str, Any], path: bytes, content: _Content, folders: list[tuple[bytes, int]]) -> None:
+    kind = entry["kind"]
+    if kind == b"directory":
+        folders.append((path, entry["mode"]))
+        try:
+            posix.mkdir(path, 0o700)
+        except FileExistsError:
+            return  # a place itself
+    elif kind == b"link":
+        posix.symlink(entry["link"], path)
+    else:
+        _lay_file(path, content, entry["mode"])
+
+
+def _lay_file(path: bytes, content: _Content, mode: int) -> None:
+    fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | NO_LINKS, 0o600)
     try:
-        while size > 0:
-            part = channel.receive_content(min(_CHUNK, size))
+        for part in content.parts():
             _write_all(fd, part)
-            size -= len(part)
         posix.fchmod(fd, mode)
     finally:
         posix.close(fd)

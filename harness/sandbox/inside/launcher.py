@@ -92,7 +92,7 @@ class Launcher:
         self._as(None if request["owner"] == b"root" else self._uid, work, request)
 
     def _do_seal(self, request: dict[str, Any]) -> None:
-        from harness.sandbox.inside.files import stamps
+        from harness.sandbox.inside.changes import stamps
 
         self._laid = stamps(self._places)
         for path in request["unsealed"]:
@@ -132,7 +132,7 @@ class Launcher:
         self._as(self._uid, work, request)
 
     def _do_changes(self, request: dict[str, Any]) -> None:
-        from harness.sandbox.inside.files import Changes
+        from harness.sandbox.inside.changes import Changes
 
         Changes(self._channel, self._laid, request).send(self._places)
 
@@ -145,7 +145,7 @@ class Launcher:
         if pid == 0:
             status = 1
             try:
-                tree.become(uid)
+                tree.act_as(uid)
                 work()
                 status = 0
             except OSError as error:

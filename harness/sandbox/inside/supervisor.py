@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import _signal
 import _socket
+import hashlib  # noqa: F401  # paid for once, as the next
 import posix
 import sys
 
-from harness.sandbox.inside import beside, confine, files, forward, launcher, program  # noqa: F401  # paid for once
+from harness.sandbox.inside import beside, changes, confine, files, forward, launcher, program  # noqa: F401
 from harness.sandbox.inside.loop import READ, Loop
 from harness.sandbox.inside.wire import Channel
 

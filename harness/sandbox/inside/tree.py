@@ -27,6 +27,13 @@ def become(uid: int | None) -> None:
     posix.setresuid(uid, uid, uid)
 
 
+def act_as(uid: int) -> None:
+    """What that user may not do is refused by the kernel, and no process of that user can signal this one."""
+    posix.setgroups([])
+    posix.setresgid(uid, uid, uid)
+    posix.setresuid(0, uid, 0)
+
+
 def first_to_go() -> None:
     """Where memory is short, the programs are ended and not the launcher."""
     fd = posix.open("/proc/self/oom_score_adj", posix.O_WRONLY)

@@ -1,0 +1,120 @@
+"""What is no longer as it was laid when a trial ends.
+
+An entry whose stamp is the same is not read again, with one exception: what a program writes through a shared mapping
+changes no time of a file in a tmpfs. So the sealed files that the agent may write are known by their content.
+"""
+
+from __future__ import annotations
+
+import posix
+import time
+
+from harness.sandbox.inside.files import CHUNK, DEPTH_MAX, FILE, FOLDER, KIND, LINK, NO_LINKS, walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harness.sandbox.inside.files import Places
+    from harness.sandbox.inside.wire import Channel
+
+_PATH_MAX = 4095
+"""Longer ones cannot be named by any program, nor laid again."""
+_TICKS_CLOCK = 5  # CLOCK_REALTIME_COARSE, the clock of files' times
+
+
+def stamps(places: Places) -> dict[bytes, tuple[int, ...]]:
+    """What each entry is recognised by; returns when a later change is sure to have another time."""
+    found = {}
+    latest = 0
+    for path, _, _, _, state in walk(places):
+        found[path] = _stamp(state)
+        latest = max(latest, state.st_ctime_ns)
+    while found and time.clock_gettime_ns(_TICKS_CLOCK) <= latest:
+        time.sleep(0.0005)
+    return found
+
+
+class Changes:
+    """Sends what is no longer as it was laid, and stops at the bounds: each says that there was more."""
+
+    def __init__(self, channel: Channel, before: dict[bytes, tuple[int, ...]], request: dict[str, Any]) -> None:
+        self._channel = channel
+        self._before = before
+        self._entries_left = request["entries"]
+        self._bytes_left = request["bytes"]
+        self._sums: dict[bytes, bytes] = dict(request["sums"])
+        self._problem: bytes | None = None
+
+    def send(self, places: Places) -> None:
+        gone = dict.fromkeys(self._before)
+        for path, folder, name, depth, state in walk(places):
+            gone.pop(path, None)
+            if self._before.get(path) == _stamp(state) and not self._is_rewritten(path, folder, name):
+                continue
+            if len(path) > _PATH_MAX:
+                self._problem = b"paths are longer than %d bytes" % _PATH_MAX
+                continue
+            if depth == DEPTH_MAX and state.st_mode & KIND == FOLDER:
+                self._problem = b"folders are nested deeper than %d levels" % DEPTH_MAX
+            if self._entries_left == 0:
+                self._problem = b"more entries changed than are read back"
+                gone.clear()  # what was not looked at is not gone
+                break
+            self._entries_left -= 1
+            self._send_entry(path, folder, name, state)
+        self._channel.send({"end": 1, "gone": list(gone), "problem": self._problem})
+
+    def _is_rewritten(self, path: bytes, folder: int, name: bytes) -> bool:
+        expected = self._sums.get(path)
+        return expected is not None and expected != _sum_of(folder, name)
+
+    def _send_entry(self, path: bytes, folder: int, name: bytes, state: posix.stat_result) -> None:
+        kind = state.st_mode & KIND
+        entry: dict[str, Any] = {"path": path, "mode": state.st_mode & 0o7777}
+        if kind == LINK:
+            self._channel.send({**entry, "kind": b"link", "link": posix.readlink(name, dir_fd=folder)})
+        elif kind == FOLDER:
+            self._channel.send({**entry, "kind": b"directory"})
+        elif kind != FILE:
+            self._channel.send({**entry, "kind": b"other"})
+        elif state.st_size > self._bytes_left:
+            self._problem = b"the changed files are larger than is read back"
+            self._channel.send({**entry, "kind": b"file", "size": state.st_size})
+        else:
+            self._bytes_left -= state.st_size
+            self._channel.send({**entry, "kind": b"file", "size": state.st_size, "content": 1})
+            _send_file(self._channel, folder, name, state.st_size)
+
+
+def _sum_of(folder: int, name: bytes) -> bytes:
+    from hashlib import sha256  # dear, and most states hold no file that the agent may write
+
+    found = sha256()
+    fd = posix.open(name, posix.O_RDONLY | posix.O_NONBLOCK | NO_LINKS, dir_fd=folder)
+    try:
+        while part := posix.read(fd, CHUNK):
+            found.update(part)
+    finally:
+        posix.close(fd)
+    return found.hexdigest().encode()
+
+
+def _send_file(channel: Channel, folder: int, name: bytes, size: int) -> None:
+    fd = posix.open(name, posix.O_RDONLY | posix.O_NONBLOCK | NO_LINKS, dir_fd=folder)
+    try:
+        while size > 0:
+            part = posix.read(fd, min(CHUNK, size))
+            if not part:
+                raise OSError(5, "a file became shorter while it was read")
+            channel.send_content(part)
+            size -= len(part)
+    finally:
+        posix.close(fd)
+
+
+def _stamp(state: posix.stat_result) -> tuple[int, ...]:
+    """A folder's time changes with each entry in it; only its mode is its own."""
+    if state.st_mode & KIND == FOLDER:
+        return (state.st_ino, state.st_mode)
+    return (state.st_ino, state.st_mode, state.st_size, state.st_ctime_ns)
