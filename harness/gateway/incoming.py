@@ -7,6 +7,8 @@ from typing import Protocol
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from harness.gateway.intake import BODIES_MAX_BYTES, BODY
+
 MAX_BODY_BYTES = 1024 * 1024
 _BODY_TIMEOUT_S = 10.0
 
@@ -38,13 +40,15 @@ def error_body(kind: str, message: str) -> bytes:
 
 
 async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> bytes:
-    """The whole body. Raises Refusal for one that is larger than `most`, too slow, or broken."""
+    """The whole body. Raises Refusal for one that is larger than `most`, one too many, too slow, or broken."""
     if (request.content_length or 0) > most:
         raise _too_large(most)
     body = bytearray()
     try:
         async with asyncio.timeout(_BODY_TIMEOUT_S):
             while chunk := await request.content.readany():
+                if not request[BODY].admits(len(chunk)):
+                    raise _too_much()
                 body += chunk
                 if len(body) > most:
                     raise _too_large(most)
@@ -57,3 +61,8 @@ async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> byt
 
 def _too_large(most: int) -> Refusal:
     return Refusal(413, "too_large", f"the body is larger than {most} bytes")
+
+
+def _too_much() -> Refusal:
+    held = f"the bodies of requests that are not answered yet hold {BODIES_MAX_BYTES} bytes"
+    return Refusal(503, "too_much_at_once", f"{held}; wait for their answers")

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from aiohttp import web
 from typing_extensions import override
 
+from harness.gateway.accepting import Acceptor
 from harness.gateway.incoming import error_body
+from harness.gateway.intake import Intake
 from harness.gateway.web.address import Place
 from harness.gateway.web.door import WebDoor
 from harness.gateway.web.doorstep import Doorstep, Threshold
@@ -18,7 +20,6 @@ from harness.gateway.web.doorstep import Doorstep, Threshold
 if TYPE_CHECKING:
     from harness.gateway.web.authority import Authority
 
-_BACKLOG = 1024
 _SHUTDOWN_S = 1.0
 _HALF_CLOSED_S = 0.002
 """A request that came before the end is taken up in the loop's next turn. Every trial whose agent keeps its connection
@@ -46,7 +47,8 @@ class Listener:
         self._threshold: Threshold | None = None
         self._on_failure = on_failure
         self._http: web.Server | None = None
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
+        self._intake = Intake()
 
     async def listen(self, socket: Path) -> None:
         """Begins to accept, for any user that can see the socket."""
@@ -57,7 +59,8 @@ class Listener:
             door, authority = self._hosts
             self._threshold = Threshold(door=door, authority=authority, serve=http.serve, on_failure=self._on_failure)
             serve = partial(Doorstep, self._threshold)
-        self._server = await asyncio.get_running_loop().create_unix_server(serve, path=socket, backlog=_BACKLOG)
+        self._acceptor = Acceptor(serve)
+        self._acceptor.listen(socket)
         # The agent runs as a user of its own; only this socket's folder is shown to it.
         socket.chmod(0o666)
 
@@ -66,16 +69,17 @@ class Listener:
         assert isinstance(connection, _Connection)
         connection.answering = True
         try:
-            return await self._routes.handle(request, connection.bound)
+            with self._intake.of(request):
+                return await self._routes.handle(request, connection.bound)
         finally:
             connection.answering = False
 
     async def close(self) -> None:
         """Ends every connection; safe to call twice."""
-        server, http = self._server, self._http
-        self._server = self._http = None
-        if server is not None:
-            server.close()
+        acceptor, http = self._acceptor, self._http
+        self._acceptor = self._http = None
+        if acceptor is not None:
+            acceptor.close()
         if self._threshold is not None:
             self._threshold.close()
         if http is not None:

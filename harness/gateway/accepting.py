@@ -1,0 +1,76 @@
+"""The connections that come in at one Unix socket, so many at once: no trial takes the descriptors of the others."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+CONNECTIONS_MAX = 256
+"""Of one socket at once. Who comes later waits in the kernel's queue, and behind it in the sandbox, until one ends."""
+_BACKLOG = 1024
+_LOOK_AGAIN_S = 0.02
+
+
+class Acceptor:
+    """Gives every connection a protocol; all methods belong to the gateway's own thread."""
+
+    def __init__(self, serve: Callable[[], asyncio.Protocol]) -> None:
+        self._serve = serve
+        self._loop = asyncio.get_running_loop()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._open: set[asyncio.BaseTransport] = set()
+        self._beginning: set[asyncio.Task[None]] = set()
+        self._later: asyncio.TimerHandle | None = None
+
+    def listen(self, path: Path) -> None:
+        """Begins to accept. Raises OSError where there can be no socket."""
+        try:
+            self._socket.bind(str(path))
+            self._socket.listen(_BACKLOG)
+        except BaseException:
+            self._socket.close()
+            raise
+        self._socket.setblocking(False)
+        self._loop.add_reader(self._socket, self._accept)
+
+    def close(self) -> None:
+        """Accepts no more; connections that are there stay."""
+        if self._later is not None:
+            self._later.cancel()
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+        for task in self._beginning:
+            task.cancel()
+
+    def _accept(self) -> None:
+        while self._has_room():
+            try:
+                connection, _ = self._socket.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError:  # no descriptors are left in the whole process
+                break
+            connection.setblocking(False)
+            task = self._loop.create_task(self._begin(connection))
+            self._beginning.add(task)
+            task.add_done_callback(self._beginning.discard)
+        self._loop.remove_reader(self._socket)
+        self._later = self._loop.call_later(_LOOK_AGAIN_S, self._loop.add_reader, self._socket, self._accept)
+
+    def _has_room(self) -> bool:
+        if len(self._open) + len(self._beginning) >= CONNECTIONS_MAX:
+            self._open = {transport for transport in self._open if not _is_gone(transport)}
+        return len(self._open) + len(self._beginning) < CONNECTIONS_MAX
+
+    async def _begin(self, connection: socket.socket) -> None:
+        try:
+            transport, _ = await self._loop.connect_accepted_socket(self._serve, connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._open.add(transport)
+
+
+def _is_gone(transport: asyncio.BaseTransport) -> bool:
+    """One that is closing still holds its descriptor while somebody does not read what was sent."""
+    return bool(transport.get_extra_info("socket").fileno() < 0)

@@ -1,0 +1,43 @@
+"""How much of its requests' bodies the gateway holds for one trial at the same time: many large ones are its memory."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aiohttp import web
+
+BODIES_MAX_BYTES = 128 * 1024 * 1024
+
+
+class Intake:
+    """One trial's. Touched by the gateway's own thread only."""
+
+    def __init__(self) -> None:
+        self.held = 0
+
+    @contextmanager
+    def of(self, request: web.BaseRequest) -> Iterator[None]:
+        """What is read of the request's body counts until it is answered."""
+        request[BODY] = body = Body(self)
+        try:
+            yield
+        finally:
+            self.held -= body.held
+
+
+class Body:
+    """What is held of one request's body."""
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake = intake
+        self.held = 0
+
+    def admits(self, size: int) -> bool:
+        """Counts so many bytes more; False where the trial holds too much already."""
+        if self._intake.held + size > BODIES_MAX_BYTES:
+            return False
+        self._intake.held += size
+        self.held += size
+        return True
+
+
+BODY = web.RequestKey("harness.body", Body)

@@ -1,0 +1,89 @@
+"""What one trial's agent holds at once is bounded, so that nothing is left wanting for the other trials."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+from harness.case import Case, Suite
+from harness.gateway import SessionRequest
+from harness.gateway.accepting import CONNECTIONS_MAX
+from harness.gateway.gateway import Gateway
+from harness.gateway.intake import BODIES_MAX_BYTES
+from harness.gateway.session import Session
+from tests.gateway.conftest import Agent
+
+_HEAD = b"POST /thought HTTP/1.1\r\nHost: g\r\nContent-Length: %d\r\n\r\n"
+_LARGE = 1_000_000
+
+
+@pytest.fixture
+def sessions(suite: Suite, case: Case, shop, tmp_path: Path) -> Iterator[list[Session]]:
+    """Two trials of one gateway."""
+    with Gateway(suite, "live", cassettes=tmp_path, services=shop) as gateway, ExitStack() as stack:
+        yield [
+            stack.enter_context(gateway.open(SessionRequest(trial_id=name, case=case, attempt=1, agent="a")))
+            for name in ("greedy", "modest")
+        ]
+
+
+def test_connections_of_one_trial_leave_the_others_their_descriptors(
+    sessions: list[Session], agent: Callable[[Path], Agent]
+) -> None:
+    greedy, modest = sessions
+    before = _descriptors()
+    with ExitStack() as stack:
+        mine = [stack.enter_context(_connected(greedy.socket)) for _ in range(CONNECTIONS_MAX + 300)]
+        assert 200 == agent(modest.socket).ask("GET", "/turn")[0]
+        assert CONNECTIONS_MAX + 3 >= _descriptors() - before - len(mine)
+        for one in mine[:-1]:
+            one.close()
+        # the last one had to wait for its turn, and has it now
+        mine[-1].sendall(b"GET /turn HTTP/1.1\r\nHost: g\r\n\r\n")
+        assert mine[-1].recv(15).startswith(b"HTTP/1.1 200")
+
+
+def test_bodies_that_one_trial_sends_at_once_are_bounded_and_the_memory_is_given_back(
+    sessions: list[Session], agent: Callable[[Path], Agent]
+) -> None:
+    greedy, modest = sessions
+    told: list[bytes] = []
+    with ExitStack() as stack:
+        mine = [stack.enter_context(_connected(greedy.socket)) for _ in range(2 * BODIES_MAX_BYTES // _LARGE)]
+        all_sent = threading.Barrier(len(mine), timeout=60)
+
+        def send(connection: socket.socket) -> None:
+            answer = b""
+            with suppress(ConnectionError):
+                connection.sendall(_HEAD % _LARGE + b"x" * (_LARGE - 1))
+            all_sent.wait()
+            with suppress(ConnectionError):
+                connection.sendall(b"x")
+            with suppress(ConnectionError):
+                answer = connection.recv(65536)
+            told.append(answer)
+
+        senders = [threading.Thread(target=send, args=(one,)) for one in mine]
+        for sender in senders:
+            sender.start()
+        assert 200 == agent(modest.socket).ask("GET", "/turn")[0]
+        for sender in senders:
+            sender.join()
+    refused = [answer for answer in told if answer.startswith(b"HTTP/1.1 503")]
+    assert refused
+    assert all(b"too_much_at_once" in answer for answer in refused)
+    assert 204 == agent(greedy.socket).ask("POST", "/thought", {"text": "x" * 900_000})[0]
+
+
+def _connected(path: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(60)
+    connection.connect(str(path))
+    return connection
+
+
+def _descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
