@@ -72,7 +72,7 @@ class Answering:
         """What answers the probes, begun; None: they are replayed. Raises ServiceError."""
         if self.mode == "replay":
             return None
-        http = HttpSource(self.outside.client, self.reached, self.outside.limiter, self.tier)
+        http = HttpSource(self.outside.client, self.reached, self.outside.limiter, self.tier, self.outside.waits)
         world = LiveWorld(services=self.own_services, http=http)
         world.begin(probes_of_the_world((*self.outside.suite.probes, *self.case.probes)))
         return world

@@ -44,6 +44,7 @@ from harness.gateway.session import Session, SessionParts
 from harness.gateway.thread import LoopThread
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.upstreams import check_servers, needs_services, share_services, upstreams
+from harness.gateway.waiting import Waiting, Waits
 from harness.gateway.web.room import WebRoom, WebTrial
 from harness.gateway.world import World, probes_of_the_world
 from harness.trace.recorder import TraceRecorder, TraceSubject, otlp_exporter
@@ -64,6 +65,7 @@ class Gateway:
         self._exporter = None if endpoint is None else otlp_exporter(endpoint)
         self._toolbox = Toolbox(suite)
         self._limiter = RateLimiter()
+        self.waiting = Waiting()
         self._web = WebRoom(suite, mode, self._limiter) if suite.hosts else None
         self._budget = options.get("budget")
         model_mode = options.get("model_mode")
@@ -164,7 +166,8 @@ class Gateway:
         )
         socket = self._socket(closing)
         journals = self._journals.open(request, redactor, closing)
-        answering = self._answering(request, closing)
+        waits = partial(self.waiting.answer, request.trial_id)
+        answering = self._answering(request, closing, waits)
         source, players = answering.tools(redactor, journals.tools, closing, self._thread.wait_for)
         own = OwnSources()
         source = own.before(suite, source)
@@ -183,6 +186,7 @@ class Gateway:
                 redactor=redactor,
                 ledger=ledger,
                 under_way=calls.under_way,
+                waits=waits,
             )
             doors.append(self._models.door(self._client, trial))
         web = None
@@ -201,6 +205,7 @@ class Gateway:
                     ledger=ledger,
                     under_way=calls.under_way,
                     chain=answering.chain,
+                    waits=waits,
                 ),
             )
             players += () if player is None else (player,)
@@ -252,7 +257,7 @@ class Gateway:
             model_budget=budget if self._models is not None and self._models.mode != "replay" else None,
         )
 
-    def _answering(self, request: SessionRequest, closing: ExitStack) -> Answering:
+    def _answering(self, request: SessionRequest, closing: ExitStack, waits: Waits) -> Answering:
         assert self._client is not None  # the gateway runs
         services = self._opened_services(request, closing)
         # A trial that is tried again has the same id, and must not find what the first try has left on the service.
@@ -263,7 +268,7 @@ class Gateway:
             case=request.case,
             tape=partial(self._tape, request.case),
             lenient=self._lenient,
-            outside=Outside(suite=self._suite, client=self._client, limiter=self._limiter, secrets=self._secrets),
+            outside=Outside(self._suite, self._client, self._limiter, self._secrets, waits),
             reached=upstreams(self._suite, services, self._secrets, session_id) if live else {},
             services=services,
         )

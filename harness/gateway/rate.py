@@ -6,12 +6,20 @@ from collections import deque
 
 from harness.case import RateLimit, ToolSpec
 
+LONGEST_HOLD_S = 60.0
+
 
 class RateLimiter:
     """Lets at most `calls` begin in any `per_s` seconds; those who wait are served in the order they came."""
 
     def __init__(self) -> None:
         self._begun: dict[str, deque[float]] = {}
+        self._held: dict[str, float] = {}
+
+    def hold(self, name: str, for_s: float) -> None:
+        """Whatever is called `name` is left alone so long, a minute at most: it told one caller to come later."""
+        until = time.monotonic() + min(for_s, LONGEST_HOLD_S)
+        self._held[name] = max(until, self._held.get(name, until))
 
     async def wait(self, tool: ToolSpec) -> None:
         """Returns when the tool may be called."""
@@ -19,6 +27,8 @@ class RateLimiter:
 
     async def wait_for(self, name: str, limit: RateLimit | None) -> None:
         """Returns when whatever is called `name` may be called."""
+        while (left := self._held.get(name, 0.0) - time.monotonic()) > 0:
+            await asyncio.sleep(left)
         if limit is None:
             return
         begun = self._begun.setdefault(name, deque(maxlen=limit.calls))

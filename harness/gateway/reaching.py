@@ -1,7 +1,7 @@
 """Everything that one trial's calls can reach outside of its sandbox: HTTP services, MCP servers, Python functions."""
 
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from harness.gateway.sources.mcp.source import McpSource
 from harness.gateway.sources.routed import RoutedSource
 from harness.gateway.sources.source import Reached, ToolSource
 from harness.gateway.upstreams import resolved_env
+from harness.gateway.waiting import Waits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +37,15 @@ class OwnSources:
         return RoutedSource(own, otherwise) if own else otherwise
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Outside:
-    """What every trial of a run reaches in the same way."""
+    """What every trial of a run reaches in the same way; `waits` is its own."""
 
     suite: Suite
     client: aiohttp.ClientSession
     limiter: RateLimiter
     secrets: Mapping[str, str]
+    waits: Waits = nullcontext
 
     def source(
         self,
@@ -53,7 +55,7 @@ class Outside:
         wait_for: Callable[[Coroutine[Any, Any, None]], None],
     ) -> ToolSource:
         """What answers one trial. What it begins is ended with `closing`, on the gateway's own thread."""
-        http = HttpSource(self.client, upstreams, self.limiter, tier)
+        http = HttpSource(self.client, upstreams, self.limiter, tier, self.waits)
         starts = {
             name: ServerStart(
                 name=name,

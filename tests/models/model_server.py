@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,8 +40,12 @@ class ModelServer:
     think: Callable[[list[str]], Thought] = look_then_answer
     seen: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
     """Path with query, headers in lower case, body."""
+    came: list[float] = field(default_factory=list)
+    """When, by the monotonic clock."""
     statuses: list[int] = field(default_factory=list)
     """Given before anything else, one a request."""
+    retry_after: str | None = None
+    """Told with each of them."""
     pause_s: float = 0.0
     """Between two pieces of a stream."""
     cut_after: int | None = None
@@ -55,10 +60,12 @@ class ModelServer:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         raw = await request.read()
+        self.came.append(time.monotonic())
         self.seen.append((str(request.rel_url), {name.lower(): v for name, v in request.headers.items()}, raw))
         if self.statuses:
             status = self.statuses.pop(0)
-            return web.json_response({"error": {"message": f"status {status}"}}, status=status)
+            headers = {} if self.retry_after is None else {"Retry-After": self.retry_after}
+            return web.json_response({"error": {"message": f"status {status}"}}, status=status, headers=headers)
         if request.method == "GET":
             return web.json_response({"data": [{"id": "small-1"}]})
         body = json.loads(raw)

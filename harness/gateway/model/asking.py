@@ -26,6 +26,7 @@ from harness.errors import GatewayError, UsageError
 from harness.frozen import JsonObject
 from harness.gateway.budget import Budget, OutOfBudget
 from harness.gateway.model.answer import Answer
+from harness.gateway.model.busy import hold_where_busy, told_to_wait_s
 from harness.gateway.model.crossing import Crossing
 from harness.gateway.model.endpoints import Endpoint, endpoint_of
 from harness.gateway.model.keys import RequestKeys
@@ -212,7 +213,8 @@ class ModelAsker:
                 continue
             if is_momentary_of_model(answer.status):
                 problem = f"the model answered with status {answer.status}"
-                wait_s = max(wait_s, _told_to_wait(answer))
+                hold_where_busy(self._limiter, self._endpoint.server, answer.status, answer.headers)
+                wait_s = min(max(wait_s, told_to_wait_s(answer.headers)), _LONGEST_WAIT_S)
                 continue
             crossing.answer = answer
             tape.keep(crossing)
@@ -278,11 +280,3 @@ def _reply(crossing: Crossing, *, recorded: bool) -> Reply:
     if replied.message is None:
         return Reply(replied=replied, recorded=recorded, problem="the model's answer holds no message")
     return Reply(replied=replied, recorded=recorded)
-
-
-def _told_to_wait(answer: Answer) -> float:
-    told = answer.headers.get("retry-after", "")
-    try:
-        return min(max(float(told), 0.0), _LONGEST_WAIT_S)
-    except ValueError:
-        return 0.0

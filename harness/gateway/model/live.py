@@ -12,10 +12,12 @@ from harness.case import ModelSpec, Provider
 from harness.cassette.redaction import KEPT_HEADERS, Redactor
 from harness.errors import GatewayError
 from harness.gateway.model.answer import EVENT_STREAM, Answer, Delivery, deliver
+from harness.gateway.model.busy import hold_where_busy
 from harness.gateway.model.crossing import Crossing
 from harness.gateway.model.endpoints import Endpoint
 from harness.gateway.model.upstream import Upstream, headers_back
 from harness.gateway.rate import RateLimiter
+from harness.gateway.waiting import Waits
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _REFUSED_KEY = frozenset({401, 403})
@@ -28,6 +30,7 @@ class LiveModel:
     spec: ModelSpec
     upstreams: Mapping[Provider, Upstream]
     limiter: RateLimiter
+    waits: Waits
     redactor: Redactor
 
     async def answer(
@@ -37,8 +40,14 @@ class LiveModel:
 
         Raises GatewayError where the provider does not take the key: that says nothing about the agent.
         """
-        endpoint = crossing.endpoint
         crossing.tier = "live"
+        with self.waits():
+            return await self._answer(request, crossing, keep)
+
+    async def _answer(
+        self, request: web.BaseRequest, crossing: Crossing, keep: Callable[[Crossing], None]
+    ) -> web.StreamResponse:
+        endpoint = crossing.endpoint
         await self.limiter.wait_for(endpoint.server, self.spec.rate_limit)
         delivery = Delivery(request)
         try:
@@ -50,6 +59,7 @@ class LiveModel:
             ):
                 if response.status in _REFUSED_KEY:
                     await self._raise_for_key(endpoint, response)
+                hold_where_busy(self.limiter, endpoint.server, response.status, response.headers)
                 return await self._passed(crossing, response, delivery, keep)
         except TimeoutError:
             return await self._broken(request, crossing, delivery, "timeout", keep)

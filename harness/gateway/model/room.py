@@ -19,6 +19,7 @@ from harness.gateway.model.live import LiveModel
 from harness.gateway.model.taping import ModelTape
 from harness.gateway.model.upstream import Upstream
 from harness.gateway.rate import RateLimiter
+from harness.gateway.waiting import Waits
 from harness.trace.recorder import TraceRecorder
 
 
@@ -32,6 +33,7 @@ class Trialled:
     redactor: Redactor
     ledger: Ledger
     under_way: set[asyncio.Task[object]]
+    waits: Waits
 
 
 class ModelRoom:
@@ -66,7 +68,9 @@ class ModelRoom:
             provider: Upstream(provider, server, self._secrets.get(server.api_key or ""), client)
             for provider, server in self._spec.servers.items()
         }
-        return LiveModel(spec=self._spec, upstreams=upstreams, limiter=self._limiter, redactor=trial.redactor)
+        return LiveModel(
+            spec=self._spec, upstreams=upstreams, limiter=self._limiter, waits=trial.waits, redactor=trial.redactor
+        )
 
 
 def check_keys(spec: ModelSpec, mode: ModelMode, secrets: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from urllib.parse import quote, urlencode
@@ -17,6 +18,7 @@ from harness.gateway.rate import RateLimiter
 from harness.gateway.retrying import Tries, begun
 from harness.gateway.sources.source import Reached, ToolAnswer, ToolMiss, ToolRequest
 from harness.gateway.strict_json import NotJson, parse_json
+from harness.gateway.waiting import Waits
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -47,17 +49,20 @@ class HttpSource:
         upstreams: Mapping[str, Upstream],
         limiter: RateLimiter,
         tier: Reached,
+        waits: Waits = nullcontext,
     ) -> None:
         self._client = client
         self._upstreams = upstreams
         self._limiter = limiter
         self._tier: Reached = tier
+        self._waits = waits
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
         upstream = self._upstreams[request.tool.server]
         again = upstream.retries if self._tier == "live" and request.tool.effect == "read" else 0
         tries = Tries(again, request.tool.timeout_s)
-        answer = await self._answer(request, tries)
+        with self._waits() if upstream.service is None else nullcontext():
+            answer = await self._answer(request, tries)
         return replace(answer, retried=tuple(tries.lost)) if tries.lost else answer
 
     async def _answer(self, request: ToolRequest, tries: Tries) -> ToolAnswer:

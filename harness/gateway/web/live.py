@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -14,6 +15,7 @@ from harness.gateway.rate import RateLimiter
 from harness.gateway.retrying import Tries, begun
 from harness.gateway.sources.http import MAX_ANSWER_BYTES, Upstream
 from harness.gateway.sources.source import ToolAnswer
+from harness.gateway.waiting import Waits
 from harness.gateway.web.call import WebCall
 from harness.gateway.web.headers import forwarded, passed_back
 from harness.gateway.web.sources import Sink
@@ -37,14 +39,20 @@ class LiveWeb:
         upstreams: Mapping[str, Upstream],
         limiter: RateLimiter,
         tier: Literal["live", "sealed"],
+        waits: Waits = nullcontext,
     ) -> None:
         self._client = client
         self._upstreams = upstreams
         self._limiter = limiter
         self._tier: Literal["live", "sealed"] = tier
+        self._waits = waits
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer:
         """Raises ServiceError where a service of the environment is gone."""
+        with self._waits() if call.host.service is None else nullcontext():
+            return await self._tried(call, sink)
+
+    async def _tried(self, call: WebCall, sink: Sink) -> ToolAnswer:
         if self._tier == "live":
             await self._limiter.wait_for(call.host.tool, call.host.rate_limit)
         upstream = self._upstreams[call.host.tool]

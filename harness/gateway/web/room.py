@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import aiohttp
 
@@ -17,6 +17,7 @@ from harness.gateway.contract import ToolMode
 from harness.gateway.ledger import Ledger
 from harness.gateway.rate import RateLimiter
 from harness.gateway.sources.http import Upstream
+from harness.gateway.waiting import Waits
 from harness.gateway.web.desk import WebAccount, WebDesk
 from harness.gateway.web.door import WebDoor
 from harness.gateway.web.live import LiveWeb
@@ -45,6 +46,7 @@ class WebTrial:
     ledger: Ledger
     under_way: set[asyncio.Task[object]]
     chain: StateChain
+    waits: Waits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +70,7 @@ class WebRoom:
 
         self._suite = suite
         self._mode = mode
+        self._tier: Literal["live", "sealed"] = "sealed" if mode == "sealed" else "live"
         self._limiter = limiter
         self._authority = Authority()
 
@@ -101,7 +104,7 @@ class WebRoom:
     def _source(self, client: aiohttp.ClientSession, trial: WebTrial) -> WebSource:
         if trial.player is not None:
             return ReplayWeb(trial.player)
-        live = LiveWeb(client, trial.reached, self._limiter, "sealed" if self._mode == "sealed" else "live")
+        live = LiveWeb(client, trial.reached, self._limiter, self._tier, trial.waits)
         return live if trial.journal is None else RecordingWeb(live, trial.journal, trial.redactor, trial.chain)
 
     def _protected(self) -> frozenset[str]:
