@@ -8,7 +8,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,6 +102,23 @@ def merge_recordings(
                 refuse_secrets(path, held.values(), redactor)
             save_tape(path, Tape(held.values()), suite=suite, case=case)
         return Merge(added=len(changed), differs=len(differing))
+
+
+def journals_left(cassettes: Path) -> list[Path]:
+    """Journals of dead recordings, of every suite: what is in them is on no tape yet."""
+    left = []
+    for path in sorted(cassettes.glob("*/.*.journal")):
+        with path.open("rb") as file, suppress(BlockingIOError):  # a recording that is going on now
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.append(path)
+    return left
+
+
+def drop_journals(cassettes: Path, suite: str) -> None:
+    """Removes the journals that dead runs left of what is only kept: those trials are run again."""
+    for path in journals_left(cassettes):
+        if path.parent.name == suite:
+            path.unlink(missing_ok=True)
 
 
 def recover_journals(cassettes: Path, suite: str, redactor: Redactor) -> int:

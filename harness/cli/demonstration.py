@@ -13,9 +13,10 @@ from harness.errors import EngineUnavailable, ExitCode, SnapshotError
 from harness.report import compare_runs, summarise_run, write_report
 from harness.results import RunFolder
 from harness.sandbox.bootstrap import install_tools as install_missing_tools
-from harness.sandbox.engine import connect, reap
+from harness.sandbox.engine import connect
 from harness.sandbox.environment import BASE_IMAGE, load_environment
 from harness.sandbox.images import ImageStore
+from harness.sandbox.leftovers import reap
 from harness.sandbox.snapshots import SnapshotStore
 
 

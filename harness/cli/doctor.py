@@ -4,56 +4,102 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.errors import ExitCode
+from harness.errors import EngineUnavailable, ExitCode
+
+if TYPE_CHECKING:
+    from harness.sandbox.images import ImageStore
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of what there is, or of what is missing with its remedy."""
+
+    subject: str
+    good: bool
+    text: str
+    remedy: str | None = None
 
 
 @click.command("doctor")
-@click.option("--clean/--no-clean", default=True, show_default=True, help="Remove what dead runs left.")
+@click.option(
+    "--clean/--no-clean", default=True, show_default=True, help="Remove what dead runs left, or only list it."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.pass_context
-def command(ctx: click.Context, clean: bool) -> None:
+def command(ctx: click.Context, clean: bool, as_json: bool) -> None:
     """Say what is missing on this machine and how to get it, and remove what dead runs left.
 
-    Exit 3 where containers cannot be used; the sandbox `local` works all the same.
+    What living runs use is never touched. Exit 3 where containers cannot be used; the sandbox `local` works all the
+    same.
     """
-    project: Path = ctx.obj
-    _line("python", True, f"{platform.python_version()} at {sys.executable}")
-    _line("machine", True, f"{platform.system()} {platform.release()}, {os.cpu_count()} processors")
-    ctx.exit(_engine(project, clean))
+    from harness.cli.console import print_json
+
+    findings = []
+    for finding in _findings(ctx.obj, clean):
+        findings.append(finding)
+        if not as_json:
+            _show(finding)
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    engine = all(finding.good for finding in findings if finding.subject == "engine")
+    ctx.exit(ExitCode.DONE if engine else ExitCode.COULD_NOT)
 
 
-def _engine(project: Path, clean: bool) -> ExitCode:
-    from harness.errors import EngineUnavailable, ImageError
-    from harness.sandbox.engine import connect, reap
+def _findings(project: Path, clean: bool) -> Iterator[Finding]:
+    from harness.cassette.journal import journals_left
+    from harness.sandbox.engine import connect
     from harness.sandbox.images import ImageStore
+    from harness.sandbox.leftovers import left_in_engine, left_in_project, left_on_machine, remove_all
 
+    yield Finding("python", True, f"{platform.python_version()} at {sys.executable}")
+    yield Finding("machine", True, f"{platform.system()} {platform.release()}, {os.cpu_count()} processors")
+    left = left_on_machine()
     try:
         client = connect()
     except EngineUnavailable as error:
-        _line("engine", False, f"{error.message}\n             -> {error.remedy}")
-        return ExitCode.COULD_NOT
-    info = client.info()
+        yield Finding("engine", False, error.message, error.remedy)
+    else:
+        yield from _engine(ImageStore(project, client))
+        left += left_in_engine(client)
+    yield _tool("mmdebstrap", "only where no registry answers: as root, apt-get install mmdebstrap")
+    left += left_in_project(project)
+    if clean:
+        removed = remove_all(left)
+        yield Finding("left behind", True, f"removed {', '.join(removed)}" if removed else "nothing")
+    elif left:
+        yield Finding("left behind", False, ", ".join(map(str, left)), "harness doctor --clean")
+    else:
+        yield Finding("left behind", True, "nothing")
+    for journal in journals_left(project / "cassettes"):
+        suite = journal.parent.name
+        yield Finding("recording", False, f"{journal} was never put onto its tape", f"harness record {suite}")
+
+
+def _engine(images: "ImageStore") -> Iterator[Finding]:
+    from harness.errors import ImageError
+
+    info = images.client.info()
     drivers = f"{info['Driver']}, cgroup {info.get('CgroupVersion', '?')}"
-    _line("engine", True, f"Docker {info['ServerVersion']}, {drivers}, {info['KernelVersion']}")
-    images = ImageStore(project, client)
+    yield Finding("engine", True, f"Docker {info['ServerVersion']}, {drivers}, {info['KernelVersion']}")
     for name in images.names():
         try:
-            _line("image", True, images.tag(name))
+            yield Finding("image", True, images.tag(name))
         except ImageError:
-            _line("image", False, f"{name} is not built yet\n             -> harness image build {name}")
-    _tool("mmdebstrap", "only where no registry answers: as root, apt-get install mmdebstrap")
-    removed = reap(client) if clean else []
-    _line("left behind", True, "nothing" if not removed else f"removed {', '.join(removed)}")
-    return ExitCode.DONE
+            yield Finding("image", False, f"{name} is not built yet", f"harness image build {name}")
 
 
-def _tool(name: str, remedy: str) -> None:
+def _tool(name: str, remedy: str) -> Finding:
     found = shutil.which(name)
-    _line(name, found is not None, found or f"missing\n             -> {remedy}")
+    return Finding(name, found is not None, found or "missing", None if found else remedy)
 
 
-def _line(subject: str, good: bool, text: str) -> None:
-    click.echo(f"{'ok' if good else '--':3} {subject:12} {text}")
+def _show(finding: Finding) -> None:
+    remedy = f"\n             -> {finding.remedy}" if finding.remedy else ""
+    click.echo(f"{'ok' if finding.good else '--':3} {finding.subject:12} {finding.text}{remedy}")

@@ -4,7 +4,6 @@ Everything that touches the network runs on that thread's event loop; the public
 """
 
 import secrets
-import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -18,7 +17,6 @@ import aiohttp
 from harness.case import Case, Suite
 from harness.case.browsing import needs_browser
 from harness.cassette.index import open_tape
-from harness.cassette.journal import recover_journals
 from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
 from harness.errors import GatewayError, UsageError
@@ -26,7 +24,6 @@ from harness.gateway.answering import Answering
 from harness.gateway.client import open_client
 from harness.gateway.contract import SHARED, SessionRequest, ToolMode
 from harness.gateway.desk import CallDesk
-from harness.gateway.folder import SOCKET, socket_folder
 from harness.gateway.incoming import Door
 from harness.gateway.journals import JournalKeeper
 from harness.gateway.ledger import Ledger
@@ -47,7 +44,10 @@ from harness.gateway.upstreams import check_servers, needs_services, share_servi
 from harness.gateway.waiting import Waiting, Waits
 from harness.gateway.web.room import WebRoom, WebTrial
 from harness.gateway.world import World, probes_of_the_world
+from harness.sandbox.owner import temporary_folder
 from harness.trace.recorder import TraceRecorder, TraceSubject, otlp_exporter
+
+_SOCKET = "gateway.sock"
 
 
 class Gateway:
@@ -91,19 +91,15 @@ class Gateway:
             )
         self._tapes: dict[str, Tape] = {}
         self._lock = threading.Lock()
-        self._opened = 0
         self._sessions: list[Session] = []
         self._shared: Mapping[str, str] | None = None
         self._thread = LoopThread()
         self._client: aiohttp.ClientSession | None = None
-        self._folder = Path()
         self._closing = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            if self._journals.records_tools or self._journals.records_models:
-                recover_journals(self._cassettes, self._suite.name, Redactor(self._secrets))
-            self._folder = stack.enter_context(socket_folder())
+            self._journals.settle(Redactor(self._secrets))
             self._thread.start(stack)
             client = self._client = self._thread.wait_for(open_client())
             stack.callback(lambda: self._thread.wait_for(client.close()))
@@ -164,7 +160,7 @@ class Gateway:
                 version=request.version,
             )
         )
-        socket = self._socket(closing)
+        socket = _new_socket(closing)
         journals = self._journals.open(request, redactor, closing)
         waits = partial(self.waiting.answer, request.trial_id)
         answering = self._answering(request, closing, waits)
@@ -242,7 +238,7 @@ class Gateway:
             web=web,
             overlay=overlay,
             own=own,
-            pages_socket=self._socket(closing) if needs_browser(suite) else None,
+            pages_socket=_new_socket(closing) if needs_browser(suite) else None,
             merge=journals.finish,
             export=None if exporter is None else partial(recorder.export, exporter),
         )
@@ -289,11 +285,7 @@ class Gateway:
                 self._tapes[case.id] = tape
             return self._tapes[case.id]
 
-    def _socket(self, closing: ExitStack) -> Path:
-        with self._lock:
-            self._opened += 1
-            number = self._opened
-        # The folder is what a sandbox mounts, so the agent's user must be able to enter it; its parent is private.
-        folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix=f"{number}-", dir=self._folder)))
-        folder.chmod(0o755)
-        return folder / SOCKET
+
+def _new_socket(closing: ExitStack) -> Path:
+    """Where a trial's socket is to lie: in a folder of its own, since a sandbox mounts the folder."""
+    return closing.enter_context(temporary_folder()) / _SOCKET

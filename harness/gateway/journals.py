@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cassette.journal import Journal, Merge, merge
+from harness.cassette.journal import Journal, Merge, drop_journals, merge, recover_journals
 from harness.cassette.live import keep_live
 from harness.cassette.redaction import Redactor
 from harness.gateway.contract import SessionRequest
@@ -33,6 +33,13 @@ class JournalKeeper:
     refresh: bool
     live: Path | None
     """Where the tapes of tools that answer live are kept."""
+
+    def settle(self, redactor: Redactor) -> None:
+        """What killed runs left: recordings go onto their tapes, what was only kept goes."""
+        if self.records_tools or self.records_models:
+            recover_journals(self.cassettes, self.suite, redactor)
+        if self.live is not None:
+            drop_journals(self.live, self.suite)
 
     def open(self, request: SessionRequest, redactor: Redactor, closing: ExitStack) -> Journals:
         """Closed with `closing`; of what is only kept, nothing is left where the trial has not ended."""

@@ -10,9 +10,9 @@ from harness.case.browsing import looks_of, needs_browser
 from harness.errors import UsageError
 from harness.gateway import ServiceOpener
 from harness.pipeline.plan import RunPlan
-from harness.sandbox.engine import reap
 from harness.sandbox.environment import Environment, load_environment
 from harness.sandbox.images import ImageStore
+from harness.sandbox.leftovers import left_on_machine, reap, remove_all
 from harness.sandbox.recipe import BROWSER_IMAGE
 from harness.sandbox.services import start_services
 from harness.sandbox.snapshot import Snapshot
@@ -58,10 +58,10 @@ def open_world(plan: RunPlan, run: str, say: Say) -> World:
     environment = load_environment(plan.project, suite.environment) if suite.environment else None
     refuse_unaskable(suite, environment)
     if plan.sandbox == "local":
+        _tell_reaped(remove_all(left_on_machine()), say)
         return _local_world(plan, environment)
     images = ImageStore(plan.project)
-    for removed in reap(images.client):
-        say(f"removed what a dead run left: {removed}")
+    _tell_reaped(reap(images.client), say)
     names = {environment.image if environment else "base", *_agent_images(plan)}
     names |= {BROWSER_IMAGE} if needs_browser(suite) else set()
     built = {name: images.build(name, say) for name in sorted(names)}
@@ -81,6 +81,11 @@ def open_world(plan: RunPlan, run: str, say: Say) -> World:
         packages_digest=main.packages_digest,
         services=services,
     )
+
+
+def _tell_reaped(removed: list[str], say: Say) -> None:
+    for one in removed:
+        say(f"removed what a dead run left: {one}")
 
 
 @contextmanager

@@ -10,7 +10,6 @@ and goes when the run is resumed.
 """
 
 import shutil
-import uuid
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +18,11 @@ from types import TracebackType
 from typing import Self
 
 from harness.case import Suite
+from harness.disk import flush_folder, make_folder
 from harness.documents import write_atomically
 from harness.errors import ResultsError, UsageError
 from harness.frozen import Frozen
+from harness.owner import half_made
 from harness.results.lock import WriterLock
 from harness.results.manifest import RunManifest, check_run_name
 from harness.results.storage import (
@@ -66,8 +67,9 @@ class RunFolder:
     def create(cls, root: Path, manifest: RunManifest) -> Self:
         """A new folder `root/<run>`; raises UsageError where the name is taken, which is never overwritten."""
         path = root / check_run_name(manifest.run)
-        unfinished = root / f".unfinished-{manifest.run}-{uuid.uuid4().hex[:8]}"
-        unfinished.mkdir(parents=True)
+        make_folder(root)
+        unfinished = root / half_made(f"unfinished-{manifest.run}")
+        unfinished.mkdir()
         lock = WriterLock(unfinished)
         try:
             write_atomically(unfinished / MANIFEST, json_bytes(manifest))
@@ -286,6 +288,7 @@ def _take_name(unfinished: Path, path: Path) -> None:
         if path.exists():
             raise FileExistsError
         unfinished.rename(path)  # fails where another harness took the name in between
+        flush_folder(path.parent)
     except OSError:
         raise UsageError(
             f"there is already a run {path.name!r} in {path.parent}",

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import shutil
-import uuid
 from collections.abc import Hashable
 from functools import lru_cache
 from pathlib import Path
@@ -17,13 +16,15 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
+from harness.disk import flush_folder, make_folder
 from harness.errors import ResultsError
 from harness.frozen import JsonValue
+from harness.owner import half_made
 
 T = TypeVar("T")
 
 SEAL = "seal.json"
-_UNFINISHED = ".unfinished-"
+_UNFINISHED = "unfinished"
 
 
 def json_bytes(value: BaseModel | JsonValue) -> bytes:
@@ -42,17 +43,17 @@ def json_line(value: BaseModel) -> bytes:
 
 def commit_folder(target: Path, files: dict[str, bytes | Path]) -> None:
     """Makes the folder `target` with these files (content, or a file to copy); it must not exist yet."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.parent / f"{_UNFINISHED}{target.name}-{uuid.uuid4().hex[:8]}"
+    make_folder(target.parent)
+    unfinished = target.parent / half_made(f"{_UNFINISHED}-{target.name}")
     unfinished.mkdir()
     try:
         seal: dict[str, JsonValue] = {name: _write(unfinished / name, content) for name, content in files.items()}
         _write(unfinished / SEAL, json_bytes(seal))
         for name in (*files, SEAL):  # only now: the file system commits the first together with the others
-            _flush(unfinished / name, os.O_RDONLY)
-        _flush(unfinished, os.O_RDONLY | os.O_DIRECTORY)
+            _flush(unfinished / name)
+        flush_folder(unfinished)
         unfinished.rename(target)
-        _flush(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+        flush_folder(target.parent)
     except OSError as error:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise ResultsError(f"{target} cannot be written: {error.strerror or error}") from error
@@ -63,7 +64,7 @@ def commit_folder(target: Path, files: dict[str, bytes | Path]) -> None:
 
 def remove_unfinished(root: Path) -> None:
     """Removes what a killed harness left half-written; only for the one writer."""
-    for path in sorted(root.rglob(f"{_UNFINISHED}*")):
+    for path in sorted(root.rglob(f".{_UNFINISHED}-*")):
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -152,9 +153,6 @@ def _write(path: Path, content: bytes | Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _flush(path: Path, flags: int) -> None:
-    handle = os.open(path, flags)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _flush(file: Path) -> None:
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())

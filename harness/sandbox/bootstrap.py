@@ -19,7 +19,7 @@ from docker.errors import APIError, ImageNotFound
 
 from harness.errors import ImageError
 from harness.frozen import digest_of
-from harness.sandbox.owner import Owner
+from harness.owner import Owner
 
 DEBIAN = "debian"
 """Name of the image at the root of all others."""
@@ -80,7 +80,8 @@ def make_debian(client: docker.DockerClient, progress: Progress) -> None:
             "nothing can be pulled, and mmdebstrap, which builds a base image from Debian packages, is not installed",
             remedy=f"as root: {INSTALL_TOOLS}  (or: harness image build --install-tools)",
         )
-    _remove_left()
+    for left in bootstraps_left():
+        shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{Owner.current()}-") as name:
         folder = Path(name)
         folder.chmod(0o755)  # mmdebstrap works as other users inside
@@ -155,15 +156,18 @@ def _started(command: list[str], folder: Path, output: int) -> "subprocess.Popen
     )
 
 
-def _remove_left() -> None:
+def bootstraps_left() -> list[Path]:
     """Folders of bootstraps whose process was killed.
 
-    Safe whatever stopped them: mmdebstrap mounts in a namespace of its own, so nothing of this machine lies below.
+    Safe to remove whatever stopped them: mmdebstrap mounts in a namespace of its own, so nothing of this machine lies
+    below.
     """
+    found = []
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
         owner = Owner.parse(folder.name.removeprefix(_FOLDER).rpartition("-")[0])
         if owner is not None and not owner.is_alive():
-            shutil.rmtree(folder, ignore_errors=True)
+            found.append(folder)
+    return found
 
 
 def _command(program: str, archive: Path, mirror: str | None) -> list[str]:

@@ -1,16 +1,16 @@
-"""The container engine: how it is reached, and how what dead runs left in it is removed."""
+"""The container engine: how it is reached, and how its refusals are told."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import docker
 import requests
-from docker.errors import APIError, DockerException, NotFound
+from docker.errors import DockerException
 
 from harness.errors import EngineUnavailable
-from harness.sandbox.owner import OWNER_LABEL, Owner, owner_labels, reap_private_folders
+from harness.sandbox.owner import owner_labels
 
-__all__ = ["connect", "owner_labels", "reap"]
+__all__ = ["answering", "connect", "owner_labels"]
 
 _ANSWER_WITHIN_S = 5
 _REQUEST_WITHIN_S = 120
@@ -33,43 +33,10 @@ def connect() -> docker.DockerClient:
     return client
 
 
-def reap(client: docker.DockerClient) -> list[str]:
-    """Removes the containers, networks, volumes and private folders of owners that are dead; says what it removed."""
+@contextmanager
+def answering(what: str) -> Iterator[None]:
+    """An engine that refuses, or answers no more, is EngineUnavailable; `what` says what cannot be done then."""
     try:
-        removed = _reap_engine(client)
+        yield
     except (DockerException, requests.RequestException) as error:
-        raise EngineUnavailable(f"what dead runs left cannot be removed: {error}", remedy=_REMEDY) from error
-    return removed + reap_private_folders()
-
-
-def _reap_engine(client: docker.DockerClient) -> list[str]:
-    found = {"label": OWNER_LABEL}
-    removed = []
-    for container in client.api.containers(all=True, filters=found):
-        if _is_left(container) and _gone(client.api.remove_container, container["Id"], force=True, v=True):
-            removed.append(f"container {container['Id'][:12]}")
-    for network in client.api.networks(filters=found):
-        if _is_left(network) and _gone(client.api.remove_network, network["Id"]):
-            removed.append(f"network {network['Name']}")
-    for volume in client.api.volumes(filters=found)["Volumes"] or ():
-        if _is_left(volume) and _gone(client.api.remove_volume, volume["Name"], force=True):
-            removed.append(f"volume {volume['Name']}")
-    return removed
-
-
-def _is_left(thing: dict[str, Any]) -> bool:
-    owner = Owner.parse((thing["Labels"] or {}).get(OWNER_LABEL, ""))
-    return owner is not None and not owner.is_alive()
-
-
-def _gone(remove: Callable[..., object], name: str, **options: bool) -> bool:
-    """Whether this call removed it: another run may reap at the same time."""
-    try:
-        remove(name, **options)
-    except NotFound:
-        return False
-    except APIError as error:
-        if error.status_code == requests.codes.conflict:
-            return False  # its removal is already under way
-        raise
-    return True
+        raise EngineUnavailable(f"{what}: {error}", remedy=_REMEDY) from error

@@ -1,19 +1,21 @@
-"""Who owns what a run leaves outside its process: containers, volumes, networks and private folders.
+"""What a run leaves outside its process and outside its project: the labels of containers, private folders, programs.
 
-An owner is named so that a dead one can be told from a living one, even after its process id was given to somebody
-else: machine, boot, process-id namespace, process id and the process's start time. An owner on another machine or in
-another namespace cannot be judged from here and counts as alive.
+All of it bears its owner's name, so that what dead owners left can be removed while living ones keep theirs.
 """
 
-import hashlib
 import os
-import socket
+import select
+import signal
 import stat
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import SandboxError
+from harness.owner import OWNER_VARIABLE, Owner
 from harness.sandbox.removal import remove_folder
 
 OWNER_LABEL = "harness.owner"
@@ -22,43 +24,11 @@ RUN_LABEL = "harness.run"
 SOCKET_PATH_MAX = 107
 """What Linux takes as the path of a Unix socket, in bytes."""
 
-_PROC = Path("/proc")
+_LONGEST = len("/abcdefgh/gateway.sock")
+"""Of what is made in an owner's folder."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Owner:
-    """One process, named for good."""
-
-    machine: str
-    boot: str
-    namespace: str
-    pid: int
-    started: str
-
-    def __str__(self) -> str:
-        return f"{self.machine}.{self.boot}.{self.namespace}.{self.pid}.{self.started}"
-
-    @classmethod
-    def current(cls) -> "Owner":
-        return cls(machine=_machine(), boot=_boot(), namespace=_namespace(), pid=os.getpid(), started=_started("self"))
-
-    @classmethod
-    def parse(cls, text: str) -> "Owner | None":
-        """None: not written by us."""
-        parts = text.split(".")
-        if len(parts) != 5 or not parts[3].isdecimal():
-            return None
-        return cls(machine=parts[0], boot=parts[1], namespace=parts[2], pid=int(parts[3]), started=parts[4])
-
-    def is_alive(self) -> bool:
-        """True also where it cannot be told."""
-        if self.machine != _machine():
-            return True
-        if self.boot != _boot():
-            return False
-        if self.namespace != _namespace():
-            return True
-        return _is_running(self.pid) and _started(str(self.pid)) == self.started
+_FALLBACK = Path("/tmp")
+_ENDS_WITHIN_S = 5.0
 
 
 def owner_labels(run: str | None = None) -> dict[str, str]:
@@ -73,10 +43,14 @@ def private_folder() -> Path:
     Its parent is closed to other users; the folder itself is open (0755), so that it can be mounted into a sandbox.
     """
     mine = _folder_of_all() / str(Owner.current())
-    mine.mkdir(mode=0o700, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="", dir=mine))
-    folder.chmod(0o755)
-    return folder
+    while True:
+        mine.mkdir(mode=0o700, exist_ok=True)
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="", dir=mine))
+        except FileNotFoundError:
+            continue  # another thread removed its last folder, and the owner's with it
+        folder.chmod(0o755)
+        return folder
 
 
 def remove_private_folder(folder: Path) -> None:
@@ -88,24 +62,94 @@ def remove_private_folder(folder: Path) -> None:
         return  # another one of this process is still there
 
 
-def reap_private_folders() -> list[str]:
-    """Removes the private folders of dead owners."""
-    removed = []
-    for folder in sorted(_folder_of_all().iterdir()):
-        owner = Owner.parse(folder.name)
-        if owner is not None and not owner.is_alive():
-            remove_folder(folder)
-            removed.append(f"folder {folder}")
-    return removed
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A private folder for as long as the context is entered; what a killed process left of it is reaped."""
+    folder = private_folder()
+    try:
+        yield folder
+    finally:
+        remove_private_folder(folder)
+
+
+def owned_environment() -> dict[str, str]:
+    """For a program that this process starts beside itself: by it, one that outlived us is found again."""
+    return {OWNER_VARIABLE: str(Owner.current())}
+
+
+@dataclass(frozen=True)
+class Program:
+    """One that runs although its owner is dead."""
+
+    pid: int
+    name: str
+
+
+def programs_left() -> list[Program]:
+    """What dead owners started, and what was started by that."""
+    left = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ends while we look, or is another user's
+            if _is_left((entry / "environ").read_bytes()):
+                left.append(Program(int(entry.name), (entry / "comm").read_text(errors="replace").strip()))
+    return left
+
+
+def end_program(program: Program) -> bool:
+    """Whether this call ended it."""
+    try:
+        handle = os.pidfd_open(program.pid)  # from now on the number means one process, and no later one
+    except ProcessLookupError:
+        return False
+    try:
+        if program not in programs_left():
+            return False
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+        return bool(select.select([handle], [], [], _ENDS_WITHIN_S)[0])
+    finally:
+        os.close(handle)
+
+
+def private_folders_left() -> list[Path]:
+    """The private folders of dead owners."""
+    return [folder for folder in sorted(_folders_of_owners()) if _is_dead(folder.name)]
+
+
+def remove_left_folder(folder: Path) -> bool:
+    """Whether it is gone: a sandbox `local` may still be ending its programs in it, which takes a moment."""
+    deadline = time.monotonic() + _ENDS_WITHIN_S
+    remove_folder(folder)
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+        remove_folder(folder)
+    return not folder.exists()
+
+
+def _is_left(environment: bytes) -> bool:
+    mark = f"{OWNER_VARIABLE}=".encode()
+    named = [part.removeprefix(mark) for part in environment.split(b"\0") if part.startswith(mark)]
+    return bool(named) and _is_dead(named[0].decode(errors="replace"))
+
+
+def _is_dead(name: str) -> bool:
+    owner = Owner.parse(name)
+    return owner is not None and not owner.is_alive()
+
+
+def _folders_of_owners() -> Iterator[Path]:
+    """Also those of processes whose TMPDIR was too long, or is another one than ours."""
+    for base in {Path(tempfile.gettempdir()), _FALLBACK}:
+        folder = base / f"harness-{os.getuid()}"
+        if folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.getuid():
+            yield from folder.iterdir()
 
 
 def _folder_of_all() -> Path:
     """`<temporary>/harness-<uid>`; a long TMPDIR leaves no room for a socket's path, then it is /tmp."""
     name = f"harness-{os.getuid()}"
     base = Path(tempfile.gettempdir())
-    owner_length = len(str(Owner.current()))
-    if len(os.fsencode(base / name)) + owner_length + 24 > SOCKET_PATH_MAX:
-        base = Path("/tmp")
+    if len(os.fsencode(base / name)) + len(f"/{Owner.current()}") + _LONGEST > SOCKET_PATH_MAX:
+        base = _FALLBACK
     folder = base / name
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
@@ -113,48 +157,3 @@ def _folder_of_all() -> Path:
         raise SandboxError(f"{folder} is not a folder of ours", remedy="remove it, or set TMPDIR to another folder")
     folder.chmod(0o700)
     return folder
-
-
-def _machine() -> str:
-    try:
-        name = Path("/etc/machine-id").read_text(encoding="ascii").strip()
-    except OSError:
-        name = ""
-    return _short(name or socket.gethostname())
-
-
-def _boot() -> str:
-    try:
-        return _short((_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii"))
-    except OSError:
-        return "0"
-
-
-def _namespace() -> str:
-    try:
-        return _short(str((_PROC / "self/ns/pid").readlink()))
-    except OSError:
-        return "0"
-
-
-def _started(pid: str) -> str:
-    """Ticks between the boot and the process's start; "0" where there is no /proc."""
-    try:
-        text = (_PROC / pid / "stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return "0"
-    return text.rpartition(")")[2].split()[19]
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _short(text: str) -> str:
-    return hashlib.sha256(text.strip().encode()).hexdigest()[:6]

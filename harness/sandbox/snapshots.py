@@ -8,15 +8,16 @@ import fcntl
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+from harness.disk import flush_folder, flush_tree
 from harness.documents import write_atomically
 from harness.errors import SnapshotError, UsageError
 from harness.frozen import Frozen
+from harness.owner import half_made
 from harness.sandbox.bootstrap import Progress
 from harness.sandbox.environment import BASE_IMAGE, Environment, State, load_environment
 from harness.sandbox.images import ImageStore
@@ -104,6 +105,8 @@ class SnapshotStore:
     def verify(self, environment: str, name: str) -> Snapshot:
         """The sealed state, compared byte by byte with what lies on the disk; needs no engine."""
         folder = self._root / environment / name
+        if not folder.is_dir() and (aside := _aside(folder)).is_dir():
+            self.recover(aside)
         if not folder.is_dir():
             known = ", ".join(f"{found.environment}/{found.name}" for found in self.list()) or "none"
             raise SnapshotError(
@@ -113,6 +116,26 @@ class SnapshotStore:
         snapshot = read_seal(folder)
         verify_content(snapshot)
         return snapshot
+
+    def set_aside(self) -> tuple[Path, ...]:
+        """Sealed states that were moved out of the way of a new one, and are there still."""
+        return tuple(sorted(self._root.glob(f"*/{_SEALING}old-*")))
+
+    def recover(self, left: Path) -> bool:
+        """Puts back what a killed sealing had moved aside, or removes it where the new state is in its place.
+
+        False: another sealing is going on there.
+        """
+        handle = os.open(left.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if left.exists():
+                _recover(left, left.parent)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(handle)
+        return True
 
     def diff(self, before: Snapshot, after: Snapshot) -> tuple[Difference, ...]:
         """What changes from one sealed state to the other, sorted by subject."""
@@ -170,8 +193,9 @@ class SnapshotStore:
 
 @contextmanager
 def _temporary(folder: Path, name: str) -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix=f"{_SEALING}{name}-", dir=folder))
+    path = folder / half_made(f"{_SEALING.removeprefix('.')}{name}")
     try:
+        path.mkdir()
         path.chmod(0o755)
         yield path
     finally:
@@ -194,17 +218,24 @@ def _seal_text(snapshot: Snapshot) -> str:
 
 def _put(new: Path, at: Path) -> None:
     """The new state in the place of the old one, which is moved aside first and back if that fails."""
+    flush_tree(new)
     if not at.exists():
         new.rename(at)
+        flush_folder(at.parent)
         return
-    aside = at.parent / f"{_SEALING}old-{at.name}"
+    aside = _aside(at)
     at.rename(aside)
     try:
         new.rename(at)
     except BaseException:
         aside.rename(at)
         raise
+    flush_folder(at.parent)
     shutil.rmtree(aside)
+
+
+def _aside(at: Path) -> Path:
+    return at.parent / f"{_SEALING}old-{at.name}"
 
 
 def _recover(left: Path, folder: Path) -> None:

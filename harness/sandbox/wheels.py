@@ -10,11 +10,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
+from harness.disk import flush_tree
 from harness.errors import ImageError
+from harness.owner import half_made
 from harness.sandbox.bootstrap import PYTHON, Progress
+from harness.sandbox.owner import owned_environment
 from harness.sandbox.recipe import ContextFile, read_files
 
 _SITE = f"/usr/local/lib/python{PYTHON}/dist-packages"
@@ -53,13 +55,15 @@ def wheels_context(requirements: str, machine: str, cache: Path, progress: Progr
 
 def _fetch(requirements: str, machine: str, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".fetching-", dir=folder.parent))
+    temporary = folder.parent / half_made("fetching")
     try:
+        temporary.mkdir()
         (temporary / "requirements.txt").write_text(requirements, encoding="utf-8")
         _install(temporary / "requirements.txt", temporary / "site", machine)
         (temporary / "requirements.txt").unlink()
         shutil.rmtree(temporary / "site" / "bin", ignore_errors=True)
         if not folder.is_dir():
+            flush_tree(temporary)  # its name says what it holds: what has the name is trusted
             temporary.rename(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -74,7 +78,7 @@ def _install(requirements: Path, site: Path, machine: str) -> None:
     command += [part for name in (*platforms, *old, f"linux_{machine}") for part in ("--platform", name)]
     ended = subprocess.run(
         [*command, "--requirement", str(requirements)],
-        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+        env={**os.environ, **owned_environment(), "PYTHONWARNINGS": "ignore"},
         capture_output=True,
         text=True,
         check=False,

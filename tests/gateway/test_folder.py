@@ -1,13 +1,12 @@
 """Where the sockets lie: short enough, private, and removed also after a kill."""
 
-import fcntl
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-LONG = """
-import sys
+ONE = """
+import os, sys
 from pathlib import Path
 from harness.case import AgentVersion, Case, Suite
 from harness.gateway import SessionRequest
@@ -16,51 +15,40 @@ case = Case(id="c", task="t")
 agents = {"a": AgentVersion(command=("a",), files="a")}
 suite = Suite(name="s", folder=Path(), agents=agents, default_agent="a", cases=(case,), digest="0" * 64)
 with Gateway(suite, "replay", cassettes=Path()) as gateway:
-    print(gateway.open(SessionRequest(trial_id="t", case=case, attempt=1, agent="a")).socket)
+    session = gateway.open(SessionRequest(trial_id="t", case=case, attempt=1, agent="a"))
+    print(session.socket, flush=True)
 """
+KILLED = f"{ONE}    os.kill(os.getpid(), 9)\n"
+TWO = f"""{ONE}
+    left = Path(sys.argv[1])
+    from harness.sandbox.leftovers import left_on_machine, remove_all
+    remove_all(left_on_machine())
+    print(left.exists(), session.socket.exists())
+"""
+
+
+def run(script: str, temporary: Path, *arguments: str) -> list[str]:
+    """What it prints, line by line."""
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], env=environment, stdout=subprocess.PIPE, timeout=60, text=True
+    )
+    return done.stdout.splitlines()
 
 
 def test_a_long_temporary_folder_does_not_matter(tmp_path: Path) -> None:
     long = tmp_path / ("x" * 100)
     long.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-c", LONG],
-        env=os.environ | {"TMPDIR": str(long)},
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
 
-    assert done.stdout.startswith(b"/tmp/hgw-")
+    assert run(ONE, long)[0].startswith(f"/tmp/harness-{os.getuid()}/")
 
 
-KILLED = (
-    LONG.replace("    print(", "    import os; print(")
-    + """
-    sys.stdout.flush()
-    os.kill(os.getpid(), 9)
-"""
-)
+def test_a_session_that_ends_leaves_nothing(tmp_path: Path) -> None:
+    assert not Path(run(ONE, tmp_path)[0]).parent.parent.exists()
 
 
 def test_what_a_killed_gateway_left_is_removed_by_the_next_and_what_is_in_use_is_not(tmp_path: Path) -> None:
-    def run(script: str) -> Path:
-        environment = os.environ | {"TMPDIR": str(tmp_path)}
-        done = subprocess.run(
-            [sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, timeout=60, check=False
-        )
-        return Path(done.stdout.decode().strip()).parent.parent
+    left = Path(run(KILLED, tmp_path)[0])
+    assert left.exists()
 
-    left = run(KILLED)
-    os.utime(left, (0, 0))
-    used = tmp_path / "hgw-used"
-    used.mkdir()
-    handle = os.open(used, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        os.utime(used, (0, 0))
-        run(LONG)
-    finally:
-        os.close(handle)
-
-    assert (left.exists(), used.exists()) == (False, True)
+    assert "False True" == run(TWO, tmp_path, str(left))[-1]

@@ -81,7 +81,11 @@ def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClien
         while _labelled(client, f"{OWNER_LABEL}={owner}") and time.monotonic() < deadline:
             time.sleep(0.05)
         assert _labelled(client, f"{OWNER_LABEL}={owner}") == []
-        code = "from harness.sandbox.engine import connect, reap; print(*reap(connect()), sep='\\n')"
+        code = (
+            "from harness.sandbox.engine import connect\n"
+            "from harness.sandbox.leftovers import reap\n"
+            "print(*reap(connect()), sep='\\n')"
+        )
         reaped = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True, check=True)
         assert any(owner in line for line in reaped.stdout.splitlines())
 

@@ -5,7 +5,8 @@ import uuid
 
 import pytest
 
-from harness.sandbox.engine import connect, reap
+from harness.sandbox.engine import connect
+from harness.sandbox.leftovers import reap
 from harness.sandbox.owner import owner_labels
 
 _ASKS_FOR_AN_ENGINE = """

@@ -82,7 +82,9 @@ def test_programs_of_a_killed_harness_end_and_its_folder_is_reaped() -> None:
         while modified != (modified := ticks.stat().st_mtime_ns):  # until it is ended, which may take a moment
             assert time.monotonic() < until
             time.sleep(0.5)
-        reap = "from harness.sandbox.owner import reap_private_folders; print(*reap_private_folders())"
+        reap = (
+            "from harness.sandbox.leftovers import left_on_machine, remove_all; print(*remove_all(left_on_machine()))"
+        )
         reaped = subprocess.run([sys.executable, "-c", reap], env=own, capture_output=True, text=True, check=True)
         assert str(work).startswith(reaped.stdout.strip().removeprefix("folder "))
         assert "folder " in reaped.stdout

@@ -11,7 +11,8 @@ from harness.sandbox.owner import (
     Owner,
     owner_labels,
     private_folder,
-    reap_private_folders,
+    private_folders_left,
+    remove_left_folder,
     remove_private_folder,
 )
 
@@ -115,7 +116,9 @@ def test_folders_of_the_dead_are_removed_and_those_of_the_living_are_kept() -> N
     left = Path(_printed(_FOLDER_OF_A_PROCESS_THAT_ENDS))
     try:
         assert left.exists()
-        assert f"folder {left.parent}" in reap_private_folders()
+        found = private_folders_left()
+        assert (left.parent in found, kept.parent in found) == (True, False)
+        assert remove_left_folder(left.parent)
         assert (left.parent.exists(), kept.exists()) == (False, True)
     finally:
         remove_private_folder(kept)

@@ -12,9 +12,9 @@ from uuid import uuid4
 import pytest
 
 from harness.errors import ServiceError, UsageError
-from harness.sandbox.engine import reap
 from harness.sandbox.environment import Environment
 from harness.sandbox.images import ImageStore
+from harness.sandbox.leftovers import reap
 from harness.sandbox.service import ServiceContainer
 from harness.sandbox.service_network import open_network
 from harness.sandbox.services import start_services

@@ -133,6 +133,16 @@ def test_what_a_killed_sealing_left_is_put_right_by_the_next(store: SnapshotStor
     assert ["tidy"] == [path.name for path in seal.parent.iterdir()]
 
 
+def test_a_state_that_a_killed_sealing_moved_aside_is_put_back_by_whoever_needs_it(
+    store: SnapshotStore, seal: Path
+) -> None:
+    before = store.load("desk", "tidy")
+    seal.rename(seal.parent / ".sealing-old-tidy")
+
+    assert before == store.load("desk", "tidy")
+    assert ["tidy"] == [path.name for path in seal.parent.iterdir()]
+
+
 def test_all_sealed_states_are_listed(store: SnapshotStore, declare: Declare) -> None:
     declare(tidy={"files": "files"}, bare={})
     store.build("desk", "bare")

@@ -3,14 +3,15 @@
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
 from harness.case import AgentVersion, Case, Suite
+from harness.disk import flush_folder, flush_tree, make_folder
 from harness.errors import UsageError
 from harness.frozen import digest_of
+from harness.owner import half_made
 from harness.runner.agent import AgentProgram
 
 _DRIVER = Path(__file__).parent.parent / "programs" / "talk.py"
@@ -105,9 +106,10 @@ def _file_digests(source: Path) -> dict[str, list[str]]:
 
 
 def _freeze(source: Path, target: Path, more: Mapping[str, Path]) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".agent-", dir=target.parent))
+    make_folder(target.parent)
+    temporary = target.parent / half_made("agent")
     try:
+        temporary.mkdir()
         temporary.chmod(0o755)
         files = {path.relative_to(source).as_posix(): path for path in _agent_files(source)}
         for name, path in {**files, **more}.items():
@@ -119,7 +121,9 @@ def _freeze(source: Path, target: Path, more: Mapping[str, Path]) -> None:
         for folder in temporary.rglob("*"):
             if folder.is_dir() and not folder.is_symlink():
                 folder.chmod(0o755)
+        flush_tree(temporary)  # its name says what it holds: what has the name is trusted
         temporary.rename(target)
+        flush_folder(target.parent)
     except FileExistsError:
         shutil.rmtree(temporary)
     except OSError:

@@ -1,11 +1,11 @@
 """SQLite databases among the files of a sandbox: as they were sealed, and as the agent left them; always copies."""
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from harness.sandbox.endstate import open_end_state
+from harness.sandbox.owner import temporary_folder
 from harness.sandbox.sealing import content_of
 from harness.sandbox.snapshot import Snapshot
 
@@ -46,8 +46,8 @@ def left_database(snapshot: Snapshot, archive: Path, path: str) -> Iterator[Path
 @contextmanager
 def written(parts: Mapping[str, bytes]) -> Iterator[Path | None]:
     """The database made of these parts, for as long as the context is entered; None: the main file is missing."""
-    with tempfile.TemporaryDirectory(prefix="harness-sqlite-") as folder:
-        file = Path(folder) / "database"
+    with temporary_folder() as folder:
+        file = folder / "database"
         for part, content in parts.items():
             Path(f"{file}{part}").write_bytes(content)
         yield file if "" in parts else None

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from harness.errors import UsageError
 from harness.gateway.sources.mcp.conversation import Conversation
 from harness.gateway.sources.mcp.http import HttpChannel
 from harness.gateway.sources.mcp.stdio import StdioChannel
+from harness.sandbox.owner import temporary_folder
 
 _FUNCTIONS = Path(__file__).parent.parent.parent / "programs" / "functions.py"
 
@@ -76,7 +76,7 @@ def check_program(name: str, server: ToolServer, suite: Path) -> None:
 
 
 def _work_folder(closing: ExitStack, content: Path | None) -> Path:
-    folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="harness-mcp-", ignore_cleanup_errors=True)))
+    folder = closing.enter_context(temporary_folder())
     if content is not None:
         shutil.copytree(content, folder, dirs_exist_ok=True, symlinks=True)
     return folder

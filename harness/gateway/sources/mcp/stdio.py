@@ -14,6 +14,7 @@ from harness.frozen import JsonObject, JsonValue
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
 from harness.gateway.sources.mcp.conversation import Garbled, Lost, Oversized, ServerError
 from harness.gateway.strict_json import NotJson, parse_json
+from harness.sandbox.owner import owned_environment
 
 _ENDS_WITHIN_S = 2.0
 _KEPT_LINES = 20
@@ -27,7 +28,8 @@ class StdioChannel:
     def __init__(self, name: str, command: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
         self._name = name
         self._command = command
-        self._env = {key: os.environ[key] for key in _INHERITED if key in os.environ} | dict(env)
+        inherited = {key: os.environ[key] for key in _INHERITED if key in os.environ}
+        self._env = {**inherited, **env, **owned_environment()}
         self._folder = folder
         self._process: asyncio.subprocess.Process | None = None
         self._waiting: dict[int, asyncio.Future[JsonObject]] = {}

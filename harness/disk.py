@@ -1,0 +1,32 @@
+"""Folders and files that are on the disk, and not only on their way to it, when a function returns."""
+
+import os
+from pathlib import Path
+
+
+def make_folder(folder: Path) -> None:
+    """Makes the folder and those above it; only what is new costs anything."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        flush_folder(folder.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """What was made, renamed or removed in the folder itself."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def flush_tree(root: Path) -> None:
+    """All files and folders below `root`, and it itself."""
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = Path(folder) / name
+            if not path.is_symlink():
+                with path.open("rb") as stream:
+                    os.fsync(stream.fileno())
+        flush_folder(Path(folder))

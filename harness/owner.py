@@ -1,0 +1,126 @@
+"""Which process made something that can outlive it, so that what dead ones left is told from what is in use.
+
+An owner is named so that a dead one can be told from a living one, even after its process id was given to somebody
+else: machine, boot, process-id namespace, process id and the process's start time. An owner on another machine or in
+another namespace cannot be judged from here and counts as alive.
+"""
+
+import hashlib
+import os
+import re
+import socket
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+OWNER_VARIABLE = "HARNESS_OWNER"
+"""In the environment of programs that this process starts, and that may go on after it."""
+
+_PROC = Path("/proc")
+_NAME_MAX = 120
+_NAMED = re.compile(r"(?<![0-9a-f])[0-9a-f]{6}\.[0-9a-f]{6}\.[0-9a-f]{1,6}\.\d+\.\d+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """One process, named for good."""
+
+    machine: str
+    boot: str
+    namespace: str
+    pid: int
+    started: str
+
+    def __str__(self) -> str:
+        return f"{self.machine}.{self.boot}.{self.namespace}.{self.pid}.{self.started}"
+
+    @classmethod
+    def current(cls) -> "Owner":
+        return _of_process(os.getpid())
+
+    @classmethod
+    def parse(cls, text: str) -> "Owner | None":
+        """None: not written by us."""
+        parts = text.split(".")
+        if len(parts) != 5 or not parts[3].isdecimal():
+            return None
+        return cls(machine=parts[0], boot=parts[1], namespace=parts[2], pid=int(parts[3]), started=parts[4])
+
+    def is_alive(self) -> bool:
+        """True also where it cannot be told."""
+        if self.machine != _machine():
+            return True
+        if self.boot != _boot():
+            return False
+        if self.namespace != _namespace():
+            return True
+        return _is_running(self.pid) and _started(str(self.pid)) == self.started
+
+
+def half_made(what: str) -> str:
+    """A hidden name, never used twice, for what is not complete yet: it says whose it is."""
+    return f".{what[:_NAME_MAX]}-{Owner.current()}-{uuid.uuid4().hex[:8]}"
+
+
+def left_half_made(root: Path) -> Iterator[Path]:
+    """What dead processes left half made anywhere below `root`; what was made by living ones is passed over."""
+    for folder, folders, names in os.walk(root):
+        for name in (*folders, *names):
+            found = _NAMED.search(name) if name.startswith(".") else None
+            owner = None if found is None else Owner.parse(found[0])
+            if owner is not None and not owner.is_alive():
+                yield Path(folder) / name
+        folders[:] = [name for name in folders if not name.startswith(".") or not _NAMED.search(name)]
+
+
+@lru_cache(maxsize=4)
+def _of_process(pid: int) -> Owner:
+    """Looked up once, but again in a process that was forked from this one."""
+    return Owner(machine=_machine(), boot=_boot(), namespace=_namespace(), pid=pid, started=_started("self"))
+
+
+def _machine() -> str:
+    try:
+        name = Path("/etc/machine-id").read_text(encoding="ascii").strip()
+    except OSError:
+        name = ""
+    return _short(name or socket.gethostname())
+
+
+def _boot() -> str:
+    try:
+        return _short((_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii"))
+    except OSError:
+        return "0"
+
+
+def _namespace() -> str:
+    try:
+        return _short(str((_PROC / "self/ns/pid").readlink()))
+    except OSError:
+        return "0"
+
+
+def _started(pid: str) -> str:
+    """Ticks between the boot and the process's start; "0" where there is no /proc."""
+    try:
+        text = (_PROC / pid / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "0"
+    return text.rpartition(")")[2].split()[19]
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.strip().encode()).hexdigest()[:6]

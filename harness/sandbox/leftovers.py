@@ -1,0 +1,138 @@
+"""What dead runs left behind, told from what living ones use by its owner's name.
+
+Finding and removing are apart, so that somebody can look before anything is removed.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import docker
+import requests
+from docker.errors import APIError, NotFound
+
+from harness.owner import Owner, left_half_made
+from harness.sandbox.bootstrap import bootstraps_left
+from harness.sandbox.building import cache_folder
+from harness.sandbox.engine import answering
+from harness.sandbox.owner import (
+    OWNER_LABEL,
+    end_program,
+    private_folders_left,
+    programs_left,
+    remove_left_folder,
+)
+from harness.sandbox.snapshots import SnapshotStore
+
+_GONE_WITHIN_S = 20.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leftover:
+    """One thing that a dead run left."""
+
+    kind: str
+    """`process`, `container`, `network`, `volume`, `folder` or `file`."""
+    name: str
+    remove: Callable[[], bool]
+    """Whether this call removed it: another run may reap at the same time."""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+def reap(client: docker.DockerClient) -> list[str]:
+    """Removes what dead owners left on the machine and in the engine; says what it removed.
+
+    Raises EngineUnavailable.
+    """
+    return remove_all((*left_on_machine(), *left_in_engine(client)))
+
+
+def remove_all(left: Iterable[Leftover]) -> list[str]:
+    """Says what it removed. Raises EngineUnavailable."""
+    with answering("what dead runs left cannot be removed"):
+        return [str(one) for one in left if one.remove()]
+
+
+def left_on_machine() -> list[Leftover]:
+    """Programs first, so that they write nothing more into the folders that follow."""
+    left = [
+        Leftover(kind="process", name=f"{program.pid} ({program.name})", remove=partial(end_program, program))
+        for program in programs_left()
+    ]
+    folders = (*private_folders_left(), *bootstraps_left())
+    return left + [
+        Leftover(kind="folder", name=str(path), remove=partial(remove_left_folder, path)) for path in folders
+    ]
+
+
+def left_in_engine(client: docker.DockerClient) -> list[Leftover]:
+    """Containers before the networks and volumes that they use. Raises EngineUnavailable."""
+    api, found = client.api, {"label": OWNER_LABEL}
+    with answering("what dead runs left cannot be found"):
+        containers = api.containers(all=True, filters=found)
+        networks = api.networks(filters=found)
+        volumes = api.volumes(filters=found)["Volumes"] or ()
+    removers: list[tuple[str, Any, str, Callable[[str], bool]]] = [
+        *(("container", one, one["Id"], partial(_remove_container, client)) for one in containers),
+        *(("network", one, one["Name"], partial(_gone, api.remove_network)) for one in networks),
+        *(("volume", one, one["Name"], partial(_gone, api.remove_volume)) for one in volumes),
+    ]
+    return [
+        Leftover(kind=kind, name=name[:12] if kind == "container" else name, remove=partial(remove, name))
+        for kind, thing, name, remove in removers
+        if _is_left(thing)
+    ]
+
+
+def left_in_project(project: Path) -> list[Leftover]:
+    """Files and folders that were never completed, and seals that a killed sealing had moved out of their place."""
+    halves = [path for root in (project, cache_folder()) for path in left_half_made(root)]
+    seals = SnapshotStore(project)
+    return [
+        Leftover(kind="folder" if path.is_dir() else "file", name=str(path), remove=partial(_removed, path))
+        for path in halves
+    ] + [Leftover(kind="folder", name=str(path), remove=partial(seals.recover, path)) for path in seals.set_aside()]
+
+
+def _is_left(thing: dict[str, Any]) -> bool:
+    owner = Owner.parse((thing["Labels"] or {}).get(OWNER_LABEL, ""))
+    return owner is not None and not owner.is_alive()
+
+
+def _remove_container(client: docker.DockerClient, container: str) -> bool:
+    """Waits for one that the engine is removing already: it is not gone before its mounts are."""
+    removed = _gone(partial(client.api.remove_container, force=True, v=True), container)
+    deadline = time.monotonic() + _GONE_WITHIN_S
+    while time.monotonic() < deadline:
+        try:
+            client.api.inspect_container(container)
+        except NotFound:
+            break
+        time.sleep(0.05)
+    return removed
+
+
+def _gone(remove: Callable[[str], object], name: str) -> bool:
+    try:
+        remove(name)
+    except NotFound:
+        return False
+    except APIError as error:
+        if error.status_code == requests.codes.conflict:
+            return False  # its removal is already under way
+        raise
+    return True
+
+
+def _removed(path: Path) -> bool:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+    return not path.exists()
