@@ -26,6 +26,14 @@ from harness.cli.spending import model_options
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped.")
 @jobs_option
 @click.option(
+    "--executor",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="`ray`: on every node of a Ray cluster, --jobs trials side by side on each.",
+)
+@click.option("--ray-address", default="auto", show_default=True, metavar="HOST:PORT", help="Where the cluster is.")
+@click.option(
     "--prefetch",
     type=click.IntRange(0, 16),
     show_default="2 with --jobs 1, else 0",
@@ -60,6 +68,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     harness run drive_thru --repeat 3 --check-determinism
     harness run drive_thru --against-baseline
     harness run drive_thru --shard 2/4
+    harness run drive_thru --executor ray --ray-address auto
     harness run --resume 20260131-235959-drive_thru-v2
     """
     from harness.cli.running import RunOptions, carry_out

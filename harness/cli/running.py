@@ -17,7 +17,7 @@ from harness.errors import ExitCode, UsageError
 from harness.gateway import ToolMode
 from harness.gateway.budget import budget_of
 from harness.pipeline.determinism import divergences
-from harness.pipeline.plan import RunPlan, Selection, planned_trials
+from harness.pipeline.plan import ExecutorName, RunPlan, Selection, planned_trials
 from harness.pipeline.run import Watch, resume_run, start_run
 from harness.report import Summary, compare_runs, gate, summarise_run, write_report
 from harness.report.render.wording import model_words
@@ -39,6 +39,8 @@ class RunOptions:
     budget_tokens: int | None = None
     budget_calls: tuple[str, ...] = ()
     sandbox: ProviderName = "docker"
+    executor: ExecutorName = "local"
+    ray_address: str = "auto"
     cases: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     difficulties: tuple[str, ...] = ()
@@ -122,6 +124,8 @@ def plan_of(project: Path, options: RunOptions) -> RunPlan:
         model=options.model,
         budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
         sandbox=options.sandbox,
+        executor=options.executor,
+        ray_address=options.ray_address,
         name=options.run_name,
         release=options.release or release_of(project),
         shard=options.shard,
@@ -187,6 +191,8 @@ def _resumed(project: Path, options: RunOptions, path: Path) -> RunFolder:
         budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
         replay="lenient" if manifest.replay == "lenient" else "strict",
         sandbox=provider_of(manifest.provider),
+        executor=options.executor,
+        ray_address=options.ray_address,
         name=manifest.run,
         release=manifest.release,
         jobs=options.jobs,

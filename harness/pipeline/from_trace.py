@@ -15,10 +15,10 @@ from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, load_tape, tape_path
 from harness.documents import read_plain, write_atomically
 from harness.errors import InvalidDocument, UsageError
+from harness.pipeline.attempt import case_of
 from harness.pipeline.drafting import draft
 from harness.pipeline.importing import IMPORTED
 from harness.pipeline.observed import Reader
-from harness.pipeline.run import case_of
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.subjects import suite_of
 from harness.results import RunFolder

@@ -14,6 +14,8 @@ from harness.results import PlannedTrial, RunFolder
 from harness.results.merging import shard_of
 from harness.sandbox.providers import ProviderName
 
+ExecutorName = Literal["local", "ray"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
@@ -41,6 +43,9 @@ class RunPlan:
     budget: Budget | None = None
     """What the run may spend; None: as much as it takes."""
     sandbox: ProviderName = "docker"
+    executor: ExecutorName = "local"
+    """`ray`: on the machines of a Ray cluster, `jobs` trials side by side on each."""
+    ray_address: str = "auto"
     shard: tuple[int, int] | None = None
     """(2, 4): the second of four parts; `planned` is the whole run all the same."""
     name: str | None = None

@@ -27,7 +27,7 @@ class World:
 
     snapshot: Snapshot
     images: Mapping[str, str]
-    """Image name -> tag, for agents that bring an image of their own."""
+    """Image name -> tag: of the environment, of agents that bring their own, and of the services that are started."""
     packages_digest: str | None
     services: ServiceOpener | None
 
@@ -69,7 +69,8 @@ def open_world(plan: RunPlan, run: str, say: Say) -> World:
     services = None
     if environment is not None and environment.services and plan.tools != "replay":
         for service in environment.services:
-            images.build(environment.image_of(service), say)
+            image = environment.image_of(service)
+            built[image] = images.build(image, say)
             if environment.services[service].internet:
                 say(f"service {service!r} can reach the internet (`internet: true`): its answers may depend on it")
         services = EnvironmentServices(environment=environment, snapshot=snapshot, run=run, images=images)

@@ -156,14 +156,20 @@ class TrialRunner:
 
     def _failed(self, case: Case, attempt: int, error: HarnessError) -> Trial:
         logs = error.logs if isinstance(error, ServiceError) else {}
-        return Trial(
-            case_id=case.id,
-            attempt=attempt,
-            outcome="harness_failed",
-            reason=self.gateway.clean(str(error)),
-            trajectory=Trajectory(trace_id="", agent=self.suite.name, version=self.agent.name, steps=()),
-            service_logs={name: self.gateway.clean(text) for name, text in logs.items()},
-        )
+        clean = self.gateway.clean
+        failed = failed_trial(self.suite, self.agent.name, case.id, attempt, clean(str(error)))
+        return failed.model_copy(update={"service_logs": {name: clean(text) for name, text in logs.items()}})
+
+
+def failed_trial(suite: Suite, version: str, case_id: str, attempt: int, reason: str) -> Trial:
+    """A trial that the harness could not do: nothing is known of its agent."""
+    return Trial(
+        case_id=case_id,
+        attempt=attempt,
+        outcome="harness_failed",
+        reason=reason,
+        trajectory=Trajectory(trace_id="", agent=suite.name, version=version, steps=()),
+    )
 
 
 def _cleaned(exit_: ProgramExit, session: Session) -> ProgramExit:

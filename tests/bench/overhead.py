@@ -32,8 +32,9 @@ import docker
 from harness.case import Suite
 from harness.case.loading import load_suite
 from harness.gateway.gateway import Gateway
+from harness.pipeline.attempt import Attempt
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Attempt, Watch, start_run
+from harness.pipeline.run import Watch, start_run
 from harness.results import PlannedTrial, RunFolder
 from harness.runner.agent import Agent
 from harness.runner.agents import open_agent

@@ -1,0 +1,24 @@
+"""Trials on the machines of a Ray cluster, each with its own container engine; the driver alone writes the run."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from harness.errors import UsageError
+from harness.pipeline.executor import Executor, Job
+from harness.pipeline.world import Say
+
+
+@contextmanager
+def open_cluster(job: Job, say: Say) -> Iterator[Executor]:
+    """Every node has what the run needs before the first trial; all of it is gone from them afterwards.
+
+    Raises UsageError for what cannot be run there or where no cluster answers, SandboxError for a node that cannot.
+    """
+    try:
+        import ray  # noqa: F401
+    except ImportError:
+        raise UsageError("--executor ray needs Ray", remedy="pip install 'agent-harness[ray]'") from None
+    from harness.pipeline.cluster.executor import opened
+
+    with opened(job, say) as executor:
+        yield executor

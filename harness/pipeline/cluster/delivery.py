@@ -1,0 +1,80 @@
+"""What a node is sent of a project: the files that a run reads, in one archive that its digest names."""
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.case import Suite
+from harness.cassette.tape import tape_path
+from harness.errors import SandboxError, UsageError
+from harness.pipeline.plan import RunPlan
+from harness.sandbox.recipe import ContextFile, context_of, read_files
+from harness.sandbox.snapshot import Snapshot
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parcel:
+    """A project's files, packed."""
+
+    content: bytes
+    digest: str
+    """Sha-256 of the content."""
+
+
+def packed(plan: RunPlan, snapshot: Snapshot) -> Parcel:
+    """Suite, images' recipes, sealed state and the planned cases' tapes.
+
+    Raises UsageError for an agent whose files lie outside of its suite: they would not come along.
+    """
+    _refuse_outsiders(plan.suite, plan.agent)
+    files = tuple(sorted(_files(plan, snapshot), key=lambda file: file.path))
+    content = context_of(files)
+    return Parcel(content=content, digest=hashlib.sha256(content).hexdigest())
+
+
+def unpacked(parcel: Parcel, project: Path) -> None:
+    """Puts the files into `project`. Raises SandboxError where they are not what was sent."""
+    if hashlib.sha256(parcel.content).hexdigest() != parcel.digest:
+        raise SandboxError("the project's files did not arrive as they were sent")
+    with tarfile.open(fileobj=io.BytesIO(parcel.content)) as archive:
+        archive.extractall(project, filter="tar")
+
+
+def suite_in(project: Path, suite: Suite) -> Suite:
+    """The suite with the delivered folder as its own."""
+    return suite.model_copy(update={"folder": project / "suites" / suite.folder.name})
+
+
+def _files(plan: RunPlan, snapshot: Snapshot) -> Iterator[ContextFile]:
+    suite = plan.suite
+    yield from _below(suite.folder, f"suites/{suite.folder.name}")
+    yield from _below(plan.project / "images", "images")
+    if snapshot.folder is not None:
+        yield from _below(snapshot.folder, f"snapshots/{snapshot.environment}/{snapshot.name}")
+    tapes = plan.cassettes or plan.project / "cassettes"
+    for case_id in sorted({planned.case_id for planned in plan.own}):
+        path = tape_path(tapes, suite.name, case_id)
+        if path.is_file():
+            inside = f"cassettes/{suite.name}/{path.name}"
+            yield ContextFile(path=inside, executable=False, content=path.read_bytes())
+
+
+def _below(folder: Path, inside: str) -> Iterator[ContextFile]:
+    for file in read_files(folder):
+        yield replace(file, path=f"{inside}/{file.path}")
+
+
+def _refuse_outsiders(suite: Suite, agent: str | None) -> None:
+    version = suite.agents.get(agent or suite.default_agent)
+    if version is None:
+        return
+    folder = (suite.folder / version.files).resolve()
+    if not folder.is_relative_to(suite.folder.resolve()):
+        raise UsageError(
+            f"the files of agent {agent or suite.default_agent!r} lie in {version.files!r}, outside of the suite's"
+            " folder, and are not sent to other machines",
+            remedy="put them into the suite's folder for --executor ray",
+        )

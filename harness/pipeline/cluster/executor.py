@@ -1,0 +1,162 @@
+"""The driver's side of a run on a cluster: gives each node as many trials as it takes, and writes what comes back.
+
+What a lost node was running is tried once more on another one, like any trial that the harness could not do.
+"""
+
+import tempfile
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from harness.cassette.live import FOLDER
+from harness.documents import write_atomically
+from harness.errors import SandboxError
+from harness.pipeline.attempt import INFRASTRUCTURE_TRIES, Ended, case_of
+from harness.pipeline.cluster.connection import connected
+from harness.pipeline.cluster.delivery import packed
+from harness.pipeline.cluster.order import Delivered, Order, Problem
+from harness.pipeline.cluster.refusing import refuse_unshareable
+from harness.pipeline.cluster.stations import Station, make_ready, opened_stations
+from harness.pipeline.executor import Job
+from harness.pipeline.secrets import secret_values
+from harness.pipeline.world import Say
+from harness.results import PlannedTrial, RunFolder
+from harness.runner.trial import failed_trial
+from harness.score import Evidence
+
+_LOOKS_EVERY_S = 1.0
+"""Waiting is done in turns of this length, so that Ctrl-C is heard."""
+
+
+@contextmanager
+def opened(job: Job, say: Say) -> Iterator["ClusterExecutor"]:
+    """The cluster's nodes, ready for the job."""
+    plan = job.plan
+    refuse_unshareable(plan)
+    parcel = packed(plan, job.world.snapshot)
+    order = Order(
+        run=job.run,
+        plan=replace(plan, budget=None, otlp_endpoint=plan.otlp_endpoint),
+        parcel=parcel,
+        agent_digest=job.agent.digest,
+        snapshot_digest=job.world.snapshot.digest,
+        secrets=secret_values(plan.suite),
+    )
+    with connected(plan.ray_address) as nodes, opened_stations(nodes, plan.jobs, say) as stations:
+        ready = make_ready(stations, sorted(set(job.world.images.values())), order, say)
+        say(f"{len(ready)} nodes are ready, {plan.jobs} trials side by side on each")
+        yield ClusterExecutor(job=job, stations=ready, say=say)
+
+
+@dataclass(kw_only=True)
+class _Try:
+    """A planned trial on its way."""
+
+    planned: PlannedTrial
+    failures: int = 0
+    failed_at: Station | None = None
+
+
+@dataclass(kw_only=True)
+class ClusterExecutor:
+    """Implements `Executor`."""
+
+    job: Job
+    stations: list[Station]
+    say: Say
+    _under_way: dict[Any, tuple[_Try, Station]] = field(default_factory=dict)
+    _again: deque[_Try] = field(default_factory=deque)
+
+    def run(self, tasks: Iterable[PlannedTrial], folder: RunFolder) -> Generator[Ended, None, None]:
+        """Raises SandboxError where no node is left and trials are; what ran is kept then."""
+        remaining = iter(tasks)
+        while self._send(remaining):
+            ref = self._next()
+            tried, station = self._under_way.pop(ref)
+            station.running -= 1
+            delivered = self._fetched(ref, tried, station)
+            if delivered is None:
+                yield None
+                continue
+            _commit(delivered, folder)
+            tried.failures += delivered.trial.outcome == "harness_failed"
+            tried.failed_at = station
+            if delivered.trial.outcome == "harness_failed" and tried.failures < INFRASTRUCTURE_TRIES:
+                self._again.append(tried)
+            else:
+                yield delivered.trial, delivered.card
+
+    def _send(self, remaining: Iterator[PlannedTrial]) -> bool:
+        """Fills the free places; False when nothing is under way any more."""
+        while (station := self._free()) is not None:
+            tried = self._again.popleft() if self._again else _first_try(remaining)
+            if tried is None:
+                break
+            station = self._free(tried.failed_at) or station
+            station.running += 1
+            self._under_way[station.worker.run.remote(tried.planned)] = tried, station
+        else:
+            if not self._under_way and (self._again or next(remaining, None) is not None):
+                raise SandboxError(
+                    "no node of the cluster is left, and trials are",
+                    remedy=f"harness run --resume {self.job.run}",
+                )
+        return bool(self._under_way)
+
+    def _free(self, other_than: Station | None = None) -> Station | None:
+        """The emptiest node with a free place."""
+        free = [station for station in self.stations if station.is_free and station is not other_than]
+        return min(free, key=lambda station: station.running / station.slots, default=None)
+
+    def _next(self) -> Any:
+        while True:
+            ended, _ = ray.wait(list(self._under_way), num_returns=1, timeout=_LOOKS_EVERY_S)
+            if ended:
+                return ended[0]
+
+    def _fetched(self, ref: Any, tried: _Try, station: Station) -> Delivered | None:
+        """None where the run's budget ended the trial."""
+        try:
+            answer: Delivered | Problem | None = ray.get(ref)
+        except RayTaskError:
+            raise
+        except RayError:
+            if not station.lost:
+                self.say(f"node {station.node} is lost; what it ran is tried again")
+            station.lost = True
+            return self._failed(tried, f"node {station.node} was lost while the trial ran on it")
+        if isinstance(answer, Problem):
+            return self._failed(tried, f"node {station.node}: {answer.message}")
+        return answer
+
+    def _failed(self, tried: _Try, reason: str) -> Delivered:
+        job, planned = self.job, tried.planned
+        case = case_of(job.plan.suite, planned.case_id)
+        trial = failed_trial(job.plan.suite, job.agent.name, planned.case_id, planned.attempt, reason)
+        card = job.scorer.score(Evidence(case=case, trial=trial, tools=job.plan.suite.tools))
+        return Delivered(trial=trial, spans=(), card=card)
+
+
+def _first_try(remaining: Iterator[PlannedTrial]) -> _Try | None:
+    planned = next(remaining, None)
+    return None if planned is None else _Try(planned=planned)
+
+
+def _commit(delivered: Delivered, folder: RunFolder) -> None:
+    trial = delivered.trial
+    if delivered.live_tape is not None:
+        name = f"{trial.case_id}.{trial.attempt}.yaml"
+        write_atomically(folder.path / FOLDER / folder.manifest.suite / name, delivered.live_tape)
+    with tempfile.TemporaryDirectory(prefix="harness-trial-") as temporary:
+        at = Path(temporary)
+        files = {**({} if delivered.archive is None else {"end_state.tar": delivered.archive}), **delivered.pictures}
+        for name, content in files.items():
+            (at / name).write_bytes(content)
+        archive = None if delivered.archive is None else at / "end_state.tar"
+        folder.commit(trial, delivered.spans, delivered.card, archive, *(at / name for name in delivered.pictures))

@@ -1,0 +1,135 @@
+"""One node's side of a run: an actor that opens the run there, runs trials, and takes all of it away again."""
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import ray
+from ray import ObjectRef
+
+from harness.errors import HarnessError, SandboxError
+from harness.gateway.budget import OutOfBudget
+from harness.pipeline.attempt import case_of, scored
+from harness.pipeline.cluster.connection import program_digest
+from harness.pipeline.cluster.delivery import suite_in, unpacked
+from harness.pipeline.cluster.order import Delivered, Order, Problem
+from harness.pipeline.executor import Job
+from harness.pipeline.local import end_sandboxes, open_runner
+from harness.pipeline.world import open_world
+from harness.results import PlannedTrial
+from harness.runner.agents import open_agent
+from harness.runner.trial import TrialRunner
+from harness.sandbox.engine import connect
+from harness.sandbox.moving import has_image, load_image
+from harness.sandbox.owner import private_folder, remove_private_folder
+from harness.score import Scorer, build_scorer
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
+_ENDS_WITHIN_S = 20.0
+
+
+def told(work: Callable[Asked, Answer]) -> Callable[Asked, Answer | Problem]:
+    """What the harness could not do comes back as a value."""
+
+    @functools.wraps(work)
+    def telling(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer | Problem:
+        try:
+            return work(*args, **kwargs)
+        except HarnessError as error:
+            return Problem.of(error)
+
+    return telling
+
+
+class NodeWorker:
+    """Its methods are called from the driver, several at a time."""
+
+    def __init__(self) -> None:
+        self._closing = ExitStack()
+        self._opened: tuple[TrialRunner, Scorer, Path] | None = None
+        self._stopping = False
+        self._running = 0
+        self._ended = threading.Condition()
+
+    def program(self) -> str:
+        """Digest of the harness that is installed here."""
+        return program_digest()
+
+    @told
+    def missing(self, tags: Sequence[str]) -> list[str]:
+        """Which of the images this node's container engine has not."""
+        if not tags:
+            return []
+        client = connect()
+        try:
+            return [tag for tag in tags if not has_image(client, tag)]
+        finally:
+            client.close()
+
+    @told
+    def load(self, tag: str, pieces: Sequence["ObjectRef[bytes]"]) -> None:
+        """Fetches a saved image piece by piece and puts it into this node's container engine."""
+        client = connect()
+        try:
+            load_image(client, tag, (ray.get(piece) for piece in pieces))
+        finally:
+            client.close()
+
+    @told
+    def open(self, order: Order) -> None:
+        """Gets ready for the order's trials. Raises what the same run would raise on one machine."""
+        with ExitStack() as stack:
+            project = private_folder()
+            stack.callback(remove_private_folder, project)
+            job = _job(order, project)
+            live = project / "live"
+            runner = stack.enter_context(open_runner(job, live_tapes=live, secrets=order.secrets))
+            self._opened = runner, job.scorer, live
+            self._closing = stack.pop_all()
+
+    @told
+    def run(self, planned: PlannedTrial) -> Delivered | None:
+        """A trial, run and scored here; None where the run's budget ended it."""
+        assert self._opened is not None  # the driver opens first
+        runner, scorer, live = self._opened
+        with self._ended:
+            if self._stopping:
+                raise SandboxError("the run was stopped")
+            self._running += 1
+        try:
+            with scored(runner, scorer, case_of(runner.suite, planned.case_id), planned.attempt) as done:
+                return Delivered.of(done, live / runner.suite.name / f"{planned.case_id}.{planned.attempt}.yaml")
+        except OutOfBudget:
+            return None
+        finally:
+            with self._ended:
+                self._running -= 1
+                self._ended.notify_all()
+
+    @told
+    def close(self) -> None:
+        """Ends the trials that still run, and removes all that the run has put here."""
+        with self._ended:
+            self._stopping = True
+        if self._opened is not None:
+            end_sandboxes(self._opened[0])
+        with self._ended:
+            self._ended.wait_for(lambda: not self._running, timeout=_ENDS_WITHIN_S)
+        self._closing.close()
+
+
+def _job(order: Order, project: Path) -> Job:
+    """The driver's job, on what was delivered to `project`. Raises SandboxError where that is not what was sent."""
+    unpacked(order.parcel, project)
+    plan = replace(order.plan, project=project, suite=suite_in(project, order.plan.suite), cassettes=None)
+    agent = open_agent(plan.suite, plan.agent, project / ".harness" / "agents")
+    world = open_world(plan, order.run, lambda _: None)
+    if (agent.digest, world.snapshot.digest) != (order.agent_digest, order.snapshot_digest):
+        raise SandboxError("the agent or the snapshot that arrived is not the one that was sent")
+    return Job(plan=plan, run=order.run, world=world, agent=agent, scorer=build_scorer(plan.suite))

@@ -1,0 +1,65 @@
+"""What driver and nodes tell each other: plain values, so that nothing that is alive crosses the network."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.errors import ExitCode, HarnessError, SandboxError, UsageError
+from harness.pipeline.attempt import Scored
+from harness.pipeline.cluster.delivery import Parcel
+from harness.pipeline.plan import RunPlan
+from harness.score import Scorecard
+from harness.trace import Trial
+from harness.trace.span import Span
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A run, as a node opens it."""
+
+    run: str
+    plan: RunPlan
+    parcel: Parcel
+    agent_digest: str
+    snapshot_digest: str
+    secrets: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What a node could not do, in words; an exception would need the same classes on both sides."""
+
+    message: str
+    is_usage: bool
+
+    @classmethod
+    def of(cls, error: HarnessError) -> "Problem":
+        return cls(message=str(error), is_usage=error.exit_code == ExitCode.USAGE)
+
+    def error(self, node: object) -> HarnessError:
+        """As the driver raises it."""
+        return (UsageError if self.is_usage else SandboxError)(f"node {node}: {self.message}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivered:
+    """A trial that a node has run and scored, with the content of its files."""
+
+    trial: Trial
+    spans: tuple[Span, ...]
+    card: Scorecard
+    archive: bytes | None = None
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    live_tape: bytes | None = None
+    """What was answered live, as the tape that is kept with the run."""
+
+    @classmethod
+    def of(cls, scored: Scored, live_tape: Path) -> "Delivered":
+        return cls(
+            trial=scored.trial,
+            spans=scored.spans,
+            card=scored.card,
+            archive=None if scored.archive is None else scored.archive.read_bytes(),
+            pictures={path.name: path.read_bytes() for path in scored.pictures},
+            live_tape=live_tape.read_bytes() if live_tape.is_file() else None,
+        )

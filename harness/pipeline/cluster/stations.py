@@ -1,0 +1,144 @@
+"""The nodes of a cluster made ready for a run, and cleared again."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from harness.errors import SandboxError, UsageError
+from harness.pipeline.cluster.connection import Node, program_digest
+from harness.pipeline.cluster.node import NodeWorker
+from harness.pipeline.cluster.order import Order, Problem
+from harness.pipeline.world import Say
+from harness.sandbox.engine import connect
+from harness.sandbox.moving import saved_image
+
+_TAKES_WITHIN_S = 60.0
+_CLEARS_WITHIN_S = 40.0
+_PIECE_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(kw_only=True)
+class Station:
+    """A node that runs trials of a run, as the driver sees it."""
+
+    node: Node
+    worker: Any
+    """Handle of the actor on the node."""
+    slots: int
+    """How many trials it runs side by side."""
+    running: int = 0
+    lost: bool = False
+
+    @property
+    def is_free(self) -> bool:
+        return not self.lost and self.running < self.slots
+
+
+@contextmanager
+def opened_stations(nodes: Sequence[Node], jobs: int, say: Say) -> Iterator[list[Station]]:
+    """A worker on every node that takes one; afterwards nothing of the run is left on any of them.
+
+    Raises UsageError where a node has another harness, SandboxError where none of them answers.
+    """
+    stations = [_station(node, jobs) for node in nodes]
+    try:
+        yield _answering(stations, say)
+    finally:
+        _clear(stations)
+
+
+def make_ready(stations: Sequence[Station], tags: Sequence[str], order: Order, say: Say) -> list[Station]:
+    """Delivers what the run needs, each thing once a node, and opens the run there; gives the nodes that are left.
+
+    Raises the first thing that a node could not do.
+    """
+    lacking = asked(stations, lambda station: station.worker.missing.remote(list(tags)), say)
+    for tag in tags:
+        without = [station for station, missing in lacking if tag in missing]
+        if without:
+            _deliver(tag, without, say)
+    parcel = ray.put(order)
+    left = [station for station, _ in lacking]
+    return [station for station, _ in asked(left, lambda station: station.worker.open.remote(parcel), say)]
+
+
+def asked(
+    stations: Sequence[Station], ask: Callable[[Station], Any], say: Say, timeout_s: float | None = None
+) -> list[tuple[Station, Any]]:
+    """Asks all at once; gives the answers of those that were not lost meanwhile. Raises what one could not do."""
+    refs = [(station, ask(station)) for station in stations if not station.lost]
+    answers = []
+    for station, ref in refs:
+        try:
+            answer = ray.get(ref, timeout=timeout_s)
+        except RayTaskError:
+            raise
+        except GetTimeoutError:
+            station.lost = True
+            say(f"node {station.node} is left out: it took no work within {timeout_s:g} s")
+        except RayError as error:
+            station.lost = True
+            say(f"node {station.node} is lost: {first_line(error)}")
+        else:
+            if isinstance(answer, Problem):
+                raise answer.error(station.node)
+            answers.append((station, answer))
+    if not answers:
+        raise SandboxError("no node of the cluster is left", remedy="`ray status` says which are there")
+    return answers
+
+
+def first_line(error: Exception) -> str:
+    """What an error says first; Ray's go on for a page."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _station(node: Node, jobs: int) -> Station:
+    """The processors that it takes are taken for Ray's other users too."""
+    here = NodeAffinitySchedulingStrategy(node_id=node.id, soft=False)
+    worker = ray.remote(NodeWorker).options(
+        num_cpus=min(jobs, node.processors),
+        max_concurrency=jobs + 1,  # one for `close`
+        scheduling_strategy=here,
+    )
+    return Station(node=node, worker=worker.remote(), slots=jobs)
+
+
+def _answering(stations: Sequence[Station], say: Say) -> list[Station]:
+    own = program_digest()
+    found = asked(stations, lambda station: station.worker.program.remote(), say, _TAKES_WITHIN_S)
+    others = [str(station.node) for station, digest in found if digest != own]
+    if others:
+        raise UsageError(
+            f"another harness is installed on node {', '.join(others)} than here",
+            remedy="install the same version of agent-harness[ray] on every node",
+        )
+    return [station for station, _ in found]
+
+
+def _deliver(tag: str, stations: Sequence[Station], say: Say) -> None:
+    client = connect()
+    try:
+        pieces = [(ray.put(piece), len(piece)) for piece in saved_image(client, tag, _PIECE_BYTES)]
+    finally:
+        client.close()
+    size_mb = sum(size for _, size in pieces) / 1_000_000
+    to = ", ".join(str(station.node) for station in stations)
+    say(f"image {tag} ({size_mb:.0f} MB) goes to node {to}")
+    refs = [ref for ref, _ in pieces]
+    asked(stations, lambda station: station.worker.load.remote(tag, refs), say)
+
+
+def _clear(stations: Sequence[Station]) -> None:
+    refs = [station.worker.close.remote() for station in stations if not station.lost]
+    try:
+        if refs:
+            ray.wait(refs, num_returns=len(refs), timeout=_CLEARS_WITHIN_S)
+    finally:
+        for station in stations:
+            ray.kill(station.worker)

@@ -1,0 +1,97 @@
+"""The trials of a run on this machine: what they share is opened once, then they run side by side."""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+
+from harness.case.browsing import needs_browser
+from harness.cassette.live import FOLDER
+from harness.gateway.gateway import Gateway
+from harness.pipeline.attempt import Attempt, Ended
+from harness.pipeline.executor import Job
+from harness.pipeline.plan import RunPlan
+from harness.pipeline.secrets import secret_values
+from harness.pipeline.world import World
+from harness.results import PlannedTrial, RunFolder
+from harness.runner.browsers import BrowserRoom
+from harness.runner.pool import run_all
+from harness.runner.trial import TrialRunner
+from harness.sandbox.providers import open_provider
+from harness.sandbox.recipe import BROWSER_IMAGE
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalExecutor:
+    """Runs trials in threads of this process; implements `Executor`."""
+
+    job: Job
+
+    def run(self, tasks: Iterable[PlannedTrial], folder: RunFolder) -> Generator[Ended, None, None]:
+        """The first exception ends all trials, and what they started."""
+        job, stopping = self.job, Event()
+        secrets = secret_values(job.plan.suite)
+        with open_runner(job, live_tapes=folder.path / FOLDER, secrets=secrets) as runner:
+
+            def abort() -> None:
+                stopping.set()
+                end_sandboxes(runner)
+
+            attempt = Attempt(runner=runner, folder=folder, scorer=job.scorer, stopping=stopping)
+            with closing(run_all(tasks, attempt, job.plan.jobs, abort)) as results:
+                for _, ended in results:
+                    yield ended
+
+
+@contextmanager
+def open_runner(job: Job, *, live_tapes: Path, secrets: Mapping[str, str]) -> Iterator[TrialRunner]:
+    """What runs the job's trials on one machine: its provider, its gateway, its browsers.
+
+    Raises EngineUnavailable, and UsageError for what the suite asks of the gateway and this machine has not.
+    """
+    plan, world, run = job.plan, job.world, job.run
+    with ExitStack() as stack:
+        provider = open_provider(plan.sandbox, run=run, prefetch=plan.prefetch)
+        stack.callback(provider.close)
+        gateway = stack.enter_context(
+            Gateway(
+                plan.suite,
+                plan.tools,
+                cassettes=plan.cassettes or plan.project / "cassettes",
+                secrets=secrets,
+                services=world.services,
+                otlp_endpoint=plan.otlp_endpoint,
+                refresh=plan.refresh,
+                lenient=plan.replay == "lenient",
+                live_tapes=live_tapes,
+                model_mode=plan.model,
+                budget=plan.budget,
+            )
+        )
+        yield TrialRunner(
+            suite=plan.suite,
+            snapshot=world.snapshot,
+            provider=provider,
+            gateway=gateway,
+            agent=job.agent,
+            run=run,
+            images=world.images,
+            browsers=_browsers(plan, world, run, stack),
+        )
+
+
+def end_sandboxes(runner: TrialRunner) -> None:
+    """Ends every sandbox and browser of the runner, so that the trials in them end at once."""
+    runner.provider.close()
+    if runner.browsers is not None:
+        runner.browsers.provider.close()
+
+
+def _browsers(plan: RunPlan, world: World, run: str, stack: ExitStack) -> BrowserRoom | None:
+    """Browsers are ordinary containers, whichever way the agent's sandboxes are made."""
+    if not needs_browser(plan.suite):
+        return None
+    provider = open_provider("docker", run=run)
+    stack.callback(provider.close)
+    return BrowserRoom(provider=provider, image=world.images[BROWSER_IMAGE], snapshot=world.snapshot)
