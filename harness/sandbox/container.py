@@ -37,6 +37,7 @@ _LAUNCHER_MB = 32
 _LAUNCHER_PROCESSES = 2
 _SUPERVISOR_MB = 32
 _SUPERVISOR_PROCESSES = 3
+_STARTS_AT_ONCE_MIN = 4
 _DESCRIPTORS = 8192
 _INODES_PER_MB = 256
 _INODES_MAX = 65_536
@@ -71,6 +72,8 @@ class Containers:
         self._labels = labels
         info = client.info()
         self._cpus = float(info["NCPU"])
+        self.starts_at_once = max(_STARTS_AT_ONCE_MIN, 2 * int(info["NCPU"]))
+        """More containers that start at the same time take longer each, and all of them no less; some too long."""
         self._apparmor = any("apparmor" in option for option in info.get("SecurityOptions") or ())
 
     def config(
@@ -101,7 +104,14 @@ class Containers:
             spec,
             snapshot,
             {},
-            command=_started("supervisor", f"{SHARED_FOLDER}/control.sock", SHARED_FOLDER, _STAGE),
+            command=_started(
+                "supervisor",
+                f"{SHARED_FOLDER}/control.sock",
+                SHARED_FOLDER,
+                _STAGE,
+                f"size={SHARED_MEMORY_MB}m,mode=1777",
+                *_shown(spec),
+            ),
             cap_add=[*_LAUNCHERS, *_SUPERVISORS],
             security_opt=["no-new-privileges:true", f"seccomp={seccomp_profile(MAKES_SANDBOXES)}", *unconfined],
             mounts=_warm_mounts(folder, spec),
@@ -201,6 +211,12 @@ def _mounts(folder: Path, spec: SandboxSpec, gateway: Path | None) -> list[Mount
     if spec.gateway_socket is not None:
         sources[GATEWAY_FOLDER] = gateway or spec.gateway_socket.parent
     return _bound(sources, spec)
+
+
+def _shown(spec: SandboxSpec) -> list[str]:
+    """What of a warm container every trial in it sees."""
+    agent = [] if spec.agent_files is None else [AGENT_FOLDER]
+    return [f"{CODE_FOLDER}/harness/sandbox/inside", *agent]
 
 
 def _warm_mounts(folder: Path, spec: SandboxSpec) -> list[Mount]:

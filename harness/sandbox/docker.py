@@ -42,6 +42,7 @@ class DockerSandboxProvider:
         self._id = uuid.uuid4().hex[:12]
         with told("the container engine cannot be used"):
             self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id})
+        self._starts = threading.Semaphore(self._containers.starts_at_once)
         self._open: set[_Cell] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -85,18 +86,23 @@ class DockerSandboxProvider:
 
     def _begun(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, *, ahead: bool) -> "_Cell":
         """One whose launcher waits for what it is told; `ahead`: for a trial whose gateway there is not yet."""
+        with self._starts:
+            cell = self._new_cell()
+            try:
+                gateway = cell.gateway if ahead else None
+                cell.start(self._containers.config(cell.folder, spec, snapshot, layout, gateway))
+                cell.control = cell.listener.accept(_REPORTS_WITHIN_S, cell.why_dead)
+            except BaseException:
+                cell.remove()
+                raise
+        return cell
+
+    def _new_cell(self) -> "_Cell":
         with self._lock:
             if self._closed:
                 raise SandboxError("the sandbox provider is closed")
             cell = _Cell(self._client, self._forget)
             self._open.add(cell)
-        try:
-            gateway = cell.gateway if ahead else None
-            cell.start(self._containers.config(cell.folder, spec, snapshot, layout, gateway))
-            cell.control = cell.listener.accept(_REPORTS_WITHIN_S, cell.why_dead)
-        except BaseException:
-            cell.remove()
-            raise
         return cell
 
     def _restored(self, cell: "_Cell", spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Sandbox:

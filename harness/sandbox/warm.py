@@ -56,8 +56,9 @@ class WarmDockerSandboxProvider:
         self._id = uuid.uuid4().hex[:12]
         with told("the container engine cannot be used"):
             self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id})
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._closed = False
+        self._starting = 0
         self._all: set[WarmContainer] = set()
         self._idle: dict[_Kind, list[WarmContainer]] = {}
         compile_launcher()
@@ -66,7 +67,7 @@ class WarmDockerSandboxProvider:
         layout = layout_for(spec, snapshot)
         kind = _Kind.of(spec, snapshot, layout)
         with told("a sandbox cannot be started"):
-            warm = self._waiting(kind) or self._new(kind, spec, snapshot, layout)
+            warm = self._taken(kind) or self._new(kind, spec, snapshot, layout)
             try:
                 return self._started(warm, kind, spec, snapshot, layout)
             except BaseException:
@@ -77,6 +78,7 @@ class WarmDockerSandboxProvider:
         with self._lock:
             self._closed = True
             everyone = list(self._all)
+            self._lock.notify_all()
         for warm in everyone:
             self._drop(warm, gently=True)
         with told("sandboxes may be left"):
@@ -84,18 +86,37 @@ class WarmDockerSandboxProvider:
         if self._own_client:
             self._client.close()
 
-    def _waiting(self, kind: _Kind) -> WarmContainer | None:
+    def _taken(self, kind: _Kind) -> WarmContainer | None:
+        """One that trials have given back; None: there is none, and the caller is to start one.
+
+        So many may be started at once; who has to wait for that takes what is given back meanwhile.
+        """
         while True:
             with self._lock:
+                self._lock.wait_for(lambda: self._closed or self._idle.get(kind) or self._may_start())
                 self._refuse_when_closed()
                 waiting = self._idle.get(kind)
-                warm = waiting.pop() if waiting else None
-            if warm is None or warm.is_empty():
+                if not waiting:
+                    self._starting += 1
+                    return None
+                warm = waiting.pop(0)  # the one that had the most time to become empty
+            if warm.is_empty():
                 return warm
             self._drop(warm)
 
+    def _may_start(self) -> bool:
+        return self._starting < self._containers.starts_at_once
+
     def _new(self, kind: _Kind, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> WarmContainer:
-        self._make_room(kind)
+        try:
+            self._make_room(kind)
+            return self._begun(spec, snapshot, layout)
+        finally:
+            with self._lock:
+                self._starting -= 1
+                self._lock.notify_all()
+
+    def _begun(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> WarmContainer:
         with self._lock:
             self._refuse_when_closed()
             warm = WarmContainer(self._client)
@@ -134,6 +155,7 @@ class WarmDockerSandboxProvider:
         with self._lock:
             if not self._closed and warm in self._all:
                 self._idle.setdefault(kind, []).append(warm)
+                self._lock.notify_all()
 
     def _drop(self, warm: WarmContainer, *, gently: bool = False) -> None:
         with self._lock:

@@ -1,7 +1,6 @@
 """One warm container as the host sees it: its supervisor's connection, and the trial that is in it."""
 
 import os
-import select
 import shutil
 import socket
 import time
@@ -11,8 +10,8 @@ from typing import Any
 
 import docker
 
-from harness.sandbox.container import AGENT_FOLDER, CODE_FOLDER, GATEWAY_FOLDER, SHARED_MEMORY_MB, place_size
-from harness.sandbox.control import Listener
+from harness.sandbox.container import GATEWAY_FOLDER, place_size
+from harness.sandbox.control import Listener, is_readable
 from harness.sandbox.gateway_link import link_gateway
 from harness.sandbox.inside.wire import Channel
 from harness.sandbox.layout import Layout
@@ -59,7 +58,6 @@ class WarmContainer:
         if spec.gateway_socket is not None:
             gateway = f"{folder.name}/gateway"
             link_gateway(spec.gateway_socket, folder / "gateway")
-        agent = [] if spec.agent_files is None else [AGENT_FOLDER]
         self._running, self._ended = True, None
         self._channel().send(
             {
@@ -67,9 +65,7 @@ class WarmContainer:
                 "control": f"{folder.name}/{self._listener.path.name}",
                 "gateway": gateway,
                 "gateway_at": GATEWAY_FOLDER,
-                "shown": [f"{CODE_FOLDER}/harness/sandbox/inside", *agent],
                 "places": [[place, place_size(place, spec, layout)] for place in layout.places],
-                "shared_memory": f"size={SHARED_MEMORY_MB}m,mode=1777",
                 "hosts": _hosts(spec),
                 "low_ports": int(spec.outside is not None),
             }
@@ -114,7 +110,7 @@ class WarmContainer:
         """Whether the trial's world is told to have ended."""
         assert self._host is not None  # there is no trial without
         try:
-            if not select.select([self._host], [], [], within_s)[0]:
+            if not is_readable(self._host, within_s):
                 return False
             told_now = Channel(self._host).receive()
         except (OSError, EOFError, ValueError):
