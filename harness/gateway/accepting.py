@@ -1,6 +1,7 @@
 """The connections that come in at one Unix socket, so many at once: no trial takes the descriptors of the others."""
 
 import asyncio
+import resource
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 CONNECTIONS_MAX = 256
 """Of one socket at once. Who comes later waits in the kernel's queue, and behind it in the sandbox, until one ends."""
 _BACKLOG = 1024
+_DESCRIPTORS = 65_536
 _LOOK_AGAIN_S = 0.02
 
 
@@ -74,3 +76,11 @@ class Acceptor:
 def _is_gone(transport: asyncio.BaseTransport) -> bool:
     """One that is closing still holds its descriptor while somebody does not read what was sent."""
     return bool(transport.get_extra_info("socket").fileno() < 0)
+
+
+def allow_descriptors() -> None:
+    """Many systems let a program open 1024 files until it asks for more, which four busy trials would use up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

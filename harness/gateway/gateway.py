@@ -20,6 +20,7 @@ from harness.cassette.index import open_tape
 from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
 from harness.errors import GatewayError, UsageError
+from harness.gateway.accepting import allow_descriptors
 from harness.gateway.answering import Answering
 from harness.gateway.client import open_client
 from harness.gateway.contract import SHARED, SessionRequest, ToolMode
@@ -98,6 +99,7 @@ class Gateway:
         self._closing = ExitStack()
 
     def __enter__(self) -> Self:
+        allow_descriptors()
         with ExitStack() as stack:
             self._journals.settle(Redactor(self._secrets))
             self._thread.start(stack)

@@ -1,5 +1,6 @@
 """What one trial's agent holds at once is bounded, so that nothing is left wanting for the other trials."""
 
+import resource
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -76,6 +77,20 @@ def test_bodies_that_one_trial_sends_at_once_are_bounded_and_the_memory_is_given
     assert refused
     assert all(b"too_much_at_once" in answer for answer in refused)
     assert 204 == agent(greedy.socket).ask("POST", "/thought", {"text": "x" * 900_000})[0]
+
+
+def test_a_low_soft_limit_of_open_files_is_raised(suite: Suite, case: Case, shop, tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_descriptors() + 50, before[1]))
+        gateway = stack.enter_context(Gateway(suite, "live", cassettes=tmp_path, services=shop))
+        request = SessionRequest(trial_id="t", case=case, attempt=1, agent="a")
+        session = stack.enter_context(gateway.open(request))
+        for _ in range(100):
+            connection = stack.enter_context(_connected(session.socket))
+        connection.sendall(b"GET /turn HTTP/1.1\r\nHost: g\r\n\r\n")
+        assert connection.recv(15).startswith(b"HTTP/1.1 200")
 
 
 def _connected(path: Path) -> socket.socket:
