@@ -25,6 +25,9 @@ from collections.abc import Mapping
 from enum import IntEnum
 from pathlib import Path
 
+_LONGEST = 4000
+"""Characters of a message: it may quote a file, and a name of a megabyte tells nobody anything."""
+
 
 class ExitCode(IntEnum):
     """What the process tells its caller."""
@@ -41,6 +44,8 @@ class HarnessError(Exception):
     exit_code: ExitCode = ExitCode.COULD_NOT
 
     def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        if len(message) > _LONGEST:
+            message = f"{message[: _LONGEST - 500]} ... {message[-490:]}"
         self.message = message
         self.remedy = remedy
         super().__init__(message if remedy is None else f"{message}\n  -> {remedy}")

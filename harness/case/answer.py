@@ -1,10 +1,10 @@
 """How an answer of a tool is compared with its recording, where that is not word for word."""
 
-import re
 from typing import Literal
 
 from pydantic import Field, model_validator
 
+from harness.case.expression import check_expression
 from harness.frozen import Frozen
 
 Comparison = Literal["ignore", "type", "exact", "regex", "approx", "set"]
@@ -35,8 +35,5 @@ class AnswerRule(Frozen):
         if self.key is not None and self.compare != "set":
             raise ValueError("`key` goes with `compare: set`, and only with that")
         if self.pattern is not None:
-            try:
-                re.compile(self.pattern)
-            except re.error as error:
-                raise ValueError(f"is no regular expression: {error}") from None
+            check_expression(self.pattern)
         return self

@@ -1,9 +1,8 @@
 """A conversation: what the user says first, and what they say to what the agent answers."""
 
-import re
-
 from pydantic import Field, field_validator, model_validator
 
+from harness.case.expression import check_expression
 from harness.frozen import Frozen
 
 
@@ -23,10 +22,7 @@ class When(Frozen):
     @classmethod
     def _compiles(cls, value: str | None) -> str | None:
         if value is not None:
-            try:
-                re.compile(value)
-            except re.error as error:
-                raise ValueError(f"is no regular expression: {error}") from None
+            check_expression(value)
         return value
 
 

@@ -1,10 +1,10 @@
 """A tool as the agent sees it, and where its answers come from."""
 
-import re
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from harness.case.expression import check_expression
 from harness.frozen import Frozen, JsonObject
 
 Effect = Literal["read", "write"]
@@ -42,10 +42,7 @@ class VolatilePart(Frozen):
     @field_validator("pattern")
     @classmethod
     def _compiles(cls, value: str) -> str:
-        try:
-            re.compile(value)
-        except re.error as error:
-            raise ValueError(f"is no regular expression: {error}") from None
+        check_expression(value)
         return value
 
 

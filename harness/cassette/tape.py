@@ -17,7 +17,7 @@ from vcr.serializers import jsonserializer, yamlserializer
 
 from harness.cassette.recording import Kind, Recording, from_interaction, to_interaction
 from harness.cassette.redaction import Redactor
-from harness.documents import Location, read_plain, write_atomically
+from harness.documents import Location, read_plain, refuse_boundless_yaml, write_atomically
 from harness.errors import CassetteError, InvalidDocument
 
 FORMAT = 1
@@ -82,8 +82,12 @@ def load_tape(path: Path) -> Tape:
     except UnicodeDecodeError as error:
         raise CassetteError(f"{path}: is not UTF-8 (at byte {error.start})", remedy=_REMEDY) from None
     try:
+        if path.suffix != ".json":
+            refuse_boundless_yaml(path, text)
         loaded = vcr_format.deserialize(text, _serializer(path))
         pairs = list(zip(loaded[0], loaded[1], strict=True))
+    except InvalidDocument as error:
+        raise CassetteError(error.message, remedy=_REMEDY) from None
     except _MALFORMED as error:
         raise CassetteError(_explained(path, error), remedy=_REMEDY) from None
     _check_format(path, loaded[2] if len(loaded) > 2 else {})

@@ -12,6 +12,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from harness.case import Case, Suite, ToolSpec
+from harness.case.expression import check_expression
 from harness.case.quick_schema import Fits, quick_check
 from harness.errors import UsageError
 from harness.frozen import JsonObject, JsonValue
@@ -110,9 +111,9 @@ def _check_patterns(tool: ToolSpec) -> None:
     for path, name, value in _members(tool.parameters, "parameters"):
         if name == "pattern" and isinstance(value, str):
             try:
-                re.compile(value)
-            except re.error as error:
-                raise UsageError(f"tool {tool.name!r}: {path}: is no regular expression: {error}") from None
+                check_expression(value)
+            except ValueError as error:
+                raise UsageError(f"tool {tool.name!r}: {path}: {error}") from None
 
 
 def _check_route(tool: ToolSpec) -> None:

@@ -18,7 +18,7 @@ from typing import Literal
 
 import yaml
 
-from harness.documents import shaped, write_atomically
+from harness.documents import shaped, write_atomically, yaml_values
 from harness.errors import InvalidDocument, TrackerUnavailable
 from harness.frozen import Frozen
 from harness.issues.state import key_in
@@ -140,10 +140,7 @@ def _read(path: Path) -> _Filed | None:
 
 
 def _head(path: Path, text: str) -> Head:
-    try:
-        said = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InvalidDocument(path, f"its head is not YAML: {error}") from None
+    said, _ = yaml_values(path, text)
     return shaped(path, said, Head, {})
 
 

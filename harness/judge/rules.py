@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from pydantic import Field, field_validator
 
+from harness.case.expression import check_expression
 from harness.frozen import Frozen, JsonObject, JsonValue
 
 Said = Literal["pass", "fail", "not_eligible"]
@@ -47,10 +48,7 @@ class Rule(Frozen):
     @field_validator("who", "finds")
     @classmethod
     def _is_expression(cls, value: str) -> str:
-        try:
-            re.compile(value)
-        except re.error as error:
-            raise ValueError(f"{value!r} is no regular expression: {error}") from None
+        check_expression(value)
         return value
 
 

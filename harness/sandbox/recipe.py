@@ -65,7 +65,7 @@ def read_recipe(images: Path, name: str) -> Recipe:
     if not dockerfile.is_file():
         known = ", ".join(sorted({*image_names(images), *_BUILT_IN}))
         raise ImageError(f"there is no image {name!r}: {dockerfile} is missing", remedy=f"known: {known}")
-    text = dockerfile.read_text(encoding="utf-8")
+    text = _text(dockerfile)
     on = _BASE.search(text)
     if on is None or _FROM.search(text) is None:
         raise InvalidDocument(
@@ -78,8 +78,17 @@ def read_recipe(images: Path, name: str) -> Recipe:
         name=name,
         on=on.group(1),
         files=read_files(folder),
-        requirements=requirements.read_text(encoding="utf-8") if requirements.is_file() else None,
+        requirements=_text(requirements) if requirements.is_file() else None,
     )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidDocument(path, f"is not UTF-8 ({error.reason} at byte {error.start})") from None
+    except OSError as error:
+        raise InvalidDocument(path, f"cannot be read: {error.strerror}") from None
 
 
 def image_names(images: Path) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import unicodedata
 
 from pydantic import field_validator
 
+from harness.case.expression import check_expression
 from harness.frozen import Frozen
 
 
@@ -24,10 +25,7 @@ class TextRule(Frozen):
     @classmethod
     def _compiles(cls, value: str | None) -> str | None:
         if value is not None:
-            try:
-                re.compile(value)
-            except re.error as error:
-                raise ValueError(f"is no regular expression: {error}") from None
+            check_expression(value)
         return value
 
     @property

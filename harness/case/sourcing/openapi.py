@@ -94,7 +94,7 @@ def _effect(operation: _Operation) -> Effect:
 
 
 def _take_parameter(operation: _Operation, parameter: JsonObject, document: JsonObject) -> None:
-    name, place = str(parameter.get("name")), parameter.get("in")
+    name, place = str(parameter.get("name")), str(parameter.get("in"))
     if place in _LEFT_OUT:
         if parameter.get("required") is True:
             raise ValueError(

@@ -4,23 +4,40 @@ The one reader of the house: every malformed file, whatever it describes, is ref
 """
 
 import json
-import os
-import tempfile
+import math
+import stat
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from harness.documents.yaml_bounds import refuse_boundless_yaml
 from harness.errors import InvalidDocument
 
 T = TypeVar("T")
 Location = tuple[int | str, ...]
 
 _MAX_BYTES = 64 * 1024 * 1024
-_Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MAX_DEPTH = 100
+"""Whatever walks through a document may recurse so far, and ten times as far."""
+_SafeLoader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_SafeLoader):  # type: ignore[misc]  # which of the two it is, is known when it runs
+    """PyYAML's, without the numbers that no digest can be taken of."""
+
+
+def _finite_number(loader: Any, node: yaml.Node) -> float:
+    number = float(loader.construct_yaml_float(node))
+    if not math.isfinite(number):
+        raise yaml.constructor.ConstructorError(None, None, f"{node.value[:40]} is no finite number", node.start_mark)
+    return number
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _finite_number)
 
 
 def read_document(path: Path, shape: type[T]) -> T:
@@ -37,11 +54,13 @@ def read_plain(path: Path) -> tuple[Any, dict[Location, int]]:
     text = _text(path)
     match path.suffix:
         case ".json":
-            return _json(path, text), {}
+            data, lines = _json(path, text), dict[Location, int]()
         case ".toml":
-            return _toml(path, text), {}
+            data, lines = _toml(path, text), {}
         case _:
-            return _yaml(path, text)
+            return yaml_values(path, text)
+    _refuse_deep(path, data)
+    return data, lines
 
 
 def shaped(path: Path, data: object, shape: type[T], lines: dict[Location, int], at: Location = ()) -> T:
@@ -57,64 +76,91 @@ def shaped(path: Path, data: object, shape: type[T], lines: dict[Location, int],
         raise InvalidDocument(path, problem, line=_line(lines, location), field=field) from None
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Writes beside `path`, flushes to disk, then renames over it: readers see the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MAX_BYTES:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise InvalidDocument(path, "cannot be read: it is no plain file")
+        if found.st_size > _MAX_BYTES:
             raise InvalidDocument(path, f"is larger than {_MAX_BYTES} bytes")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InvalidDocument(path, f"is not UTF-8 ({error.reason} at byte {error.start})") from None
     except OSError as error:
         raise InvalidDocument(path, f"cannot be read: {error.strerror}") from None
+    except ValueError as error:  # no name of a file has a null byte
+        raise InvalidDocument(path, f"cannot be read: {error}") from None
 
 
 def _json(path: Path, text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_no_number, parse_float=_finite_float)
     except json.JSONDecodeError as error:
         raise InvalidDocument(path, f"is not JSON: {error.msg}", line=error.lineno) from None
+    except ValueError as error:  # also a whole number of more digits than Python reads
+        raise InvalidDocument(path, f"is not JSON: {error}") from None
     except RecursionError:
         raise InvalidDocument(path, "is nested too deeply") from None
+
+
+def _finite_float(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text[:40]} is no finite number")
 
 
 def _toml(path: Path, text: str) -> Any:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError, and a whole number of more digits than Python reads
         raise InvalidDocument(path, f"is not TOML: {error}") from None
+    except RecursionError:
+        raise InvalidDocument(path, "is nested too deeply") from None
 
 
-def _yaml(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
+def yaml_values(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
+    """The same for YAML that was read from `path` already."""
+    refuse_boundless_yaml(path, text)
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
         lines = dict(_node_lines(path, node, ())) if node is not None else {}
-        return (loader.construct_document(node) if node is not None else None), lines
+        data = loader.construct_document(node) if node is not None else None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise InvalidDocument(path, f"is not YAML: {error.problem or error.context}", line=line) from None
     except (yaml.YAMLError, ValueError) as error:
         raise InvalidDocument(path, f"is not YAML: {error}") from None
+    except (LookupError, AttributeError, TypeError):  # PyYAML's own, where a tag stands before what is none of it
+        raise InvalidDocument(path, "is not YAML: a value is not what its tag says") from None
     except RecursionError:
         raise InvalidDocument(path, "is nested too deeply") from None
     finally:
         loader.dispose()
+    _refuse_deep(path, data)
+    return data, lines
+
+
+def _refuse_deep(path: Path, data: object) -> None:
+    level = [data]
+    for _ in range(_MAX_DEPTH):
+        level = [item for outer in level for item in _inside(outer) if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise InvalidDocument(path, f"is nested deeper than {_MAX_DEPTH} levels")
+
+
+def _inside(value: object) -> Iterable[object]:
+    match value:
+        case dict():
+            return value.values()
+        case list():
+            return value
+        case _:
+            return ()
 
 
 def _node_lines(path: Path, node: yaml.Node, at: Location) -> Iterator[tuple[Location, int]]:
