@@ -9,7 +9,9 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-_NARROWEST = 80
+_NARROWEST = 60
+"""Columns below which tables would lose what they are about; a narrower terminal breaks lines by itself."""
+_WITHOUT_TERMINAL = 100
 
 
 def out(quiet: bool = False) -> Console:
@@ -48,5 +50,7 @@ def progress_bar(title: str, total: int) -> Iterator[Progress]:
 
 
 def _console(is_terminal: bool, stderr: bool) -> Console:
-    width = None if is_terminal else max(_NARROWEST, 100)
-    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+    width = None if is_terminal else _WITHOUT_TERMINAL
+    console = Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+    console.width = max(console.width, _NARROWEST)
+    return console

@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 
 from harness import __version__
+from harness.cli.streams import NOBODY_READS, give_up_output, open_streams, refuse_other_encodings
 from harness.errors import ExitCode, HarnessError
+from harness.refused import refused_by_machine
 
 _VERBS = {
     "init": "Write a first evaluation project into a folder.",
@@ -85,24 +87,47 @@ def harness(ctx: click.Context, project: Path, debug: bool) -> None:
 
     Exit status: 0 done, 1 a verdict (failing gate, inconclusive trials), 2 usage, 3 the harness could not.
     """
+    refuse_other_encodings()
     ctx.obj = project.resolve()
     ctx.meta["harness.debug"] = debug
 
 
 def main() -> None:
     """Runs the command line; the one place where errors become messages and exit codes."""
-    debug = "--debug" in sys.argv
+    open_streams()
     try:
         status = harness.main(standalone_mode=False)
-    except HarnessError as error:
-        if debug:
-            raise
-        click.echo(f"harness: {error}", err=True)
-        sys.exit(int(error.exit_code))
+        _print_the_rest()
     except click.ClickException as error:
         error.show()
         sys.exit(int(ExitCode.USAGE))
     except (click.Abort, KeyboardInterrupt):
         click.echo("harness: stopped; everything that it started was ended", err=True)
         sys.exit(130)
+    except SystemExit:  # no verb ends so; click and rich do, with 1, which is a verdict, when nobody reads any more
+        sys.exit(NOBODY_READS)
+    except HarnessError as error:
+        sys.exit(_told(error, error))
+    except (OSError, MemoryError, RuntimeError) as error:
+        sys.exit(_told(refused_by_machine(error), error))
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _print_the_rest() -> None:
+    """While there still is an exit status to choose."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        give_up_output()
+        sys.exit(NOBODY_READS)
+    except OSError:
+        give_up_output()
+        raise
+
+
+def _told(told: HarnessError, cause: Exception) -> int:
+    """Says what happened; with `--debug` as a traceback."""
+    if "--debug" in sys.argv:
+        raise cause
+    click.echo(f"harness: {told}", err=True)
+    return int(told.exit_code)

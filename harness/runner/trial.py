@@ -17,6 +17,7 @@ from harness.gateway.budget import OutOfBudget
 from harness.gateway.gateway import Gateway
 from harness.gateway.model.environment import model_environment
 from harness.gateway.session import Session
+from harness.refused import refused_by_machine
 from harness.runner.agent import Agent, AgentProgram
 from harness.runner.browsers import BrowserRoom, TrialBrowser
 from harness.runner.databases import states_of_files
@@ -46,14 +47,16 @@ class TrialRunner:
     def run_trial(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
         """Runs `case` once; the files that the agent changed go to `archive`, pictures of pages into its folder.
 
-        Never raises HarnessError: what the harness could not do is the trial's outcome `harness_failed`. Raises
-        OutOfBudget where the run's budget ended it.
+        Never raises HarnessError: what the harness could not do, or this machine refused, is the trial's outcome
+        `harness_failed`. Raises OutOfBudget where the run's budget ended it.
         """
         started = time.monotonic()
         try:
             trial, spans = self._attempt(case, attempt, archive)
         except HarnessError as error:
             trial, spans = self._failed(case, attempt, error), ()
+        except OSError as error:
+            trial, spans = self._failed(case, attempt, refused_by_machine(error)), ()
         return trial.model_copy(update={"duration_s": round(time.monotonic() - started, 4)}), spans
 
     def _attempt(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
