@@ -1,8 +1,8 @@
 """A trial's own world inside a warm container: namespaces, file system, capabilities, and a second system call filter.
 
-`Cell.enter` is called in a forked child of the supervisor and comes back in the first process of the new world, as
-much the launcher of a sandbox as the first process of a container is. Everything goes by `ctypes`, which the
-supervisor has paid for once; nothing here is reached from a program of the trial.
+`Cell.build` is called in a forked child of the supervisor and comes back in the first process of the new world; behind
+`Cell.enter` this is as much the launcher of a sandbox as the first process of a container is. Everything goes by
+`ctypes`, which the supervisor has paid for once; nothing here is reached from a program of the trial.
 """
 
 from __future__ import annotations
@@ -50,14 +50,18 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Cell:
-    """What one trial is given; built from the supervisor's request. Raises OSError, whose text says what failed."""
+    """The world of one trial: what all trials of a container have in common is built first.
 
-    def __init__(self, request: dict[str, Any], stage: str, shared: str) -> None:
+    Everything raises OSError, whose text says what failed.
+    """
+
+    def __init__(self, stage: str, shared: str, shared_memory: str, shown: tuple[str, ...]) -> None:
         self._root = stage + "/root"
         self._shared = shared
-        self._request = request
+        self._shared_memory = shared_memory
+        self._shown = shown
 
-    def enter(self) -> None:
+    def build(self) -> None:
         """Returns in the first process of the new world; the process that called waits for it and ends with it."""
         if _libc.unshare(_NEW_NAMESPACES) != 0:
             raise _error("unshare")
@@ -73,6 +77,17 @@ class Cell:
             raise _error("sethostname")
         _loopback_up()
         self._build_root()
+
+    def enter(self, request: dict[str, Any]) -> None:
+        """Adds what only this trial has, and gives up every way back and everything that built it."""
+        if request["low_ports"]:
+            _put(self._root + "/proc/sys/net/ipv4/ip_unprivileged_port_start", b"0")
+        self._freeze_proc()
+        self._name_hosts(request["hosts"])
+        if "gateway" in request:
+            self._show(self._shared + "/" + request["gateway"].decode(), request["gateway_at"].decode())
+        for path, options in request["places"]:
+            _mount("tmpfs", self._root + path.decode(), "tmpfs", _NOSUID | _NODEV, options.decode())
         self._turn_over()
         _give_up_capabilities()
         _forbid_what_built_this()
@@ -84,23 +99,18 @@ class Cell:
         self._build_proc()
         _mount("/sys", self._root + "/sys", None, _BIND | _REC)
         self._build_dev()
-        self._name_hosts()
-        for path in self._request["shown"]:
-            self._show(path.decode(), path.decode())
-        if "gateway" in self._request:
-            self._show(self._shared + "/" + self._request["gateway"].decode(), self._request["gateway_at"].decode())
-        for path, options in self._request["places"]:
-            _mount("tmpfs", self._root + path.decode(), "tmpfs", _NOSUID | _NODEV, options.decode())
+        for path in self._shown:
+            self._show(path, path)
 
     def _build_proc(self) -> None:
         proc = self._root + "/proc"
         _mount("proc", proc, "proc", _NOSUID | _NODEV | _NOEXEC)
-        if self._request["low_ports"]:
-            _put(proc + "/sys/net/ipv4/ip_unprivileged_port_start", b"0")
         for name in _HIDDEN:
             self._hide(proc + "/" + name)
+
+    def _freeze_proc(self) -> None:
         for name in _FROZEN:
-            path = proc + "/" + name
+            path = self._root + "/proc/" + name
             if _exists(path):
                 _mount(path, path, None, _BIND | _REC)
                 _mount("none", path, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
@@ -125,12 +135,12 @@ class Cell:
             posix.mkdir(dev + "/" + name, 0o755)
         _mount("devpts", dev + "/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
         _mount("mqueue", dev + "/mqueue", "mqueue", _NOSUID | _NODEV | _NOEXEC)
-        _mount("shm", dev + "/shm", "tmpfs", _NOSUID | _NODEV | _NOEXEC, self._request["shared_memory"].decode())
+        _mount("shm", dev + "/shm", "tmpfs", _NOSUID | _NODEV | _NOEXEC, self._shared_memory)
 
-    def _name_hosts(self) -> None:
+    def _name_hosts(self, hosts: bytes) -> None:
         """The engine's own file names the warm container's host name; this is the trial's."""
         stage = self._root.rpartition("/")[0]
-        _put(stage + "/hosts", self._request["hosts"])
+        _put(stage + "/hosts", hosts)
         _put(stage + "/hostname", b"sandbox\n")
         for name in ("hosts", "hostname"):
             target = self._root + "/etc/" + name

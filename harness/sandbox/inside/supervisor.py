@@ -1,8 +1,9 @@
 """The first process of a warm container: forks a world of its own for each trial, one after the other.
 
-It never runs anything of a trial. What it forks connects to the trial's control socket, confines itself and serves
-as the launcher of an ordinary sandbox does. When the host's connection closes, the harness is done or dead: the
-container ends, and with it everything in it.
+It never runs anything of a trial. While nobody is in the container the next world is built, as far as it is the same
+for every trial; what it waits for is the trial's own part, with which it connects to the trial's control socket,
+confines itself and serves as the launcher of an ordinary sandbox does. When the host's connection closes, the harness
+is done or dead: the container ends, and with it everything in it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import hashlib  # noqa: F401  # paid for once, as the next
 import posix
 import sys
 
-from harness.sandbox.inside import beside, changes, confine, files, forward, launcher, program  # noqa: F401
+from harness.sandbox.inside import beside, changes, confine, files, forward, launcher, program, tree  # noqa: F401
 from harness.sandbox.inside.loop import READ, Loop
 from harness.sandbox.inside.wire import Channel
 
@@ -25,19 +26,71 @@ _SIGKILL = 9
 _PROBLEM_MAX = 4096
 
 
+class World:
+    """A forked process that waits for its trial, or is in one."""
+
+    def __init__(self, cell: confine.Cell, shared: str) -> None:
+        self._told, problem = posix.pipe2(posix.O_CLOEXEC)
+        here, there = _socket.socketpair()
+        self._supervisors = here
+        self.status: int | None = None
+        self.pid = posix.fork()
+        if self.pid == 0:
+            status = 1
+            try:
+                here.close()
+                _become_launcher(cell, shared, there)
+                status = 0
+            except EOFError:
+                pass  # the supervisor is gone
+            except OSError as error:
+                posix.write(problem, str(error).encode()[:_PROBLEM_MAX])
+            finally:
+                posix._exit(status)
+        posix.close(problem)
+        there.close()
+
+    def begin(self, request: dict[str, Any]) -> None:
+        """Lets the trial in; one that has ended meanwhile is told of by its end."""
+        try:
+            Channel(self._supervisors).send(request)
+        except OSError:
+            return
+        finally:
+            self._supervisors.close()
+
+    def end(self) -> dict[str, Any]:
+        """What came of it, once its status is known."""
+        try:
+            return {"ended": self.status, "problem": posix.read(self._told, _PROBLEM_MAX)}
+        finally:
+            posix.close(self._told)
+
+
+def _become_launcher(cell: confine.Cell, shared: str, supervisor: _socket.socket) -> None:
+    confine.die_with_parent()
+    _signal.set_wakeup_fd(-1)
+    cell.build()
+    request = Channel(supervisor).receive()
+    control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    control.connect(shared + "/" + request["control"].decode())
+    cell.enter(request)
+    confine.close_all_but(control.fileno())
+    launcher.serve(control)
+
+
 class Supervisor:
     """Serves the host; `shared` is the folder in which the host puts what each trial is given."""
 
-    def __init__(self, host: _socket.socket, shared: str, stage: str) -> None:
-        self._host = host
+    def __init__(self, host: _socket.socket, shared: str, cell: confine.Cell) -> None:
         self._channel = Channel(host)
         self._shared = shared
-        self._stage = stage
+        self._cell = cell
         self._loop = Loop()
-        self._trial = 0
-        self._told = -1
+        self._trial: World | None = None
         self._loop.watch(host.fileno(), READ, self._heard)
         self._wake_when_children_end()
+        self._next = World(cell, shared)
 
     def serve(self) -> None:
         """Goes on until the host's connection closes."""
@@ -51,44 +104,20 @@ class Supervisor:
         except (EOFError, ConnectionError):
             posix._exit(0)
         if request["do"] == b"trial":
-            self._begin(request)
-        elif self._trial:  # "end": it does not leave by itself
-            posix.kill(self._trial, _SIGKILL)
-
-    def _begin(self, request: dict[str, Any]) -> None:
-        told, problem = posix.pipe2(posix.O_CLOEXEC)
-        self._trial = posix.fork()
-        if self._trial == 0:
-            status = 1
-            try:
-                self._become_launcher(request)
-                status = 0
-            except OSError as error:
-                posix.write(problem, str(error).encode()[:_PROBLEM_MAX])
-            finally:
-                posix._exit(status)
-        posix.close(problem)
-        self._told = told
-
-    def _become_launcher(self, request: dict[str, Any]) -> None:
-        confine.die_with_parent()
-        _signal.set_wakeup_fd(-1)
-        control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        control.connect(self._shared + "/" + request["control"].decode())
-        confine.Cell(request, self._stage, self._shared).enter()
-        confine.close_all_but(control.fileno())
-        launcher.serve(control)
+            self._trial = self._next
+            self._trial.begin(request)
+        elif self._trial is not None:  # "end": it does not leave by itself
+            posix.kill(self._trial.pid, _SIGKILL)
 
     def _reap(self) -> None:
-        while self._trial:
-            pid, status = posix.waitpid(-1, posix.WNOHANG)
-            if pid == 0:
-                return
-            if pid == self._trial:
-                self._trial = 0
-                problem = posix.read(self._told, _PROBLEM_MAX)
-                posix.close(self._told)
-                self._channel.send({"ended": status, "problem": problem})
+        """Nobody is in the container when the next world is made."""
+        for pid, status in tree.reap()[0]:
+            if pid == self._next.pid:
+                self._next.status = status
+        if self._trial is not None and self._trial.status is not None:
+            self._channel.send(self._trial.end())
+            self._trial = None
+            self._next = World(self._cell, self._shared)
 
     def _wake_when_children_end(self) -> None:
         woken, wake = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
@@ -101,12 +130,12 @@ def _empty(fd: int) -> None:
     posix.read(fd, 4096)
 
 
-def main(control: str, shared: str, stage: str) -> None:
-    """Connects to the host's socket at `control` and serves."""
+def main(control: str, shared: str, stage: str, shared_memory: str, *shown: str) -> None:
+    """Connects to the host's socket at `control` and serves; each world sees the folders `shown`."""
     posix.mkdir(stage + "/root", 0o755)
     host = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     host.connect(control)
     try:
-        Supervisor(host, shared, stage).serve()
+        Supervisor(host, shared, confine.Cell(stage, shared, shared_memory, shown)).serve()
     finally:
         sys.stderr.flush()
