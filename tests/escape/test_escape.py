@@ -1,7 +1,8 @@
 """Each try of a determined program fails in every sealed sandbox, and succeeds in a container made weak for it."""
 
 import json
-import runpy
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from tests.escape.world import World, outside_world
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(120)]
 
-PROGRAM = Path(__file__).with_name("tries.py")
-NAMES = list(runpy.run_path(str(PROGRAM), run_name="tries")["TRIES"])
+PROGRAMS = Path(__file__).parent
+NAMES = json.loads(subprocess.run([sys.executable, PROGRAMS / "tries"], stdout=subprocess.PIPE, check=True).stdout)
 LACKING = ("[Errno 2]", "[Errno 19]", "[Errno 38]", "[Errno 93]", "[Errno 94]", "[Errno 95]", "[Errno 97]")
 """ENOENT, ENODEV, ENOSYS, and what says that there is no such protocol or family of sockets."""
 _LIMITS = Limits(memory_mb=128, processes=64, disk_mb=16)
@@ -34,7 +35,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture(scope="module")
 def weak(base_image: str, world: World) -> Iterator[Container]:
     client = connect()
-    with weak_container(client, base_image, PROGRAM, world.door.parent) as container:
+    with weak_container(client, base_image, PROGRAMS, world.door.parent) as container:
         yield container
     client.close()
 
@@ -42,7 +43,7 @@ def weak(base_image: str, world: World) -> Iterator[Container]:
 @pytest.fixture(scope="module", params=[name for name in PROVIDERS if name != "local"])
 def sandbox(request: pytest.FixtureRequest, base_image: str) -> Iterator[Sandbox]:
     provider = open_provider(request.param, run="escape")
-    spec = SandboxSpec(trial_id="escape", limits=_LIMITS, agent_files=PROGRAM.parent)
+    spec = SandboxSpec(trial_id="escape", limits=_LIMITS, agent_files=PROGRAMS)
     sandbox = provider.start(spec, Snapshot(name="empty", environment="base", image=base_image))
     yield sandbox
     sandbox.close()
@@ -51,7 +52,7 @@ def sandbox(request: pytest.FixtureRequest, base_image: str) -> Iterator[Sandbox
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_try_fails_in_the_sandbox(sandbox: Sandbox, world: World, name: str) -> None:
-    ended = sandbox.exec(["python3", f"{sandbox.places.agent}/tries.py", world.told("/work"), name], {}, 60)
+    ended = sandbox.exec(["python3", f"{sandbox.places.agent}/tries", world.told("/work"), name], {}, 60)
     if ended.signal is None:  # else it was ended for what it took
         assert "" != ended.stdout, ended
         tried = json.loads(ended.stdout)

@@ -9,7 +9,8 @@ from docker.models.containers import Container
 
 from harness.sandbox.engine import owner_labels
 
-PROGRAM = "/escape/tries.py"
+_FOLDER = "/escape"
+PROGRAM = f"{_FOLDER}/tries"
 _NAMES = (
     """
 CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE
@@ -22,7 +23,7 @@ MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ
 
 
 @contextmanager
-def weak_container(client: docker.DockerClient, image: str, program: Path, door: Path) -> Iterator[Container]:
+def weak_container(client: docker.DockerClient, image: str, programs: Path, door: Path) -> Iterator[Container]:
     """Root with every capability of this machine, its network, the engine's socket, no filter and no limits.
 
     Not `--privileged`, which fails where the engine itself has been denied a capability.
@@ -34,9 +35,11 @@ def weak_container(client: docker.DockerClient, image: str, program: Path, door:
         cap_add=_capabilities(),
         network_mode="host",
         security_opt=["seccomp=unconfined", "apparmor=unconfined"],
+        shm_size="256m",
+        tmpfs={"/tmp": "exec,dev,suid"},
         devices=[f"{device}:{device}:rwm" for device in devices],
         binds={
-            str(program): {"bind": PROGRAM, "mode": "ro"},
+            str(programs): {"bind": _FOLDER, "mode": "ro"},
             str(door): {"bind": str(door), "mode": "ro"},
             "/var/run/docker.sock": {"bind": "/var/run/docker.sock", "mode": "rw"},
             "/sys/fs/cgroup": {"bind": "/sys/fs/cgroup", "mode": "rw"},
@@ -54,7 +57,8 @@ def weak_container(client: docker.DockerClient, image: str, program: Path, door:
 
 def tried_in(container: Container, world: str, name: str) -> str:
     """What the program printed there."""
-    output: bytes = container.exec_run(["python3", PROGRAM, world, name], stderr=False).output
+    before = [f"{_FOLDER}/metadata.py"] if "metadata" in name else []
+    output: bytes = container.exec_run(["python3", *before, PROGRAM, world, name], stderr=False).output
     return output.decode()
 
 

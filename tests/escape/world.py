@@ -1,16 +1,25 @@
 """What is there to be reached: servers of this machine that answer whoever gets through to them."""
 
+import fcntl
 import json
 import secrets
 import socket
 import socketserver
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-LIMITS = {"memory_mb": 600, "processes": 400, "disk_mb": 200, "files": 10_000, "descriptors": 9_000}
+LIMITS = {
+    "memory_mb": 600,
+    "shared_mb": 100,
+    "processes": 400,
+    "disk_mb": 200,
+    "files": 10_000,
+    "descriptors": 9_000,
+}
 """What is taken: more than the sandbox's limits allow, and no harm to a machine without."""
 
 
@@ -55,7 +64,8 @@ def outside_world(folder: Path) -> Iterator[World]:
         _served(stack, _Unix(str(door), _Echo))
         door.chmod(0o666)
         ports = {"tcp": tcp.server_address[1], "tcp6": tcp6.server_address[1], "udp": udp.server_address[1]}
-        yield World(door, {**ports, "address": _address(), "abstract": abstract})
+        address = _address()
+        yield World(door, {**ports, "address": address, "bridge": _bridge() or address, "abstract": abstract})
 
 
 def _served(stack: ExitStack, server: socketserver.BaseServer) -> socketserver.BaseServer:
@@ -73,3 +83,13 @@ def _address() -> str:
             return str(asked.getsockname()[0])
         except OSError:
             return "127.0.0.1"
+
+
+def _bridge() -> str | None:
+    """The address that this machine has on the engine's own bridge."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            answer = fcntl.ioctl(asked.fileno(), 0x8915, struct.pack("16s24x", b"docker0"))  # SIOCGIFADDR
+        except OSError:
+            return None
+        return socket.inet_ntoa(answer[20:24])
