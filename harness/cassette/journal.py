@@ -6,7 +6,7 @@ next recording of the suite, so that nothing recorded is lost; a file lock tells
 
 import fcntl
 import os
-import tempfile
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, refuse_secrets, save_tape, tape_path
 from harness.errors import CassetteError
 from harness.frozen import Frozen
+from harness.owner import half_made
 
 
 class _Heading(Frozen):
@@ -40,15 +41,15 @@ class Merge:
 class Journal:
     """The recordings of one trial, on disk line by line. One writer; not for several threads."""
 
-    def __init__(self, cassettes: Path, *, suite: str, case: str, redactor: Redactor) -> None:
+    def __init__(self, cassettes: Path, *, suite: str, case: str, redactor: Redactor, kept: bool = False) -> None:
+        """`kept`: of use to its own trial alone; what a killed one leaves of it is never merged, and goes."""
         folder = cassettes / suite
         folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{case}.", suffix=".journal", dir=folder)
-        self.path = Path(name)
+        self.path = folder / (half_made(case) if kept else f".{case}.{uuid.uuid4().hex[:8]}.journal")
         self.redactor = redactor
         self.recordings: list[Recording] = []
         # Line-buffered text: each recording is with the operating system before the agent sees its answer.
-        self._file = os.fdopen(handle, "w", encoding="utf-8", buffering=1)
+        self._file = self.path.open("x", encoding="utf-8", buffering=1)
         fcntl.flock(self._file, fcntl.LOCK_EX)
         self._file.write(_Heading(suite=suite, case=case).model_dump_json() + "\n")
 
@@ -112,13 +113,6 @@ def journals_left(cassettes: Path) -> list[Path]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             left.append(path)
     return left
-
-
-def drop_journals(cassettes: Path, suite: str) -> None:
-    """Removes the journals that dead runs left of what is only kept: those trials are run again."""
-    for path in journals_left(cassettes):
-        if path.parent.name == suite:
-            path.unlink(missing_ok=True)
 
 
 def recover_journals(cassettes: Path, suite: str, redactor: Redactor) -> int:

@@ -1,21 +1,27 @@
 """Files written so that a reader sees the old one or the new one."""
 
 import os
-import tempfile
 from pathlib import Path
+
+from harness.disk import flush_folder, make_folder
+from harness.owner import half_made
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Writes beside `path`, flushes to disk, then renames over it: readers see the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    """Writes beside `path`, flushes to disk, then renames over it: readers see the old file or the new one.
+
+    When it returns, the new one is on the disk: what is done after it never lasts without it.
+    """
+    make_folder(path.parent)
+    temporary = path.with_name(half_made(path.name))
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with temporary.open("xb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+        flush_folder(path.parent)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

@@ -17,6 +17,7 @@ import aiohttp
 from harness.case import Case, Suite
 from harness.case.browsing import needs_browser
 from harness.cassette.index import open_tape
+from harness.cassette.journal import recover_journals
 from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
 from harness.errors import GatewayError, UsageError
@@ -101,7 +102,8 @@ class Gateway:
     def __enter__(self) -> Self:
         allow_descriptors()
         with ExitStack() as stack:
-            self._journals.settle(Redactor(self._secrets))
+            if self._journals.records_tools or self._journals.records_models:
+                recover_journals(self._cassettes, self._suite.name, Redactor(self._secrets))
             self._thread.start(stack)
             client = self._client = self._thread.wait_for(open_client())
             stack.callback(lambda: self._thread.wait_for(client.close()))

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cassette.journal import Journal, Merge, drop_journals, merge, recover_journals
+from harness.cassette.journal import Journal, Merge, merge
 from harness.cassette.live import keep_live
 from harness.cassette.redaction import Redactor
 from harness.gateway.contract import SessionRequest
@@ -34,13 +34,6 @@ class JournalKeeper:
     live: Path | None
     """Where the tapes of tools that answer live are kept."""
 
-    def settle(self, redactor: Redactor) -> None:
-        """What killed runs left: recordings go onto their tapes, what was only kept goes."""
-        if self.records_tools or self.records_models:
-            recover_journals(self.cassettes, self.suite, redactor)
-        if self.live is not None:
-            drop_journals(self.live, self.suite)
-
     def open(self, request: SessionRequest, redactor: Redactor, closing: ExitStack) -> Journals:
         """Closed with `closing`; of what is only kept, nothing is left where the trial has not ended."""
         case, recorded, kept = request.case.id, None, None
@@ -49,7 +42,7 @@ class JournalKeeper:
             recorded = Journal(self.cassettes, suite=self.suite, case=case, redactor=redactor)
             closing.callback(recorded.close)
         if self.live is not None:
-            kept = Journal(self.live, suite=self.suite, case=name, redactor=redactor)
+            kept = Journal(self.live, suite=self.suite, case=name, redactor=redactor, kept=True)
             closing.callback(kept.remove)
 
         def finish() -> Merge:

@@ -1,6 +1,5 @@
 """One try at one planned trial: run, scored, and on disk before the next one of its job slot begins."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from harness.gateway.budget import OutOfBudget
 from harness.results import PlannedTrial, RunFolder
 from harness.runner.browsers import PICTURES
 from harness.runner.trial import TrialRunner
+from harness.sandbox.owner import temporary_folder
 from harness.score import Evidence, Scorecard, Scorer
 from harness.trace import Trial
 from harness.trace.span import Span
@@ -42,8 +42,8 @@ def scored(runner: TrialRunner, scorer: Scorer, case: Case, attempt: int) -> Ite
 
     Raises OutOfBudget where the run's budget ended it.
     """
-    with tempfile.TemporaryDirectory(prefix="harness-trial-") as temporary:
-        archive = Path(temporary) / "end_state.tar"
+    with temporary_folder() as temporary:
+        archive = temporary / "end_state.tar"
         trial, spans = runner.run_trial(case, attempt, archive)
         kept = archive if archive.exists() else None
         evidence = Evidence(case=case, trial=trial, tools=runner.suite.tools, end_state_archive=kept)

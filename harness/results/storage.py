@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError
 from harness.disk import flush_folder, make_folder
 from harness.errors import ResultsError
 from harness.frozen import JsonValue
-from harness.owner import half_made
+from harness.owner import half_made, left_half_made
 
 T = TypeVar("T")
 
@@ -66,6 +66,8 @@ def remove_unfinished(root: Path) -> None:
     """Removes what a killed harness left half-written; only for the one writer."""
     for path in sorted(root.rglob(f".{_UNFINISHED}-*")):
         shutil.rmtree(path, ignore_errors=True)
+    for path in left_half_made(root):
+        path.unlink(missing_ok=True)
 
 
 def read_sealed(folder: Path, name: str) -> bytes:
