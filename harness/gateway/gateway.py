@@ -66,7 +66,7 @@ class Gateway:
         endpoint = options.get("otlp_endpoint")
         self._exporter = None if endpoint is None else otlp_exporter(endpoint)
         self._toolbox = Toolbox(suite)
-        self._limiter = RateLimiter()
+        self._limiter = options.get("limiter") or RateLimiter()
         self.waiting = Waiting()
         self._web = WebRoom(suite, mode, self._limiter) if suite.hosts else None
         self._budget = options.get("budget")

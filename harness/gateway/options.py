@@ -7,6 +7,7 @@ from typing import TypedDict
 from harness.case import ModelMode
 from harness.gateway.budget import Budget
 from harness.gateway.contract import ServiceOpener
+from harness.gateway.rate import RateLimiter
 
 
 class GatewayOptions(TypedDict, total=False):
@@ -26,3 +27,5 @@ class GatewayOptions(TypedDict, total=False):
     """None: as the suite says."""
     budget: Budget | None
     """What the run may spend."""
+    limiter: RateLimiter
+    """Keeps live calls within their rate limits, also those of other gateways that are given the same."""

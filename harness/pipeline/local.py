@@ -9,6 +9,7 @@ from threading import Event
 from harness.case.browsing import needs_browser
 from harness.cassette.live import FOLDER
 from harness.gateway.gateway import Gateway
+from harness.gateway.rate import RateLimiter
 from harness.pipeline.attempt import Attempt, Ended
 from harness.pipeline.executor import Job
 from harness.pipeline.plan import RunPlan
@@ -32,7 +33,8 @@ class LocalExecutor:
         """The first exception ends all trials, and what they started."""
         job, stopping = self.job, Event()
         secrets = secret_values(job.plan.suite)
-        with open_runner(job, live_tapes=folder.path / FOLDER, secrets=secrets) as runner:
+        live = folder.path / FOLDER
+        with open_runner(job, live_tapes=live, secrets=secrets, limiter=RateLimiter()) as runner:
 
             def abort() -> None:
                 stopping.set()
@@ -45,7 +47,9 @@ class LocalExecutor:
 
 
 @contextmanager
-def open_runner(job: Job, *, live_tapes: Path, secrets: Mapping[str, str]) -> Iterator[TrialRunner]:
+def open_runner(
+    job: Job, *, live_tapes: Path, secrets: Mapping[str, str], limiter: RateLimiter
+) -> Iterator[TrialRunner]:
     """What runs the job's trials on one machine: its provider, its gateway, its browsers.
 
     Raises EngineUnavailable, and UsageError for what the suite asks of the gateway and this machine has not.
@@ -67,6 +71,7 @@ def open_runner(job: Job, *, live_tapes: Path, secrets: Mapping[str, str]) -> It
                 live_tapes=live_tapes,
                 model_mode=plan.model,
                 budget=plan.budget,
+                limiter=limiter,
             )
         )
         yield TrialRunner(

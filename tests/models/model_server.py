@@ -201,7 +201,7 @@ def _deltas(block: Json) -> list[Json]:
 
 
 @contextmanager
-def serve_models() -> Iterator[ModelServer]:
+def serve_models(host: str = "127.0.0.1") -> Iterator[ModelServer]:
     """A model server on a port of its own, in a thread of its own."""
     loop = asyncio.new_event_loop()
     server = ModelServer()
@@ -212,10 +212,10 @@ def serve_models() -> Iterator[ModelServer]:
         application.router.add_route("*", "/{path:.*}", server.answer)
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        site = web.TCPSite(runner, host, 0)
         await site.start()
         started.append(runner)
-        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        server.url = f"http://{host}:{runner.addresses[0][1]}"
 
     loop.run_until_complete(start())
     thread = threading.Thread(target=loop.run_forever)

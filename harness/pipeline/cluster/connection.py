@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from ray.exceptions import RayError
 
 import harness
 from harness.errors import UsageError
+
+_ANSWERS_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +44,11 @@ def connected(address: str) -> Iterator[tuple[Node, ...]]:
         )
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
+        _knock(address)
         ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
-    except (ConnectionError, OSError, RuntimeError, ValueError, RayError) as error:
+    except (OSError, RuntimeError, ValueError, RayError) as error:
         raise UsageError(
-            f"no Ray cluster answers at {address!r}: {_first_line(error)}",
+            f"no Ray cluster answers at {address!r}: {first_line(error)}",
             remedy="start one: `ray start --head` here, `ray start --address HOST:PORT` on the others",
         ) from None
     try:
@@ -76,5 +80,13 @@ def _nodes() -> tuple[Node, ...]:
     return able
 
 
-def _first_line(error: Exception) -> str:
+def _knock(address: str) -> None:
+    """Ray itself would try for two minutes. Raises OSError where nobody listens."""
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=_ANSWERS_WITHIN_S).close()
+
+
+def first_line(error: Exception) -> str:
+    """What an error says first; Ray's go on for a page."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

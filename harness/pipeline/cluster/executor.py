@@ -7,7 +7,7 @@ import tempfile
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from harness.errors import SandboxError
 from harness.pipeline.attempt import INFRASTRUCTURE_TRIES, Ended, case_of
 from harness.pipeline.cluster.connection import connected
 from harness.pipeline.cluster.delivery import packed
+from harness.pipeline.cluster.meter import bring_up_to_date, open_meter
 from harness.pipeline.cluster.order import Delivered, Order, Problem
-from harness.pipeline.cluster.refusing import refuse_unshareable
+from harness.pipeline.cluster.refusing import is_live, refuse_unshareable
 from harness.pipeline.cluster.stations import Station, make_ready, opened_stations
 from harness.pipeline.executor import Job
 from harness.pipeline.secrets import secret_values
@@ -40,18 +41,20 @@ def opened(job: Job, say: Say) -> Iterator["ClusterExecutor"]:
     plan = job.plan
     refuse_unshareable(plan)
     parcel = packed(plan, job.world.snapshot)
-    order = Order(
-        run=job.run,
-        plan=replace(plan, budget=None, otlp_endpoint=plan.otlp_endpoint),
-        parcel=parcel,
-        agent_digest=job.agent.digest,
-        snapshot_digest=job.world.snapshot.digest,
-        secrets=secret_values(plan.suite),
-    )
     with connected(plan.ray_address) as nodes, opened_stations(nodes, plan.jobs, say) as stations:
+        meter = open_meter(plan.budget) if is_live(plan) else None
+        order = Order(
+            run=job.run,
+            plan=plan,
+            parcel=parcel,
+            agent_digest=job.agent.digest,
+            snapshot_digest=job.world.snapshot.digest,
+            secrets=secret_values(plan.suite),
+            meter=meter,
+        )
         ready = make_ready(stations, sorted(set(job.world.images.values())), order, say)
         say(f"{len(ready)} nodes are ready, {plan.jobs} trials side by side on each")
-        yield ClusterExecutor(job=job, stations=ready, say=say)
+        yield ClusterExecutor(job=job, stations=ready, say=say, meter=meter)
 
 
 @dataclass(kw_only=True)
@@ -70,6 +73,8 @@ class ClusterExecutor:
     job: Job
     stations: list[Station]
     say: Say
+    meter: Any = None
+    """None: nothing is asked live."""
     _under_way: dict[Any, tuple[_Try, Station]] = field(default_factory=dict)
     _again: deque[_Try] = field(default_factory=deque)
 
@@ -81,6 +86,8 @@ class ClusterExecutor:
             tried, station = self._under_way.pop(ref)
             station.running -= 1
             delivered = self._fetched(ref, tried, station)
+            if self.meter is not None and self.job.plan.budget is not None:
+                bring_up_to_date(self.job.plan.budget, self.meter)
             if delivered is None:
                 yield None
                 continue

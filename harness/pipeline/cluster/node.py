@@ -13,9 +13,11 @@ from ray import ObjectRef
 
 from harness.errors import HarnessError, SandboxError
 from harness.gateway.budget import OutOfBudget
+from harness.gateway.rate import RateLimiter
 from harness.pipeline.attempt import case_of, scored
 from harness.pipeline.cluster.connection import program_digest
 from harness.pipeline.cluster.delivery import suite_in, unpacked
+from harness.pipeline.cluster.meter import SharedBudget, SharedLimiter
 from harness.pipeline.cluster.order import Delivered, Order, Problem
 from harness.pipeline.executor import Job
 from harness.pipeline.local import end_sandboxes, open_runner
@@ -89,7 +91,8 @@ class NodeWorker:
             stack.callback(remove_private_folder, project)
             job = _job(order, project)
             live = project / "live"
-            runner = stack.enter_context(open_runner(job, live_tapes=live, secrets=order.secrets))
+            limiter = RateLimiter() if order.meter is None else SharedLimiter(order.meter)
+            runner = stack.enter_context(open_runner(job, live_tapes=live, secrets=order.secrets, limiter=limiter))
             self._opened = runner, job.scorer, live
             self._closing = stack.pop_all()
 
@@ -127,7 +130,10 @@ class NodeWorker:
 def _job(order: Order, project: Path) -> Job:
     """The driver's job, on what was delivered to `project`. Raises SandboxError where that is not what was sent."""
     unpacked(order.parcel, project)
-    plan = replace(order.plan, project=project, suite=suite_in(project, order.plan.suite), cassettes=None)
+    suite, budget = suite_in(project, order.plan.suite), order.plan.budget
+    if budget is not None and order.meter is not None:
+        budget = SharedBudget.of(budget, order.meter)
+    plan = replace(order.plan, project=project, suite=suite, cassettes=None, budget=budget)
     agent = open_agent(plan.suite, plan.agent, project / ".harness" / "agents")
     world = open_world(plan, order.run, lambda _: None)
     if (agent.digest, world.snapshot.digest) != (order.agent_digest, order.snapshot_digest):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from harness.errors import ExitCode, HarnessError, SandboxError, UsageError
 from harness.pipeline.attempt import Scored
@@ -23,6 +24,8 @@ class Order:
     agent_digest: str
     snapshot_digest: str
     secrets: Mapping[str, str] = field(repr=False)
+    meter: Any = None
+    """Handle of what keeps the budget and the rate limits; None: nothing is asked live."""
 
 
 @dataclass(frozen=True, kw_only=True)

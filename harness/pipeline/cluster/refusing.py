@@ -1,13 +1,50 @@
-"""What cannot be run on several machines is refused before anything starts."""
+"""What several machines cannot do together is refused before anything starts."""
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from harness.errors import UsageError
 from harness.pipeline.plan import RunPlan
 
 
+def is_live(plan: RunPlan) -> bool:
+    """Whether a call of the run may reach what all of its machines share."""
+    return plan.tools == "live" or plan.model_mode == "live"
+
+
 def refuse_unshareable(plan: RunPlan) -> None:
-    """Raises UsageError for what the machines would have to share: tapes that are written, budgets and rate limits."""
+    """Raises UsageError for recordings, which the machines would have to write together, and for live servers on the
+    machine itself, which on another one are others.
+    """
     for option, mode in (("--tools", plan.tools), ("--model", plan.model_mode)):
-        if mode in ("record", "live"):
+        if mode == "record":
             raise UsageError(
-                f"{option} {mode} cannot be run with --executor ray", remedy="leave --executor out, or replay"
+                f"{option} record writes the project's cassettes, which --executor ray does not do",
+                remedy="record on one machine: leave --executor out",
             )
+    for what, address in _live_addresses(plan):
+        if _is_loopback(address):
+            raise UsageError(
+                f"{what} is reached at {address}, which on every node of the cluster is that node itself",
+                remedy="give it an address that all nodes reach",
+            )
+
+
+def _live_addresses(plan: RunPlan) -> Iterator[tuple[str, str]]:
+    suite = plan.suite
+    if plan.tools == "live":
+        for name, server in suite.reached.items():
+            if server.base_url is not None:
+                yield f"server {name!r}", server.base_url
+    if suite.model is not None and plan.model_mode == "live":
+        for provider, model in suite.model.servers.items():
+            yield f"the model of {provider!r}", str(model.base_url)
+
+
+def _is_loopback(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -10,7 +10,7 @@ from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from harness.errors import SandboxError, UsageError
-from harness.pipeline.cluster.connection import Node, program_digest
+from harness.pipeline.cluster.connection import Node, first_line, program_digest
 from harness.pipeline.cluster.node import NodeWorker
 from harness.pipeline.cluster.order import Order, Problem
 from harness.pipeline.world import Say
@@ -91,11 +91,6 @@ def asked(
     if not answers:
         raise SandboxError("no node of the cluster is left", remedy="`ray status` says which are there")
     return answers
-
-
-def first_line(error: Exception) -> str:
-    """What an error says first; Ray's go on for a page."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _station(node: Node, jobs: int) -> Station:

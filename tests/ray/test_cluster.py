@@ -1,0 +1,97 @@
+"""A run on the nodes of a Ray cluster is what one machine would have written, whatever becomes of a node."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from harness.sandbox.engine import connect
+from tests.models.model_server import serve_models
+from tests.ray.conftest import RayCluster
+from tests.walks.conftest import Walk, WriteSuite
+from tests.walks.test_models import CASES as MODEL_CASES
+from tests.walks.test_models import MAIN, SUITE, WITH_KEY, add
+from tests.walks.test_stopping import committed, wait_for_trials
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+
+AGENT = """\
+import json, os, time, urllib.request
+open("left.txt", "w").write("behind")
+time.sleep(3)
+url = os.environ["HARNESS_GATEWAY_URL"] + "/reply"
+urllib.request.urlopen(urllib.request.Request(url, json.dumps({"message": "done"}).encode(), method="POST",
+                                              headers={"Content-Type": "application/json"}))
+"""
+CASES = "".join(f"- {{id: case-{number}, task: wait}}\n" for number in range(8))
+CHECKS = "checks:\n  - {name: answered, verifier: final_answer, with: {contains: done}}\n"
+
+
+def containers(run: str) -> list[object]:
+    client = connect()
+    try:
+        found: list[object] = client.api.containers(all=True, filters={"label": f"harness.run={run}"})
+        return found
+    finally:
+        client.close()
+
+
+def wait_for_no_containers(run: str) -> None:
+    until = time.monotonic() + 60
+    while containers(run) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert [] == containers(run)
+
+
+def on(cluster: RayCluster, *words: str) -> tuple[str, ...]:
+    return ("run", "s", "--executor", "ray", "--ray-address", cluster.address, *words)
+
+
+def kept(scorecards: dict[str, bytes]) -> dict[str, bytes]:
+    """Without those of tries that the harness could not finish."""
+    return {place: card for place, card in scorecards.items() if ".failed-" not in place}
+
+
+def test_a_node_that_is_lost_costs_its_trials_a_retry_and_ctrl_c_clears_the_nodes(
+    walk: Walk, write_suite: WriteSuite, cluster: RayCluster
+) -> None:
+    write_suite(CHECKS, CASES, {"main.py": AGENT})
+    walk("run", "s", "--run-name", "local", "--jobs", "4")
+
+    process = walk.start(*on(cluster, "--run-name", "stopped", "--jobs", "2"))
+    wait_for_trials(walk, "stopped", 1)
+    os.kill(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=120)
+    assert 130 == process.returncode, output
+    wait_for_no_containers("stopped")
+    assert [] == cluster.left()
+    assert len(committed(walk, "stopped")) < 8
+
+    process = walk.start("run", "--resume", "stopped", "--executor", "ray", "--ray-address", cluster.address)
+    wait_for_trials(walk, "stopped", len(committed(walk, "stopped")) + 1)
+    cluster.lose(0)
+    output, _ = process.communicate(timeout=120)
+    assert 0 == process.returncode, output
+    assert "2 nodes are ready" in output
+    assert walk.scorecards("local") == kept(walk.scorecards("stopped"))
+    failed = sorted((walk.folder / "runs" / "stopped" / "trials").glob("*/1.failed-1/trial.json"))
+    assert 1 <= len(failed) <= 2
+    assert all("was lost while the trial ran" in path.read_text() for path in failed)
+    wait_for_no_containers("stopped")
+
+    walk(*on(cluster, "--run-name", "after", "--case", "case-0"))
+    assert [] == cluster.left()  # the dead node's too: a run removes what dead ones left
+
+
+def test_nodes_share_one_budget_of_live_calls(walk: Walk, write_suite: WriteSuite, cluster: RayCluster) -> None:
+    with serve_models(host=cluster.host) as server:
+        server.think = add
+        write_suite(SUITE.format(url=server.url), MODEL_CASES, {"main.py": MAIN})
+        words = on(cluster, "--sandbox", "local", "--jobs", "1", "--model", "live", "--run-name", "short")
+        summary = walk.summary(*words, "--budget-tokens", "300", status=3, env=WITH_KEY)
+        asked = len(server.seen)
+        walk("run", "--resume", "short", *words[2:6], env=WITH_KEY)
+    assert "of 300 tokens spent" in summary["unmeasured"][0]["reason"]
+    assert 3 <= asked <= 4  # 110 tokens a call: the third is the last, and one may be under way on the other node
+    assert 4 == walk.summary("report", "short")["counts"]["finished"]
