@@ -9,8 +9,8 @@ from docker.models.containers import Container
 
 from harness.sandbox.engine import owner_labels
 
-_FOLDER = "/escape"
-PROGRAM = f"{_FOLDER}/tries"
+FOLDER = "/escape"
+PROGRAM = f"{FOLDER}/tries"
 _NAMES = (
     """
 CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE
@@ -39,7 +39,7 @@ def weak_container(client: docker.DockerClient, image: str, programs: Path, door
         tmpfs={"/tmp": "exec,dev,suid"},
         devices=[f"{device}:{device}:rwm" for device in devices],
         binds={
-            str(programs): {"bind": _FOLDER, "mode": "ro"},
+            str(programs): {"bind": FOLDER, "mode": "ro"},
             str(door): {"bind": str(door), "mode": "ro"},
             "/var/run/docker.sock": {"bind": "/var/run/docker.sock", "mode": "rw"},
             "/sys/fs/cgroup": {"bind": "/sys/fs/cgroup", "mode": "rw"},
@@ -57,7 +57,7 @@ def weak_container(client: docker.DockerClient, image: str, programs: Path, door
 
 def tried_in(container: Container, world: str, name: str) -> str:
     """What the program printed there."""
-    before = [f"{_FOLDER}/metadata.py"] if "metadata" in name else []
+    before = [f"{FOLDER}/metadata.py"] if "metadata" in name else []
     output: bytes = container.exec_run(["python3", *before, PROGRAM, world, name], stderr=False).output
     return output.decode()
 
