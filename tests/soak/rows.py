@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 
 
+class Unable(Exception):
+    """A part cannot run on this machine: it says what it needs, and is no pass."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """An attack or a fault, and what came of it."""

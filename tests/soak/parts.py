@@ -1,0 +1,44 @@
+"""The parts of the soak: each knows its rows, and about how long they take."""
+
+import importlib
+import random
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+from tests.soak.rows import Row
+
+Rows = Callable[[random.Random, float], Generator[Row, None, None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Rows that belong together."""
+
+    rows: Rows
+    """Given the source of all chance and a scale (0.1 tries a tenth), each row as soon as it is known."""
+    minutes: float
+    """About how long they take at scale 1 on two processors that do nothing else."""
+    least_minutes: float
+    """The same at the smallest scale."""
+
+    def takes_minutes(self, scale: float) -> float:
+        return max(self.minutes * scale, self.least_minutes)
+
+
+def of_module(name: str) -> Rows:
+    """The module's `rows`; it is imported when they are asked for."""
+
+    def rows(random: random.Random, scale: float) -> Generator[Row, None, None]:
+        yield from importlib.import_module(name).rows(random, scale)
+
+    return rows
+
+
+PARTS = {
+    "escape": Part(rows=of_module("tests.soak.escapes"), minutes=6, least_minutes=1),
+    "secrets": Part(rows=of_module("tests.soak.secrets"), minutes=4, least_minutes=0.5),
+    "kill": Part(rows=of_module("tests.soak.kills"), minutes=10, least_minutes=1),
+    "load": Part(rows=of_module("tests.soak.load"), minutes=9, least_minutes=1.5),
+    "faults": Part(rows=of_module("tests.soak.faults"), minutes=6, least_minutes=1.5),
+    "fuzz": Part(rows=of_module("tests.soak.fuzzing"), minutes=5, least_minutes=0.5),
+}
