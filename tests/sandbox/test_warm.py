@@ -14,7 +14,7 @@ import pytest
 from harness.case.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.conformance.stand import shell
-from harness.sandbox.docker import PROVIDER_LABEL
+from harness.sandbox.docker import PROVIDER_LABEL, DockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.owner import OWNER_LABEL
 from harness.sandbox.provider import SandboxSpec
@@ -145,6 +145,29 @@ def test_no_privilege_of_the_supervisor_is_left_in_a_trial(
     }
     assert ("1", "2") == (states["NoNewPrivs"], states["Seccomp"])
     assert not [place for place in told if place.startswith(("/run/harness/shared", "/run/harness/stage"))]
+
+
+def test_a_warm_sandbox_shows_the_image_as_an_ordinary_one_does(
+    provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
+) -> None:
+    """Its uppermost folders are made anew: nothing is missing in them, and nobody may write there."""
+    ordinary = DockerSandboxProvider(run="warm-tests", client=client)
+    shown = []
+    try:
+        for sandbox in (provider.start(_spec(), _empty(base_image)), ordinary.start(_spec(), _empty(base_image))):
+            told = shell(
+                sandbox,
+                "find / /usr /usr/lib /usr/local /usr/local/lib -maxdepth 1 -printf '%p %y %M %u %g %l\\n' | sort;"
+                "find /usr /usr/lib /usr/local /usr/local/lib -maxdepth 1 -printf '%p %T@\\n' | sort;"
+                "for folder in / /usr /usr/lib /usr/local/lib; do mkdir $folder/mine; done",
+            )
+            shown.append((told.stdout, told.stderr))
+            sandbox.close()
+    finally:
+        ordinary.close()
+    assert shown[0] == shown[1]
+    assert "/usr/lib/python3 d drwxr-xr-x root root" in shown[0][0]
+    assert 4 == shown[0][1].count("Read-only file system"), shown[0][1]
 
 
 def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClient, base_image: str) -> None:

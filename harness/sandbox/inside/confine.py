@@ -14,6 +14,8 @@ import platform
 import posix
 import struct
 
+from harness.sandbox.inside import skeleton
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,9 +62,19 @@ class Cell:
         self._shared = shared
         self._shared_memory = shared_memory
         self._shown = shown
+        self._problem: OSError | None = None
+
+    def lay_root(self, image: str) -> None:
+        """To be called once, in the supervisor; `image` is an empty folder. What fails is raised by `build`."""
+        try:
+            skeleton.build(image, self._root, _mount)
+        except OSError as error:
+            self._problem = error
 
     def build(self) -> None:
         """Returns in the first process of the new world; the process that called waits for it and ends with it."""
+        if self._problem is not None:
+            raise self._problem
         if _libc.unshare(_NEW_NAMESPACES) != 0:
             raise _error("unshare")
         held = _descriptors()  # asked for now: the new world's /proc does not show the process that waits
@@ -94,8 +106,6 @@ class Cell:
 
     def _build_root(self) -> None:
         _mount("none", "/", None, _REC | _PRIVATE)
-        _mount("/", self._root, None, _BIND)
-        _mount("none", self._root, None, _BIND | _REMOUNT | _RDONLY)
         self._build_proc()
         _mount("/sys", self._root + "/sys", None, _BIND | _REC)
         self._build_dev()
@@ -189,7 +199,7 @@ def _close(descriptors: Iterable[int]) -> None:
 
 
 def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
-    texts = [None if text is None else text.encode() for text in (source, target, kind, data)]
+    texts = [None if text is None else text.encode("utf-8", "surrogateescape") for text in (source, target, kind, data)]
     if _libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]) != 0:
         raise _error("mount of " + target)
 

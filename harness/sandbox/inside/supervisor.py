@@ -132,10 +132,13 @@ def _empty(fd: int) -> None:
 
 def main(control: str, shared: str, stage: str, shared_memory: str, *shown: str) -> None:
     """Connects to the host's socket at `control` and serves; each world sees the folders `shown`."""
-    posix.mkdir(stage + "/root", 0o755)
+    for name in ("root", "image"):
+        posix.mkdir(stage + "/" + name, 0o755)
+    cell = confine.Cell(stage, shared, shared_memory, shown)
+    cell.lay_root(stage + "/image")
     host = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     host.connect(control)
     try:
-        Supervisor(host, shared, confine.Cell(stage, shared, shared_memory, shown)).serve()
+        Supervisor(host, shared, cell).serve()
     finally:
         sys.stderr.flush()
