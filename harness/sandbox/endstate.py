@@ -67,13 +67,13 @@ class OpenEndState:
     def __init__(self, state: EndState, tar: tarfile.TarFile) -> None:
         self.state = state
         self._tar = tar
+        # Asked by name, the archive looks through all that it has, each time.
+        self._members = {member.name: member for member in tar.getmembers()}
 
     def content(self, path: str) -> bytes | None:
         """None: not an added or modified file, or too large to have been read back."""
-        try:
-            stream = self._tar.extractfile(_member(path))
-        except KeyError:
-            return None
+        member = self._members.get(_member(path))
+        stream = None if member is None else self._tar.extractfile(member)
         return None if stream is None else stream.read()
 
 
@@ -82,13 +82,14 @@ def open_end_state(archive: Path) -> Iterator[OpenEndState]:
     """Raises SandboxError where the archive is missing or damaged."""
     with ExitStack() as stack:
         try:
-            tar = stack.enter_context(tarfile.open(archive, encoding="utf-8", errors="surrogateescape"))
+            tar = stack.enter_context(tarfile.open(archive, "r:", encoding="utf-8", errors="surrogateescape"))
             head = tar.extractfile(_HEAD)
             # not by pydantic's own reader: it refuses the surrogates that stand for bytes that are not UTF-8
             state = EndState.model_validate(json.loads(head.read() if head is not None else b"null"))
-        except (OSError, tarfile.TarError, KeyError, ValueError) as error:
+            opened = OpenEndState(state, tar)
+        except (OSError, tarfile.TarError, KeyError, ValueError, RecursionError) as error:
             raise SandboxError(f"{archive} is no readable end state: {error}", remedy="run the trial again") from error
-        yield OpenEndState(state, tar)
+        yield opened
 
 
 def _compared(seal: Seal, reported: Reported, contents: Any) -> tuple[EndState, dict[str, tuple[int, int]]]:
