@@ -41,6 +41,11 @@ def find_object(seam: str, name: str, built_in: Mapping[str, object], folder: Pa
     return loaded
 
 
+def plugin_names(seam: str) -> tuple[str, ...]:
+    """The entry points that installed packages have for a seam."""
+    return tuple(sorted({point.name for point in entry_points(group=f"harness.{seam}")}))
+
+
 def _from_module(seam: str, name: str, folder: Path | None) -> object:
     place, _, attribute = name.rpartition(":")
     module = _file_module(seam, Path(folder or ".") / place) if place.endswith(".py") else _module(seam, name, place)

@@ -27,6 +27,25 @@ class ShardType(click.ParamType[tuple[int, int]]):
         return int(number), int(count)
 
 
+class SandboxType(click.ParamType[str]):
+    """A sandbox provider; those that are not built in are looked for only when one is named."""
+
+    name = "sandbox"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        name = str(value)
+        if name in SANDBOXES:
+            return name
+        from harness.errors import UsageError
+        from harness.sandbox.providers import isolates
+
+        try:
+            isolates(name)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+        return name
+
+
 def selection_options(command: Command) -> Command:
     """Which cases."""
     for option in reversed(
@@ -46,11 +65,12 @@ def sandbox_option(command: Command) -> Command:
     """Where the agent runs."""
     return click.option(
         "--sandbox",
-        type=click.Choice(SANDBOXES),
+        type=SandboxType(),
+        metavar=f"[{'|'.join(SANDBOXES)}|NAME]",
         default="docker",
         show_default=True,
         help="`docker`: a container for each trial. `docker-warm`: one container for many trials, each in namespaces"
-        " of its own; starts in milliseconds. `local`: a plain process, no isolation.",
+        " of its own; starts in milliseconds. `local`: a plain process, no isolation. Or an installed one's NAME.",
     )(command)
 
 

@@ -22,7 +22,7 @@ from harness.pipeline.run import Watch, resume_run, start_run
 from harness.report import Summary, compare_runs, gate, summarise_run, write_report
 from harness.report.render.wording import model_words
 from harness.results import RunFolder, RunManifest, latest_comparable
-from harness.sandbox.providers import ProviderName, provider_of
+from harness.sandbox.providers import ProviderName, isolates, provider_of
 from harness.score import Scorecard
 from harness.trace import Trial
 
@@ -224,8 +224,8 @@ def _model_mode(manifest: RunManifest) -> ModelMode | None:
 
 @contextmanager
 def _watched(options: RunOptions, total: int) -> Iterator[Watch]:
-    if options.sandbox == "local":
-        say("sandbox `local`: the agent runs as a plain process, NOT isolated from this machine")
+    if not isolates(options.sandbox):
+        say(f"sandbox `{options.sandbox}`: the agent is NOT isolated from this machine")
     with progress_bar(str(options.suite or options.resume), total) as bar:
 
         def began(manifest: RunManifest) -> None:

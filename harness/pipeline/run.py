@@ -25,6 +25,7 @@ from harness.pipeline.world import Say, open_world, pins
 from harness.results import PlannedTrial, RunFolder, RunManifest, default_run_name, write_stop
 from harness.runner.agent import Agent
 from harness.runner.agents import open_agent
+from harness.sandbox.providers import isolates
 from harness.score import Scorecard, build_scorer
 from harness.trace import Trial
 
@@ -140,7 +141,7 @@ def _manifest(job: Job) -> RunManifest:
         model_mode=plan.model_mode or "none",
         replay=plan.replay,
         provider=plan.sandbox,
-        isolates=plan.sandbox != "local",
+        isolates=isolates(plan.sandbox),
         pins=pins(plan),
         scorer_versions=job.scorer.versions,
         planned=plan.own,

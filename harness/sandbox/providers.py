@@ -1,23 +1,47 @@
-"""The sandbox providers by name."""
+"""The sandbox providers by name: the built-in ones, and what else is installed (entry points `harness.sandbox`).
 
-from typing import Literal, get_args
+A provider of a third party is a class that is made by `Provider(run=NAME)`. It is held to what all of them promise by
+`harness.sandbox.conformance`.
+"""
 
+from typing import Any, cast
+
+from harness.plugins import find_plugin, plugin_names
 from harness.sandbox.provider import SandboxProvider
 
-ProviderName = Literal["docker", "docker-warm", "local"]
+ProviderName = str
+"""A built-in's, an entry point's, or `module:Class`."""
 
-PROVIDERS: tuple[ProviderName, ...] = get_args(ProviderName)
+PROVIDERS = ("docker", "docker-warm", "local")
+SEAM = "sandbox"
+
+
+def provider_names() -> tuple[str, ...]:
+    """The built-in ones, then those that are installed beside them."""
+    return (*PROVIDERS, *(name for name in plugin_names(SEAM) if name not in PROVIDERS))
 
 
 def provider_of(name: str | None) -> ProviderName:
-    """The one that a run's manifest names; `docker` where this version knows none of the name."""
-    return next((known for known in PROVIDERS if known == name), "docker")
+    """The one that a run's manifest names; `docker` where none is there of the name."""
+    return name if name is not None and (":" in name or name in provider_names()) else "docker"
+
+
+def isolates(name: ProviderName) -> bool:
+    """Whether what runs there is kept from this machine. Raises UsageError for a name that nothing has."""
+    match name:
+        case "docker" | "docker-warm":
+            return True
+        case "local":
+            return False
+        case _:
+            return bool(getattr(_plugin(name), "isolates", False))
 
 
 def open_provider(name: ProviderName, *, run: str, prefetch: int = 0) -> SandboxProvider:
-    """Raises EngineUnavailable where no engine answers. What it starts is labelled with this process and `run`.
+    """What it starts is labelled with this process and `run`.
 
-    `prefetch` is for `docker`: how many containers are started before they are needed.
+    Raises EngineUnavailable where no engine answers, UsageError for a name that nothing has. `prefetch` is for
+    `docker`: how many containers are started before they are needed.
     """
     match name:
         case "docker":
@@ -32,3 +56,9 @@ def open_provider(name: ProviderName, *, run: str, prefetch: int = 0) -> Sandbox
             from harness.sandbox.local import LocalSandboxProvider
 
             return LocalSandboxProvider(run=run)
+        case _:
+            return cast(SandboxProvider, _plugin(name)(run=run))
+
+
+def _plugin(name: str) -> Any:
+    return find_plugin(SEAM, name, dict.fromkeys(PROVIDERS, object))

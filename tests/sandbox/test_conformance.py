@@ -1,52 +1,56 @@
-from collections.abc import Iterator
+"""Every provider keeps every promise of the seam: the built-in ones, and those that are installed beside them."""
+
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.sandbox.conformance import Check, Stand, checks
 from harness.sandbox.provider import SandboxProvider
-from harness.sandbox.providers import open_provider
+from harness.sandbox.providers import isolates, open_provider, provider_names
+
+_QUICK = ("docker", "local")
+_AHEAD = {"docker-ahead": {"prefetch": 2}}
+"""Containers that were started before they were asked for are no others."""
+
+
+def _promises() -> Iterator[Any]:
+    for kind in (*provider_names(), *_AHEAD):
+        name = _name(kind)
+        marks = [] if kind in _QUICK else [pytest.mark.slow]
+        marks += [] if name == "local" else [pytest.mark.docker]
+        for check in checks(isolates=isolates(name)):
+            yield pytest.param(kind, check, marks=marks, id=f"{kind}-{check.name}")
+
+
+def _name(kind: str) -> str:
+    return "docker" if kind in _AHEAD else kind
 
 
 @pytest.fixture(scope="module")
-def docker_provider() -> Iterator[SandboxProvider]:
-    provider = open_provider("docker", run="conformance")
+def provider_for() -> Iterator[Callable[[str], SandboxProvider]]:
+    """One of each kind for all of its checks."""
+    opened: dict[str, SandboxProvider] = {}
+
+    def provider(kind: str) -> SandboxProvider:
+        if kind not in opened:
+            opened[kind] = open_provider(_name(kind), run=f"conformance-{kind}", **_AHEAD.get(kind, {}))
+        return opened[kind]
+
     yield provider
-    provider.close()
+    for one in opened.values():
+        one.close()
 
 
-@pytest.fixture(scope="module")
-def warm_provider() -> Iterator[SandboxProvider]:
-    provider = open_provider("docker-warm", run="conformance")
-    yield provider
-    provider.close()
-
-
-@pytest.fixture(scope="module")
-def local_provider() -> Iterator[SandboxProvider]:
-    provider = open_provider("local", run="conformance")
-    yield provider
-    provider.close()
-
-
-@pytest.mark.docker
-@pytest.mark.parametrize("check", checks(), ids=lambda check: check.name)
-def test_docker_keeps_the_promise(
-    check: Check, docker_provider: SandboxProvider, base_image: str, tmp_path: Path
+@pytest.mark.parametrize(("kind", "check"), list(_promises()))
+def test_the_promise_is_kept(
+    kind: str,
+    check: Check,
+    provider_for: Callable[[str], SandboxProvider],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
 ) -> None:
-    with Stand(docker_provider, base_image, tmp_path) as stand:
-        check.run(stand)
-
-
-@pytest.mark.docker
-@pytest.mark.slow
-@pytest.mark.parametrize("check", checks(), ids=lambda check: check.name)
-def test_warm_keeps_the_promise(check: Check, warm_provider: SandboxProvider, base_image: str, tmp_path: Path) -> None:
-    with Stand(warm_provider, base_image, tmp_path) as stand:
-        check.run(stand)
-
-
-@pytest.mark.parametrize("check", [c for c in checks() if not c.sealed], ids=lambda check: check.name)
-def test_local_keeps_the_promise(check: Check, local_provider: SandboxProvider, tmp_path: Path) -> None:
-    with Stand(local_provider, None, tmp_path) as stand:
+    image = None if kind == "local" else request.getfixturevalue("base_image")
+    with Stand(provider_for(kind), image, tmp_path) as stand:
         check.run(stand)

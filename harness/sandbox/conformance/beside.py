@@ -56,7 +56,7 @@ def files_are_read_and_written_beside_a_program(stand: Stand) -> None:
 def slow_program_beside_is_ended_alone(stand: Stand) -> None:
     sandbox = stand.start()
     with _running(sandbox) as program:
-        slow = sandbox.exec(["sh", "-c", "echo a; sleep 60 & sleep 60"], {}, 0.3)
+        slow = sandbox.exec(["sh", "-c", "echo a; sleep 60 & sleep 60"], {}, 2)
         expect("status", (slow.timed_out, slow.code, slow.signal, slow.stdout), (True, None, 9, "a\n"))
         expect("the other one goes on", program.done(), False)
         expect("what a program leaves does not hold it up", shell(sandbox, "sleep 60 & echo b").stdout, "b\n")
