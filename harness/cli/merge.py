@@ -13,8 +13,8 @@ from harness.cli.options import run_path
     "--run-name", metavar="NAME", help="Name of the merged run; default: the first shard's without its shard."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-@click.pass_obj
-def command(project: Path, runs: tuple[str, ...], run_name: str | None, as_json: bool) -> None:
+@click.pass_context
+def command(ctx: click.Context, runs: tuple[str, ...], run_name: str | None, as_json: bool) -> None:
     """Put the shards of a run together, each made by `harness run SUITE --shard I/N`, perhaps on machines of their own.
 
     \b
@@ -22,15 +22,18 @@ def command(project: Path, runs: tuple[str, ...], run_name: str | None, as_json:
     harness run drive_thru --shard 2/2 --run-name part-2
     harness merge part-1 part-2 --run-name whole
 
-    Every trial is taken as it was committed; the merged run is what one machine would have written.
+    Every trial is taken as it was committed; the merged run is what one machine would have written. Verdicts of judges
+    and drift that was found come along. Exit 3 where trials were not run, or the harness failed at some.
     """
     from harness.case.loading import load_suite
     from harness.cli.console import out, print_json
     from harness.cli.showing import show_summary
+    from harness.errors import ExitCode
     from harness.pipeline.merge import merge_shards
     from harness.report import summarise_run, write_report
     from harness.results import RunFolder
 
+    project: Path = ctx.obj
     parts = [RunFolder.open(run_path(project, name)) for name in runs]
     suite = load_suite(project, parts[0].manifest.suite)
     name = run_name or parts[0].manifest.run.partition("-shard-")[0] + "-merged"
@@ -41,3 +44,5 @@ def command(project: Path, runs: tuple[str, ...], run_name: str | None, as_json:
         print_json(summary.model_dump(mode="json"))
     else:
         show_summary(out(), summary, report)
+    if summary.counts.harness_failed or summary.counts.not_run:
+        ctx.exit(ExitCode.COULD_NOT)

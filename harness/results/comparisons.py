@@ -30,6 +30,11 @@ def read_comparisons(run: Path, rubric: str) -> list[Comparison]:
     return found
 
 
+def compared_rubrics(run: Path) -> tuple[str, ...]:
+    """The rubrics that the run has comparisons by, by name."""
+    return tuple(sorted(path.stem for path in (run / _FOLDER).glob("*.jsonl")))
+
+
 def latest_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
     """Of each pair of attempts, criterion and judge, the comparison that was made last."""
     found = {(one.run_a, one.case_id, one.attempt, one.criterion, one.judge): one for one in comparisons}

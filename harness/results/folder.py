@@ -152,12 +152,12 @@ class RunFolder:
     def adopt(self, other: "RunFolder") -> None:
         """Takes over every trial of another run as it was committed there, earlier tries too.
 
-        Raises ResultsError where one is damaged, UsageError where the other was scored again since it ran.
+        Raises ResultsError where one is damaged, UsageError where the other was scored again, otherwise than it ran.
         """
         self._must_write()
-        if other._scores():
+        if other.manifest != other._manifest:  # a run that scored itself again at its end is the same one
             raise UsageError(f"run {other.path.name!r} was scored again since it ran", remedy="merge, then score again")
-        for trial in sorted((other.path / "trials").glob("*/*")):
+        for trial in sorted((other.path / "trials").glob("*/[!.]*")):  # what a killed harness left begins with a dot
             verify_sealed(trial)
             commit_folder(
                 self.path / trial.relative_to(other.path),

@@ -4,8 +4,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.cassette.live import FOLDER as LIVE
 from harness.errors import UsageError
+from harness.results.carried import carry
 from harness.results.folder import RunFolder
 from harness.results.manifest import PlannedTrial, RunManifest
 from harness.results.stop import stop_reason, write_stop
@@ -20,7 +20,8 @@ def shard_of(planned: Sequence[PlannedTrial], number: int, count: int) -> tuple[
 
 
 def merge_runs(parts: Sequence[RunFolder], root: Path, name: str) -> RunFolder:
-    """A new run folder `root/name`, open for writing, with every trial of the parts as it was committed.
+    """A new run folder `root/name`, open for writing, with every trial of the parts as it was committed, and what live
+    tools answered, judges said and drift was found.
 
     Its manifest is that of the run that was never divided. Run scores are not in it yet. Raises UsageError where the
     parts are not the shards of one run, each once, ResultsError where one is damaged.
@@ -30,8 +31,7 @@ def merge_runs(parts: Sequence[RunFolder], root: Path, name: str) -> RunFolder:
     try:
         for part in ordered:
             merged.adopt(part)
-            if (part.path / LIVE).is_dir():
-                shutil.copytree(part.path / LIVE, merged.path / LIVE, dirs_exist_ok=True)
+        carry(ordered, merged)
         reasons = [reason for part in ordered if (reason := stop_reason(part)) is not None]
         write_stop(merged, "; ".join(dict.fromkeys(reasons)) or None)
     except BaseException:

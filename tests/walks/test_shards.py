@@ -5,10 +5,17 @@ import json
 from tests.walks.conftest import Walk, WriteSuite
 
 CASES = "".join(f"- {{id: {name}, task: Say nothing.}}\n" for name in "abc")
+CHECKS = "checks:\n  - {name: answered, verifier: final_answer, with: {contains: done}}\n"
+ANSWERS = """\
+import json, os, urllib.request
+url = os.environ["HARNESS_GATEWAY_URL"] + "/reply"
+urllib.request.urlopen(urllib.request.Request(url, json.dumps({"message": "done"}).encode(), method="POST",
+                                              headers={"Content-Type": "application/json"}))
+"""
 
 
 def test_a_merged_run_is_the_run_of_one_machine_and_nothing_else_is_merged(walk: Walk, write_suite: WriteSuite) -> None:
-    write_suite("", CASES, {"main.py": "print('done')\n"})
+    write_suite(CHECKS, CASES, {"main.py": ANSWERS})
     common = ("run", "s", "--sandbox", "local", "--trials", "2", "--jobs", "2")
     walk(*common, "--run-name", "whole")
     for number in (1, 2):
@@ -20,7 +27,8 @@ def test_a_merged_run_is_the_run_of_one_machine_and_nothing_else_is_merged(walk:
     whole, merged = (json.loads((runs / name / "manifest.json").read_text()) for name in ("whole", "merged"))
     own = {"run": "", "created": ""}
     assert whole | own == merged | own
-    assert (runs / "whole" / "run_scores.json").read_bytes() == (runs / "merged" / "run_scores.json").read_bytes()
+    for scores in ("scorecards.jsonl", "run_scores.json"):  # with the best successes of the whole as optimum
+        assert (runs / "whole/scores/1" / scores).read_bytes() == (runs / "merged/scores/1" / scores).read_bytes()
 
     for parts, problem in (
         (("part-1",), "shard 2/2 is missing"),

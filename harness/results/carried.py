@@ -1,0 +1,104 @@
+"""What stands beside the trials of a run and is carried into the run that it is merged into.
+
+Live tapes, judges' verdicts and comparisons, and what drift was found: under the merged run's name, in the order that
+one machine would have had.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar, get_args
+
+from harness.cassette.live import FOLDER as LIVE
+from harness.judge.comparison import Comparison
+from harness.judge.judgement import Judgement
+from harness.results.comparisons import add_comparison, compared_rubrics, read_comparisons
+from harness.results.drift import DRIFT, DriftFinding, DriftReport, Severity, read_drift, write_drift
+from harness.results.folder import RunFolder
+from harness.results.judgements import JudgementWriter, judged_rubrics, keep_rubric, kept_rubric, read_judgements
+
+Told = TypeVar("Told", Judgement, Comparison)
+
+
+def carry(parts: Sequence[RunFolder], merged: RunFolder) -> None:
+    """Raises ResultsError naming a damaged file."""
+    paths = [part.path for part in parts]
+    for path in paths:
+        if (path / LIVE).is_dir():
+            shutil.copytree(path / LIVE, merged.path / LIVE, dirs_exist_ok=True)
+    _carry_judgements(paths, merged)
+    _carry_comparisons(paths, merged)
+    reports = [read_drift(path) for path in paths if (path / DRIFT).is_file()]
+    if reports:
+        write_drift(merged.path, _one_report(reports, merged.manifest.run))
+
+
+def _carry_judgements(parts: Sequence[Path], merged: RunFolder) -> None:
+    for rubric in _each(judged_rubrics(part) for part in parts):
+        judgements = [(part, one) for part in parts for one in read_judgements(part, rubric)]
+        with JudgementWriter(merged.path, rubric) as writer:
+            for one in _in_order((one for _, one in judgements), merged):
+                writer.add(one.model_copy(update={"run": merged.manifest.run}))
+        for digest, part in {one.rubric_digest: part for part, one in judgements}.items():
+            keep_rubric(merged.path, kept_rubric(part, rubric, digest))
+
+
+def _carry_comparisons(parts: Sequence[Path], merged: RunFolder) -> None:
+    for rubric in _each(compared_rubrics(part) for part in parts):
+        comparisons = (one for part in parts for one in read_comparisons(part, rubric))
+        for one in _in_order(comparisons, merged):
+            add_comparison(merged.path, one.model_copy(update={"run_b": merged.manifest.run}))
+
+
+def _each(names: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    return iter(sorted({name for some in names for name in some}))
+
+
+def _in_order(told: Iterable[Told], merged: RunFolder) -> list[Told]:
+    """By the plan, and of one trial as they were said."""
+    places = {(one.case_id, one.attempt): place for place, one in enumerate(merged.manifest.planned)}
+    return sorted(told, key=lambda one: places.get((one.case_id, one.attempt), len(places)))
+
+
+def _one_report(reports: Sequence[DriftReport], run: str) -> DriftReport:
+    """Every change once, with all of its cases; confirmed where one of the parts is sure of it."""
+    findings = _united(one for report in reports for one in report.findings)
+    sure = {one.fingerprint for one in findings}
+    doubted = _united(one for report in reports for one in report.unconfirmed if one.fingerprint not in sure)
+    tools = sorted({tool for report in reports for tool in report.exercised})
+    return DriftReport(
+        suite=reports[0].suite,
+        run=run,
+        seen=max(report.seen for report in reports),
+        command=reports[0].command.replace(reports[0].run, run),
+        findings=findings,
+        exercised={
+            tool: tuple(sorted({path for report in reports for path in report.exercised.get(tool, ())}))
+            for tool in tools
+        },
+        unconfirmed=doubted,
+        divergences=tuple(one for report in reports for one in report.divergences),
+        unavailable=tuple(dict.fromkeys(one for report in reports for one in report.unavailable)),
+    )
+
+
+def _united(findings: Iterable[DriftFinding]) -> tuple[DriftFinding, ...]:
+    by_change: dict[str, DriftFinding] = {}
+    for one in findings:
+        known = by_change.get(one.fingerprint)
+        by_change[one.fingerprint] = one if known is None else _both(known, one)
+    return tuple(sorted(by_change.values(), key=_place))
+
+
+def _place(one: DriftFinding) -> tuple[str, int, str, str, str]:
+    return one.tool, get_args(Severity).index(one.severity), one.operation, one.path, one.fingerprint
+
+
+def _both(one: DriftFinding, other: DriftFinding) -> DriftFinding:
+    return one.model_copy(
+        update={
+            "cases": tuple(sorted({*one.cases, *other.cases})),
+            "flips": tuple(sorted({*one.flips, *other.flips})),
+            "samples": one.samples + other.samples,
+        }
+    )

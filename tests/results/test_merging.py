@@ -1,0 +1,155 @@
+"""What shards have beside their trials is in the merged run as if one machine had written it; nothing foreign is."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import UsageError
+from harness.judge.comparison import Comparison
+from harness.judge.judgement import JudgeIdentity
+from harness.judge.pairwise import Preference
+from harness.results import DriftFinding, DriftReport, PlannedTrial, RunFolder, RunManifest, Scoring, write_stop
+from harness.results.comparisons import add_comparison, read_comparisons
+from harness.results.drift import read_drift, write_drift
+from harness.results.judgements import JudgementWriter, keep_rubric, kept_rubric
+from harness.results.merging import merge_runs, shard_of
+from harness.results.stop import stop_reason
+from tests.judge.labelling import RUBRIC, judgement
+from tests.results.conftest import PLAN, Record
+
+Built = Callable[..., RunManifest]
+Recorded = Callable[..., Record]
+
+
+@pytest.fixture
+def store(runs: Path, manifest: Built, record: Recorded) -> Callable[..., RunFolder]:
+    """A run with these trials, each judged and compared; a shard of it where `shard` is given."""
+
+    def make(run: str, shard: str | None = None, planned: tuple[PlannedTrial, ...] = PLAN, **fields: Any) -> RunFolder:
+        with RunFolder.create(runs, manifest(run, planned=planned, shard=shard, **fields)) as folder:
+            for one in planned:
+                folder.commit(*record(one.case_id, one.attempt))
+            write_stop(folder, f"{run} ran out" if shard else "part-1 ran out; part-2 ran out")
+        keep_rubric(folder.path, RUBRIC)
+        with JudgementWriter(folder.path, RUBRIC.name) as writer:
+            for one in planned:
+                writer.add(judgement(one.case_id, attempt=one.attempt).model_copy(update={"run": run}))
+        for one in planned:
+            add_comparison(folder.path, compared(run, one))
+        return RunFolder.open(folder.path)
+
+    return make
+
+
+def compared(run: str, trial: PlannedTrial) -> Comparison:
+    return Comparison(
+        run_a="before",
+        run_b=run,
+        case_id=trial.case_id,
+        attempt=trial.attempt,
+        trajectory_a="x",
+        trajectory_b="y",
+        rubric=RUBRIC.name,
+        rubric_version=RUBRIC.version,
+        rubric_digest=RUBRIC.digest,
+        criterion="complete",
+        criterion_version="2",
+        judge=JudgeIdentity(model="rules"),
+        preference=Preference(winner="second", consistent=True, in_order="second", swapped="second"),
+    )
+
+
+def changed(path: str, case: str, doubt: str | None = None) -> DriftFinding:
+    return DriftFinding(
+        tool="look_up",
+        operation="look_up",
+        change="schema.removed",
+        severity="breaking",
+        path=path,
+        old_kind="number",
+        new_kind="absent",
+        cases=(case,),
+        samples=2,
+        doubt=doubt,
+    )
+
+
+def report(run: str, findings: tuple[DriftFinding, ...], doubted: tuple[DriftFinding, ...] = ()) -> DriftReport:
+    return DriftReport(
+        suite="s",
+        run=run,
+        seen=datetime(2026, 1, len(findings), tzinfo=UTC),
+        command=f"harness drift compare {run}",
+        findings=findings,
+        exercised={"look_up": tuple(f"look_up {one.path}" for one in (*findings, *doubted))},
+        unconfirmed=doubted,
+        divergences=(f"{run} asked otherwise",),
+    )
+
+
+def test_verdicts_and_comparisons_are_in_the_order_and_under_the_name_of_the_whole(store: Any, runs: Path) -> None:
+    whole = store("whole")
+    parts = [store(f"part-{number}", f"{number}/2", shard_of(PLAN, number, 2)) for number in (1, 2)]
+    (parts[0].path / "trials" / "a" / ".unfinished-1-0a1b2c3d").mkdir()  # of a harness that was killed
+    with merge_runs(parts[::-1], runs, "merged") as merged:
+        pass
+    assert stop_reason(whole) == stop_reason(merged)
+    for name in ("judgements", "comparisons"):
+        file = f"{name}/{RUBRIC.name}.jsonl"
+        assert (whole.path / file).read_text().replace('"whole"', '"merged"') == (merged.path / file).read_text()
+    assert RUBRIC == kept_rubric(merged.path, RUBRIC.name, RUBRIC.digest)
+    assert 4 == len(read_comparisons(merged.path, RUBRIC.name))
+
+
+def test_drift_that_parts_have_found_is_one_report(store: Any, runs: Path) -> None:
+    parts = [store(f"part-{number}", f"{number}/2", shard_of(PLAN, number, 2)) for number in (1, 2)]
+    unsure = changed("$.price", "a", doubt="seen once")
+    write_drift(parts[0].path, report("part-1", (changed("$.size", "b"),), (unsure,)))
+    write_drift(parts[1].path, report("part-2", (changed("$.price", "b"), changed("$.size", "a"))))
+    with merge_runs(parts, runs, "merged") as merged:
+        found = read_drift(merged.path)
+    assert [("$.price", ("b",), 2), ("$.size", ("a", "b"), 4)] == [
+        (one.path, one.cases, one.samples) for one in found.findings
+    ]
+    assert () == found.unconfirmed  # the other part is sure
+    assert {"look_up": ("look_up $.price", "look_up $.size")} == found.exercised
+    assert ("merged", "harness drift compare merged", 2) == (found.run, found.command, found.seen.day)
+    assert ("part-1 asked otherwise", "part-2 asked otherwise") == found.divergences
+
+
+@pytest.mark.parametrize(
+    ("second", "problem"),
+    [
+        ({"planned": shard_of(PLAN, 1, 2)}, "trials in common"),
+        ({"planned": ()}, "has not as many trials as its share"),
+        ({"agent_digest": "a2"}, "not shards of one run: agent_digest differ"),
+        ({"shard": "2/3"}, "different divisions"),
+    ],
+)
+def test_runs_that_are_no_shards_of_one_are_not_merged(
+    store: Any, runs: Path, second: dict[str, Any], problem: str
+) -> None:
+    first = store("part-1", "1/2", shard_of(PLAN, 1, 2))
+    other = store("part-2", **({"shard": "2/2", "planned": shard_of(PLAN, 2, 2)} | second))
+    with pytest.raises(UsageError, match=problem):
+        merge_runs([first, other], runs, "merged")
+    assert not (runs / "merged").exists()
+
+
+def test_a_shard_that_scored_itself_again_at_its_end_is_merged_and_another_scoring_is_not(
+    store: Any, runs: Path
+) -> None:
+    parts = [store(f"part-{number}", f"{number}/2", shard_of(PLAN, number, 2)) for number in (1, 2)]
+    for name, versions in (("merged", {"metric:m": "1"}), ("refused", {"metric:m": "2"})):
+        for part in parts:
+            with RunFolder.resume(part.path) as folder:
+                scoring = Scoring(harness_version="0.1.0", suite_digest="d1", scorer_versions=versions)
+                folder.write_scorecards(folder.scorecards(), (), scoring)
+        if name == "merged":
+            with merge_runs(parts, runs, name) as merged:
+                assert 4 == len(merged.scorecards())
+    with pytest.raises(UsageError, match="scored again since it ran"):
+        merge_runs(parts, runs, "refused")
