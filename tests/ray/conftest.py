@@ -92,7 +92,7 @@ def ray_cluster(nodes: int) -> Iterator[RayCluster]:
         yield cluster
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[RayCluster]:
     """Two nodes, with the container engine of this machine."""
     with ray_cluster(2) as started:

@@ -53,6 +53,19 @@ def kept(scorecards: dict[str, bytes]) -> dict[str, bytes]:
     return {place: card for place, card in scorecards.items() if ".failed-" not in place}
 
 
+def test_nodes_share_one_budget_of_live_calls(walk: Walk, write_suite: WriteSuite, cluster: RayCluster) -> None:
+    with serve_models(host=cluster.host) as server:
+        server.think = add
+        write_suite(SUITE.format(url=server.url), MODEL_CASES, {"main.py": MAIN})
+        words = on(cluster, "--sandbox", "local", "--jobs", "1", "--model", "live", "--run-name", "short")
+        summary = walk.summary(*words, "--budget-tokens", "300", status=3, env=WITH_KEY)
+        asked = len(server.seen)
+        resumed = walk.summary("run", "--resume", "short", *words[2:6], env=WITH_KEY)
+    assert "of 300 tokens spent" in summary["unmeasured"][0]["reason"]
+    assert 3 <= asked <= 4  # 110 tokens a call: the third is the last, and one may be under way on the other node
+    assert 4 == resumed["counts"]["finished"]
+
+
 def test_a_node_that_is_lost_costs_its_trials_a_retry_and_ctrl_c_clears_the_nodes(
     walk: Walk, write_suite: WriteSuite, cluster: RayCluster
 ) -> None:
@@ -82,16 +95,3 @@ def test_a_node_that_is_lost_costs_its_trials_a_retry_and_ctrl_c_clears_the_node
 
     walk(*on(cluster, "--run-name", "after", "--case", "case-0"))
     assert [] == cluster.left()  # the dead node's too: a run removes what dead ones left
-
-
-def test_nodes_share_one_budget_of_live_calls(walk: Walk, write_suite: WriteSuite, cluster: RayCluster) -> None:
-    with serve_models(host=cluster.host) as server:
-        server.think = add
-        write_suite(SUITE.format(url=server.url), MODEL_CASES, {"main.py": MAIN})
-        words = on(cluster, "--sandbox", "local", "--jobs", "1", "--model", "live", "--run-name", "short")
-        summary = walk.summary(*words, "--budget-tokens", "300", status=3, env=WITH_KEY)
-        asked = len(server.seen)
-        walk("run", "--resume", "short", *words[2:6], env=WITH_KEY)
-    assert "of 300 tokens spent" in summary["unmeasured"][0]["reason"]
-    assert 3 <= asked <= 4  # 110 tokens a call: the third is the last, and one may be under way on the other node
-    assert 4 == walk.summary("report", "short")["counts"]["finished"]

@@ -6,19 +6,13 @@ from tests.ray.conftest import RayCluster
 from tests.ray.test_cluster import CASES, CHECKS, kept, on
 from tests.soak.second_engine import second_engine
 from tests.walks.conftest import Walk, WriteSuite
+from tests.walks.test_shards import ANSWERS
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
-AGENT = """\
-import json, os, urllib.request
-url = os.environ["HARNESS_GATEWAY_URL"] + "/reply"
-urllib.request.urlopen(urllib.request.Request(url, json.dumps({"message": "done"}).encode(), method="POST",
-                                              headers={"Content-Type": "application/json"}))
-"""
-
 
 def test_a_node_with_an_engine_of_its_own_is_sent_the_image_once(walk: Walk, write_suite: WriteSuite) -> None:
-    write_suite(CHECKS, CASES, {"main.py": AGENT})
+    write_suite(CHECKS, CASES, {"main.py": ANSWERS})
     chosen = ("--case", "case-0", "--case", "case-1")
     walk("run", "s", "--run-name", "local", *chosen)
     with second_engine() as engine, RayCluster() as cluster:

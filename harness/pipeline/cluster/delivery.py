@@ -25,11 +25,11 @@ class Parcel:
 
 
 def packed(plan: RunPlan, snapshot: Snapshot) -> Parcel:
-    """Suite, images' recipes, sealed state and the planned cases' tapes.
+    """The project's suites (one may use another's files), images' recipes, sealed state, and the planned cases' tapes.
 
-    Raises UsageError for an agent whose files lie outside of its suite: they would not come along.
+    Raises UsageError for a suite or an agent outside of them: it would not come along.
     """
-    _refuse_outsiders(plan.suite, plan.agent)
+    _refuse_outsiders(plan)
     files = tuple(sorted(_files(plan, snapshot), key=lambda file: file.path))
     content = context_of(files)
     return Parcel(content=content, digest=hashlib.sha256(content).hexdigest())
@@ -50,7 +50,7 @@ def suite_in(project: Path, suite: Suite) -> Suite:
 
 def _files(plan: RunPlan, snapshot: Snapshot) -> Iterator[ContextFile]:
     suite = plan.suite
-    yield from _below(suite.folder, f"suites/{suite.folder.name}")
+    yield from _below(plan.project / "suites", "suites")
     yield from _below(plan.project / "images", "images")
     if snapshot.folder is not None:
         yield from _below(snapshot.folder, f"snapshots/{snapshot.environment}/{snapshot.name}")
@@ -67,14 +67,18 @@ def _below(folder: Path, inside: str) -> Iterator[ContextFile]:
         yield replace(file, path=f"{inside}/{file.path}")
 
 
-def _refuse_outsiders(suite: Suite, agent: str | None) -> None:
-    version = suite.agents.get(agent or suite.default_agent)
-    if version is None:
-        return
-    folder = (suite.folder / version.files).resolve()
-    if not folder.is_relative_to(suite.folder.resolve()):
+def _refuse_outsiders(plan: RunPlan) -> None:
+    suites, suite = (plan.project / "suites").resolve(), plan.suite
+    if suite.folder.resolve().parent != suites:
         raise UsageError(
-            f"the files of agent {agent or suite.default_agent!r} lie in {version.files!r}, outside of the suite's"
-            " folder, and are not sent to other machines",
+            f"suite {suite.name!r} lies in {suite.folder}, outside of the project, and is not sent to other machines",
+            remedy="put it into the project's suites/ for --executor ray",
+        )
+    name = plan.agent or suite.default_agent
+    version = suite.agents.get(name)
+    if version is not None and not (suite.folder / version.files).resolve().is_relative_to(suites):
+        raise UsageError(
+            f"the files of agent {name!r} lie in {version.files!r}, outside of the project's suites/, and are not sent"
+            " to other machines",
             remedy="put them into the suite's folder for --executor ray",
         )
