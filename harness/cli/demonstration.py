@@ -30,7 +30,7 @@ def demonstrate(project: Path, name: str, *, install_tools: bool, jobs: int) -> 
         options = RunOptions(suite=name, agent=version, sandbox=sandbox, jobs=jobs)
         folder = run(project, options)
         summary = summarise_run(folder)
-        show_summary(out(), summary, write_report(folder))
+        show_summary(out(), summary, write_report(folder, summary))
         codes.append(judge(folder, summary, options))
         folders.append(folder)
     for before, after in pairwise(folders):

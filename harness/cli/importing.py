@@ -44,7 +44,8 @@ def command(project: Path, /, format: str, path: Path, as_json: bool, **options:
         place = ", ".join(part for part in (note.record, note.field) if part)
         say(f"{note.file}: {place}: {note.problem} ({note.count}x)" + (f" -> {note.remedy}" if note.remedy else ""))
     folder = store_imported(imported, project / "runs", name=run_name)
-    summary, report = summarise_run(folder), write_report(folder)
+    summary = summarise_run(folder)
+    report = write_report(folder, summary)
     if as_json:
         print_json(summary.model_dump(mode="json"))
     else:

@@ -39,7 +39,7 @@ def command(ctx: click.Context, runs: tuple[str, ...], run_name: str | None, as_
     name = run_name or parts[0].manifest.run.partition("-shard-")[0] + "-merged"
     folder = merge_shards(parts, suite, project / "runs", name)
     summary = summarise_run(folder)
-    report = write_report(folder)
+    report = write_report(folder, summary)
     if as_json:
         print_json(summary.model_dump(mode="json"))
     else:

@@ -53,7 +53,7 @@ def command(project: Path, run: str, form: Format, html: bool, against: str | No
     summary = summarise_run(folder)
     match form:
         case "terminal":
-            show_summary(out(), summary, write_report(folder))
+            show_summary(out(), summary, write_report(folder, summary))
         case "markdown":
             click.echo(summary_markdown(summary), nl=False)
         case "junit":

@@ -72,7 +72,7 @@ def carry_out(project: Path, options: RunOptions) -> ExitCode:
         check_baseline(project, options.suite, resumed)  # before anything is spent
     folder = run(project, options)
     summary = summarise_run(folder)
-    report = write_report(folder)
+    report = write_report(folder, summary)
     if options.as_json:
         print_json(summary.model_dump(mode="json"))
     else:

@@ -29,7 +29,7 @@ def command(project: Path, run: str, as_json: bool) -> None:
     with RunFolder.resume(run_path(project, run)) as folder:
         rescore(folder, suite_of(project, folder))
         summary = summarise_run(folder)
-        report = write_report(folder)
+        report = write_report(folder, summary)
     if as_json:
         print_json(summary.model_dump(mode="json"))
     else:

@@ -11,6 +11,7 @@ from harness.report.change import Change, Values, change, corrected
 from harness.report.divergence import LIVE, Divergence, divergence
 from harness.report.failuremodes import has_failure
 from harness.results import Difference, RunFolder, RunManifest, differences
+from harness.results.collecting import no_cycles_sought
 from harness.results.drift import DRIFT, DriftReport, read_drift
 from harness.score import Scorecard
 from harness.score.diagnosis import Failure
@@ -71,6 +72,7 @@ class Comparison(Frozen):
     """Where one run is mocked, the other one live, and the agent the same."""
 
 
+@no_cycles_sought()
 def compare_runs(before: RunFolder, after: RunFolder) -> Comparison:
     """Two stored runs, with what was found of drift in the live one; raises as `compare` does."""
     drift = next((read_drift(run.path) for run in (after, before) if _has_drift(run)), None)

@@ -6,16 +6,15 @@ from harness.documents import write_atomically
 from harness.report.render.json import summary_json
 from harness.report.render.junit import junit_xml
 from harness.report.render.markdown import summary_markdown
-from harness.report.summary import summarise_run
+from harness.report.summary import Summary
 from harness.results import RunFolder
 
 
-def write_report(folder: RunFolder) -> Path:
+def write_report(folder: RunFolder, summary: Summary) -> Path:
     """Writes `report/summary.md`, `junit.xml` and `summary.json` into the run folder and gives the Markdown's path.
 
-    Derived from the run folder alone: the same folder gives the same bytes, and an older report is replaced.
+    `summary` is the folder's own: the same folder gives the same bytes, and an older report is replaced.
     """
-    summary = summarise_run(folder)
     target = folder.path / "report"
     texts = {
         "summary.json": summary_json(summary),

@@ -2,11 +2,12 @@
 
 from harness.results.comparable import latest_comparable, runs_in
 from harness.results.drift import ChangeClass, DriftFinding, DriftReport, IssueDraft, Severity
-from harness.results.folder import RunFolder, Scoring
+from harness.results.folder import RunFolder
 from harness.results.manifest import (
     Difference,
     PlannedTrial,
     RunManifest,
+    Scoring,
     check_run_name,
     default_run_name,
     differences,

@@ -21,10 +21,10 @@ from harness.case import Suite
 from harness.disk import flush_folder, make_folder
 from harness.documents import write_atomically
 from harness.errors import ResultsError, UsageError
-from harness.frozen import Frozen
 from harness.owner import half_made
+from harness.results.collecting import no_cycles_sought
 from harness.results.lock import WriterLock
-from harness.results.manifest import RunManifest, check_run_name
+from harness.results.manifest import RunManifest, Scoring, check_run_name
 from harness.results.storage import (
     SEAL,
     commit_folder,
@@ -44,14 +44,7 @@ from harness.trace.span import Span
 MANIFEST = "manifest.json"
 SUITE = "suite.json"
 RUN_SCORES = "run_scores.json"
-
-
-class Scoring(Frozen):
-    """With what a run was scored again."""
-
-    harness_version: str
-    suite_digest: str
-    scorer_versions: dict[str, str]
+SCORING = "scoring.json"
 
 
 class RunFolder:
@@ -182,6 +175,7 @@ class RunFolder:
             return None
         return parsed(folder / "trial.json", read_sealed(folder, "trial.json"), Trial)
 
+    @no_cycles_sought()
     def scorecards(self) -> tuple[Scorecard, ...]:
         """The latest scorecard of each committed trial, in the planned order."""
         later = {(card.case_id, card.attempt): card for card in self._later_scorecards()}
@@ -211,16 +205,14 @@ class RunFolder:
             {
                 "scorecards.jsonl": b"".join(json_line(card) for card in scorecards),
                 RUN_SCORES: json_bytes([score.model_dump() for score in run_scores]),
-                "scoring.json": json_bytes(scoring),
+                SCORING: json_bytes(scoring),
             },
         )
         return target
 
     def verify(self) -> None:
         """Reads everything against its seal; raises ResultsError naming the first damaged file."""
-        for folder in self._committed():
-            verify_sealed(folder)
-        for folder in self._scores():
+        for folder in (*self._committed(), *self._scores()):
             verify_sealed(folder)
 
     def close(self) -> None:
@@ -271,9 +263,7 @@ class RunFolder:
 
     def _scoring(self) -> Scoring | None:
         folder = self._latest_scores()
-        if folder is None:
-            return None
-        return parsed(folder / "scoring.json", read_sealed(folder, "scoring.json"), Scoring)
+        return None if folder is None else parsed(folder / SCORING, read_sealed(folder, SCORING), Scoring)
 
     def _later_scorecards(self) -> list[Scorecard]:
         folder = self._latest_scores()

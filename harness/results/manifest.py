@@ -60,6 +60,14 @@ class RunManifest(Frozen):
     """`2/4`: the second of four parts, which `harness merge` puts together; None: a whole run."""
 
 
+class Scoring(Frozen):
+    """With what a run was scored again."""
+
+    harness_version: str
+    suite_digest: str
+    scorer_versions: dict[str, str]
+
+
 def default_run_name(now: datetime, suite: str, agent: str) -> str:
     """`20260131-235959-drive_thru-v2`: sorts by time; characters that are not safe in a path become `-`."""
     stamp = now.strftime("%Y%m%d-%H%M%S")

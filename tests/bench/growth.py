@@ -104,8 +104,7 @@ def measured(project: Path, trials: int) -> Costs:
         rescore(again, suite)
     folder = RunFolder.open(folder.path)
     with costs.of("report"):
-        summarise_run(folder)
-        write_report(folder)
+        write_report(folder, summarise_run(folder))
     with costs.of("report --html"):
         write_html(folder, project / "report.html")
     with costs.of("compare"):

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console, RenderableType
 
-from harness.report import Summary, compare, summarise, write_report
+from harness.report import Summary, compare, summarise, summarise_run, write_report
 from harness.report.render.json import comparison_json, summary_json
 from harness.report.render.junit import junit_xml
 from harness.report.render.markdown import comparison_markdown, summary_markdown
@@ -223,9 +223,9 @@ def test_the_same_run_folder_gives_the_same_bytes(tmp_path: Path, cards: list[Sc
                 trajectory = Trajectory(trace_id="t", agent="a", steps=())
                 trial = Trial(case_id=one.case_id, attempt=1, outcome=one.outcome, trajectory=trajectory)
                 folder.commit(trial, (), one)
-            where = write_report(folder)
+            where = write_report(folder, summarise_run(folder))
             first = {path.name: path.read_bytes() for path in where.parent.iterdir()}
-            write_report(folder)
+            write_report(folder, summarise_run(folder))
             assert {path.name: path.read_bytes() for path in where.parent.iterdir()} == first
         return first
 
