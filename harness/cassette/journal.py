@@ -51,7 +51,11 @@ class Journal:
         # Line-buffered text: each recording is with the operating system before the agent sees its answer.
         self._file = self.path.open("x", encoding="utf-8", buffering=1)
         fcntl.flock(self._file, fcntl.LOCK_EX)
-        self._file.write(_Heading(suite=suite, case=case).model_dump_json() + "\n")
+        try:
+            self._file.write(_Heading(suite=suite, case=case).model_dump_json() + "\n")
+        except OSError:  # there is no room: nor is there for a recording
+            self.path.unlink()
+            raise
 
     def add(self, recording: Recording) -> None:
         """Raises CassetteError, and writes nothing, where a known secret stands in the recording."""

@@ -1,12 +1,17 @@
 """`harness report`: a stored run for people, for reviews and for CI."""
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from harness.cli.options import run_path
 from harness.errors import UsageError
+from harness.refused import refused_by_machine
+
+if TYPE_CHECKING:
+    from harness.report import Summary
+    from harness.results import RunFolder
 
 Format = Literal["terminal", "markdown", "junit", "json"]
 
@@ -43,7 +48,7 @@ def command(project: Path, run: str, form: Format, html: bool, against: str | No
         raise UsageError("--against and --output are for --html", remedy="add --html; two runs in figures: compare")
     from harness.cli.console import out
     from harness.cli.showing import show_summary
-    from harness.report import summarise_run, write_report
+    from harness.report import summarise_run
     from harness.report.render.json import summary_json
     from harness.report.render.junit import junit_xml
     from harness.report.render.markdown import summary_markdown
@@ -53,13 +58,25 @@ def command(project: Path, run: str, form: Format, html: bool, against: str | No
     summary = summarise_run(folder)
     match form:
         case "terminal":
-            show_summary(out(), summary, write_report(folder, summary))
+            show_summary(out(), summary, _kept(folder, summary))
         case "markdown":
             click.echo(summary_markdown(summary), nl=False)
         case "junit":
             click.echo(junit_xml(summary, folder.scorecards()), nl=False)
         case "json":
             click.echo(summary_json(summary), nl=False)
+
+
+def _kept(folder: "RunFolder", summary: "Summary") -> Path | None:
+    """Beside the trials; runs that were put away for good, where nothing can be written, are shown all the same."""
+    from harness.cli.console import say
+    from harness.report import write_report
+
+    try:
+        return write_report(folder, summary)
+    except OSError as error:
+        say(f"the report is shown, and not kept: {refused_by_machine(error)}")
+        return None
 
 
 def _write_html(project: Path, run: str, against: str | None, output: Path | None) -> None:

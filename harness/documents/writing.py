@@ -10,8 +10,16 @@ from harness.owner import half_made
 def write_atomically(path: Path, content: bytes) -> None:
     """Writes beside `path`, flushes to disk, then renames over it: readers see the old file or the new one.
 
-    When it returns, the new one is on the disk: what is done after it never lasts without it.
+    When it returns, the new one is on the disk: what is done after it never lasts without it. Raises OSError that
+    names `path`, whichever step failed.
     """
+    try:
+        _write_beside(path, content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write_beside(path: Path, content: bytes) -> None:
     make_folder(path.parent)
     temporary = path.with_name(half_made(path.name))
     try:

@@ -20,6 +20,7 @@ from harness.disk import flush_folder, make_folder
 from harness.errors import ResultsError
 from harness.frozen import JsonValue
 from harness.owner import half_made, left_half_made
+from harness.refused import refused_by_machine
 
 T = TypeVar("T")
 
@@ -56,7 +57,8 @@ def commit_folder(target: Path, files: dict[str, bytes | Path]) -> None:
         flush_folder(target.parent)
     except OSError as error:
         shutil.rmtree(unfinished, ignore_errors=True)
-        raise ResultsError(f"{target} cannot be written: {error.strerror or error}") from error
+        refused = refused_by_machine(error)
+        raise ResultsError(f"{target} cannot be written: {error.strerror or error}", remedy=refused.remedy) from error
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise

@@ -97,15 +97,12 @@ class _Nest:
         self._forget = forget
         self._hang_up: Callable[[], None] | None = None
         self._folder = private_folder()
-        self.listener = Listener(self._folder)
-        package = Path(harness.__file__).parent.parent
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-E", "-B", "-X", "utf8", "-c", _START, package, self.listener.path],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            env={"LANG": "C.UTF-8"},
-            start_new_session=True,
-        )
+        try:
+            self.listener = Listener(self._folder)
+            self._process = _launched(self.listener)
+        except OSError:
+            remove_private_folder(self._folder)
+            raise
 
     def place(self, shown: str) -> Path:
         """Creates the folder that stands for a writable place."""
@@ -132,3 +129,19 @@ class _Nest:
     def why_dead(self) -> str | None:
         code = self._process.poll()
         return None if code is None else f"its launcher ended with exit code {code}"
+
+
+def _launched(listener: Listener) -> subprocess.Popen[bytes]:
+    """Raises OSError, and nothing listens any more, where no process can be started."""
+    package = Path(harness.__file__).parent.parent
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", "-E", "-B", "-X", "utf8", "-c", _START, package, listener.path],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env={"LANG": "C.UTF-8"},
+            start_new_session=True,
+        )
+    except OSError:
+        listener.close()
+        raise

@@ -213,7 +213,10 @@ class Launcher:
 def main(path: str) -> None:
     """Connects to the host's socket at `path` and serves."""
     control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    control.connect(path)
+    try:
+        control.connect(path)
+    except OSError:
+        posix._exit(1)  # the host has given up meanwhile, and tells why
     serve(control)
 
 
