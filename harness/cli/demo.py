@@ -12,7 +12,7 @@ from harness.cli.options import jobs_option
 @click.option("--install-tools", is_flag=True, help="As root on Debian: install mmdebstrap where it is missing.")
 @jobs_option
 @click.pass_context
-def command(ctx: click.Context, suite: str, install_tools: bool, jobs: int) -> None:
+def command(ctx: click.Context, suite: str, install_tools: bool, jobs: int | None) -> None:
     """Build what is missing, run every version of SUITE's agent in replay mode, and compare them.
 
     \b

@@ -20,7 +20,7 @@ from harness.sandbox.leftovers import reap
 from harness.sandbox.snapshots import SnapshotStore
 
 
-def demonstrate(project: Path, name: str, *, install_tools: bool, jobs: int) -> ExitCode:
+def demonstrate(project: Path, name: str, *, install_tools: bool, jobs: int | None) -> ExitCode:
     """Runs every version of the suite's agent and compares each with the one before it."""
     suite = load_suite(project, name)
     sandbox = _sandbox(project, suite, install_tools)

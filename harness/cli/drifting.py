@@ -1,6 +1,5 @@
 """Carries out `harness drift` and prints what it found."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from harness.errors import ExitCode, UsageError
 from harness.pipeline.drift import Looked, LookPlan, compare_run, learn_suite, probe_suite, suite_of
 from harness.pipeline.flips import FlipPlan
 from harness.results.drift import DRIFT
+from harness.runner.machine import processors
 
 _LOOKING = ("tools", "per_s", "no_flips", "no_learn", "as_json")
 _TRACKER = ("tracker", "repo", "api_url", "timeout")
@@ -98,7 +98,7 @@ def _plan(project: Path, suite: str, options: dict[str, Any], command: str, name
         suite=loaded,
         agent=options["agent"],
         sandbox=options["sandbox"],
-        jobs=os.cpu_count() or 1,
+        jobs=processors(),
         say=say,
     )
     return LookPlan(

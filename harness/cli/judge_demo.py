@@ -12,7 +12,7 @@ from harness.cli.options import jobs_option
 @click.option("--rubric", required=True, metavar="NAME", help="A rubric of the suite that people have labelled.")
 @jobs_option
 @click.pass_obj
-def command(project: Path, suite: str, rubric: str, jobs: int) -> None:
+def command(project: Path, suite: str, rubric: str, jobs: int | None) -> None:
     """Run SUITE, judge it by the rule model, hold it against the labels, and calibrate it.
 
     \b

@@ -47,7 +47,7 @@ class _Stage:
         return Runs(self.project, self.folders, self.rubric)
 
 
-def demonstrate(project: Path, name: str, rubric_name: str, jobs: int) -> None:
+def demonstrate(project: Path, name: str, rubric_name: str, jobs: int | None) -> None:
     """Runs every version of the agent, shows transcripts, judges, compares with people, calibrates, judges again."""
     copy = _copied(project, name)
     suite = load_suite(copy, name)

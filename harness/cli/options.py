@@ -1,6 +1,5 @@
 """Options that several verbs share, declared once."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -80,9 +79,10 @@ def jobs_option(command: Command) -> Command:
         "--jobs",
         "-j",
         type=click.IntRange(1, 256),
-        default=os.cpu_count() or 1,
-        show_default="the number of processors",
-        help="Trials that run side by side.",
+        default=None,
+        show_default="what the machine holds",
+        help="Trials that run side by side; by default one for each processor, and as many more as wait for live"
+        " answers and have room in memory.",
     )(command)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict
 
 from harness.case import ModelMode, Suite
 from harness.case.loading import load_suite
@@ -22,6 +22,7 @@ from harness.pipeline.run import Watch, resume_run, start_run
 from harness.report import Summary, compare_runs, gate, summarise_run, write_report
 from harness.report.render.wording import model_words
 from harness.results import RunFolder, RunManifest, latest_comparable
+from harness.runner.machine import jobs_held, trials_held
 from harness.sandbox.providers import ProviderName, isolates, provider_of
 from harness.score import Scorecard
 from harness.trace import Trial
@@ -51,7 +52,8 @@ class RunOptions:
     run_name: str | None = None
     release: str | None = None
     resume: str | None = None
-    jobs: int = 1
+    jobs: int | None = None
+    """None: what this machine holds."""
     prefetch: int | None = None
     shard: tuple[int, int] | None = None
     shuffle: int | None = None
@@ -129,8 +131,7 @@ def plan_of(project: Path, options: RunOptions) -> RunPlan:
         name=options.run_name,
         release=options.release or release_of(project),
         shard=options.shard,
-        jobs=options.jobs,
-        prefetch=_prefetch(options),
+        **_side_by_side(suite, options),
         shuffle=options.shuffle,
         replay=options.replay,
         refresh=options.refresh,
@@ -138,11 +139,22 @@ def plan_of(project: Path, options: RunOptions) -> RunPlan:
     )
 
 
-def _prefetch(options: RunOptions) -> int:
-    """Where every processor runs a trial already, starting further ones gains nothing."""
-    if options.prefetch is not None:
-        return options.prefetch
-    return 2 if options.jobs == 1 else 0
+class SideBySide(TypedDict):
+    """How many at a time, as a plan has it."""
+
+    jobs: int
+    most: int
+    prefetch: int
+
+
+def _side_by_side(suite: Suite, options: RunOptions) -> SideBySide:
+    """A number that was typed holds for trials that wait too."""
+    limits = [case.limits for case in suite.cases]
+    jobs = options.jobs or jobs_held(limits)
+    most = jobs if options.jobs else trials_held(limits)
+    # Where every processor runs a trial already, starting further ones gains nothing.
+    ahead = 2 if jobs == 1 else 0
+    return SideBySide(jobs=jobs, most=most, prefetch=ahead if options.prefetch is None else options.prefetch)
 
 
 def _refuse_undetermined(suite: Suite, options: RunOptions) -> None:
@@ -181,9 +193,10 @@ def judge(folder: RunFolder, summary: Summary, options: RunOptions) -> ExitCode:
 
 def _resumed(project: Path, options: RunOptions, path: Path) -> RunFolder:
     manifest = RunFolder.open(path).manifest
+    suite = load_suite(project, manifest.suite)
     plan = RunPlan(
         project=project,
-        suite=load_suite(project, manifest.suite),
+        suite=suite,
         planned=manifest.planned,
         agent=manifest.agent,
         tools=_tool_mode(manifest),
@@ -195,8 +208,7 @@ def _resumed(project: Path, options: RunOptions, path: Path) -> RunFolder:
         ray_address=options.ray_address,
         name=manifest.run,
         release=manifest.release,
-        jobs=options.jobs,
-        prefetch=_prefetch(options),
+        **_side_by_side(suite, options),
         shuffle=options.shuffle,
         otlp_endpoint=options.otlp,
     )

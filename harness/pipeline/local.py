@@ -17,7 +17,7 @@ from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import World
 from harness.results import PlannedTrial, RunFolder
 from harness.runner.browsers import BrowserRoom
-from harness.runner.pool import run_all
+from harness.runner.pool import Room, run_all
 from harness.runner.trial import TrialRunner
 from harness.sandbox.providers import open_provider
 from harness.sandbox.recipe import BROWSER_IMAGE
@@ -41,7 +41,9 @@ class LocalExecutor:
                 end_sandboxes(runner)
 
             attempt = Attempt(runner=runner, folder=folder, scorer=job.scorer, stopping=stopping)
-            with closing(run_all(tasks, attempt, job.plan.jobs, abort)) as results:
+            waiting = runner.gateway.waiting
+            room = Room(jobs=job.plan.jobs, most=job.plan.most, waiting=lambda: waiting.trials)
+            with closing(run_all(tasks, attempt, room, abort)) as results:
                 for _, ended in results:
                     yield ended
 

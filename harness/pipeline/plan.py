@@ -52,6 +52,9 @@ class RunPlan:
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     release: str | None = None
     jobs: int = 1
+    """Trials side by side that work."""
+    most: int = 0
+    """Trials in all, those included that wait for a live answer; no more than `jobs` where it is less."""
     prefetch: int = 0
     """Containers that are started before they are needed; only with the sandbox `docker`."""
     shuffle: int | None = None

@@ -2,29 +2,55 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
+_LOOK_S = 0.05
+"""How often is looked whether somebody waits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """How many tasks may be at work at a time."""
+
+    jobs: int
+    """Those that need a processor."""
+    most: int = 0
+    """All, those included that wait for an answer from elsewhere; no more than `jobs` where it is less."""
+    waiting: Callable[[], int] = lambda: 0
+    """How many of those at work wait. It may change at any time."""
+
+    def admits(self, at_work: int) -> bool:
+        """Whether another task may begin."""
+        return at_work < self.jobs or at_work < min(self.jobs + self.waiting(), self.most)
+
+    @property
+    def look_s(self) -> float | None:
+        """After how long to look again; None: nothing changes before a task has ended."""
+        return _LOOK_S if self.most > self.jobs else None
+
+
 def run_all(
-    tasks: Iterable[Task], work: Callable[[Task], Result], jobs: int, abort: Callable[[], None]
+    tasks: Iterable[Task], work: Callable[[Task], Result], room: Room, abort: Callable[[], None]
 ) -> Generator[tuple[Task, Result], None, None]:
-    """Runs `work` over the tasks, at most `jobs` at a time, and yields (task, result) as each ends.
+    """Runs `work` over the tasks, as many at a time as there is room for, and yields (task, result) as each ends.
 
     No task is begun before its turn, so that a stopped run leaves nothing half-begun in a queue. The first exception
     (Ctrl-C too) ends it: no further task begins, `abort` is called to hurry those at work, then it is raised.
     """
     remaining = iter(tasks)
     pending: dict[Future[Result], Task] = {}
-    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="trial") as executor:
+    with ThreadPoolExecutor(max_workers=max(room.jobs, room.most), thread_name_prefix="trial") as executor:
         try:
-            _fill(executor, pending, remaining, work, jobs)
+            _fill(executor, pending, remaining, work, room)
             while pending:
-                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                done, _ = wait(pending, timeout=room.look_s, return_when=FIRST_COMPLETED)
                 finished = [(pending.pop(future), future.result()) for future in done]
-                _fill(executor, pending, remaining, work, jobs)
+                _fill(executor, pending, remaining, work, room)
                 yield from finished
         except BaseException:
             abort()
@@ -36,9 +62,9 @@ def _fill(
     pending: dict[Future[Result], Task],
     remaining: Iterator[Task],
     work: Callable[[Task], Result],
-    jobs: int,
+    room: Room,
 ) -> None:
-    while len(pending) < jobs:
+    while room.admits(len(pending)):
         task = next(remaining, None)
         if task is None:
             return

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.runner.pool import run_all
+from harness.runner.pool import Room, run_all
 
 
 def test_every_task_gives_its_result() -> None:
-    results = dict(run_all(range(20), lambda task: task * task, 4, abort=lambda: None))
+    results = dict(run_all(range(20), lambda task: task * task, Room(jobs=4), abort=lambda: None))
     assert {task: task * task for task in range(20)} == results
 
 
@@ -23,7 +23,7 @@ def test_no_more_tasks_are_at_work_than_jobs() -> None:
             at_work.release()
         return entered
 
-    assert {True} == {entered for _, entered in run_all(range(30), work, 3, abort=lambda: None)}
+    assert {True} == {entered for _, entered in run_all(range(30), work, Room(jobs=3), abort=lambda: None)}
 
 
 def test_a_task_is_not_taken_before_its_turn() -> None:
@@ -34,7 +34,7 @@ def test_a_task_is_not_taken_before_its_turn() -> None:
             taken.append(task)
             yield task
 
-    results = run_all(tasks(), lambda task: task, 1, abort=lambda: None)
+    results = run_all(tasks(), lambda task: task, Room(jobs=1), abort=lambda: None)
     next(results)
     assert [0, 1] == taken
     results.close()
@@ -51,6 +51,33 @@ def test_an_exception_begins_no_further_task_and_calls_abort_before_it_is_raised
         release.wait(60)
 
     with pytest.raises(ValueError, match="broken"):
-        list(run_all(range(50), work, 2, abort=release.set))
+        list(run_all(range(50), work, Room(jobs=2), abort=release.set))
     assert release.is_set()
     assert 3 >= len(began)
+
+
+def test_while_tasks_wait_others_have_their_place() -> None:
+    everybody = threading.Barrier(6)
+    waiting: list[int] = []
+
+    def work(task: int) -> int:
+        waiting.append(task)
+        everybody.wait(60)  # never passed unless six are at work
+        return task
+
+    room = Room(jobs=2, most=6, waiting=lambda: len(waiting))
+    assert set(range(12)) == {task for task, _ in run_all(range(12), work, room, abort=everybody.abort)}
+
+
+def test_no_more_wait_than_there_is_room_for() -> None:
+    at_work = threading.Semaphore(3)
+
+    def work(task: int) -> bool:
+        entered = at_work.acquire(blocking=False)
+        threading.Event().wait(0.005)
+        if entered:
+            at_work.release()
+        return entered
+
+    room = Room(jobs=1, most=3, waiting=lambda: 100)
+    assert {True} == {entered for _, entered in run_all(range(30), work, room, abort=lambda: None)}
