@@ -8,6 +8,7 @@ them. A pseudonym is left as it is: an agent that was replayed one and sends it 
 
 import base64
 import hashlib
+import html
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -80,8 +81,8 @@ class Redactor:
             if value:
                 self._names |= {form: name for form in _forms(value) if form not in self._names}
         self._pattern = _pattern(self._names) if self._names else None
-        # Forms that JSON writes as they are can be looked for in the JSON text of a whole value, which is much quicker.
-        self._shown_in_json = all(json.dumps(form, ensure_ascii=False)[1:-1] == form for form in self._names)
+        # To look for all of them in the JSON text of a whole value is much quicker than in each text of it.
+        self._in_json = {json.dumps(form, ensure_ascii=False)[1:-1] for form in self._names}
         self._digits: dict[str, str] = {}
         self._learned: dict[str, str] = {}
 
@@ -115,9 +116,10 @@ class Redactor:
 
     def _is_clean(self, value: JsonValue) -> bool:
         """Told at a glance; False where it takes more than that."""
-        if self._learned or not self._shown_in_json or _names_a_secret(value):
+        if self._learned or _names_a_secret(value):
             return False
-        return not self._names or not self._is_in(json.dumps(value, ensure_ascii=False))
+        text = json.dumps(value, ensure_ascii=False) if self._names else ""
+        return not any(form in text for form in self._in_json)
 
     def _cleaned(self, value: JsonValue, learn: bool) -> JsonValue:
         match value:
@@ -151,7 +153,7 @@ class Redactor:
         What the tool itself hands out (a token to log in with) is the agent's to use, and stays.
         """
         text = body.decode("utf-8", "surrogateescape")
-        if self._pattern is None or not ("<secret:" in text or self._is_in(text)) or not self._pattern.search(text):
+        if self._pattern is None or not self._may_hold(text):
             return body
         try:
             clean = json.dumps(self._known(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
@@ -162,6 +164,14 @@ class Redactor:
     def content(self, content: bytes) -> bytes:
         """A file's or a log's bytes as they may be stored; the same where nothing in them is secret."""
         return self.everywhere(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+    def _may_hold(self, text: str) -> bool:
+        """JSON can write any character of a secret as an escape, so that only its value tells."""
+        if "\\" in text:
+            return True
+        return (
+            ("<secret:" in text or self._is_in(text)) and self._pattern is not None and bool(self._pattern.search(text))
+        )
 
     @property
     def forms(self) -> Mapping[str, str]:
@@ -251,14 +261,15 @@ def _names_a_secret(value: JsonValue) -> bool:
 def _forms(value: str) -> Iterable[str]:
     """The value as it stands, and as encodings would show it."""
     yield value
-    yield json.dumps(value)[1:-1]
-    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    yield from _escaped(value)
     for quoted in (quote(value, safe=""), quote(value), quote_plus(value)):
         yield quoted
         yield re.sub(r"%[0-9A-F]{2}", lambda found: found.group().lower(), quoted)
     raw = value.encode("utf-8", "surrogatepass")
     if len(raw) >= _LEARNABLE:
         yield raw.hex()
+        yield raw.hex().upper()
+        yield "".join(f"%{byte:02X}" for byte in raw)
         for offset in range(3):
             # Inside a longer text the encoding starts at one of three offsets; characters that the neighbours
             # share are cut off.
@@ -267,3 +278,19 @@ def _forms(value: str) -> Iterable[str]:
             yield core
             yield core.replace("+", "-").replace("/", "_")
     yield base64.b64encode(raw).decode()
+
+
+def _escaped(value: str) -> Iterable[str]:
+    """As texts inside of texts show it: JSON, also in JSON and with the slash escaped, HTML, and escapes throughout."""
+    for told in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
+        yield told
+        yield told.replace("/", "\\/")
+        yield json.dumps(told)[1:-1]
+    yield html.escape(value)
+    yield html.escape(value, quote=False)
+    units = value.encode("utf-16-be", "surrogatepass")
+    pairs = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
+    yield "".join(f"\\u{pair}" for pair in pairs)
+    yield "".join(f"\\u{pair.upper()}" for pair in pairs)
+    yield units.lstrip(b"\0").decode("utf-8", "surrogateescape")  # UTF-16, one order and the other
+    yield value.encode("utf-16-le", "surrogatepass").rstrip(b"\0").decode("utf-8", "surrogateescape")

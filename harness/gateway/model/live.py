@@ -1,4 +1,4 @@
-"""Requests that reach the real provider: passed on as they are, answered as they are answered."""
+"""Requests that reach the real provider: passed on as they are, answered as they are answered but for known secrets."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -9,6 +9,7 @@ import aiohttp
 from aiohttp import web
 
 from harness.case import ModelSpec, Provider
+from harness.cassette.redacted_stream import RedactedStream
 from harness.cassette.redaction import KEPT_HEADERS, Redactor
 from harness.errors import GatewayError
 from harness.gateway.model.answer import EVENT_STREAM, Answer, Delivery, deliver
@@ -49,7 +50,7 @@ class LiveModel:
     ) -> web.StreamResponse:
         endpoint = crossing.endpoint
         await self.limiter.wait_for(endpoint.server, self.spec.rate_limit)
-        delivery = Delivery(request)
+        passage = _Passage(request, self.redactor)
         try:
             async with (
                 asyncio.timeout(self.spec.timeout_s),
@@ -60,34 +61,33 @@ class LiveModel:
                 if response.status in _REFUSED_KEY:
                     await self._raise_for_key(endpoint, response)
                 hold_where_busy(self.limiter, endpoint.server, response.status, response.headers)
-                return await self._passed(crossing, response, delivery, keep)
+                return await self._passed(crossing, response, passage, keep)
         except TimeoutError:
-            return await self._broken(request, crossing, delivery, "timeout", keep)
+            return await self._broken(request, crossing, passage, "timeout", keep)
         except (aiohttp.ClientError, ConnectionError):
-            return await self._broken(request, crossing, delivery, "reset", keep)
+            return await self._broken(request, crossing, passage, "reset", keep)
 
     async def _passed(
         self,
         crossing: Crossing,
         response: aiohttp.ClientResponse,
-        delivery: Delivery,
+        passage: "_Passage",
         keep: Callable[[Crossing], None],
     ) -> web.StreamResponse:
-        headers = headers_back(response.headers)
+        headers = {name: self.redactor.text(value) for name, value in headers_back(response.headers).items()}
         streams = response.headers.get("content-type", "").startswith(EVENT_STREAM)
         kept = {name.lower(): value for name, value in headers.items() if name.lower() in KEPT_HEADERS}
         answer = Answer(status=response.status, headers=kept)
         crossing.answer = answer
         if streams:
-            await delivery.begin(response.status, headers)
-        content = bytearray()
+            await passage.delivery.begin(response.status, headers)
         async for piece in response.content.iter_any():
-            content += piece
-            if streams:
-                await delivery.write(piece)
-            if len(content) > MAX_ANSWER_BYTES:
+            await passage.take(piece)
+            if len(passage.content) > MAX_ANSWER_BYTES:
                 raise aiohttp.ClientPayloadError("the answer is too large")
-        answer.body = bytes(content)
+        await passage.finish()
+        delivery = passage.delivery
+        answer.body = bytes(passage.content)
         answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
         keep(crossing)
         return (
@@ -98,12 +98,14 @@ class LiveModel:
         self,
         request: web.BaseRequest,
         crossing: Crossing,
-        delivery: Delivery,
+        passage: "_Passage",
         what: Literal["timeout", "reset"],
         keep: Callable[[Crossing], None],
     ) -> web.StreamResponse:
         """The provider gave no whole answer: what came of a stream is kept as it came, and cut where it was cut."""
+        delivery = passage.delivery
         if delivery.begun and crossing.answer is not None:
+            await passage.finish()
             answer = crossing.answer
             answer.outcome, answer.body = what, delivery.body
             answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
@@ -125,3 +127,23 @@ class LiveModel:
             f"the provider {endpoint.provider!r} refused the request with status {response.status}: {said}",
             remedy="give `model` an `api_key`" if name is None else f"look at the key in the variable {name}",
         )
+
+
+class _Passage:
+    """One answer on its way to the agent: a key that the provider echoes stays behind the door."""
+
+    def __init__(self, request: web.BaseRequest, redactor: Redactor) -> None:
+        self.delivery = Delivery(request)
+        self.content = bytearray()
+        self._redacted = RedactedStream(redactor)
+
+    async def take(self, piece: bytes) -> None:
+        await self._pass(self._redacted.feed(piece))
+
+    async def finish(self) -> None:
+        await self._pass(self._redacted.finish())
+
+    async def _pass(self, known: bytes) -> None:
+        self.content += known
+        if known and self.delivery.begun:
+            await self.delivery.write(known)
