@@ -7,6 +7,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeGuard
 
+from pydantic import Field
+
 from harness.case.agent import AgentVersion
 from harness.case.answer import AnswerRule
 from harness.case.case import Case, CheckSpec, Limits
@@ -35,7 +37,8 @@ class Defaults(Frozen):
 class SuiteFile(Frozen):
     """`suite.yaml` as people write it; `tools` and `cases` stand in it or in files that it names."""
 
-    name: str | None = None
+    name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    """It becomes the name of files and folders."""
     description: str = ""
     environment: str | None = None
     snapshot: str | None = None

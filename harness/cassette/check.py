@@ -121,8 +121,8 @@ def _stock_problem(path: Path, expected: int) -> str | None:
 
 def _as_filed(path: Path, tape: Tape) -> list[Recording]:
     plain, _ = read_plain(path)
-    marks = [item["response"]["x-harness"] for item in plain["interactions"]]
-    order = {(mark["key"], mark["state"], mark["occurrence"]): index for index, mark in enumerate(marks)}
+    marks = [Mark.model_validate(item["response"]["x-harness"]) for item in plain["interactions"]]
+    order = {(mark.key, mark.state, mark.occurrence): index for index, mark in enumerate(marks)}
     return sorted(tape.recordings, key=lambda recording: order[recording.place])
 
 

@@ -5,7 +5,6 @@ from typing import Literal
 
 from harness.cassette.journal import only_writer
 from harness.cassette.tape import load_tape, save_tape, tape_path
-from harness.errors import CassetteError
 
 Format = Literal["yaml", "json"]
 
@@ -21,20 +20,6 @@ def convert_tape(cassettes: Path, suite: str, case: str, to: Format) -> Path:
         tape = load_tape(path)
         if new == path:
             return path
-        binary = next((item for item in tape.recordings if not _is_text(item.body)), None)
-        if to == "json" and binary is not None:
-            raise CassetteError(
-                f"{path}: the answer to {binary.mark.tool}({binary.arguments}) is no text, which JSON cannot hold",
-                remedy="keep this tape as YAML",
-            )
         save_tape(new, tape, suite=suite, case=case)
         path.unlink()
         return new
-
-
-def _is_text(body: bytes) -> bool:
-    try:
-        body.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True

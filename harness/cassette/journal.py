@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from harness.cassette.index import open_tape
 from harness.cassette.recording import Recording
@@ -27,7 +27,8 @@ class _Heading(Frozen):
     """First line of a journal."""
 
     suite: str
-    case: str
+    case: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    """As in the suite: it is the name of the tape."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +124,7 @@ def recover_journals(cassettes: Path, suite: str, redactor: Redactor) -> int:
     """Merges the journals that dead recordings of a suite have left; how many there were."""
     recovered = 0
     for path in sorted((cassettes / suite).glob(".*.journal")):
-        with path.open("r+", encoding="utf-8") as file:
+        with path.open("rb+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -133,9 +134,10 @@ def recover_journals(cassettes: Path, suite: str, redactor: Redactor) -> int:
     return recovered
 
 
-def _recover(path: Path, text: str, cassettes: Path, redactor: Redactor) -> None:
-    # What follows the last line end is a line that was never finished.
-    lines = text[: text.rfind("\n") + 1].splitlines()
+def _recover(path: Path, content: bytes, cassettes: Path, redactor: Redactor) -> None:
+    # What follows the last line end is a line that was never finished, maybe in the middle of a character. Only that
+    # ends a line: an answer may hold the line ends of Unicode.
+    lines = content.split(b"\n")[:-1]
     try:
         heading = _Heading.model_validate_json(lines[0]) if lines else None
         recordings = [Recording.model_validate_json(line) for line in lines[1:]]
@@ -143,6 +145,10 @@ def _recover(path: Path, text: str, cassettes: Path, redactor: Redactor) -> None
         raise CassetteError(
             f"{path}: is no journal of a recording: {error.errors()[0]['msg']}", remedy="delete it"
         ) from None
+    if heading is not None and heading.suite != path.parent.name:
+        raise CassetteError(
+            f"{path}: is the journal of the suite {heading.suite!r}", remedy="put it there, or delete it"
+        )
     if heading is not None and recordings:
         tape = tape_path(cassettes, heading.suite, heading.case)
         merge_recordings(tape, recordings, heading.suite, heading.case, redactor=redactor)

@@ -4,6 +4,7 @@ Our own data goes to `response["x-harness"]`, which stock vcrpy loads, ignores a
 stored: recording the same thing again gives the same bytes.
 """
 
+import json
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Literal
@@ -108,6 +109,7 @@ def from_interaction(request: Request, response: dict[str, Any]) -> Recording:
             "body": content.get("string") if isinstance(content, dict) else content,
         }
     )
+    json.loads(recording.arguments)  # whoever compares calls reads it
     if request.uri != logical_uri(recording.mark):
         raise ValueError(f"request.uri is {request.uri!r}, but x-harness says {logical_uri(recording.mark)!r}")
     return recording

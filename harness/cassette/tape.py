@@ -113,7 +113,9 @@ def save_tape(path: Path, tape: Tape, *, suite: str, case: str) -> None:
 
 
 def tape_bytes(path: Path, tape: Tape, *, suite: str, case: str) -> bytes:
-    """The file's content in the format that its ending says."""
+    """The file's content in the format that its ending says. Raises CassetteError for what JSON cannot hold."""
+    if path.suffix == ".json":
+        _refuse_binary(path, tape)
     pairs = [to_interaction(recording) for recording in tape.recordings]
     content: str = vcr_format.serialize(
         {
@@ -124,6 +126,17 @@ def tape_bytes(path: Path, tape: Tape, *, suite: str, case: str) -> bytes:
         _serializer(path),
     )
     return content.encode("utf-8")
+
+
+def _refuse_binary(path: Path, tape: Tape) -> None:
+    for recording in tape.recordings:
+        try:
+            recording.body.decode("utf-8")
+        except UnicodeDecodeError:
+            raise CassetteError(
+                f"{path}: the answer to {recording.mark.tool}({recording.arguments}) is no text: JSON cannot hold it",
+                remedy="keep this tape as YAML: harness cassette convert",
+            ) from None
 
 
 def lines_of(path: Path) -> dict[Location, int]:
@@ -156,7 +169,7 @@ def _recording(path: Path, index: int, request: Request, response: dict[str, obj
         first = error.errors(include_url=False)[0]
         at = _in_file(tuple(first["loc"]))
         problem = first["msg"]
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         at, problem = (), str(error)
     location: Location = ("interactions", index, *at)
     lines = lines_of(path)

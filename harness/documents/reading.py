@@ -94,13 +94,18 @@ def _text(path: Path) -> str:
 
 def _json(path: Path, text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_number, parse_float=_finite_float)
+        value = json.loads(text, parse_constant=_no_number, parse_float=_finite_float)
+        if "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidDocument(path, "is not JSON: half of a surrogate pair stands in a text") from None
     except json.JSONDecodeError as error:
         raise InvalidDocument(path, f"is not JSON: {error.msg}", line=error.lineno) from None
     except ValueError as error:  # also a whole number of more digits than Python reads
         raise InvalidDocument(path, f"is not JSON: {error}") from None
     except RecursionError:
         raise InvalidDocument(path, "is nested too deeply") from None
+    return value
 
 
 def _finite_float(text: str) -> float:

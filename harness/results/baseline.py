@@ -70,9 +70,9 @@ def read_baseline(project: Path, suite: str, suite_digest: str | None = None) ->
 def _slim(card: Scorecard) -> Scorecard:
     return card.model_copy(
         update={
-            "reason": None if card.reason is None else card.reason[:_LONGEST_REASON],
+            "reason": None if card.reason is None else _short(card.reason),
             "verdicts": tuple(
-                one.model_copy(update={"evidence": {}, "reason": "" if one.passed else one.reason[:_LONGEST_REASON]})
+                one.model_copy(update={"evidence": {}, "reason": "" if one.passed else _short(one.reason)})
                 for one in card.verdicts
             ),
             "scores": tuple(one.model_copy(update={"explanation": ""}) for one in card.scores),
@@ -82,6 +82,11 @@ def _slim(card: Scorecard) -> Scorecard:
             "tool_use": (),
         }
     )
+
+
+def _short(reason: str) -> str:
+    """Also without the halves of surrogate pairs that stand for bytes of a file's name: people read it."""
+    return reason[:_LONGEST_REASON].encode("utf-8", "replace").decode()
 
 
 def _text(manifest: RunManifest, cards: Sequence[Scorecard]) -> str:

@@ -107,7 +107,7 @@ def read_judgements(run: Path, rubric: str) -> Iterator[Judgement]:
                 first = error.errors(include_url=False)[0]
                 field = ".".join(str(part) for part in first["loc"])
                 raise ResultsError(f"{path}:{number}: field {field!r}: {first['msg']}") from None
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue  # no JSON: a killed harness has not finished it
 
 

@@ -132,7 +132,11 @@ def _content(path: Path) -> bytes:
 
 
 def _seal(folder: Path) -> dict[str, str]:
-    return read_as(folder / SEAL, dict[str, str])
+    sealed = read_as(folder / SEAL, dict[str, str])
+    for name in sealed:
+        if name in ("", "..") or name != Path(name).name or not name.isprintable():
+            raise _damaged(folder / SEAL, f"names {name[:100]!r}, which is no file of its folder")
+    return sealed
 
 
 def _damaged(path: Path, problem: str) -> ResultsError:

@@ -144,3 +144,9 @@ def test_a_wrong_suite_is_refused_with_file_line_and_field(tmp_path: Path, old: 
 def test_a_suite_that_is_not_utf8_is_refused_by_name(tmp_path: Path) -> None:
     (write_suite(tmp_path) / "suite.yaml").write_bytes(b"description: \xff\n")
     assert refusal(tmp_path).startswith("suite.yaml: is not UTF-8")
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere", "a/b", "", ".hidden", "a\\0b"])
+def test_a_suites_name_is_the_name_of_files_and_leads_nowhere_else(tmp_path: Path, name: str) -> None:
+    write_suite(tmp_path, SUITE + f'name: "{name}"\n')
+    assert refusal(tmp_path).startswith("suite.yaml:11: field 'name': String should match pattern")

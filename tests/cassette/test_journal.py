@@ -143,3 +143,43 @@ def test_a_tape_on_which_a_secret_stands_is_not_added_to(tmp_path: Path, record)
         merge_recordings(path, record(TEA), "s", "c", redactor=Redactor({"KEY": "longsecret"}))
 
     assert path.read_bytes() == before
+
+
+def left_behind(folder: Path, content: bytes) -> None:
+    folder.mkdir()
+    (folder / ".c.dead.journal").write_bytes(content)
+
+
+def test_line_ends_of_unicode_in_an_answer_end_no_line_of_a_journal(tmp_path: Path, record) -> None:
+    written = journal(tmp_path)
+    recordings = record(("look", {"q": "egg\u2028\u0085 white"}, b"{}"), TEA)
+    for recording in recordings:
+        written.add(recording)
+    written.close()
+
+    assert 1 == recover_journals(tmp_path, "s", Redactor({}))
+    assert 2 == len(load_tape(tmp_path / "s/c.yaml"))
+
+
+def test_a_journal_that_was_cut_in_the_middle_of_a_character_gives_its_whole_lines(tmp_path: Path, record) -> None:
+    written = journal(tmp_path)
+    for recording in record(EGG, ("look", {"q": "café"}, b"{}")):
+        written.add(recording)
+    written.close()
+    content = written.path.read_bytes()
+    written.path.write_bytes(content[: content.index("é".encode()) + 1])
+
+    assert 1 == recover_journals(tmp_path, "s", Redactor({}))
+    assert 1 == len(load_tape(tmp_path / "s/c.yaml"))
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [b'{"suite": "../../s", "case": "c"}', b'{"suite": "s", "case": "../../c"}', b'{"suite": "s", "case": "\\u0000"}'],
+)
+def test_a_journal_that_names_another_place_writes_nothing(tmp_path: Path, record, heading: bytes) -> None:
+    (recording,) = record(EGG)
+    left_behind(tmp_path / "s", heading + b"\n" + recording.model_dump_json().encode() + b"\n")
+    with pytest.raises(CassetteError, match=r"\.c\.dead\.journal: is "):
+        recover_journals(tmp_path, "s", Redactor({}))
+    assert [tmp_path / "s" / ".c.dead.journal"] == [path for path in tmp_path.rglob("*") if path.is_file()]

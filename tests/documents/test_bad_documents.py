@@ -54,6 +54,7 @@ def test_yaml_that_would_end_the_process_is_refused(tmp_path: Path, opening: str
         ("int.yaml", "a: !!int ''", "int.yaml: is not YAML: a value is not what its tag says"),
         ("bool.yaml", "a: !!bool x", "bool.yaml: is not YAML: a value is not what its tag says"),
         ("float.yaml", "a:\n  b: .inf", "float.yaml:2: is not YAML: .inf is no finite number"),
+        ("half.json", '{"a": "\\ud800"}', "half.json: is not JSON: half of a surrogate pair stands in a text"),
         ("float.json", '{"a": NaN}', "float.json: is not JSON: NaN is no finite number"),
         ("large.json", '{"a": 1e400}', "large.json: is not JSON: 1e400 is no finite number"),
     ],

@@ -65,3 +65,10 @@ def test_an_unknown_image_lists_what_there_is(project: Project) -> None:
 
     with pytest.raises(ImageError, match=r"no image 'b'(.|\n)*known: a, base"):
         read_recipe(images, "b")
+
+
+def test_a_dockerfile_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "Dockerfile").write_bytes(b"ARG BASE=base\nFROM ${BASE}\n# \xff\n")
+    with pytest.raises(InvalidDocument, match=r"Dockerfile: is not UTF-8 \(invalid start byte at byte 29\)"):
+        read_recipe(tmp_path, "mine")

@@ -59,3 +59,20 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
 def test_empty_end_state_is_read_again(tmp_path: Path) -> None:
     write_end_state(tmp_path / "end.tar", Seal(files={}), [_END])
     assert read_end_state(tmp_path / "end.tar") == EndState()
+
+
+def test_packed_archive_is_refused_unread(tmp_path: Path) -> None:
+    """Ours are plain: a megabyte that unpacks to a gigabyte is none."""
+    write_end_state(tmp_path / "end.tar", Seal(files={}), [_END])
+    with tarfile.open(tmp_path / "packed.tar", "w:gz") as tar:
+        tar.add(tmp_path / "end.tar", "end_state.json")
+    with pytest.raises(SandboxError, match="no readable end state"):
+        read_end_state(tmp_path / "packed.tar")
+
+
+def test_head_that_is_nested_too_deeply_is_told(tmp_path: Path) -> None:
+    (tmp_path / "head").write_text("[" * 100_000)
+    with tarfile.open(tmp_path / "end.tar", "w") as tar:
+        tar.add(tmp_path / "head", "end_state.json")
+    with pytest.raises(SandboxError, match="no readable end state"):
+        read_end_state(tmp_path / "end.tar")
