@@ -93,10 +93,8 @@ class Control:
         with self._runs if message["do"] == "run" else nullcontext(), self._lock:
             return self._ask(message, (), within_s)
 
-    def ask_with_content(
-        self, message: dict[str, Any], content: Iterable[dict[str, Any] | bytes], within_s: float
-    ) -> None:
-        """`content` follows the request, frames and bare bytes in the order given."""
+    def ask_with_content(self, message: dict[str, Any], content: Iterable[bytes], within_s: float) -> None:
+        """`content` follows the request: frames, and the bytes that they announce."""
         with self._lock:
             self._ask(message, content, within_s)
 
@@ -152,18 +150,13 @@ class Control:
         if waiting is not None:
             waiting.put(answer)
 
-    def _ask(
-        self, message: dict[str, Any], content: Iterable[dict[str, Any] | bytes], within_s: float
-    ) -> dict[str, Any]:
+    def _ask(self, message: dict[str, Any], content: Iterable[bytes], within_s: float) -> dict[str, Any]:
         try:
             self._connection.settimeout(within_s)
             with self._sending:
                 self._channel.send(message)
-                for part in content:
-                    if isinstance(part, bytes):
-                        self._channel.send_content(part)
-                    else:
-                        self._channel.send(part)
+                for chunk in _gathered(content):
+                    self._channel.send_content(chunk)
         except OSError as error:
             raise _lost(error) from None
         return self._receive()
@@ -195,14 +188,33 @@ def is_readable(connection: socket.socket, within_s: float) -> bool:
 def file_content(path: Path, size: int) -> Iterator[bytes]:
     """The bytes of a file in parts; exactly `size`, or SandboxError."""
     left = size
-    with path.open("rb") as stream:
-        while part := stream.read(CHUNK):
-            left -= len(part)
-            if left < 0:
-                break
-            yield part
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            while part := os.read(handle, CHUNK):
+                left -= len(part)
+                if left < 0:
+                    break
+                yield part
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise SandboxError(f"{path} cannot be read: {error.strerror}", remedy="verify the snapshot") from None
     if left != 0:
         raise SandboxError(f"{path} changed while it was read", remedy="verify the snapshot")
+
+
+def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Many small parts in few calls."""
+    held: list[bytes] = []
+    size = 0
+    for part in parts:
+        held.append(part)
+        size += len(part)
+        if size >= CHUNK:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)
 
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:

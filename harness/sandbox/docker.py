@@ -16,7 +16,7 @@ from harness.sandbox.container import Containers, contained, doors, place_option
 from harness.sandbox.control import Control, Listener
 from harness.sandbox.engine import connect
 from harness.sandbox.gateway_link import link_gateway
-from harness.sandbox.launched import LaunchedSandbox, layout_for
+from harness.sandbox.launched import LaunchedSandbox, Layouts
 from harness.sandbox.layout import Layout
 from harness.sandbox.owner import owner_labels, private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxSpec
@@ -45,12 +45,13 @@ class DockerSandboxProvider:
         self._starts = threading.Semaphore(self._containers.starts_at_once)
         self._open: set[_Cell] = set()
         self._lock = threading.Lock()
+        self._layouts = Layouts()
         self._closed = False
         self._reserve: Reserve[_Cell] = Reserve(prefetch, lambda cell: cell.discard())
         compile_launcher()
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
-        layout = layout_for(spec, snapshot)
+        layout = self._layouts.of(spec, snapshot)
         kind = _kind(spec, snapshot, layout)
         with told("a sandbox cannot be started"):
             cell = self._taken(kind, spec) or self._begun(spec, snapshot, layout, ahead=False)

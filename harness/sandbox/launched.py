@@ -44,14 +44,23 @@ class Inside:
     """Whom the programs run as; None: the launcher's own user."""
 
 
-def layout_for(spec: SandboxSpec, snapshot: Snapshot) -> Layout:
-    """What is to be laid into the sandbox. Raises SnapshotError or SandboxError, also for a clock that is none."""
-    if spec.clock is not None:
-        _instant_ns(spec.clock)
-    if spec.end_state_from is None:
-        return Layout(snapshot)
-    with open_end_state(spec.end_state_from) as over:
-        return Layout(snapshot, over)
+class Layouts:
+    """What is to be laid into the sandboxes of one provider, worked out once for a sealed state."""
+
+    def __init__(self) -> None:
+        self._latest: tuple[Snapshot, Layout] | None = None
+
+    def of(self, spec: SandboxSpec, snapshot: Snapshot) -> Layout:
+        """Raises SnapshotError or SandboxError, also for a clock that is none."""
+        if spec.clock is not None:
+            _instant_ns(spec.clock)
+        if spec.end_state_from is not None:
+            with open_end_state(spec.end_state_from) as over:
+                return Layout(snapshot, over)
+        latest = self._latest
+        if latest is None or latest[0] is not snapshot:
+            latest = self._latest = (snapshot, Layout(snapshot))
+        return latest[1]
 
 
 class LaunchedSandbox:

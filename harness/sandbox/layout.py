@@ -7,12 +7,14 @@ root-owned entry is root's too, and sticky: the agent adds files there and canno
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, get_args
 
 from harness.errors import SnapshotError
 from harness.sandbox.control import file_content
 from harness.sandbox.endstate import OpenEndState
+from harness.sandbox.inside.wire import frame
 from harness.sandbox.snapshot import SealedFile, Snapshot
 
 Owner = Literal["agent", "root"]
@@ -34,9 +36,14 @@ class Entry:
     content: bytes | Path = b""
     size: int = 0
 
-    def parts(self) -> Iterator[dict[str, Any] | bytes]:
+    @cached_property
+    def head(self) -> bytes:
+        """As the launcher takes it, without what is in a file."""
+        return frame({"path": self.path, "kind": self.kind, "mode": self.mode, "link": self.link, "size": self.size})
+
+    def parts(self) -> Iterator[bytes]:
         """As the launcher takes it: a frame, then a file's bytes."""
-        yield {"path": self.path, "kind": self.kind, "mode": self.mode, "link": self.link, "size": self.size}
+        yield self.head
         if isinstance(self.content, Path):
             yield from file_content(self.content, self.size)
         elif self.content:
@@ -54,13 +61,15 @@ class Layout:
         self.implied = _add_parents(entries, self.places)
         self._entries = _protect(entries, self.places)
         _refuse_shut_folders(self._entries)
+        ordered = [entry for _, entry in sorted(self._entries.items())]
+        self._owned = {owner: [entry for entry in ordered if entry.owner == owner] for owner in get_args(Owner)}
         self.sealed = {
             **{path: SealedFile(path=path, kind="directory", mode=entries[path].mode) for path in self.implied},
             **{file.path: file for file in snapshot.files},
         }
 
     def of(self, owner: Owner) -> list[Entry]:
-        return [entry for _, entry in sorted(self._entries.items()) if entry.owner == owner]
+        return self._owned[owner]
 
     def size_mb(self, place: str) -> int:
         """What the files below a place take, in whole pages; each link to a file counts as the file."""

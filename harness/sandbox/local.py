@@ -18,7 +18,7 @@ from typing import Literal
 import harness
 from harness.errors import SandboxError
 from harness.sandbox.control import Listener
-from harness.sandbox.launched import Inside, LaunchedSandbox, layout_for
+from harness.sandbox.launched import Inside, LaunchedSandbox, Layouts
 from harness.sandbox.owner import private_folder, remove_private_folder
 from harness.sandbox.provider import Places, Sandbox, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
@@ -41,12 +41,13 @@ class LocalSandboxProvider:
         self._run = run
         self._open: set[_Nest] = set()
         self._lock = threading.Lock()
+        self._layouts = Layouts()
         self._closed = False
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
         if spec.clock is not None:
             raise SandboxError("the local sandbox cannot pin the clock", remedy="run with `--sandbox docker`")
-        layout = layout_for(spec, snapshot)
+        layout = self._layouts.of(spec, snapshot)
         try:
             nest = self._nest()
         except OSError as error:

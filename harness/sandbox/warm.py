@@ -19,7 +19,7 @@ from harness.errors import SandboxError
 from harness.sandbox.container import Containers, contained, doors, seen_inside
 from harness.sandbox.docker import PROVIDER_LABEL
 from harness.sandbox.engine import connect
-from harness.sandbox.launched import LaunchedSandbox, layout_for
+from harness.sandbox.launched import LaunchedSandbox, Layouts
 from harness.sandbox.layout import Layout
 from harness.sandbox.owner import owner_labels
 from harness.sandbox.provider import Sandbox, SandboxSpec
@@ -57,6 +57,7 @@ class WarmDockerSandboxProvider:
         with told("the container engine cannot be used"):
             self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id})
         self._lock = threading.Condition()
+        self._layouts = Layouts()
         self._closed = False
         self._starting = 0
         self._all: set[WarmContainer] = set()
@@ -64,7 +65,7 @@ class WarmDockerSandboxProvider:
         compile_launcher()
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
-        layout = layout_for(spec, snapshot)
+        layout = self._layouts.of(spec, snapshot)
         kind = _Kind.of(spec, snapshot, layout)
         with told("a sandbox cannot be started"):
             warm = self._taken(kind) or self._new(kind, spec, snapshot, layout)

@@ -12,6 +12,7 @@ import pytest
 
 from harness.case.case import Limits
 from harness.errors import SandboxError
+from harness.sandbox.conformance.stand import seal_file
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot
@@ -47,6 +48,20 @@ def test_nothing_of_the_callers_environment_is_seen(monkeypatch: pytest.MonkeyPa
     try:
         sandbox = provider.start(_SPEC, _EMPTY)
         assert sandbox.exec(["sh", "-c", "env | grep -c SECRET"], {}, 10).stdout == "0\n"
+    finally:
+        provider.close()
+
+
+def test_a_sealed_file_that_goes_missing_between_two_trials_is_named(tmp_path: Path) -> None:
+    sealed = (seal_file(tmp_path, "/work/kept", b"1"), seal_file(tmp_path, "/work/lost", b"2"))
+    snapshot = Snapshot(name="two", environment="base", files=sealed, folder=tmp_path)
+    provider = open_provider("local", run="tests")
+    try:
+        sandbox = provider.start(_SPEC, snapshot)
+        assert sandbox.exec(["cat", "kept", "lost"], {}, 10).stdout == "12"
+        (tmp_path / "files" / "work" / "lost").unlink()
+        with pytest.raises(SandboxError, match=r"work/lost cannot be read: No such file or directory"):
+            provider.start(_SPEC, snapshot)
     finally:
         provider.close()
 

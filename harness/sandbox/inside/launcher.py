@@ -15,7 +15,7 @@ import time
 
 from harness.sandbox.inside import tree
 from harness.sandbox.inside.loop import READ, Loop
-from harness.sandbox.inside.wire import Channel
+from harness.sandbox.inside.wire import Ahead, Channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ class Launcher:
     def _do_lay(self, request: dict[str, Any]) -> None:
         from harness.sandbox.inside.files import lay
 
-        def work() -> None:
-            lay(self._channel, request["count"], self._places)
+        def work() -> None:  # the host sends nothing behind the entries before it has an answer
+            lay(Channel(Ahead(self._control)), request["count"], self._places)
             self._channel.send({})
 
         self._as(None if request["owner"] == b"root" else self._uid, work, request)

@@ -27,8 +27,7 @@ class Channel:
         self._stream = stream
 
     def send(self, message: dict[str, Any]) -> None:
-        body = pack(message)
-        self._stream.sendall(b"%08x" % len(body) + body)
+        self._stream.sendall(frame(message))
 
     def send_content(self, content: bytes) -> None:
         self._stream.sendall(content)
@@ -52,6 +51,29 @@ class Channel:
             parts.append(part)
             size -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+class Ahead:
+    """A stream from which more is taken at once than is asked for: only where nothing else comes behind it."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._taken = b""
+        self._at = 0
+        self.sendall = stream.sendall
+
+    def recv(self, size: int, /) -> bytes:
+        if self._at == len(self._taken):
+            self._taken, self._at = self._stream.recv(CHUNK), 0
+        part = self._taken[self._at : self._at + size]
+        self._at += len(part)
+        return part
+
+
+def frame(message: dict[str, Any]) -> bytes:
+    """A message as it goes over the wire."""
+    body = pack(message)
+    return b"%08x" % len(body) + body
 
 
 def pack(value: Any) -> bytes:
