@@ -44,11 +44,11 @@ def private_folder() -> Path:
     """
     mine = _folder_of_all() / str(Owner.current())
     while True:
-        mine.mkdir(mode=0o700, exist_ok=True)
         try:
+            mine.mkdir(mode=0o700, exist_ok=True)
             folder = Path(tempfile.mkdtemp(prefix="", dir=mine))
-        except FileNotFoundError:
-            continue  # another thread removed its last folder, and the owner's with it
+        except (FileNotFoundError, FileExistsError):
+            continue  # another thread has just removed its last folder, and the owner's with it
         folder.chmod(0o755)
         return folder
 
