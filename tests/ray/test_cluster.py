@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -12,14 +15,14 @@ from tests.ray.conftest import RayCluster
 from tests.walks.conftest import Walk, WriteSuite
 from tests.walks.test_models import CASES as MODEL_CASES
 from tests.walks.test_models import MAIN, SUITE, WITH_KEY, add
-from tests.walks.test_stopping import committed, wait_for_trials
+from tests.walks.test_stopping import committed
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 AGENT = """\
 import json, os, time, urllib.request
 open("left.txt", "w").write("behind")
-time.sleep(3)
+time.sleep(2)
 url = os.environ["HARNESS_GATEWAY_URL"] + "/reply"
 urllib.request.urlopen(urllib.request.Request(url, json.dumps({"message": "done"}).encode(), method="POST",
                                               headers={"Content-Type": "application/json"}))
@@ -37,11 +40,21 @@ def containers(run: str) -> list[object]:
         client.close()
 
 
-def wait_for_no_containers(run: str) -> None:
-    until = time.monotonic() + 60
-    while containers(run) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert [] == containers(run)
+def wait_until(holds: Callable[[], bool]) -> None:
+    """A cluster's processes take their time on a busy machine."""
+    until = time.monotonic() + 240
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@contextmanager
+def started(walk: Walk, *words: str) -> Iterator[subprocess.Popen[str]]:
+    with walk.start(*words) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def on(cluster: RayCluster, *words: str) -> tuple[str, ...]:
@@ -66,32 +79,30 @@ def test_nodes_share_one_budget_of_live_calls(walk: Walk, write_suite: WriteSuit
     assert 4 == resumed["counts"]["finished"]
 
 
-def test_a_node_that_is_lost_costs_its_trials_a_retry_and_ctrl_c_clears_the_nodes(
+def test_a_node_that_is_lost_costs_its_trials_one_retry_and_no_result(
     walk: Walk, write_suite: WriteSuite, cluster: RayCluster
 ) -> None:
     write_suite(CHECKS, CASES, {"main.py": AGENT})
     walk("run", "s", "--run-name", "local", "--jobs", "4")
-
-    process = walk.start(*on(cluster, "--run-name", "stopped", "--jobs", "2"))
-    wait_for_trials(walk, "stopped", 1)
-    os.kill(process.pid, signal.SIGINT)
-    output, _ = process.communicate(timeout=120)
-    assert 130 == process.returncode, output
-    wait_for_no_containers("stopped")
-    assert [] == cluster.left()
-    assert len(committed(walk, "stopped")) < 8
-
-    process = walk.start("run", "--resume", "stopped", "--executor", "ray", "--ray-address", cluster.address)
-    wait_for_trials(walk, "stopped", len(committed(walk, "stopped")) + 1)
-    cluster.lose(0)
-    output, _ = process.communicate(timeout=120)
+    with started(walk, *on(cluster, "--run-name", "spread", "--jobs", "2")) as process:
+        wait_until(lambda: len(committed(walk, "spread")) >= 1)
+        cluster.lose(0)
+        output, _ = process.communicate(timeout=300)
     assert 0 == process.returncode, output
     assert "2 nodes are ready" in output
-    assert walk.scorecards("local") == kept(walk.scorecards("stopped"))
-    failed = sorted((walk.folder / "runs" / "stopped" / "trials").glob("*/1.failed-1/trial.json"))
+    assert walk.scorecards("local") == kept(walk.scorecards("spread"))
+    failed = sorted((walk.folder / "runs" / "spread" / "trials").glob("*/1.failed-1/trial.json"))
     assert 1 <= len(failed) <= 2
     assert all("was lost while the trial ran" in path.read_text() for path in failed)
-    wait_for_no_containers("stopped")
+    wait_until(lambda: not containers("spread"))
 
-    walk(*on(cluster, "--run-name", "after", "--case", "case-0"))
-    assert [] == cluster.left()  # the dead node's too: a run removes what dead ones left
+
+def test_ctrl_c_clears_the_nodes(walk: Walk, write_suite: WriteSuite, cluster: RayCluster) -> None:
+    write_suite(CHECKS, CASES, {"main.py": AGENT})
+    with started(walk, *on(cluster, "--run-name", "stopped", "--jobs", "2")) as process:
+        wait_until(lambda: len(committed(walk, "stopped")) >= 1)
+        os.kill(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=300)
+    assert 130 == process.returncode, output
+    assert [] == containers("stopped")
+    assert [] == cluster.left()  # of a node that was lost before, too: a run removes what dead ones have left

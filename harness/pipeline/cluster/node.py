@@ -2,8 +2,8 @@
 
 import functools
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -79,14 +79,15 @@ class NodeWorker:
         """Fetches a saved image piece by piece and puts it into this node's container engine."""
         client = connect()
         try:
-            load_image(client, tag, (ray.get(piece) for piece in pieces))
+            with self._busy():
+                load_image(client, tag, (ray.get(piece) for piece in pieces))
         finally:
             client.close()
 
     @told
     def open(self, order: Order) -> None:
         """Gets ready for the order's trials. Raises what the same run would raise on one machine."""
-        with ExitStack() as stack:
+        with self._busy(), ExitStack() as stack:
             project = private_folder()
             stack.callback(remove_private_folder, project)
             job = _job(order, project)
@@ -96,28 +97,21 @@ class NodeWorker:
             self._opened = runner, job.scorer, live
             self._closing = stack.pop_all()
 
-    @told
-    def run(self, planned: PlannedTrial) -> Delivered | None:
+    def run(self, planned: PlannedTrial) -> Delivered | Problem | None:
         """A trial, run and scored here; None where the run's budget ended it."""
         assert self._opened is not None  # the driver opens first
         runner, scorer, live = self._opened
-        with self._ended:
-            if self._stopping:
-                raise SandboxError("the run was stopped")
-            self._running += 1
         try:
-            with scored(runner, scorer, case_of(runner.suite, planned.case_id), planned.attempt) as done:
+            with self._busy(), scored(runner, scorer, case_of(runner.suite, planned.case_id), planned.attempt) as done:
                 return Delivered.of(done, live / runner.suite.name / f"{planned.case_id}.{planned.attempt}.yaml")
         except OutOfBudget:
             return None
-        finally:
-            with self._ended:
-                self._running -= 1
-                self._ended.notify_all()
+        except HarnessError as error:
+            return Problem.of(error, runner.gateway.clean)
 
     @told
     def close(self) -> None:
-        """Ends the trials that still run, and removes all that the run has put here."""
+        """Ends what is still going on, and removes all that the run has put here."""
         with self._ended:
             self._stopping = True
         if self._opened is not None:
@@ -125,6 +119,20 @@ class NodeWorker:
         with self._ended:
             self._ended.wait_for(lambda: not self._running, timeout=_ENDS_WITHIN_S)
         self._closing.close()
+
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
+        """What `close` waits for. Raises SandboxError once it was called."""
+        with self._ended:
+            if self._stopping:
+                raise SandboxError("the run was stopped")
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._ended:
+                self._running -= 1
+                self._ended.notify_all()
 
 
 def _job(order: Order, project: Path) -> Job:

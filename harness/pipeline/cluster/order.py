@@ -1,6 +1,6 @@
 """What driver and nodes tell each other: plain values, so that nothing that is alive crosses the network."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,8 @@ class Problem:
     is_usage: bool
 
     @classmethod
-    def of(cls, error: HarnessError) -> "Problem":
-        return cls(message=str(error), is_usage=error.exit_code == ExitCode.USAGE)
+    def of(cls, error: HarnessError, clean: Callable[[str], str] = str) -> "Problem":
+        return cls(message=clean(str(error)), is_usage=error.exit_code == ExitCode.USAGE)
 
     def error(self, node: object) -> HarnessError:
         """As the driver raises it."""

@@ -14,8 +14,8 @@ def is_live(plan: RunPlan) -> bool:
 
 
 def refuse_unshareable(plan: RunPlan) -> None:
-    """Raises UsageError for recordings, which the machines would have to write together, and for live servers on the
-    machine itself, which on another one are others.
+    """Raises UsageError for recordings, which the machines would have to write together, and for addresses of the
+    machine itself, which on another one lead elsewhere.
     """
     for option, mode in (("--tools", plan.tools), ("--model", plan.model_mode)):
         if mode == "record":
@@ -23,7 +23,7 @@ def refuse_unshareable(plan: RunPlan) -> None:
                 f"{option} record writes the project's cassettes, which --executor ray does not do",
                 remedy="record on one machine: leave --executor out",
             )
-    for what, address in _live_addresses(plan):
+    for what, address in _addresses(plan):
         if _is_loopback(address):
             raise UsageError(
                 f"{what} is reached at {address}, which on every node of the cluster is that node itself",
@@ -31,8 +31,10 @@ def refuse_unshareable(plan: RunPlan) -> None:
             )
 
 
-def _live_addresses(plan: RunPlan) -> Iterator[tuple[str, str]]:
+def _addresses(plan: RunPlan) -> Iterator[tuple[str, str]]:
     suite = plan.suite
+    if plan.otlp_endpoint is not None:
+        yield "--otlp", plan.otlp_endpoint
     if plan.tools == "live":
         for name, server in suite.reached.items():
             if server.base_url is not None:

@@ -17,7 +17,7 @@ from harness.pipeline.world import Say
 from harness.sandbox.engine import connect
 from harness.sandbox.moving import saved_image
 
-_TAKES_WITHIN_S = 60.0
+_TAKES_WITHIN_S = 180.0
 _CLEARS_WITHIN_S = 40.0
 _PIECE_BYTES = 32 * 1024 * 1024
 
@@ -80,6 +80,7 @@ def asked(
             raise
         except GetTimeoutError:
             station.lost = True
+            ray.kill(station.worker)
             say(f"node {station.node} is left out: it took no work within {timeout_s:g} s")
         except RayError as error:
             station.lost = True
@@ -130,10 +131,9 @@ def _deliver(tag: str, stations: Sequence[Station], say: Say) -> None:
 
 
 def _clear(stations: Sequence[Station]) -> None:
-    refs = [station.worker.close.remote() for station in stations if not station.lost]
+    refs = [station.worker.close.remote() for station in stations]  # a lost one's fails at once
     try:
-        if refs:
-            ray.wait(refs, num_returns=len(refs), timeout=_CLEARS_WITHIN_S)
+        ray.wait(refs, num_returns=len(refs), timeout=_CLEARS_WITHIN_S)
     finally:
         for station in stations:
             ray.kill(station.worker)
