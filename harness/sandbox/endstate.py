@@ -36,7 +36,10 @@ class Seal:
 
 
 def write_end_state(archive: Path, seal: Seal, reported: Reported) -> EndState:
-    """Compares what the launcher reports with the seal, and writes the archive at once or not at all."""
+    """Compares what the launcher reports with the seal, and writes the archive at once or not at all.
+
+    It is not flushed to the disk: the run folder does that to all that it keeps of a trial.
+    """
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=archive.parent) as contents:
@@ -168,8 +171,6 @@ def _write_archive(archive: Path, state: EndState, members: dict[str, tuple[int,
     try:
         with os.fdopen(handle, "wb") as stream:
             _write_tar(stream, state, members, contents)
-            stream.flush()
-            os.fsync(stream.fileno())
         Path(temporary).chmod(0o644)
         Path(temporary).replace(archive)
     except BaseException:
