@@ -1,31 +1,48 @@
 """A whole sweep in warm sandboxes: 50 conversations of three turns and three tool calls, eight times each, replayed.
 
 Every session is scored and stored in full. Printed: wall time, sessions a second, the harness's own share of the
-processor time that the machine spent meanwhile, and its memory at session 50 and at the end.
+processor time that the machine spent meanwhile, its memory at session 50 and at the end; and what the same processes
+take without a harness (`crowd`), half of them run before the sweep and half after it.
+
+    --agent stdlib   an agent that imports only `socket`
+    --agent sdk      one that imports an SDK (openai, in the image `frameworks/openai_agents`)
 """
 
 import argparse
 import json
 import os
 import resource
+import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
+from harness.case import Suite
 from harness.case.loading import load_suite
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
 from harness.pipeline.run import Watch, start_run
+from harness.sandbox.engine import connect
+from harness.sandbox.images import ImageStore
 from harness.sandbox.providers import PROVIDERS
 from harness.score import Scorecard
 from harness.trace import Trial
+from tests.bench.crowd import bare_s
+from tests.bench.figures import Target, show
 from tests.bench.overhead import AGENT, Echo
 
+IMAGES = Path(__file__).parents[2] / "images"
+SDK_IMAGE = "frameworks/openai_agents"
+PROGRAMS = {"stdlib": "talk.py", "sdk": "talk_sdk.py"}
 SUITE = """\
+default_agent: stdlib
 agents:
-  talk: {{command: [python3, "{{agent}}/talk.py"], files: {agent}}}
+  stdlib: {{command: [python3, "{{agent}}/talk.py"], files: {agent}}}
+  sdk: {{command: [python3, "{{agent}}/talk_sdk.py"], files: {agent}, image: {image}}}
 servers:
   echo: {{base_url: "{url}", disposable: true}}
 tools:
@@ -37,6 +54,7 @@ tools:
 """
 CASE = """\
 - id: talk-{number}
+  limits: {{seconds: 600}}
   conversation:
     opening: "First, in conversation {number}."
     turns:
@@ -44,10 +62,17 @@ CASE = """\
       - {{when: {{contains: said 2}}, say: "Third.", end: true}}
     max_turns: 6
 """
+WALL, SHARE, GROWN, BARE = (
+    "wall, s",
+    "harness's share of the processor time",
+    "memory at the end / at session 50",
+    "sweep / the same processes without a harness",
+)
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--agent", choices=PROGRAMS, default="stdlib")
     options.add_argument("--sandbox", choices=PROVIDERS, default="docker-warm")
     options.add_argument("--cases", type=int, default=50)
     options.add_argument("--trials", type=int, default=8)
@@ -56,18 +81,78 @@ def main() -> None:
     chosen = options.parse_args()
     with ExitStack() as stack:
         figures = sweep(stack, chosen)
-    print(json.dumps(figures) if chosen.json else "\n".join(f"{name:40} {value}" for name, value in figures.items()))
+    if chosen.json:
+        print(json.dumps(figures))
+    else:
+        print(f"{chosen.agent} in {chosen.sandbox}, {chosen.jobs} jobs")
+        show(figures, targets(chosen))
 
 
-def sweep(stack: ExitStack, chosen: argparse.Namespace) -> dict[str, float | int | str]:
+def targets(chosen: argparse.Namespace) -> list[Target]:
+    """A wall time is promised for the whole sweep only."""
+    promised = [Target(figure=SHARE, bound=0.25), Target(figure=GROWN, bound=1.3)]
+    if chosen.agent == "sdk":
+        return [*promised, Target(figure=BARE, bound=1.15)]
+    return [*promised, Target(figure=WALL, bound=90)] if chosen.cases * chosen.trials == 400 else promised
+
+
+@dataclass
+class Spent:
+    """What a sweep took."""
+
+    wall_s: float
+    machine_s: float
+    own_s: float
+    seen_mb: list[int]
+    """At the end of each session."""
+
+
+def sweep(stack: ExitStack, chosen: argparse.Namespace) -> dict[str, float]:
     project = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="harness-bench-")))
     write_project(project, stack, chosen.cases)
     suite = load_suite(project, "sweep")
-    start_run(
-        RunPlan(project=project, suite=suite, planned=planned_trials(suite, Selection(), 1), tools="record",
-                sandbox="docker-warm", jobs=chosen.jobs, name="record"),
-        Watch(),
-    )  # fmt: skip
+    client = connect()
+    stack.callback(client.close)
+    image = ImageStore(project, client).build(SDK_IMAGE if chosen.agent == "sdk" else "base", print).tag
+    sessions = chosen.cases * chosen.trials
+
+    def bare() -> float:
+        return bare_s(client, image, PROGRAMS[chosen.agent], max(1, sessions // 2), chosen.jobs)
+
+    start_run(planned(project, suite, chosen, record=True), Watch())
+    before = bare()
+    spent, stored = ran(planned(project, suite, chosen, record=False))
+    without = before + bare()
+    early, last = spent.seen_mb[min(49, len(spent.seen_mb) - 1)], spent.seen_mb[-1]
+    return {
+        "sessions stored": stored,
+        WALL: spent.wall_s,
+        "sessions a second": stored / spent.wall_s,
+        SHARE: spent.own_s / spent.machine_s,
+        "harness, processor ms a session": spent.own_s / stored * 1000,
+        "memory at session 50, MB": early,
+        GROWN: last / early,
+        "without a harness, s": without,
+        BARE: spent.wall_s / without,
+    }
+
+
+def planned(project: Path, suite: Suite, chosen: argparse.Namespace, *, record: bool) -> RunPlan:
+    """One attempt at each case in which the standard library's agent makes the tapes, or the sweep itself."""
+    return RunPlan(
+        project=project,
+        suite=suite,
+        planned=planned_trials(suite, Selection(), 1 if record else chosen.trials),
+        agent="stdlib" if record else chosen.agent,
+        tools="record" if record else "replay",
+        sandbox="docker-warm" if record else chosen.sandbox,
+        jobs=chosen.jobs,
+        name="record" if record else "sweep",
+    )
+
+
+def ran(plan: RunPlan) -> tuple[Spent, int]:
+    """What the run took, and how many sessions it has stored."""
     seen: list[int] = []
 
     def finished(trial: Trial, card: Scorecard) -> None:
@@ -75,24 +160,12 @@ def sweep(stack: ExitStack, chosen: argparse.Namespace) -> dict[str, float | int
         assert card.case_id
         seen.append(resident_mb())
 
-    planned = planned_trials(suite, Selection(), chosen.trials)
-    plan = RunPlan(
-        project=project, suite=suite, planned=planned, sandbox=chosen.sandbox, jobs=chosen.jobs, name="sweep"
-    )
-    busy, own, began = machine_s(), own_s(), time.perf_counter()
+    clocks: tuple[Callable[[], float], ...] = (time.perf_counter, machine_s, own_s)
+    began = [clock() for clock in clocks]
     folder = start_run(plan, Watch(finished=finished))
-    wall = time.perf_counter() - began
-    busy, own = machine_s() - busy, own_s() - own
-    stored = sum(1 for _ in folder.trials())
-    return {
-        "sessions stored": stored,
-        "sandbox, jobs": f"{chosen.sandbox}, {chosen.jobs}",
-        "wall, s": round(wall, 1),
-        "sessions a second": round(stored / wall, 1),
-        "harness's share of the processor time": round(own / busy, 2),
-        "harness, processor ms a session": round(own / stored * 1000, 1),
-        "memory at session 50 and at the end, MB": f"{seen[min(49, len(seen) - 1)]}, {seen[-1]}",
-    }
+    wall, machine, own = (clock() - first for clock, first in zip(clocks, began, strict=True))
+    spent = Spent(wall_s=wall, machine_s=machine, own_s=own, seen_mb=seen)
+    return spent, sum(1 for _ in folder.trials())
 
 
 def write_project(project: Path, stack: ExitStack, cases: int) -> None:
@@ -103,7 +176,8 @@ def write_project(project: Path, stack: ExitStack, cases: int) -> None:
     folder.mkdir(parents=True)
     (folder / "cases.yaml").write_text("".join(CASE.format(number=n) for n in range(cases)), encoding="utf-8")
     url = f"http://127.0.0.1:{server.server_port}"
-    (folder / "suite.yaml").write_text(SUITE.format(agent=AGENT, url=url), encoding="utf-8")
+    (folder / "suite.yaml").write_text(SUITE.format(agent=AGENT, url=url, image=SDK_IMAGE), encoding="utf-8")
+    shutil.copytree(IMAGES / SDK_IMAGE, project / "images" / SDK_IMAGE)
 
 
 def machine_s() -> float:
