@@ -52,12 +52,7 @@ lint: install ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports
 
 bench: install ## speed as ratios measured in one run
-	@$(BIN)/python tests/bench/overhead.py
-	@$(BIN)/python -m tests.bench.sweep
-	@$(BIN)/python tests/bench/gateway.py
-	@$(BIN)/python tests/bench/cassettes.py
-	@$(BIN)/python tests/bench/scoring.py
-	@$(BIN)/python -m tests.bench.model_streams
+	@$(BIN)/python -m tests.bench
 
 soak: install ## attacks and faults, long, in one table: tries, survived, lost, left behind (as root: some need it)
 	@$(BIN)/python -m tests.soak

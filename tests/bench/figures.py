@@ -19,7 +19,7 @@ class Target:
 
     def told(self, value: float) -> str:
         words = "at least" if self.least else "at most"
-        return f"{'met' if self.met(value) else 'NOT MET'} ({words} {self.bound:g})"
+        return f"{'met' if self.met(value) else 'NOT MET'} ({words} {self.bound:.3g})"
 
 
 def show(figures: Mapping[str, float], targets: Sequence[Target]) -> None:
@@ -28,4 +28,4 @@ def show(figures: Mapping[str, float], targets: Sequence[Target]) -> None:
     promised = {target.figure: target for target in targets}
     for name, value in figures.items():
         target = promised.get(name)
-        print(f"  {name:52} {value:10.2f}   {'' if target is None else target.told(value)}".rstrip())
+        print(f"  {name:52} {value:10.3f}   {'' if target is None else target.told(value)}".rstrip())

@@ -32,6 +32,8 @@ from harness.runner.pool import Room, run_all
 from harness.runner.trial import TrialRunner
 from harness.sandbox.snapshots import SnapshotStore
 from harness.score import build_scorer
+from tests.bench.figures import Target
+from tests.bench.figures import show as show_figures
 from tests.bench.inprocess import InProcessProvider
 from tests.bench.overhead import AGENT, SUITE, Echo
 
@@ -173,9 +175,12 @@ def wall(spent: Spent) -> float:
 
 def show(found: list[Costs], grown: dict[str, float]) -> None:
     print("processor ms a trial (ms by the clock) in runs of " + ", ".join(f"{costs.trials:,}" for costs in found))
-    for verb, ratio in grown.items():
+    for verb in grown:
         cells = [f"{costs.ms(verb, own):8.2f} ({costs.ms(verb, wall):8.2f})" for costs in found]
-        print(f"  {verb:14} {'  '.join(cells)}   x {ratio:.2f}  {'met' if ratio <= WITHIN else 'NOT MET'}")
+        print(f"  {verb:14} {'  '.join(cells)}")
+    times = found[-1].trials // found[0].trials
+    figures = {f"{verb}: a trial in a run {times} times as long": ratio for verb, ratio in grown.items()}
+    show_figures(figures, [Target(figure=figure, bound=WITHIN) for figure in figures])
 
 
 if __name__ == "__main__":
