@@ -70,14 +70,15 @@ FIRST = ["python3", "-c", "import time; print(time.monotonic_ns())"]
 
 
 RATIOS = (
-    ("trial", "plain", "1.1"),
+    ("trial", "plain", 1.1),
     ("trial", "true", None),
-    ("ahead", "true", "0.9"),
+    ("ahead", "true", 0.9),
     ("warm", "true", None),
-    ("bare", "true", "1/6 = 0.167"),
-    ("exec", "true", "1/15 = 0.067"),
-    ("python", "true", "1/10 = 0.1"),
+    ("bare", "true", 1 / 6),
+    ("exec", "true", 1 / 15),
+    ("python", "true", 1 / 10),
 )
+"""And what is promised of each: at most so much."""
 
 
 class Echo(BaseHTTPRequestHandler):
@@ -97,7 +98,7 @@ class Echo(BaseHTTPRequestHandler):
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rounds", type=int, default=15)
+    options.add_argument("--rounds", type=int, default=20)
     options.add_argument("--json", action="store_true")
     chosen = options.parse_args()
     with ExitStack() as stack:
@@ -234,15 +235,32 @@ def measure(subjects: dict[str, Callable[[int], float | None]], rounds: int) -> 
 
 
 def show(figures: dict[str, list[float]], rounds: int) -> None:
-    """Medians, and the ratios that are promised."""
+    """Medians with their quarters, and the ratios that are promised."""
     medians = {name: statistics.median(seconds) for name, seconds in figures.items()}
-    print(f"{platform.system()} {platform.release()}, {os.cpu_count()} processors, {rounds} rounds, medians")
+    print(f"{machine()}; {rounds} rounds")
     for name, seconds in figures.items():
-        print(f"  {name:6} {medians[name] * 1000:7.1f} ms   ({min(seconds) * 1000:.0f} to {max(seconds) * 1000:.0f})")
+        low, _, high = (1000 * quarter for quarter in statistics.quantiles(seconds, n=4))
+        least, most = 1000 * min(seconds), 1000 * max(seconds)
+        print(
+            f"  {name:6} p50 {medians[name] * 1000:7.1f} ms   p25 {low:.1f}, p75 {high:.1f}, {least:.1f} to {most:.1f}"
+        )
     for name, base, target in RATIOS:
+        ratio = medians[name] / medians[base]
         paired = statistics.median(a / b for a, b in zip(figures[name], figures[base], strict=True))
-        wanted = "" if target is None else f"; target: at most {target}"
-        print(f"{name:6} / {base:6} {medians[name] / medians[base]:6.3f}   (paired {paired:.3f}{wanted})")
+        wanted = "" if target is None else f"; at most {target:.3f}: {'met' if ratio <= target else 'NOT MET'}"
+        print(f"{name:6} / {base:6} {ratio:6.3f}   (paired {paired:.3f}{wanted})")
+
+
+def machine() -> str:
+    """What the figures depend on, but for the processor."""
+    client = connect()
+    try:
+        version, info = client.version(), client.info()
+    finally:
+        client.close()
+    engine = f"engine {version['Version']} ({info['Driver']}, cgroup v{info.get('CgroupVersion', 1)})"
+    load = f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
+    return f"{platform.system()} {platform.release()}, {engine}, Python {platform.python_version()}, {load}"
 
 
 if __name__ == "__main__":
