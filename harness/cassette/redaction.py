@@ -6,15 +6,13 @@ different passwords are two different calls, and are slow to compute, so that a 
 them. A pseudonym is left as it is: an agent that was replayed one and sends it back makes the recorded call.
 """
 
-import base64
 import hashlib
-import html
 import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from urllib.parse import quote, quote_plus
 
+from harness.cassette.encodings import forms_of
 from harness.errors import UsageError
 from harness.frozen import JsonValue
 
@@ -79,7 +77,7 @@ class Redactor:
                     remedy="take it out of the suite's `secrets`, or use a longer one",
                 )
             if value:
-                self._names |= {form: name for form in _forms(value) if form not in self._names}
+                self._names |= {form: name for form in forms_of(value) if form not in self._names}
         self._pattern = _pattern(self._names) if self._names else None
         # To look for all of them in the JSON text of a whole value is much quicker than in each text of it.
         self._in_json = {json.dumps(form, ensure_ascii=False)[1:-1] for form in self._names}
@@ -156,8 +154,12 @@ class Redactor:
         if self._pattern is None or not self._may_hold(text):
             return body
         try:
-            clean = json.dumps(self._known(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
-            return clean.encode("utf-8", "surrogatepass")  # as `body` writes it: a replay gives the same bytes
+            plain = json.loads(text)
+            clean = self._known(plain)
+            if clean == plain:
+                return body
+            told = json.dumps(clean, ensure_ascii=False, separators=(",", ":"))
+            return told.encode("utf-8", "surrogatepass")  # as `body` writes it: a replay gives the same bytes
         except (ValueError, RecursionError):
             return self.text(text).encode("utf-8", "surrogateescape")
 
@@ -256,41 +258,3 @@ def _names_a_secret(value: JsonValue) -> bool:
             return any(_names_a_secret(item) for item in value)
         case _:
             return False
-
-
-def _forms(value: str) -> Iterable[str]:
-    """The value as it stands, and as encodings would show it."""
-    yield value
-    yield from _escaped(value)
-    for quoted in (quote(value, safe=""), quote(value), quote_plus(value)):
-        yield quoted
-        yield re.sub(r"%[0-9A-F]{2}", lambda found: found.group().lower(), quoted)
-    raw = value.encode("utf-8", "surrogatepass")
-    if len(raw) >= _LEARNABLE:
-        yield raw.hex()
-        yield raw.hex().upper()
-        yield "".join(f"%{byte:02X}" for byte in raw)
-        for offset in range(3):
-            # Inside a longer text the encoding starts at one of three offsets; characters that the neighbours
-            # share are cut off.
-            encoded = base64.b64encode(b"\0" * offset + raw).rstrip(b"=").decode()
-            core = encoded[(0, 2, 3)[offset] : len(encoded) - (1 if (offset + len(raw)) % 3 else 0)]
-            yield core
-            yield core.replace("+", "-").replace("/", "_")
-    yield base64.b64encode(raw).decode()
-
-
-def _escaped(value: str) -> Iterable[str]:
-    """As texts inside of texts show it: JSON, also in JSON and with the slash escaped, HTML, and escapes throughout."""
-    for told in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
-        yield told
-        yield told.replace("/", "\\/")
-        yield json.dumps(told)[1:-1]
-    yield html.escape(value)
-    yield html.escape(value, quote=False)
-    units = value.encode("utf-16-be", "surrogatepass")
-    pairs = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
-    yield "".join(f"\\u{pair}" for pair in pairs)
-    yield "".join(f"\\u{pair.upper()}" for pair in pairs)
-    yield units.lstrip(b"\0").decode("utf-8", "surrogateescape")  # UTF-16, one order and the other
-    yield value.encode("utf-16-le", "surrogatepass").rstrip(b"\0").decode("utf-8", "surrogateescape")

@@ -44,7 +44,9 @@ class WriteUnknown(TrackerUnavailable):
 class Asking:
     """Reads and writes at one pace."""
 
-    def __init__(self, repo: str, pace: Pace) -> None:
+    def __init__(self, repo: str, pace: Pace, clean: Callable[[str], str] = str) -> None:
+        """`clean` takes the token out of what GitHub says."""
+        self._clean = clean
         self._repo = repo
         self._pace = pace
 
@@ -87,7 +89,7 @@ class Asking:
         return isinstance(error, GithubException) and _or_never(limit_of(error)) <= self._pace.longest_wait_s
 
     def _named(self, error: GithubException) -> TrackerError:
-        said = _short(_message(error))
+        said = _short(self._clean(_message(error)))
         if limit_of(error) is not None:
             wait = f"{limit_of(error):.0f} s"
             return TrackerUnavailable(f"GitHub's rate limit is reached, for another {wait}: {said}", remedy=_LATER)

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+from harness.cassette.redaction import Redactor
 from harness.errors import HarnessError, UsageError
 from harness.frozen import JsonObject
 from harness.judge.judgement import Judgement
@@ -36,6 +37,7 @@ class Langfuse:
         if not host.startswith(("http://", "https://")):
             raise UsageError(f"LANGFUSE_HOST {host!r} is no http(s) address")
         self._host = host.rstrip("/")
+        self._redactor = Redactor({"LANGFUSE_SECRET_KEY": secret_key, "LANGFUSE_PUBLIC_KEY": public_key})
         token = base64.b64encode(f"{public_key}:{secret_key}".encode()).decode()
         self._headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
 
@@ -87,7 +89,7 @@ class Langfuse:
                 return json.loads(response.read(_MAX_BYTES))
         except urllib.error.HTTPError as error:
             with error:
-                said = error.read(300).decode("utf-8", "replace")
+                said = self._redactor.text(error.read(_MAX_BYTES).decode("utf-8", "replace"))[:300]
             raise LangfuseError(f"Langfuse answered {method} {path} with status {error.code}: {said}") from None
         except (OSError, ValueError) as error:
             raise LangfuseError(f"Langfuse at {self._host} cannot be asked: {error}") from None

@@ -6,7 +6,7 @@ A replay reads the kept listing and asks nobody; what a server offers today is o
 import asyncio
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from harness.case.loading import SuiteFile, tool_groups
 from harness.case.sourcing.declared import Group, McpTools, OpenApiTools, PythonTools
 from harness.case.sourcing.listing import Listing, file_digest, listing_path, read_listing, write_listing
 from harness.case.sourcing.reading import remote_document_path, server_of
+from harness.cassette.redaction import Redactor
 from harness.documents import read_plain, write_atomically
 from harness.errors import ServiceError, UsageError
 from harness.frozen import JsonObject, JsonValue, canonical_json
@@ -70,9 +71,17 @@ class Asking:
     raw: SuiteFile
     services: Services
 
+    @property
+    def secrets(self) -> dict[str, str]:
+        return {secret: os.environ[secret] for secret in self.raw.secrets if secret in os.environ}
+
     def resolved(self, name: str, field: str, declared: Mapping[str, str]) -> dict[str, str]:
-        values = {secret: os.environ[secret] for secret in self.raw.secrets if secret in os.environ}
-        return filled(name, field, declared, self.raw.secrets, values)
+        return filled(name, field, declared, self.raw.secrets, self.secrets)
+
+    def told(self, tools: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
+        """What a source says of its tools, without the secrets that it was given."""
+        found: list[JsonObject] = json.loads(Redactor(self.secrets).for_agent(json.dumps(list(tools)).encode()))
+        return tuple(found)
 
 
 def has_listing(group: Group) -> bool:
@@ -129,7 +138,7 @@ async def source_listing(group: McpTools | PythonTools, asking: Asking, client: 
         finally:
             await conversation.close()
     digest = file_digest(asking.folder / group.python) if isinstance(group, PythonTools) else None
-    return Listing(server=group.server, source=_source(group), digest=digest, tools=tuple(tools))
+    return Listing(server=group.server, source=_source(group), digest=digest, tools=asking.told(tools))
 
 
 async def fetched_document(group: OpenApiTools, client: aiohttp.ClientSession) -> JsonValue:

@@ -5,6 +5,7 @@ variables choose are never asked: one of them would silently cut or drop observa
 trial is scored by.
 """
 
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -157,6 +158,8 @@ def otlp_exporter(endpoint: str, *, timeout_s: float = 3.0) -> SpanExporter:
         raise UsageError(
             "sending traces to an OTLP endpoint needs the extra `otlp`", remedy="pip install 'agent-harness[otlp]'"
         ) from None
+    # It logs the endpoint's own words, which may be the key that it was called with; the run says what was not taken.
+    logging.getLogger(OTLPSpanExporter.__module__).disabled = True
     url = endpoint if parts.path.strip("/") else endpoint.rstrip("/") + "/v1/traces"
     return OTLPSpanExporter(endpoint=url, timeout=timeout_s)
 

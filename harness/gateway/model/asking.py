@@ -146,6 +146,7 @@ class ModelAsker:
         assert endpoint is not None
         self._endpoint: Endpoint = endpoint
         self._limiter = RateLimiter()
+        self._redactor = Redactor(options.secrets)
         self._client: aiohttp.ClientSession | None = None
         self._upstream: Upstream | None = None
 
@@ -233,11 +234,12 @@ class ModelAsker:
                 body += await response.content.read(_MAX_ANSWER_BYTES - len(body))
             if response.status in _REFUSED_KEY:
                 self._refused_key(response.status, body)
-            kept = {name.lower(): value for name, value in response.headers.items() if name.lower() in KEPT_HEADERS}
-            return Answer(status=response.status, headers=kept, body=body)
+            headers = {name.lower(): self._redactor.text(value) for name, value in response.headers.items()}
+            kept = {name: value for name, value in headers.items() if name in KEPT_HEADERS}
+            return Answer(status=response.status, headers=kept, body=self._redactor.for_agent(body))
 
     def _refused_key(self, status: int, body: bytes) -> None:
-        said = Redactor(self.options.secrets).text(body[:500].decode("utf-8", "replace"))
+        said = self._redactor.text(body.decode("utf-8", "replace"))[:500]
         name = self.spec.servers[self.provider].api_key
         raise GatewayError(
             f"the provider {self.provider!r} refused the request with status {status}: {said}",
