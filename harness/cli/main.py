@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from harness import __version__
 from harness.cli.streams import NOBODY_READS, give_up_output, open_streams, refuse_other_encodings
 from harness.errors import ExitCode, HarnessError
 from harness.refused import refused_by_machine
@@ -66,7 +65,14 @@ class Verbs(click.Group):
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "HARNESS"})
-@click.version_option(__version__, prog_name="harness")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _, asked: _show_version(ctx) if asked else None,
+    help="Show what a bug report needs: versions of the harness, Python, the engine and the libraries.",
+)
 @click.option(
     "--project",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
@@ -90,6 +96,13 @@ def harness(ctx: click.Context, project: Path, debug: bool) -> None:
     refuse_other_encodings()
     ctx.obj = project.resolve()
     ctx.meta["harness.debug"] = debug
+
+
+def _show_version(ctx: click.Context) -> None:
+    from harness.cli.version import version_lines
+
+    click.echo("\n".join(version_lines()))
+    ctx.exit()
 
 
 def main() -> None:

@@ -1,0 +1,39 @@
+"""`harness --version`: what a bug report needs."""
+
+import platform
+import re
+from collections.abc import Iterator
+from importlib import metadata
+
+from harness import __version__
+from harness.sandbox.engine_version import engine_version
+
+_OF_DEVELOPERS = re.compile(r"extra == ['\"]dev")
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def version_lines() -> Iterator[str]:
+    """One for each subject."""
+    yield f"harness {__version__}"
+    yield f"python {platform.python_version()} ({platform.python_implementation()})"
+    yield f"platform {platform.platform()}"
+    yield f"engine {engine_version() or 'none that answers on this machine'}"
+    yield f"libraries {', '.join(_libraries())}"
+
+
+def _libraries() -> Iterator[str]:
+    """Those that the harness itself asks for, extras only where they are installed."""
+    try:
+        required = metadata.requires("agent-harness") or []
+    except metadata.PackageNotFoundError:  # run from its source, and not installed
+        return
+    for name in sorted({_name(line) for line in required if not _OF_DEVELOPERS.search(line)}):
+        try:
+            yield f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            continue
+
+
+def _name(requirement: str) -> str:
+    found = _NAME.match(requirement)
+    return found.group().lower() if found else requirement
