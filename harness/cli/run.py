@@ -30,7 +30,7 @@ from harness.cli.spending import model_options
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="`ray`: on every node of a Ray cluster, --jobs trials side by side on each.",
+    help="`ray`: on every node of a Ray cluster, --jobs trials side by side on each (default: its processors).",
 )
 @click.option("--ray-address", default="auto", show_default=True, metavar="HOST:PORT", help="Where the cluster is.")
 @click.option(

@@ -44,8 +44,10 @@ class RunPlan:
     """What the run may spend; None: as much as it takes."""
     sandbox: ProviderName = "docker"
     executor: ExecutorName = "local"
-    """`ray`: on the machines of a Ray cluster, `jobs` trials side by side on each."""
+    """`ray`: on the machines of a Ray cluster."""
     ray_address: str = "auto"
+    jobs_per_node: int | None = None
+    """Trials side by side on each node of a cluster; None: as many as Ray counts processors there."""
     shard: tuple[int, int] | None = None
     """(2, 4): the second of four parts; `planned` is the whole run all the same."""
     name: str | None = None

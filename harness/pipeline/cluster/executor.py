@@ -41,7 +41,7 @@ def opened(job: Job, say: Say) -> Iterator["ClusterExecutor"]:
     plan = job.plan
     refuse_unshareable(plan)
     parcel = packed(plan, job.world.snapshot)
-    with connected(plan.ray_address) as nodes, opened_stations(nodes, plan.jobs, say) as stations:
+    with connected(plan.ray_address) as nodes, opened_stations(nodes, plan.jobs_per_node, say) as stations:
         meter = open_meter(plan.budget) if is_live(plan) else None
         order = Order(
             run=job.run,
@@ -49,15 +49,15 @@ def opened(job: Job, say: Say) -> Iterator["ClusterExecutor"]:
             parcel=parcel,
             agent_digest=job.agent.digest,
             snapshot_digest=job.world.snapshot.digest,
-            secrets=secret_values(plan.suite),
             meter=meter,
         )
-        ready = make_ready(stations, sorted(set(job.world.images.values())), order, say)
-        say(f"{len(ready)} nodes are ready, {plan.jobs} trials side by side on each")
+        tags = sorted(set(job.world.images.values()))
+        ready = make_ready(stations, tags, order, secret_values(plan.suite), say)
+        say(f"{len(ready)} nodes are ready, for {sum(station.slots for station in ready)} trials side by side")
         yield ClusterExecutor(job=job, stations=ready, say=say, meter=meter)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class _Try:
     """A planned trial on its way."""
 
@@ -101,25 +101,34 @@ class ClusterExecutor:
 
     def _send(self, remaining: Iterator[PlannedTrial]) -> bool:
         """Fills the free places; False when nothing is under way any more."""
-        while (station := self._free()) is not None:
-            tried = self._again.popleft() if self._again else _first_try(remaining)
-            if tried is None:
-                break
-            station = self._free(tried.failed_at) or station
-            station.running += 1
-            self._under_way[station.worker.run.remote(tried.planned)] = tried, station
-        else:
-            if not self._under_way and (self._again or next(remaining, None) is not None):
-                raise SandboxError(
-                    "no node of the cluster is left, and trials are",
-                    remedy=f"harness run --resume {self.job.run}",
-                )
+        while self._sent_one(remaining):
+            pass
+        if not self._under_way and (self._again or next(remaining, None) is not None):
+            raise SandboxError(
+                "no node of the cluster is left, and trials are", remedy=f"harness run --resume {self.job.run}"
+            )
         return bool(self._under_way)
 
-    def _free(self, other_than: Station | None = None) -> Station | None:
-        """The emptiest node with a free place."""
-        free = [station for station in self.stations if station.is_free and station is not other_than]
-        return min(free, key=lambda station: station.running / station.slots, default=None)
+    def _sent_one(self, remaining: Iterator[PlannedTrial]) -> bool:
+        """Whether one of the nodes with a free place, the emptiest first, had a trial to run."""
+        free = [station for station in self.stations if station.is_free]
+        for station in sorted(free, key=lambda station: station.running / station.slots):
+            tried = self._next_for(station, remaining)
+            if tried is not None:
+                station.running += 1
+                self._under_way[station.worker.run.remote(tried.planned)] = tried, station
+                return True
+        return False
+
+    def _next_for(self, station: Station, remaining: Iterator[PlannedTrial]) -> _Try | None:
+        """What failed on one node is tried again on another one, where there is another one."""
+        is_alone = all(other.lost for other in self.stations if other is not station)
+        for tried in self._again:
+            if is_alone or tried.failed_at is not station:
+                self._again.remove(tried)
+                return tried
+        planned = next(remaining, None)
+        return None if planned is None else _Try(planned=planned)
 
     def _next(self) -> Any:
         while True:
@@ -148,11 +157,6 @@ class ClusterExecutor:
         trial = failed_trial(job.plan.suite, job.agent.name, planned.case_id, planned.attempt, reason)
         card = job.scorer.score(Evidence(case=case, trial=trial, tools=job.plan.suite.tools))
         return Delivered(trial=trial, spans=(), card=card)
-
-
-def _first_try(remaining: Iterator[PlannedTrial]) -> _Try | None:
-    planned = next(remaining, None)
-    return None if planned is None else _Try(planned=planned)
 
 
 def _commit(delivered: Delivered, folder: RunFolder) -> None:

@@ -2,7 +2,7 @@
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -85,7 +85,7 @@ class NodeWorker:
             client.close()
 
     @told
-    def open(self, order: Order) -> None:
+    def open(self, order: Order, secrets: Mapping[str, str]) -> None:
         """Gets ready for the order's trials. Raises what the same run would raise on one machine."""
         with self._busy(), ExitStack() as stack:
             project = private_folder()
@@ -93,7 +93,7 @@ class NodeWorker:
             job = _job(order, project)
             live = project / "live"
             limiter = RateLimiter() if order.meter is None else SharedLimiter(order.meter)
-            runner = stack.enter_context(open_runner(job, live_tapes=live, secrets=order.secrets, limiter=limiter))
+            runner = stack.enter_context(open_runner(job, live_tapes=live, secrets=secrets, limiter=limiter))
             self._opened = runner, job.scorer, live
             self._closing = stack.pop_all()
 

@@ -23,7 +23,6 @@ class Order:
     parcel: Parcel
     agent_digest: str
     snapshot_digest: str
-    secrets: Mapping[str, str] = field(repr=False)
     meter: Any = None
     """Handle of what keeps the budget and the rate limits; None: nothing is asked live."""
 

@@ -1,6 +1,6 @@
 """The nodes of a cluster made ready for a run, and cleared again."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ _CLEARS_WITHIN_S = 40.0
 _PIECE_BYTES = 32 * 1024 * 1024
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Station:
     """A node that runs trials of a run, as the driver sees it."""
 
@@ -40,7 +40,7 @@ class Station:
 
 
 @contextmanager
-def opened_stations(nodes: Sequence[Node], jobs: int, say: Say) -> Iterator[list[Station]]:
+def opened_stations(nodes: Sequence[Node], jobs: int | None, say: Say) -> Iterator[list[Station]]:
     """A worker on every node that takes one; afterwards nothing of the run is left on any of them.
 
     Raises UsageError where a node has another harness, SandboxError where none of them answers.
@@ -52,19 +52,21 @@ def opened_stations(nodes: Sequence[Node], jobs: int, say: Say) -> Iterator[list
         _clear(stations)
 
 
-def make_ready(stations: Sequence[Station], tags: Sequence[str], order: Order, say: Say) -> list[Station]:
+def make_ready(
+    stations: Sequence[Station], tags: Sequence[str], order: Order, secrets: Mapping[str, str], say: Say
+) -> list[Station]:
     """Delivers what the run needs, each thing once a node, and opens the run there; gives the nodes that are left.
 
-    Raises the first thing that a node could not do.
+    Secrets go with the call itself: what lies in the cluster's object store may be written to disks. Raises the first
+    thing that a node could not do.
     """
     lacking = asked(stations, lambda station: station.worker.missing.remote(list(tags)), say)
     for tag in tags:
         without = [station for station, missing in lacking if tag in missing]
         if without:
             _deliver(tag, without, say)
-    parcel = ray.put(order)
-    left = [station for station, _ in lacking]
-    return [station for station, _ in asked(left, lambda station: station.worker.open.remote(parcel), say)]
+    sent, left = ray.put(order), [station for station, _ in lacking]
+    return [station for station, _ in asked(left, lambda station: station.worker.open.remote(sent, dict(secrets)), say)]
 
 
 def asked(
@@ -94,15 +96,15 @@ def asked(
     return answers
 
 
-def _station(node: Node, jobs: int) -> Station:
+def _station(node: Node, jobs: int | None) -> Station:
     """The processors that it takes are taken for Ray's other users too."""
-    here = NodeAffinitySchedulingStrategy(node_id=node.id, soft=False)
+    slots = jobs or node.processors
     worker = ray.remote(NodeWorker).options(
-        num_cpus=min(jobs, node.processors),
-        max_concurrency=jobs + 1,  # one for `close`
-        scheduling_strategy=here,
+        num_cpus=min(slots, node.processors),
+        max_concurrency=slots + 1,  # one for `close`
+        scheduling_strategy=NodeAffinitySchedulingStrategy(node_id=node.id, soft=False),
     )
-    return Station(node=node, worker=worker.remote(), slots=jobs)
+    return Station(node=node, worker=worker.remote(), slots=slots)
 
 
 def _answering(stations: Sequence[Station], say: Say) -> list[Station]:
