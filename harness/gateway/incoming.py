@@ -43,7 +43,16 @@ async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> byt
     """The whole body. Raises Refusal for one that is larger than `most`, one too many, too slow, or broken."""
     if (request.content_length or 0) > most:
         raise _too_large(most)
-    body = bytearray()
+    try:
+        return await _read(request, most)
+    except TimeoutError:
+        raise Refusal(408, "bad_request", f"the body did not arrive within {_BODY_TIMEOUT_S:g} s") from None
+    except (web.RequestPayloadError, HttpProcessingError) as error:
+        raise Refusal(400, "bad_request", f"the body cannot be read: {error}") from None
+
+
+async def _read(request: web.BaseRequest, most: int) -> bytes:
+    body, chunk = bytearray(), b""
     try:
         async with asyncio.timeout(_BODY_TIMEOUT_S):
             while chunk := await request.content.readany():
@@ -52,11 +61,12 @@ async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> byt
                 body += chunk
                 if len(body) > most:
                     raise _too_large(most)
-    except TimeoutError:
-        raise Refusal(408, "bad_request", f"the body did not arrive within {_BODY_TIMEOUT_S:g} s") from None
-    except (web.RequestPayloadError, HttpProcessingError) as error:
-        raise Refusal(400, "bad_request", f"the body cannot be read: {error}") from None
-    return bytes(body)
+            return bytes(body)
+    except BaseException:
+        # the traceback of what is cancelled or refused holds all that was read, until the next collection
+        body.clear()
+        chunk = b""
+        raise
 
 
 def _too_large(most: int) -> Refusal:

@@ -1,11 +1,15 @@
 """How much of its requests' bodies the gateway holds for one trial at the same time: many large ones are its memory."""
 
+import asyncio
+import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from aiohttp import web
 
 BODIES_MAX_BYTES = 128 * 1024 * 1024
+_MUCH_BYTES = 4 * 1024 * 1024
+_UNTIL_FREED_S = 0.5
 
 
 class Intake:
@@ -13,6 +17,7 @@ class Intake:
 
     def __init__(self) -> None:
         self.held = 0
+        self.most = 0
 
     @contextmanager
     def of(self, request: web.BaseRequest) -> Iterator[None]:
@@ -22,6 +27,11 @@ class Intake:
             yield
         finally:
             self.held -= body.held
+
+    def close(self) -> None:
+        """Lets the system have the memory of what was much: the allocator would keep it for the rest of the run."""
+        if self.most > _MUCH_BYTES:
+            asyncio.get_running_loop().call_later(_UNTIL_FREED_S, _give_back)
 
 
 class Body:
@@ -36,8 +46,15 @@ class Body:
         if self._intake.held + size > BODIES_MAX_BYTES:
             return False
         self._intake.held += size
+        self._intake.most = max(self._intake.most, self._intake.held)
         self.held += size
         return True
+
+
+def _give_back() -> None:
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's; others have no need of it
+    if trim is not None:
+        trim(0)
 
 
 BODY = web.RequestKey("harness.body", Body)

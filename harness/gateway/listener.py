@@ -85,6 +85,7 @@ class Listener:
         if http is not None:
             http.pre_shutdown()
             await http.shutdown(_SHUTDOWN_S)
+            self._intake.close()
 
 
 class _Server(web.Server):

@@ -1,8 +1,11 @@
 """What one trial's agent holds at once is bounded, so that nothing is left wanting for the other trials."""
 
+import ctypes
+import gc
 import resource
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -79,6 +82,29 @@ def test_bodies_that_one_trial_sends_at_once_are_bounded_and_the_memory_is_given
     assert 204 == agent(greedy.socket).ask("POST", "/thought", {"text": "x" * 900_000})[0]
 
 
+def test_memory_that_one_trial_took_is_given_back_when_it_ends(
+    sessions: list[Session], agent: Callable[[Path], Agent]
+) -> None:
+    greedy, modest = sessions
+    assert 200 == agent(modest.socket).ask("GET", "/turn")[0]
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what other tests have left is not to be taken again unseen
+    before = _resident_mb()
+    with ExitStack() as stack:
+        for _ in range(CONNECTIONS_MAX):
+            connection = stack.enter_context(_connected(greedy.socket))
+            connection.sendall(_HEAD % _LARGE + b"x" * 300_000)
+        deadline = time.monotonic() + 60
+        while _resident_mb() < before + 60 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert _resident_mb() >= before + 60
+        greedy.close()
+    deadline = time.monotonic() + 60
+    while _resident_mb() > before + 30 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert _resident_mb() <= before + 30
+
+
 def test_a_low_soft_limit_of_open_files_is_raised(suite: Suite, case: Case, shop, tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     with ExitStack() as stack:
@@ -102,3 +128,8 @@ def _connected(path: Path) -> socket.socket:
 
 def _descriptors() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def _resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize() / 1_048_576
