@@ -111,6 +111,10 @@ class Control:
                 if "end" not in frame:
                     self.close()  # the rest would be taken for the answer to the next request
 
+    def has_hung_up(self) -> bool:
+        """Of a launcher that was asked nothing: it is gone, or says what it should not."""
+        return is_readable(self._connection, 0)
+
     def close(self) -> None:
         """The launcher ends everything when it sees this; a request that waits in another thread fails."""
         with suppress(OSError):  # the launcher was first

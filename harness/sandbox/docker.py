@@ -18,10 +18,11 @@ from harness.sandbox.engine import connect
 from harness.sandbox.gateway_link import link_gateway
 from harness.sandbox.launched import LaunchedSandbox, Layouts
 from harness.sandbox.layout import Layout
+from harness.sandbox.outage import Outage, remove_all_of
 from harness.sandbox.owner import owner_labels, private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.reserve import Reserve
-from harness.sandbox.running import RunningContainer, compile_launcher, remove_labelled, told
+from harness.sandbox.running import RunningContainer, compile_launcher, told
 from harness.sandbox.snapshot import Snapshot
 
 PROVIDER_LABEL = "harness.provider"
@@ -47,6 +48,7 @@ class DockerSandboxProvider:
         self._lock = threading.Lock()
         self._layouts = Layouts()
         self._closed = False
+        self._outage = Outage(self._client)
         self._reserve: Reserve[_Cell] = Reserve(prefetch, lambda cell: cell.discard())
         compile_launcher()
 
@@ -54,7 +56,9 @@ class DockerSandboxProvider:
         layout = self._layouts.of(spec, snapshot)
         kind = _kind(spec, snapshot, layout)
         with told("a sandbox cannot be started"):
-            cell = self._taken(kind, spec) or self._begun(spec, snapshot, layout, ahead=False)
+            cell = self._taken(kind, spec) or self._outage.outlast(
+                lambda: self._begun(spec, snapshot, layout, ahead=False)
+            )
             self._reserve.refill(kind, lambda: self._begun(spec, snapshot, layout, ahead=True))
             try:
                 return self._restored(cell, spec, snapshot, layout)
@@ -66,16 +70,20 @@ class DockerSandboxProvider:
         with self._lock:
             self._closed = True
             still_open = list(self._open)
+        self._outage.close()
         for cell in still_open:
             cell.discard()
         self._reserve.close()
         with told("sandboxes may be left"):
-            remove_labelled(self._client, f"{PROVIDER_LABEL}={self._id}")
+            remove_all_of(self._client, f"{PROVIDER_LABEL}={self._id}")
         if self._own_client:
             self._client.close()
 
     def _taken(self, kind: Hashable, spec: SandboxSpec) -> "_Cell | None":
         cell = self._reserve.take(kind)
+        while cell is not None and cell.is_gone():
+            cell.discard()
+            cell = self._reserve.take(kind)
         if cell is None or spec.gateway_socket is None:
             return cell
         try:
@@ -87,7 +95,7 @@ class DockerSandboxProvider:
 
     def _begun(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, *, ahead: bool) -> "_Cell":
         """One whose launcher waits for what it is told; `ahead`: for a trial whose gateway there is not yet."""
-        with self._starts:
+        with self._starts, told("a sandbox cannot be started"):
             cell = self._new_cell()
             try:
                 gateway = cell.gateway if ahead else None
@@ -126,10 +134,18 @@ class _Cell:
         self.control: Control | None = None
         self.folder = private_folder()
         self.gateway = self.folder / "gateway"
-        self.gateway.mkdir(mode=0o755)
-        self.listener = Listener(self.folder)
+        try:
+            self.gateway.mkdir(mode=0o755)
+            self.listener = Listener(self.folder)
+        except OSError:
+            remove_private_folder(self.folder)
+            raise
         self.start = self._container.start
         self.why_dead = self._container.why_dead
+
+    def is_gone(self) -> bool:
+        """Its launcher has left while it waited: the engine was started again, or somebody ended it."""
+        return self.control is not None and self.control.has_hung_up()
 
     def discard(self) -> None:
         """Lets the container go; it removes itself."""

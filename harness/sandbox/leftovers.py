@@ -111,7 +111,8 @@ def _remove_container(client: docker.DockerClient, container: str) -> bool:
     deadline = time.monotonic() + _GONE_WITHIN_S
     while time.monotonic() < deadline:
         try:
-            client.api.inspect_container(container)
+            if client.api.inspect_container(container)["State"]["Status"] == "dead":
+                return False  # the engine tried, and cannot
         except NotFound:
             break
         time.sleep(0.05)
@@ -126,6 +127,8 @@ def _gone(remove: Callable[[str], object], name: str) -> bool:
     except APIError as error:
         if error.status_code == requests.codes.conflict:
             return False  # its removal is already under way
+        if error.is_server_error():
+            return False  # the engine cannot, as with a mount that it lost when it was killed: no reason not to run
         raise
     return True
 

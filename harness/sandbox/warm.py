@@ -21,9 +21,10 @@ from harness.sandbox.docker import PROVIDER_LABEL
 from harness.sandbox.engine import connect
 from harness.sandbox.launched import LaunchedSandbox, Layouts
 from harness.sandbox.layout import Layout
+from harness.sandbox.outage import Outage, remove_all_of
 from harness.sandbox.owner import owner_labels
 from harness.sandbox.provider import Sandbox, SandboxSpec
-from harness.sandbox.running import compile_launcher, remove_labelled, told
+from harness.sandbox.running import compile_launcher, told
 from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.warm_container import REPORTS_WITHIN_S, WarmContainer
 
@@ -60,6 +61,7 @@ class WarmDockerSandboxProvider:
         self._layouts = Layouts()
         self._closed = False
         self._starting = 0
+        self._outage = Outage(self._client)
         self._all: set[WarmContainer] = set()
         self._idle: dict[_Kind, list[WarmContainer]] = {}
         compile_launcher()
@@ -80,10 +82,11 @@ class WarmDockerSandboxProvider:
             self._closed = True
             everyone = list(self._all)
             self._lock.notify_all()
+        self._outage.close()
         for warm in everyone:
             self._drop(warm, gently=True)
         with told("sandboxes may be left"):
-            remove_labelled(self._client, f"{PROVIDER_LABEL}={self._id}")
+            remove_all_of(self._client, f"{PROVIDER_LABEL}={self._id}")
         if self._own_client:
             self._client.close()
 
@@ -111,7 +114,7 @@ class WarmDockerSandboxProvider:
     def _new(self, kind: _Kind, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> WarmContainer:
         try:
             self._make_room(kind)
-            return self._begun(spec, snapshot, layout)
+            return self._outage.outlast(lambda: self._begun(spec, snapshot, layout))
         finally:
             with self._lock:
                 self._starting -= 1

@@ -95,7 +95,8 @@ class WarmContainer:
     def is_empty(self) -> bool:
         """Waits until nothing of the last trial is left; False: it does not end, or the container is of no use."""
         try:
-            return not self._running or (self._look(_ENDS_WITHIN_S) and self._ended == "")
+            ended = not self._running or (self._look(_ENDS_WITHIN_S) and self._ended == "")
+            return ended and not self._has_hung_up()
         except OSError:
             return False
 
@@ -105,6 +106,10 @@ class WarmContainer:
         if self._host is not None:
             self._host.close()
         remove_private_folder(self.folder)
+
+    def _has_hung_up(self) -> bool:
+        """Of a supervisor that was asked nothing: it is gone, as after its engine was started again."""
+        return self._host is None or is_readable(self._host, 0)
 
     def _look(self, within_s: float) -> bool:
         """Whether the trial's world is told to have ended."""

@@ -1,0 +1,63 @@
+"""An engine that is being started again: what is asked of it meanwhile waits, and is asked once more."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import docker
+import requests
+from docker.errors import DockerException
+
+from harness.errors import SandboxError
+from harness.sandbox.running import remove_labelled
+
+Made = TypeVar("Made")
+
+_END_WITHIN_S = 60.0
+_LOOK_EVERY_S = 0.25
+
+
+class Outage:
+    """What one provider knows about its engine's absence. After one that did not end in time nobody waits any more."""
+
+    def __init__(self, client: docker.DockerClient, within_s: float = 120.0) -> None:
+        """`within_s`: how long an absence may last."""
+        self._client = client
+        self._within_s = within_s
+        self._one_waits = threading.Lock()
+        self._over = threading.Event()
+
+    def outlast(self, make: Callable[[], Made]) -> Made:
+        """What `make` gives; where it fails because no engine answers, what it gives when one answers again."""
+        try:
+            return make()
+        except (SandboxError, DockerException, OSError):
+            if self._answers() or not self._comes_back():
+                raise
+        return make()
+
+    def close(self) -> None:
+        """Who waits gives up."""
+        self._over.set()
+
+    def _comes_back(self) -> bool:
+        deadline = time.monotonic() + self._within_s
+        with self._one_waits:
+            while not self._over.wait(_LOOK_EVERY_S):
+                if self._answers():
+                    return True
+                if time.monotonic() > deadline:
+                    self._over.set()
+        return False
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self._client.ping())
+        except (DockerException, requests.RequestException):
+            return False
+
+
+def remove_all_of(client: docker.DockerClient, label: str) -> None:
+    """Removes the containers with this label; an engine that is just being started again is waited for."""
+    Outage(client, _END_WITHIN_S).outlast(lambda: remove_labelled(client, label))

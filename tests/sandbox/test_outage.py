@@ -1,0 +1,76 @@
+"""Containers that wait for a trial and are gone when it comes, as after the engine was started again."""
+
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+
+import docker
+import pytest
+from docker.errors import APIError
+
+from harness.case.case import Limits
+from harness.sandbox.conformance.stand import shell
+from harness.sandbox.docker import DockerSandboxProvider
+from harness.sandbox.engine import connect
+from harness.sandbox.provider import SandboxProvider, SandboxSpec
+from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.warm import WarmDockerSandboxProvider
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.fixture
+def client() -> Iterator[docker.DockerClient]:
+    client = connect()
+    yield client
+    client.close()
+
+
+def _runs_one(provider: SandboxProvider, image: str) -> str:
+    snapshot = Snapshot(name="empty", environment="base", image=image)
+    sandbox = provider.start(SandboxSpec(trial_id="test", limits=Limits()), snapshot)
+    try:
+        return shell(sandbox, "echo ran").stdout
+    finally:
+        sandbox.close()
+
+
+def _lose(client: docker.DockerClient, run: str, count: int) -> None:
+    """Kills every container of the run until so many have been there, the caller's own included, and none is left."""
+    ours, seen = {"label": f"harness.run={run}"}, set[str]()
+    until = time.monotonic() + 60
+    while (found := client.api.containers(all=True, filters=ours)) or len(seen) < count:
+        assert time.monotonic() < until
+        for container in found:
+            seen.add(container["Id"])
+            with suppress(APIError):  # the one of the trial that ended leaves by itself
+                client.api.kill(container["Id"])
+        time.sleep(0.05)
+
+
+def test_a_warm_container_that_died_between_two_trials_costs_no_trial(
+    client: docker.DockerClient, base_image: str
+) -> None:
+    run = f"lost-{uuid.uuid4().hex[:8]}"
+    provider = WarmDockerSandboxProvider(run=run, client=client)
+    try:
+        assert "ran\n" == _runs_one(provider, base_image)
+        _lose(client, run, 1)
+        assert "ran\n" == _runs_one(provider, base_image)
+    finally:
+        provider.close()
+
+
+def test_containers_that_were_started_ahead_and_died_cost_no_trial(
+    client: docker.DockerClient, base_image: str
+) -> None:
+    run = f"lost-{uuid.uuid4().hex[:8]}"
+    provider = DockerSandboxProvider(run=run, client=client, prefetch=1)
+    try:
+        assert "ran\n" == _runs_one(provider, base_image)
+        time.sleep(2)  # the launcher of the one that was started ahead reports, on any but a very busy machine
+        _lose(client, run, 1)
+        assert "ran\n" == _runs_one(provider, base_image)
+    finally:
+        provider.close()
