@@ -126,7 +126,7 @@ def closed_output_is_no_end(stand: Stand) -> None:
 
 def time_limit_ends_the_whole_tree(stand: Stand) -> None:
     sandbox = stand.start()
-    ended = python(sandbox, _DAEMON, "ticks", "60", timeout_s=1.0)
+    ended = python(sandbox, _DAEMON, "ticks", "60", timeout_s=3.0)
     expect("status", (ended.code, ended.signal, ended.timed_out), (None, 9, True))
     _expect_still(sandbox)
 
