@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo drift-real demo-drift demo-judge eval eval-scorer eval-judge test test-full tools images browser local-model lint bench soak install lock clean
+.PHONY: demo drift-real demo-drift demo-judge eval eval-scorer eval-judge test test-full tools images browser local-model lint bench soak audit licences install lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -56,6 +56,12 @@ bench: install ## speed as ratios measured in one run
 
 soak: install ## attacks and faults, long, in one table: tries, survived, lost, left behind (as root: some need it)
 	@$(BIN)/python -m tests.soak
+
+audit: install ## the pinned versions against the published advisories (exit 3 where they cannot be had)
+	@$(BIN)/python -m tests.supply.audit
+
+licences: install ## what an installation brings with it, and under which licence
+	@$(BIN)/python -m tests.supply.licences
 
 install: .venv/installed ## the virtual environment
 
