@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import requests
-from github import GithubException
+from github import BadAttributeException, GithubException
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from harness.errors import TrackerError, TrackerUnavailable
@@ -22,6 +22,17 @@ _TRIES = 4
 _UNTOLD_WAIT_S = 60.0
 """GitHub's advice for a secondary rate limit that does not say how long."""
 _NO_ANSWER = (requests.ConnectionError, requests.Timeout)
+_UNUSABLE = (
+    BadAttributeException,
+    requests.RequestException,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What PyGithub raises for an answer that is cut off, no JSON, or not of the shape that it documents."""
 
 
 class Pace(Frozen):
@@ -51,6 +62,7 @@ class Asking:
         self._pace = pace
 
     def read(self, work: Callable[[], T]) -> T:
+        """Also around looking at what was read before: PyGithub checks a field then, and may ask for it."""
         return self._asked(work, self._worth_reading_again)
 
     def write(self, work: Callable[[], T]) -> T:
@@ -74,6 +86,9 @@ class Asking:
             raise self._named(error) from None
         except _NO_ANSWER as error:
             raise _Unclear(f"GitHub does not answer: {_short(str(error))}", remedy=_LATER) from None
+        except _UNUSABLE as error:
+            said = _short(self._clean(f"{type(error).__name__}: {error}"))
+            raise _Unclear(f"GitHub's answer cannot be used: {said}", remedy=_LATER) from None
 
     def _wait(self, state: RetryCallState) -> float:
         error = None if state.outcome is None else state.outcome.exception()

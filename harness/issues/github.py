@@ -62,17 +62,16 @@ class GithubTracker:
         return nullcontext()
 
     def find(self) -> Sequence[TrackedIssue]:
-        labelled = {issue.number: issue for issue in self._labelled()}
-        orphans = [issue for issue in self._recent() if issue.number not in labelled and _is_orphan(issue)]
-        found = [_tracked(issue) for issue in (*labelled.values(), *orphans)]
+        listed, recent = self._labelled(), self._recent()
+        found = self._asking.read(lambda: _ours(listed, recent))
         return sorted((issue for issue in found if key_in(issue.body) is not None), key=lambda issue: issue.number)
 
     def file(self, draft: IssueDraft) -> TrackedIssue:
         made = self._made(draft)
-        missing = set(draft.labels) - {label.name for label in made.labels}
+        missing = set(draft.labels) - set(self._told(made).labels)
         if missing:
             self._asking.write(lambda: made.add_to_labels(*draft.labels))
-        return self._without_twin(_tracked(made), key_in(draft.body))
+        return self._without_twin(self._told(made), key_in(draft.body))
 
     def update(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, reopen: bool = False
@@ -80,19 +79,19 @@ class GithubTracker:
         changed = self._changed(issue, draft, note, ("open", "reopened") if reopen else None)
         if LABEL not in issue.labels:
             self._asking.write(lambda: changed.add_to_labels(*draft.labels))
-        return _tracked(changed)
+        return self._told(changed)
 
     def close(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, duplicate: bool = False
     ) -> TrackedIssue:
         if not duplicate:
-            return _tracked(self._changed(issue, draft, note, ("closed", "completed")))
+            return self._told(self._changed(issue, draft, note, ("closed", "completed")))
         try:
-            return _tracked(self._changed(issue, draft, note, ("closed", "duplicate")))
+            return self._told(self._changed(issue, draft, note, ("closed", "duplicate")))
         except TrackerUnavailable:
             raise
         except TrackerError:  # a server of one's own that is older than this reason
-            return _tracked(self._changed(issue, draft, note, ("closed", "not_planned")))
+            return self._told(self._changed(issue, draft, note, ("closed", "not_planned")))
 
     def comment(self, number: int, note: Note, *, replace: bool) -> str:
         """The comment with the note's mark on an issue or pull request, written once; its address.
@@ -102,10 +101,13 @@ class GithubTracker:
         issue = self._asking.read(lambda: self._repo.get_issue(number))
         there = self._asking.read(lambda: [one for one in issue.get_comments() if note.mark in (one.body or "")])
         if not there:
-            return self._asking.write(lambda: issue.create_comment(note.comment)).html_url
+            return self._asking.write(lambda: issue.create_comment(note.comment).html_url)
         if replace and there[0].body != note.comment:
             self._asking.write(lambda: there[0].edit(note.comment))
         return there[0].html_url
+
+    def _told(self, issue: Issue) -> TrackedIssue:
+        return self._asking.read(lambda: _tracked(issue))
 
     def _made(self, draft: IssueDraft) -> Issue:
         try:
@@ -133,7 +135,7 @@ class GithubTracker:
         """The labelled issues, read until `own` is among them: lists lag behind what was written."""
         until, pause = time.monotonic() + self._pace.listed_within_s, self._pace.first_pause_s
         while True:
-            found = sorted((_tracked(one) for one in self._labelled()), key=lambda one: one.number)
+            found = sorted((self._told(one) for one in self._labelled()), key=lambda one: one.number)
             if any(one.number == own.number for one in found) or time.monotonic() > until:
                 return found
             time.sleep(pause)
@@ -167,6 +169,13 @@ class GithubTracker:
 def _issues(listed: Iterable[Issue]) -> list[Issue]:
     """Pull requests are listed with the issues. One whole reading: a page that fails fails it all."""
     return [issue for issue in listed if issue.pull_request is None]
+
+
+def _ours(listed: Sequence[Issue], recent: Sequence[Issue]) -> list[TrackedIssue]:
+    """The labelled ones, and those among the recent that lack their labels."""
+    labelled = {issue.number: issue for issue in listed}
+    orphans = [issue for issue in recent if issue.number not in labelled and _is_orphan(issue)]
+    return [_tracked(issue) for issue in (*labelled.values(), *orphans)]
 
 
 def _is_orphan(issue: Issue) -> bool:

@@ -223,10 +223,14 @@ def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:
     if "failed" in answer:
-        raise SandboxError(f"the sandbox failed: {answer['failed'].decode()}")
+        raise SandboxError(f"the sandbox failed: {_words(answer['failed'])}")
     if "errno" in answer:
-        raise Refused(answer["errno"], answer["problem"].decode("utf-8", "replace"))
+        raise Refused(answer["errno"], _words(answer.get("problem")))
     return answer
+
+
+def _words(said: object) -> str:
+    return said.decode("utf-8", "replace") if isinstance(said, bytes) else "it does not say why"
 
 
 def _lost(error: Exception) -> LauncherLost:

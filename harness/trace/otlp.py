@@ -5,6 +5,7 @@ be a dependency of every installation. Fields that are not known are passed over
 """
 
 import json
+import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -81,7 +82,7 @@ def _any_value(value: "_Message", depth: int) -> JsonValue:
 
 _PLAIN: Mapping[int, Callable[[bytes], JsonValue]] = {
     1: lambda raw: raw.decode("utf-8", "replace"),
-    4: lambda raw: float(struct.unpack("<d", raw)[0]),
+    4: lambda raw: _finite(float(struct.unpack("<d", raw)[0])),
     7: bytes.hex,
 }
 """Fields of an AnyValue that hold a text, a double or bytes."""
@@ -149,7 +150,8 @@ class _Message:
 
 
 def _json_spans(body: bytes) -> Iterator[Span]:
-    whole: JsonValue = json.loads(body)
+    whole: JsonValue = json.loads(body, parse_constant=str, parse_float=lambda text: _finite(float(text)))
+    json.dumps(whole, ensure_ascii=False).encode("utf-8")  # half of a surrogate pair could not be stored
     for resource in _list(whole, "resourceSpans"):
         for scope in _list(resource, "scopeSpans"):
             for span in _list(scope, "spans"):
@@ -199,6 +201,11 @@ def _list(holder: JsonValue, name: str) -> list[JsonObject]:
 
 def _number(holder: JsonObject, name: str) -> int:
     return int(str(holder.get(name) or 0))
+
+
+def _finite(number: float) -> float | str:
+    """What JSON has no number for stands as text."""
+    return number if math.isfinite(number) else str(number)
 
 
 def _status(code: object) -> str:

@@ -10,7 +10,18 @@ from harness.issues.filing import Filing
 from harness.issues.github import GithubTracker
 from harness.results import DriftReport
 from tests.issues.conftest import finding, look
-from tests.issues.github_server import REPO, TOKEN, GithubServer, When, dies_after_doing, drops_labels, hangs, says
+from tests.issues.github_server import (
+    REPO,
+    TOKEN,
+    Answering,
+    Fault,
+    GithubServer,
+    When,
+    dies_after_doing,
+    drops_labels,
+    hangs,
+    says,
+)
 
 ISSUES = r"/issues(\?|$)"
 
@@ -187,3 +198,36 @@ def test_one_comment_on_a_pull_request_is_updated(github: GithubServer, tmp_path
     tracker(github).comment(1, Note(id="comment-report", text="first"), replace=True)
     tracker(github).comment(1, Note(id="comment-report", text="second"), replace=True)
     assert ["second"] == [one["body"].split("\n")[0] for one in github.comments[1]]
+
+
+def _sends(content: bytes) -> Fault:
+    def act(answering: Answering) -> bool:
+        answering.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + content)
+        answering.wfile.flush()
+        answering.close_connection = True
+        return True
+
+    return act
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"Content-Length: 500\r\n\r\n[{",
+        b"Content-Length: 2\r\n\r\n[}",
+        b"Content-Length: 3\r\n\r\n[1]",
+        b'Content-Length: 14\r\n\r\n[{"number":[]}]',
+        b'Content-Length: 15\r\n\r\n[{"number": 1}]',
+        b"Content-Length: 5000\r\n\r\n" + b"9" * 5000,
+        b"Content-Length: 5000\r\n\r\n" + b"[" * 5000,
+        b'Content-Length: 31\r\n\r\n[{"number": 1, "state": 1e400 }]',
+    ],
+)
+def test_an_answer_that_cannot_be_used_keeps_the_drafts(github: GithubServer, tmp_path: Path, content: bytes) -> None:
+    github.faults = [When("GET", ISSUES, _sends(content), times=99)]
+    filed = file(github, tmp_path, look(finding()))
+    assert ["GitHub" in (one.error or "") and one.kept is not None for one in filed] == [True]
+    assert [] == github.writes()
+    github.faults = []
+    file(github, tmp_path, look(finding(), nights=1))
+    assert 1 == len(github.issues)

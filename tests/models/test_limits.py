@@ -25,8 +25,10 @@ BY_URL = {"type": "image", "source": {"type": "url", "url": "https://example.org
     [
         (CHAT, {"web_search_options": {}}, "web_search_options"),
         (CHAT, {"tools": [{"type": "web_search"}]}, "web_search"),
+        (CHAT, {"tools": [{"type": ["web_search"]}]}, "web_search"),
         (CHAT, {"messages": [{"role": "user", "content": [PICTURE]}]}, "image"),
         (RESPONSES, {"input": "Hi", "tools": [{"type": "code_interpreter"}]}, "code_interpreter"),
+        (RESPONSES, {"input": "Hi", "tools": [{"type": {"code_interpreter": 1}}]}, "code_interpreter"),
         (RESPONSES, {"input": "Hi", "tools": [{"type": "mcp", "server_url": "https://x"}]}, "mcp"),
         (RESPONSES, {"input": "Hi", "tools": [{"type": "file_search"}]}, "file_search"),
         (RESPONSES, {"input": "Hi", "tools": [{"type": "computer_use_preview"}]}, "computer_use_preview"),

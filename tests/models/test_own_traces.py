@@ -137,3 +137,20 @@ def test_calls_that_only_the_agents_spans_tell_are_steps_and_others_are_not_told
     assert [{"found": ["egg"]}, {"found": []}, None] == [
         trajectory.observations[call.id].content for call in trajectory.calls
     ]
+
+
+def with_attribute(told: str) -> bytes:
+    before = '{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x", "attributes": [{"key": "a", "value": '
+    return f"{before}{told}}}]}}]}}]}}]}}".encode()
+
+
+@pytest.mark.parametrize("told", [r'"\ud800"', r'{"stringValue": "\ud800"}', "1" * 5000, "[" * 100_000])
+def test_spans_that_could_not_be_stored_are_refused(told: str) -> None:
+    with pytest.raises(NotOtlp):
+        spans_of(with_attribute(told), as_json=True)
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400"])
+def test_a_number_that_json_does_not_have_stands_as_text(number: str) -> None:
+    (span,) = spans_of(with_attribute(f'{{"doubleValue": {number}}}'), as_json=True)
+    assert isinstance(span.attributes["a"], str)

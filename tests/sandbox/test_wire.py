@@ -61,7 +61,19 @@ def test_end_of_the_connection_is_told() -> None:
             Channel(there).receive()
 
 
-@pytest.mark.parametrize("sent", [b"ffffffff", b"zzzzzzzz", b"00000003i1e", b"00000002lee"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"ffffffff",
+        b"-0000001",
+        b"zzzzzzzz",
+        b"00000003i1e",
+        b"00000002lee",
+        b"00000006l-3:ee",
+        b"00000008di1ei2ee",
+        b"00002710" + b"l" * 10_000,
+    ],
+)
 def test_nonsense_on_the_connection_is_told(sent: bytes) -> None:
     here, there = socket.socketpair()
     with here, there:

@@ -10,6 +10,7 @@ from harness.case import CheckSpec, Suite
 from harness.errors import UsageError
 from harness.score import Evidence, build_scorer, score_trial
 from harness.score.verifiers import VERIFIERS
+from harness.score.verifiers.rules import Rules
 from harness.trace import Step, Usage
 
 Build = Callable[..., Evidence]
@@ -275,3 +276,8 @@ def test_an_answer_is_judged_by_a_function_and_by_the_rules_beside_it(
     assert passed('{"a": 1.0}', json={"a": 1})[0] is True
     assert passed("order 12", regex=r"order \d+")[0] is True
     assert passed("4")[0] is True
+
+
+def test_a_rule_whose_arguments_are_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(ValueError, match="is no JSON object"):
+        Rules(rules=('never add{"a": ' + "[" * 100_000 + "}",))

@@ -35,7 +35,7 @@ class Channel:
     def receive(self) -> dict[str, Any]:
         """The next frame. Raises EOFError when the other side is gone, ValueError when it talks nonsense."""
         size = int(self.receive_content(8), 16)
-        if size > FRAME_MAX:
+        if not 0 <= size <= FRAME_MAX:
             raise ValueError("the frame is too long")
         message = unpack(self.receive_content(size))
         if not isinstance(message, dict):
@@ -84,8 +84,11 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """What was packed, all text as bytes but for the keys of dictionaries."""
-    value, end = _unpack(data, 0)
+    """What was packed, all text as bytes but for the keys of dictionaries. Raises ValueError for anything else."""
+    try:
+        value, end = _unpack(data, 0)
+    except RecursionError:
+        raise ValueError("the frame is nested too deeply") from None
     if end != len(data):
         raise ValueError("the frame has more than one value")
     return value
@@ -121,10 +124,12 @@ def _unpack(data: bytes, at: int) -> tuple[Any, int]:
         return _unpack_items(data, at + 1)
     if kind == b"d":
         flat, end = _unpack_items(data, at + 1)
+        if not all(isinstance(key, bytes) for key in flat[::2]):
+            raise ValueError("a key of the frame is no text")
         return {key.decode(): item for key, item in zip(flat[::2], flat[1::2], strict=True)}, end
     colon = data.index(b":", at)
     end = colon + 1 + int(data[at:colon])
-    if end > len(data):
+    if not colon < end <= len(data):  # a negative length would be read again and again
         raise ValueError("the frame ends too early")
     return data[colon + 1 : end], end
 

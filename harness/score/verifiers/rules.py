@@ -145,7 +145,7 @@ def _named(text: str, event: str) -> Named:
     name, brace, rest = event.partition("{")
     try:
         arguments = json.loads(brace + rest) if brace else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError(f"{text!r}: {brace + rest!r} is no JSON object") from None
     plain = name.strip()
     return Named(name=plain.removeprefix("tool:"), arguments=arguments, only_call=plain.startswith("tool:"))

@@ -74,7 +74,7 @@ class OpenAIChat:
         if body.get("web_search_options") is not None:
             yield "web_search_options"
         for tool in objects_of(body.get("tools")):
-            if tool.get("type", "function") not in _OWN_TOOLS:
+            if str(tool.get("type", "function")) not in _OWN_TOOLS:
                 yield f"the tool {tool.get('type')}"
         for message in objects_of(body.get("messages")):
             for part in objects_of(message.get("content")):

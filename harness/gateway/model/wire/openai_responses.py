@@ -62,7 +62,7 @@ class OpenAIResponses:
 
     def streamed(self, events: list[JsonObject]) -> Replied:
         for event in reversed(events):
-            if event.get("type") in _ENDS:
+            if str(event.get("type")) in _ENDS:
                 return self.replied(object_of(event.get("response")))
         begun = next((object_of(e.get("response")) for e in events if e.get("type") == "response.created"), {})
         done = [e.get("item") for e in events if e.get("type") == "response.output_item.done"]
@@ -71,7 +71,7 @@ class OpenAIResponses:
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
         for tool in objects_of(body.get("tools")):
-            if tool.get("type", "function") not in _OWN_TOOLS and not _is_local_shell(tool):
+            if str(tool.get("type", "function")) not in _OWN_TOOLS and not _is_local_shell(tool):
                 yield f"the tool {tool.get('type')}"
         for item in objects_of(body.get("input")):
             for part in [item, *objects_of(item.get("content")), *objects_of(item.get("output"))]:
