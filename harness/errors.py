@@ -23,7 +23,10 @@ Exit code 1 is no exception: it is a verdict (failing cases, a gate that does no
 
 from collections.abc import Mapping
 from enum import IntEnum
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # help answers without it
+    from pathlib import Path
 
 _LONGEST = 4000
 """Characters of a message: it may quote a file, and a name of a megabyte tells nobody anything."""
@@ -61,7 +64,13 @@ class InvalidDocument(UsageError):
     """A file that a person wrote is wrong; names the file, the line where it is known, and the field."""
 
     def __init__(
-        self, path: Path, problem: str, *, line: int | None = None, field: str | None = None, remedy: str | None = None
+        self,
+        path: "Path",
+        problem: str,
+        *,
+        line: int | None = None,
+        field: str | None = None,
+        remedy: str | None = None,
     ) -> None:
         self.path = path
         self.line = line

@@ -21,9 +21,10 @@ from pathlib import Path
 from harness.case import Suite
 from harness.case.loading import load_suite
 from harness.gateway.gateway import Gateway
+from harness.pipeline.attempt import Attempt
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
 from harness.pipeline.rescore import finish_scores, rescore
-from harness.pipeline.run import Attempt, Watch, resume_run, start_run
+from harness.pipeline.run import Watch, resume_run, start_run
 from harness.report import compare_runs, summarise_run, write_report
 from harness.report.html import write_html
 from harness.results import RunFolder
