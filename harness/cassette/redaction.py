@@ -60,7 +60,8 @@ _SECRET_FIELDS = frozenset(
 )
 _FIELD_PSEUDONYM = r"[a-z]+:[0-9a-f]{8}"
 _PSEUDONYM = re.compile(rf"<secret:(?:[A-Za-z_][A-Za-z0-9_]*|{_FIELD_PSEUDONYM})>")
-_SHORTEST = 4
+SHORTEST = 4
+"""Characters below which a secret cannot be told from ordinary text."""
 _LEARNABLE = 8
 
 
@@ -71,9 +72,9 @@ class Redactor:
         """`secrets` maps names to values; empty ones are nothing to hide. Raises UsageError for one of under 4."""
         self._names: dict[str, str] = {}
         for name, value in secrets.items():
-            if value and len(value) < _SHORTEST:
+            if value and len(value) < SHORTEST:
                 raise UsageError(
-                    f"secret {name!r} has fewer than {_SHORTEST} characters and cannot be told from ordinary text",
+                    f"secret {name!r} has fewer than {SHORTEST} characters and cannot be told from ordinary text",
                     remedy="take it out of the suite's `secrets`, or use a longer one",
                 )
             if value:

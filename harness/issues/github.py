@@ -18,7 +18,7 @@ from github import Auth, Github
 from github.GithubObject import NotSet
 from github.Issue import Issue
 
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction import SHORTEST, Redactor
 from harness.errors import TrackerError, TrackerUnavailable, UsageError
 from harness.issues.asking import Asking, Pace, WriteUnknown
 from harness.issues.notes import as_twin
@@ -44,7 +44,9 @@ class GithubTracker:
         url = options.api_url or API_URL
         _refuse_open_line(url)
         self._pace = pace = pace or Pace()
-        self._asking = Asking(options.repo, pace, Redactor({"GITHUB_TOKEN": token}).text)
+        self._asking = Asking(
+            options.repo, pace, Redactor({"GITHUB_TOKEN": token} if len(token) >= SHORTEST else {}).text
+        )
         client = Github(
             auth=Auth.Token(token),
             base_url=url,

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction import SHORTEST, Redactor
 from harness.errors import HarnessError, UsageError
 from harness.frozen import JsonObject
 from harness.judge.judgement import Judgement
@@ -37,7 +37,8 @@ class Langfuse:
         if not host.startswith(("http://", "https://")):
             raise UsageError(f"LANGFUSE_HOST {host!r} is no http(s) address")
         self._host = host.rstrip("/")
-        self._redactor = Redactor({"LANGFUSE_SECRET_KEY": secret_key, "LANGFUSE_PUBLIC_KEY": public_key})
+        keys = {"LANGFUSE_SECRET_KEY": secret_key, "LANGFUSE_PUBLIC_KEY": public_key}
+        self._redactor = Redactor({name: key for name, key in keys.items() if len(key) >= SHORTEST})
         token = base64.b64encode(f"{public_key}:{secret_key}".encode()).decode()
         self._headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
 
