@@ -6,8 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,12 +19,30 @@ __all__ = ["drive_thru", "walk", "write_suite"]
 
 _PROGRAM = Path(__file__).with_name("cluster.py")
 _ENDS_WITHIN_S = 60
+_TRIES = 3
+"""Ray gives a node half a minute to start, which a busy machine may not have."""
 
 
 class RayCluster:
     """A head that runs no trials, and nodes of two processors each. A context manager: nothing is left of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *nodes: Mapping[str, str]) -> None:
+        """Begins with a node for each of these environments of its workers."""
+        self._nodes = nodes
+        self.address = ""
+
+    def __enter__(self) -> Self:
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                self._start()
+                break
+            except AssertionError:
+                self.close()
+                if not tries_left:
+                    raise
+        return self
+
+    def _start(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="ray-"))
         self.temporary = self._folder / "t"
         """TMPDIR of the nodes' workers."""
@@ -39,6 +56,8 @@ class RayCluster:
             env={**os.environ, "TMPDIR": str(self.temporary)},
         )
         self.address = self._answer()
+        for env in self._nodes:
+            self.add(**env)
 
     @property
     def host(self) -> str:
@@ -69,12 +88,12 @@ class RayCluster:
         assert line, "the cluster's process has ended; what it said stands above"
         return str(json.loads(line))
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
         try:
             self._process.communicate(timeout=_ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
@@ -84,16 +103,8 @@ class RayCluster:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-@contextmanager
-def ray_cluster(nodes: int) -> Iterator[RayCluster]:
-    with RayCluster() as cluster:
-        for _ in range(nodes):
-            cluster.add()
-        yield cluster
-
-
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[RayCluster]:
     """Two nodes, with the container engine of this machine."""
-    with ray_cluster(2) as started:
+    with RayCluster({}, {}) as started:
         yield started

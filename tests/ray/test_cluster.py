@@ -97,12 +97,19 @@ def test_a_node_that_is_lost_costs_its_trials_one_retry_and_no_result(
     wait_until(lambda: not containers("spread"))
 
 
-def test_ctrl_c_clears_the_nodes(walk: Walk, write_suite: WriteSuite, cluster: RayCluster) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_driver_that_is_stopped_leaves_nothing_running_on_the_nodes(
+    walk: Walk, write_suite: WriteSuite, cluster: RayCluster, how: signal.Signals
+) -> None:
     write_suite(CHECKS, CASES, {"main.py": AGENT})
-    with started(walk, *on(cluster, "--run-name", "stopped", "--jobs", "2")) as process:
-        wait_until(lambda: len(committed(walk, "stopped")) >= 1)
-        os.kill(process.pid, signal.SIGINT)
+    run = f"stopped-{how.name}"
+    with started(walk, *on(cluster, "--run-name", run, "--jobs", "2")) as process:
+        wait_until(lambda: len(committed(walk, run)) >= 1)
+        os.kill(process.pid, how)
         output, _ = process.communicate(timeout=300)
+    if how is signal.SIGKILL:
+        wait_until(lambda: not containers(run))
+        return
     assert 130 == process.returncode, output
-    assert [] == containers("stopped")
-    assert [] == cluster.left()  # of a node that was lost before, too: a run removes what dead ones have left
+    assert [] == containers(run)
+    assert [] == cluster.left()  # of what was lost or killed before, too: a run removes what dead ones have left

@@ -17,8 +17,7 @@ def test_a_node_with_an_engine_of_its_own_is_sent_the_image_once_and_may_lose_th
     write_suite(CHECKS, CASES, {"main.py": AGENT})
     chosen = ("--case", "case-0", "--case", "case-1")
     walk("run", "s", "--run-name", "local", "--jobs", "4")
-    with second_engine() as engine, RayCluster() as cluster:
-        cluster.add(DOCKER_HOST=engine.host)
+    with second_engine() as engine, RayCluster({"DOCKER_HOST": engine.host}) as cluster:
         first = walk(*on(cluster, "--run-name", "first", *chosen))
         with engine.client() as client:
             tags = [tag for image in client.images.list() for tag in image.tags]
