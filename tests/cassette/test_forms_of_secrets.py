@@ -1,0 +1,51 @@
+"""A secret is known in whatever form programs write it."""
+
+import html
+import json
+
+import pytest
+
+from harness.cassette.redacted_stream import RedactedStream
+from harness.cassette.redaction import Redactor
+
+SECRET = 's3cret/"of <the> day" é+1'
+_WRITTEN = json.dumps(SECRET)[1:-1]
+FORMS = {
+    "JSON in JSON": json.dumps(_WRITTEN)[1:-1],
+    "slashes escaped": _WRITTEN.replace("/", "\\/"),
+    "escapes throughout": "".join(f"\\u{ord(letter):04x}" for letter in SECRET),
+    "HTML": html.escape(SECRET),
+    "percent throughout": "".join(f"%{byte:02X}" for byte in SECRET.encode()),
+    "hexadecimal in capitals": SECRET.encode().hex().upper(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_text_is_stored_without_it(form: str) -> None:
+    assert "before <secret:KEY> after" == Redactor({"KEY": SECRET}).text(f"before {form} after")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_file_in_utf_16_is_stored_without_it(encoding: str) -> None:
+    cleaned = Redactor({"KEY": SECRET}).content(b"\xff\xfe" + SECRET.encode(encoding))
+    assert b"<secret:KEY>" in cleaned
+    assert "s3cret".encode(encoding) not in cleaned
+
+
+def test_an_agent_does_not_see_it_however_its_json_is_escaped() -> None:
+    told = '{"a": "' + FORMS["escapes throughout"] + '", "b": ["' + FORMS["slashes escaped"] + '"], "c": 1.0}'
+    assert SECRET == json.loads(told)["a"]
+    assert b'{"a":"<secret:KEY>","b":["<secret:KEY>"],"c":1.0}' == Redactor({"KEY": SECRET}).for_agent(told.encode())
+
+
+def test_an_answer_with_escapes_and_without_a_secret_stays_byte_for_byte() -> None:
+    told = b'{ "a": "line\\nbreak \\u0041", "b" : 1.0}'
+    assert told == Redactor({"KEY": SECRET}).for_agent(told)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_a_stream_in_pieces_is_passed_without_it(size: int) -> None:
+    stream = RedactedStream(Redactor({"KEY": SECRET}))
+    whole = f"data: {SECRET} {FORMS['HTML']} end".encode()
+    passed = [stream.feed(whole[at : at + size]) for at in range(0, len(whole), size)]
+    assert b"data: <secret:KEY> <secret:KEY> end" == b"".join([*passed, stream.finish()])
