@@ -122,6 +122,10 @@ class _Connection(web.RequestHandler):
         asyncio.get_running_loop().call_later(_HALF_CLOSED_S, self._close_when_answered)
         return self.transport is not None and self.transport.get_extra_info("sslcontext") is None
 
+    @override
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """Says nothing: what fails in a handler comes by `handle_error`, the rest is how a client broke off."""
+
     def _close_when_answered(self) -> None:
         if self.answering:
             self.close()

@@ -105,6 +105,23 @@ def test_memory_that_one_trial_took_is_given_back_when_it_ends(
     assert _resident_mb() <= before + 30
 
 
+def test_nothing_is_printed_about_clients_that_break_off_while_a_session_ends(
+    sessions: list[Session], caplog: pytest.LogCaptureFixture
+) -> None:
+    greedy, _ = sessions
+    with ExitStack() as stack:
+        mine = [stack.enter_context(_connected(greedy.socket)) for _ in range(CONNECTIONS_MAX)]
+        for connection in mine:
+            connection.sendall(_HEAD % _LARGE + b"x" * 1000)
+        ending = threading.Thread(target=greedy.close)
+        ending.start()
+        for connection in mine:  # over the second that the gateway gives them
+            time.sleep(0.007)
+            connection.close()
+        ending.join()
+    assert [] == [record.getMessage() for record in caplog.records if record.name.startswith("aiohttp")]
+
+
 def test_a_low_soft_limit_of_open_files_is_raised(suite: Suite, case: Case, shop, tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     with ExitStack() as stack:
