@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator
 from itertools import cycle
 from random import Random
 
-from tests.soak.killing.chains import RUN_PHASES, Kill, Provider, killing_field
+from tests.soak.killing.chains import RUN_PHASES, Kill, killing_field
 from tests.soak.killing.power import damages, losses_in_a_recording, losses_in_a_run
 from tests.soak.rows import Row
 
 PER_PHASE, RECORDINGS, LOSSES, DAMAGES = 34, 50, 400, 60
 _CHAIN = 5
-_WAYS: tuple[tuple[Provider, str], ...] = (
+_WAYS = (
     ("docker", "replay"),
     ("docker-warm", "replay"),
     ("local", "replay"),

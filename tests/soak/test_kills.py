@@ -1,13 +1,48 @@
-"""A tenth of an hour of `make soak --only kill` in a minute: at least ten kills, a seed that is always the same."""
+"""A minute of `make soak --only kill`, always with the same seed: a dozen kills, losses of power, damaged files."""
 
+from collections import Counter
+from collections.abc import Iterator
 from random import Random
 
 import pytest
 
-from tests.soak.kills import rows
+from tests.soak.killing.chains import RUN_PHASES, Field, Kill, killing_field
+from tests.soak.killing.power import damages, losses_in_a_recording, losses_in_a_run
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 
-def test_what_was_finished_stays_and_nothing_is_left_behind_whenever_the_harness_is_killed() -> None:
-    assert [] == [row for row in rows(Random(20260131), 0.03) if not row.good]
+@pytest.fixture(scope="module")
+def field() -> Iterator[Field]:
+    with killing_field(Random(20260131)) as field:
+        yield field
+
+
+def unharmed(kills: list[Kill]) -> bool:
+    """Raises AssertionError with the first that did harm; False: there was no kill."""
+    for kill in kills:
+        assert ([], [], []) == (kill.lost, kill.left, kill.wrong), kill
+    return bool(kills)
+
+
+def test_a_build_that_is_killed_is_done_again(field: Field) -> None:
+    assert unharmed(field.build_chain(2))
+
+
+@pytest.mark.parametrize(("provider", "tools"), [("docker", "replay"), ("local", "live")])
+def test_a_run_that_is_killed_goes_on_to_the_same_scorecards(field: Field, provider: str, tools: str) -> None:
+    assert unharmed(field.run_chain(provider, tools, Counter(RUN_PHASES[1:])))
+
+
+def test_a_recording_that_is_killed_leaves_whole_tapes_and_goes_on(field: Field) -> None:
+    assert unharmed(field.record_chain(2))
+
+
+@pytest.mark.parametrize("losses", [losses_in_a_run, losses_in_a_recording])
+def test_a_loss_of_power_leaves_nothing_half_made_that_is_taken_as_whole(field: Field, losses) -> None:
+    assert [] == [wrong for problems in losses(field, 8) for wrong in problems]
+    assert any(list(losses(field, 40, flushes=False))), "a disk that never flushes does no harm: the test shows nothing"
+
+
+def test_a_damaged_file_of_a_run_is_named_or_made_again(field: Field) -> None:
+    assert [] == [wrong for problems in damages(field, 3) for wrong in problems]

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Literal
 
 import docker
 
@@ -18,7 +17,6 @@ from tests.soak.killing.commands import Commands, Ended
 from tests.soak.killing.project import SUITE_NAME, write_dockerfile, write_project
 from tests.soak.killing.remains import remains
 
-Provider = Literal["docker", "docker-warm", "local"]
 RUN_PHASES = ("restore", "run", "score", "write", "teardown")
 _LONGEST = 6
 
@@ -58,9 +56,14 @@ class Field:
         folder = self.project / "cassettes" / SUITE_NAME
         return {path.name: path.read_bytes() for path in sorted(folder.glob("*.yaml"))}
 
-    def run_chain(self, provider: Provider, tools: str, wanted: Counter[str]) -> list[Kill]:
+    def put_old_tapes(self) -> None:
+        """Those of an agent that asked less."""
+        for name, content in self.old_tapes.items():
+            (self.project / "cassettes" / SUITE_NAME / name).write_bytes(content)
+
+    def run_chain(self, provider: str, tools: str, wanted: Counter[str]) -> list[Kill]:
         """Kills one run, again and again, in the phases that are wanted most."""
-        undisturbed, cards = self._as_it_should_be(provider, tools)
+        undisturbed, cards = self.as_it_should_be(provider, tools)
         self._runs += 1
         name = f"killed-{self._runs}"
         folder, kills, kept = self.project / "runs" / name, list[Kill](), dict[str, object]()
@@ -109,8 +112,7 @@ class Field:
         """Kills recordings that add to tapes, until one is let."""
         words, kills = ("record", SUITE_NAME, "--agent", "v1", "--jobs", "1"), list[Kill]()
         folder = self.project / "cassettes" / SUITE_NAME
-        for name, content in self.old_tapes.items():
-            (folder / name).write_bytes(content)
+        self.put_old_tapes()
         phases = [stay.phase for stay in self.recorded.stays]
         for _ in range(length):
             moment = moment_in(self.random.choice(phases), self.recorded.stays, self.random)
@@ -127,6 +129,15 @@ class Field:
             _spoil(kills, ["the tapes are not those of an undisturbed recording"])
         return kills
 
+    def as_it_should_be(self, provider: str, tools: str) -> tuple[Ended, dict[str, bytes]]:
+        """An undisturbed run and its scorecards."""
+        if (provider, tools) not in self._undisturbed:
+            name = f"undisturbed-{provider}-{tools}"
+            words = ("--run-name", name, "--sandbox", provider, "--tools", tools, "--jobs", "1")
+            ended = self.commands.ok("run", SUITE_NAME, *words)
+            self._undisturbed[provider, tools] = ended, scorecards(self.project / "runs" / name)
+        return self._undisturbed[provider, tools]
+
     def _spoilt_tapes(self) -> list[str]:
         """Tapes that hold less than the old one, or anything that the new one does not."""
         folder, spoilt = self.project / "cassettes" / SUITE_NAME, []
@@ -138,14 +149,6 @@ class Field:
             if not held <= found <= new:
                 spoilt.append(f"tape {name}")
         return spoilt
-
-    def _as_it_should_be(self, provider: Provider, tools: str) -> tuple[Ended, dict[str, bytes]]:
-        if (provider, tools) not in self._undisturbed:
-            name = f"undisturbed-{provider}-{tools}"
-            words = ("--run-name", name, "--sandbox", provider, "--tools", tools, "--jobs", "1")
-            ended = self.commands.ok("run", SUITE_NAME, *words)
-            self._undisturbed[provider, tools] = ended, scorecards(self.project / "runs" / name)
-        return self._undisturbed[provider, tools]
 
     def _clean_up(self, kill: Kill, pids: set[int], *, journals: bool = False) -> None:
         cleaned = self.commands("doctor", "--clean")

@@ -2,6 +2,8 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import HarnessError, UsageError
@@ -15,53 +17,44 @@ _GOES_ON_EVERY = 8
 
 
 def losses_in_a_run(field: Field, tries: int, *, flushes: bool = True) -> Iterator[list[str]]:
-    """What was wrong after each loss of power while a run was written; without `flushes` on a disk that makes none."""
+    """What was wrong after each loss of power while a run was written; without `flushes`, on a disk that makes none."""
     name = "lost" if flushes else "lost-control"
+    run, cards = field.project / "runs" / name, field.as_it_should_be("local", "replay")[1]
     words = ("run", SUITE_NAME, "--sandbox", "local", "--jobs", "1", "--run-name", name)
 
-    def look(seen: list[Change]) -> list[str]:
-        return _wrong_in_run(field.project / "runs" / name, _committed(seen), cards)
-
     def go_on() -> list[str]:
-        exists = (field.project / "runs" / name).exists()
-        done = field.commands(*(("run", "--resume", name) if exists else words))
-        if done.status:
-            return [done.said]
-        return [] if scorecards(field.project / "runs" / name) == cards else ["the scorecards are others"]
+        done = field.commands(*(("run", "--resume", name) if run.exists() else words))
+        return [done.said] if done.status or scorecards(run) != cards else []
 
-    before = _copied(field)
-    log = field.folder / "changes-of-a-run"
-    assert field.commands(*words, changes=log).status == 0
-    cards = scorecards(field.project / "runs" / name)
-    yield from _losses(field, before, log, tries, look, go_on if flushes else None)
+    with _alone(field):
+        attempt = _Attempt(
+            words=words,
+            part="runs",
+            look=lambda seen: _wrong_in_run(run, _committed(seen), cards),
+            go_on=go_on if flushes else None,
+        )
+        yield from _losses(field, attempt, tries)
 
 
 def losses_in_a_recording(field: Field, tries: int, *, flushes: bool = True) -> Iterator[list[str]]:
     """What was wrong after each loss of power while tapes were written; `flushes` as above."""
-    tapes = field.project / "cassettes" / SUITE_NAME
+    field.put_old_tapes()
     words = ("record", SUITE_NAME, "--agent", "v1", "--jobs", "1")
-    for name, content in field.old_tapes.items():
-        (tapes / name).write_bytes(content)
-
-    def look(seen: list[Change]) -> list[str]:
-        del seen
-        found = field.tapes()
-        return [
-            f"tape {name} is neither the old one nor the new one"
-            for name in field.new_tapes
-            if found.get(name) not in (field.old_tapes[name], field.new_tapes[name])
-        ]
 
     def go_on() -> list[str]:
         done = field.commands(*words)
-        if done.status:  # a journal of which only a part is there is named, and is no loss of a tape
-            return [] if ".journal: " in done.said else [done.said]
-        return [] if field.tapes() == field.new_tapes else ["the tapes are others"]
+        if ".journal: " in done.said and done.status:  # one of which only a part is there is named: no loss of a tape
+            return []
+        return [done.said] if done.status or field.tapes() != field.new_tapes else []
 
-    before = _copied(field)
-    log = field.folder / "changes-of-a-recording"
-    assert field.commands(*words, changes=log).status == 0
-    yield from _losses(field, before, log, tries, look, go_on if flushes else None)
+    with _alone(field):
+        attempt = _Attempt(
+            words=words,
+            part="cassettes",
+            look=lambda _: _half_tapes(field),
+            go_on=go_on if flushes else None,
+        )
+        yield from _losses(field, attempt, tries)
 
 
 def damages(field: Field, tries: int) -> Iterator[list[str]]:
@@ -84,33 +77,52 @@ def damages(field: Field, tries: int) -> Iterator[list[str]]:
         shutil.rmtree(run)
 
 
-def _losses(
-    field: Field,
-    before: Path,
-    log: Path,
-    tries: int,
-    look: Callable[[list[Change]], list[str]],
-    go_on: Callable[[], list[str]] | None,
-) -> Iterator[list[str]]:
-    after = field.folder / "after"
-    _moved(field, after)
+@dataclass(frozen=True, kw_only=True)
+class _Attempt:
+    """A command that is to lose the power, and how to tell what came of it."""
+
+    words: tuple[str, ...]
+    part: str
+    """The folder of the project that it writes."""
+    look: Callable[[list[Change]], list[str]]
+    """What is wrong after these changes."""
+    go_on: Callable[[], list[str]] | None
+    """None: the disk makes no flushes, and nothing can be gone on with."""
+
+
+def _losses(field: Field, attempt: _Attempt, tries: int) -> Iterator[list[str]]:
+    written, log = field.project / attempt.part, field.folder / "changes"
+    before, after = field.folder / "before", field.folder / "after"
+    shutil.copytree(written, before / attempt.part)
+    assert field.commands(*attempt.words, changes=log).status == 0
+    after.mkdir()
+    shutil.copytree(written, after / attempt.part)
     changes = list(changes_in(log))
     moments = sorted(field.random.randrange(len(changes)) for _ in range(tries))
     disk, done = Disk(before), 0
     for number, moment in enumerate(moments):
         for change in changes[done : moment + 1]:
-            if go_on is not None or change.kind != "flush":
+            if attempt.go_on is not None or change.kind != "flush":
                 disk.apply(change, after)
         done = moment + 1
-        disk.lose_power(field.folder / "left", field.random)
-        _moved_in(field, field.folder / "left")
-        wrong = look(changes[:done])
-        if go_on is not None and number % _GOES_ON_EVERY == 0:
-            wrong += go_on()
+        left = field.folder / "left"
+        disk.lose_power(left, field.random)
+        _replace(written, left / attempt.part)
+        left.rmdir()
+        wrong = attempt.look(changes[:done])
+        if attempt.go_on is not None and number % _GOES_ON_EVERY == 0:
+            wrong += attempt.go_on()
         yield [f"after change {moment} of {len(changes)}: {one}" for one in wrong]
-    _moved_in(field, after)
-    for left in (before, log):
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    _replace(written, after / attempt.part)
+    for folder in (before, after):
+        shutil.rmtree(folder)
+    log.unlink()
+
+
+def _replace(folder: Path, by: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if by.exists():
+        by.rename(folder)
 
 
 def _committed(seen: list[Change]) -> set[str]:
@@ -137,6 +149,15 @@ def _wrong_in_run(run: Path, committed: set[str], cards: dict[str, bytes]) -> li
     return wrong + [f"{path} is another" for path, card in scorecards(run).items() if cards[path] != card]
 
 
+def _half_tapes(field: Field) -> list[str]:
+    found = field.tapes()
+    return [
+        f"tape {name} is neither the old one nor the new one"
+        for name in field.new_tapes
+        if found.get(name) not in (field.old_tapes[name], field.new_tapes[name])
+    ]
+
+
 def _damage(victim: Path, field: Field) -> None:
     content = bytearray(victim.read_bytes())
     at = field.random.randrange(len(content))
@@ -147,26 +168,14 @@ def _damage(victim: Path, field: Field) -> None:
     victim.write_bytes(content)
 
 
-_PARTS = ("runs", "cassettes")
-
-
-def _copied(field: Field) -> Path:
-    before = field.folder / "before"
-    for part in _PARTS:
-        shutil.copytree(field.project / part, before / part)
-    return before
-
-
-def _moved(field: Field, to: Path) -> None:
-    to.mkdir()
-    for part in _PARTS:
-        (field.project / part).rename(to / part)
-
-
-def _moved_in(field: Field, state: Path) -> None:
-    """Puts a state of runs and tapes in the place of the present one."""
-    for part in _PARTS:
-        shutil.rmtree(field.project / part, ignore_errors=True)
-        if (state / part).exists():
-            (state / part).rename(field.project / part)
-    shutil.rmtree(state)
+@contextmanager
+def _alone(field: Field) -> Iterator[None]:
+    """Other runs lie elsewhere meanwhile: every loss of power leaves a copy of all that there is."""
+    runs, elsewhere = field.project / "runs", field.folder / "elsewhere"
+    runs.rename(elsewhere)
+    runs.mkdir()
+    try:
+        yield
+    finally:
+        shutil.rmtree(runs)
+        elsewhere.rename(runs)
