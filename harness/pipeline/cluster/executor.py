@@ -3,12 +3,10 @@
 What a lost node was running is tried once more on another one, like any trial that the harness could not do.
 """
 
-import tempfile
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import ray
@@ -29,6 +27,7 @@ from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import Say
 from harness.results import PlannedTrial, RunFolder
 from harness.runner.trial import failed_trial
+from harness.sandbox.owner import temporary_folder
 from harness.score import Evidence
 
 _LOOKS_EVERY_S = 1.0
@@ -164,8 +163,7 @@ def _commit(delivered: Delivered, folder: RunFolder) -> None:
     if delivered.live_tape is not None:
         name = f"{trial.case_id}.{trial.attempt}.yaml"
         write_atomically(folder.path / FOLDER / folder.manifest.suite / name, delivered.live_tape)
-    with tempfile.TemporaryDirectory(prefix="harness-trial-") as temporary:
-        at = Path(temporary)
+    with temporary_folder() as at:
         files = {**({} if delivered.archive is None else {"end_state.tar": delivered.archive}), **delivered.pictures}
         for name, content in files.items():
             (at / name).write_bytes(content)
