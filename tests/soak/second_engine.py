@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import docker
 
-_ANSWERS_WITHIN_S = 60.0
+_ANSWERS_WITHIN_S = 120.0
 _ENDS_WITHIN_S = 60.0
 _HOLD = "mount -t proc proc /proc && ip link set lo up && echo $$ && while sleep 1; do :; done"
 """A shell, which takes away what ends: a zombie of its containerd would keep a daemon from starting again."""
@@ -58,6 +58,7 @@ class SecondEngine:
         """Returns when it answers; it finds the images that it had before."""
         for left in ("docker.pid", "docker.sock"):
             (self.folder / left).unlink(missing_ok=True)
+        self._unmount()
         settings = self.folder / "daemon.json"
         settings.write_text(json.dumps({"storage-driver": _storage_driver()}), encoding="utf-8")  # not the machine's
         files = [f"--config-file={settings}", f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec"]
@@ -119,6 +120,13 @@ class SecondEngine:
                     group.rmdir()
             time.sleep(0.05)
 
+    def _unmount(self) -> None:
+        """What an ended one left mounted: with fuse-overlayfs it could not remove those containers ever again."""
+        mounts = Path(f"/proc/{_child(self._held())}/mounts").read_text(encoding="utf-8").splitlines()
+        mounted = [line.split()[1] for line in mounts if line.split()[1].startswith(f"{self.folder}/data/")]
+        for place in reversed(mounted):
+            subprocess.run([*self._inside(), "umount", "--lazy", place], check=False, stderr=subprocess.DEVNULL)
+
     def _groups(self) -> list[Path]:
         """The cgroups of its containers, from the innermost."""
         parents = list(Path("/sys/fs/cgroup").glob(f"*/{self._cgroup}"))
@@ -136,8 +144,11 @@ class SecondEngine:
             self._daemon.wait()
 
     def _inside(self) -> list[str]:
+        return ["nsenter", "--target", str(_child(self._held())), "--net", "--mount", "--pid"]
+
+    def _held(self) -> subprocess.Popen[str]:
         assert self._holder is not None
-        return ["nsenter", "--target", str(_child(self._holder)), "--net", "--mount", "--pid"]
+        return self._holder
 
 
 def _child(process: subprocess.Popen[Any]) -> int:
