@@ -16,6 +16,7 @@ Made = TypeVar("Made")
 
 _END_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.25
+_GOES_WITHIN_S = 3.0
 
 
 class Outage:
@@ -33,13 +34,21 @@ class Outage:
         try:
             return make()
         except (SandboxError, DockerException, OSError):
-            if self._answers() or not self._comes_back():
+            if not self._is_absent() or not self._comes_back():
                 raise
         return make()
 
     def close(self) -> None:
         """Who waits gives up."""
         self._over.set()
+
+    def _is_absent(self) -> bool:
+        """Also where it goes a moment later: one that is being stopped ends containers first, and still answers."""
+        deadline = time.monotonic() + _GOES_WITHIN_S
+        while self._answers():
+            if time.monotonic() > deadline or self._over.wait(_LOOK_EVERY_S):
+                return False
+        return True
 
     def _comes_back(self) -> bool:
         deadline = time.monotonic() + self._within_s
