@@ -10,6 +10,6 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 def test_agents_that_misbehave_change_nothing_for_the_others() -> None:
     with Project() as project:
-        found = [*rows_of(project, "docker-warm", 1, 1), *rows_of(project, "local", 1, 1)]
+        found = list(rows_of(project, "docker-warm", 1, 1))
     assert [] == [row for row in found if not row.good]
-    assert [48, 36, 144, 2, 45, 36, 144, 2] == [row.tries for row in found]
+    assert [48, 36, 144, 2] == [row.tries for row in found]
