@@ -24,5 +24,5 @@ def selects(expression: str, document: Any) -> bool:
 def _compiled(expression: str) -> JSONPath | CompoundJSONPath:
     try:
         return JSONPathEnvironment(strict=True).compile(expression)
-    except (JSONPathError, RecursionError) as error:
+    except (JSONPathError, OverflowError, RecursionError) as error:
         raise ValueError(f"{expression!r} is no JSONPath: {str(error).splitlines()[0]}") from None

@@ -16,7 +16,7 @@ class PlannedTrial(Frozen):
 
     case_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
     """As in the suite; it becomes a folder's name."""
-    attempt: int = Field(ge=1)
+    attempt: int = Field(ge=1, le=1_000_000)
 
 
 class RunManifest(Frozen):

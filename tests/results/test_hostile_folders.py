@@ -24,3 +24,12 @@ def test_a_line_of_judgements_that_is_nested_too_deeply_is_passed_over(tmp_path:
     (tmp_path / "judgements").mkdir()
     (tmp_path / "judgements" / "r.jsonl").write_text("[" * 100_000 + "\n")
     assert [] == list(read_judgements(tmp_path, "r"))
+
+
+def test_a_planned_attempt_that_no_folder_can_be_named_after_is_refused(runs: Path, manifest) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        path = folder.path / "manifest.json"
+    whole = json.loads(path.read_text())
+    path.write_text(json.dumps(whole | {"planned": [{"case_id": "a", "attempt": 10**400}]}))
+    with pytest.raises(ResultsError, match=r"manifest\.json field 'planned\.0\.attempt'"):
+        RunFolder.open(runs / "run")

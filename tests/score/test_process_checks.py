@@ -8,8 +8,10 @@ import pytest
 
 from harness.case import CheckSpec, Suite
 from harness.errors import UsageError
+from harness.judge.expression import check_expression
 from harness.score import Evidence, build_scorer, score_trial
 from harness.score.verifiers import VERIFIERS
+from harness.score.verifiers.api import PathRule
 from harness.score.verifiers.rules import Rules
 from harness.trace import Step, Usage
 
@@ -281,3 +283,10 @@ def test_an_answer_is_judged_by_a_function_and_by_the_rules_beside_it(
 def test_a_rule_whose_arguments_are_nested_too_deeply_is_refused() -> None:
     with pytest.raises(ValueError, match="is no JSON object"):
         Rules(rules=('never add{"a": ' + "[" * 100_000 + "}",))
+
+
+def test_a_jsonpath_with_a_number_past_every_float_is_refused() -> None:
+    with pytest.raises(ValueError, match="is no JSONPath"):
+        PathRule(path="$.a[?1e400 == 1]")
+    with pytest.raises(ValueError, match="is no JSONPath"):
+        check_expression("$.a[?1e400 == 1]")

@@ -34,7 +34,7 @@ class PathRule(Frozen):
     def _compiles(cls, value: str) -> str:
         try:
             jsonpath.compile(value)
-        except jsonpath.JSONPathError as error:
+        except (jsonpath.JSONPathError, OverflowError, RecursionError) as error:
             raise ValueError(f"is no JSONPath: {error}") from None
         return value
 
