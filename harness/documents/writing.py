@@ -10,11 +10,14 @@ from harness.owner import half_made
 def write_atomically(path: Path, content: bytes) -> None:
     """Writes beside `path`, flushes to disk, then renames over it: readers see the old file or the new one.
 
-    When it returns, the new one is on the disk: what is done after it never lasts without it. Raises OSError that
-    names `path`, whichever step failed.
+    When it returns, the new one is on the disk: what is done after it never lasts without it. A device or a pipe is
+    written to as it stands. Raises OSError that names `path`, whichever step failed.
     """
     try:
-        _write_beside(path, content)
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+        else:
+            _write_beside(path, content)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
