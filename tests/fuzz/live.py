@@ -4,7 +4,9 @@ Every try has a session of its own, and ends it: a session that the gateway itse
 session is asked after each: it must be answered as ever.
 """
 
+import atexit
 import json
+import shutil
 import socket
 import sys
 from collections.abc import Callable
@@ -97,6 +99,11 @@ class _World:
         asked = SessionRequest(trial_id=f"t{self.number}", case=_CASE, attempt=1, agent="a", version="v1")
         return self.gateway.open(asked)
 
+    def close(self) -> None:
+        self.neighbour.close()
+        self.gateway.__exit__(None, None, None)
+        shutil.rmtree(self.folder)
+
 
 _MCP = ("over_http", "over_stdio")
 _PROGRAM = """
@@ -112,7 +119,9 @@ for said in (greeting, b'\\n'.join(rest)):
 
 @lru_cache(maxsize=1)
 def _world() -> _World:
-    return _World()
+    world = _World()
+    atexit.register(world.close)
+    return world
 
 
 def _sent(session: Session, content: bytes, within_s: float = 30) -> bytes:
