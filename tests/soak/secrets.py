@@ -146,6 +146,7 @@ class _Looking(threading.Thread):
         }
         self._temporary = temporary
         self._enough = threading.Event()
+        self._looked_on = False
 
     def __enter__(self) -> "_Looking":
         self.start()
@@ -155,8 +156,11 @@ class _Looking(threading.Thread):
         self.stop()
 
     def stop(self) -> None:
+        """Raises RuntimeError where looking ended before: nothing was seen from then on."""
         self._enough.set()
         self.join()
+        if not self._looked_on:
+            raise RuntimeError("nobody looked any more at what others could see")
 
     def run(self) -> None:
         with closing(connect()) as client:
@@ -165,6 +169,7 @@ class _Looking(threading.Thread):
                 self.seen["temporary files"].update(_readable(self._temporary))
                 for container in client.containers.list(ignore_removed=True, filters={"label": "harness.owner"}):
                     self.seen["containers"].add((container.id, json.dumps(container.attrs).encode()))
+        self._looked_on = True
 
 
 def _processes() -> Iterator[tuple[str, bytes]]:
@@ -182,7 +187,8 @@ def _processes() -> Iterator[tuple[str, bytes]]:
 
 
 def _readable(folder: Path) -> Iterator[tuple[str, bytes]]:
-    for path in list(folder.rglob("*")):
+    """What is in the folder just now; what is removed meanwhile was seen before or is seen next time."""
+    for path in [Path(at) / name for at, _, names in os.walk(folder) for name in names]:
         try:
             if path.is_file() and not any(own in str(path) for own in _THE_AGENTS_OWN):
                 yield str(path), path.read_bytes()
