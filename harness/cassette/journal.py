@@ -27,8 +27,8 @@ class _Heading(Frozen):
     """First line of a journal."""
 
     suite: str
-    case: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
-    """As in the suite: it is the name of the tape."""
+    case: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._~-]{0,199}$")
+    """The name of the tape: the case, and for a judge what it was asked (`CASE~compare`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
