@@ -5,6 +5,7 @@
 A trial is on disk before the next one of its job slot begins; a run that was stopped goes on with `resume_run`.
 """
 
+import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
@@ -89,8 +90,11 @@ def _go(job: Job, folder: RunFolder, executor: Executor, watch: Watch) -> RunFol
 
 
 def _default_name(plan: RunPlan, agent: Agent) -> str:
+    """One that no run has yet: two may begin in the same second."""
     name = default_run_name(plan.created, plan.suite.name, agent.name)
-    return name if plan.shard is None else "{}-shard-{}-of-{}".format(name, *plan.shard)
+    name = name if plan.shard is None else "{}-shard-{}-of-{}".format(name, *plan.shard)
+    numbered = (f"{name}-{number}" for number in itertools.count(2))
+    return next(one for one in itertools.chain([name], numbered) if not (plan.runs / one).exists())
 
 
 def _refuse_keyless(plan: RunPlan) -> None:
