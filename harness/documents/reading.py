@@ -150,12 +150,18 @@ def yaml_values(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
 
 
 def _refuse_deep(path: Path, data: object) -> None:
+    if is_deeper(data, _MAX_DEPTH):
+        raise InvalidDocument(path, f"is nested deeper than {_MAX_DEPTH} levels")
+
+
+def is_deeper(data: object, levels: int) -> bool:
+    """Whether lists and objects are nested deeper in `data`; told level by level, so that no depth ends the stack."""
     level = [data]
-    for _ in range(_MAX_DEPTH):
+    for _ in range(levels):
         level = [item for outer in level for item in _inside(outer) if isinstance(item, dict | list)]
         if not level:
-            return
-    raise InvalidDocument(path, f"is nested deeper than {_MAX_DEPTH} levels")
+            return False
+    return True
 
 
 def _inside(value: object) -> Iterable[object]:

@@ -14,6 +14,7 @@ from typing import NoReturn, TypeVar
 
 from pydantic import ValidationError
 
+from harness.documents import is_deeper
 from harness.errors import InvalidDocument
 from harness.frozen import Frozen, JsonObject, JsonValue
 
@@ -188,12 +189,7 @@ def embedded_json(text: str) -> JsonValue | None:
 
 def is_shallow(value: JsonValue) -> bool:
     """Whether no more than MAX_DEPTH containers stand in each other."""
-    level: list[JsonValue] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [item for outer in level for item in _inside(outer) if isinstance(item, dict | list)]
-        if not level:
-            return True
-    return False
+    return not is_deeper(value, MAX_DEPTH)
 
 
 def without_surrogates(value: JsonValue) -> JsonValue:
@@ -224,16 +220,6 @@ def kind_of(value: JsonValue) -> str:
             return "a list"
         case dict():
             return "an object"
-
-
-def _inside(value: JsonValue) -> Iterable[JsonValue]:
-    match value:
-        case dict():
-            return value.values()
-        case list():
-            return value
-        case _:
-            return ()
 
 
 def _finite(number: float) -> float | None:
