@@ -3,12 +3,14 @@
 import subprocess
 from pathlib import Path
 
+from harness.inherited import GIT, inherited
+
 
 def release_of(project: Path) -> str | None:
     """`git describe` of the project, `-dirty` where it has uncommitted changes; None where git cannot tell."""
     command = ["git", "-C", str(project), "describe", "--tags", "--always", "--dirty"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run(command, env=inherited(*GIT), capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None if done.returncode == 0 else None

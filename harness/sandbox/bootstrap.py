@@ -19,6 +19,7 @@ from docker.errors import APIError, ImageNotFound
 
 from harness.errors import ImageError
 from harness.frozen import digest_of
+from harness.inherited import APT, inherited
 from harness.owner import Owner
 
 DEBIAN = "debian"
@@ -99,7 +100,7 @@ def install_tools(progress: Progress) -> None:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise ImageError("mmdebstrap is missing and cannot be installed from here", remedy=f"as root: {INSTALL_TOOLS}")
     progress(f"installing Debian's mmdebstrap: {INSTALL_TOOLS}")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    environment = {**inherited(*APT), "DEBIAN_FRONTEND": "noninteractive"}
     for command in ("apt-get update", INSTALL_TOOLS):
         ended = subprocess.run(command.split(), env=environment, capture_output=True, text=True, check=False)
         if ended.returncode != 0:
@@ -150,7 +151,7 @@ def _started(command: list[str], folder: Path, output: int) -> "subprocess.Popen
     """
     setpriv = shutil.which("setpriv")
     command = command if setpriv is None else [setpriv, "--pdeathsig", "TERM", "--", *command]
-    environment = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
+    environment = {**inherited(*APT), "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
     return subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
     )

@@ -6,7 +6,6 @@ serves instead. Environment markers in the requirements are read for the Python 
 """
 
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from harness.disk import flush_tree
 from harness.errors import ImageError
+from harness.inherited import PIP, inherited
 from harness.owner import half_made
 from harness.sandbox.bootstrap import PYTHON, Progress
 from harness.sandbox.owner import owned_environment
@@ -78,7 +78,7 @@ def _install(requirements: Path, site: Path, machine: str) -> None:
     command += [part for name in (*platforms, *old, f"linux_{machine}") for part in ("--platform", name)]
     ended = subprocess.run(
         [*command, "--requirement", str(requirements)],
-        env={**os.environ, **owned_environment(), "PYTHONWARNINGS": "ignore"},
+        env={**inherited(*PIP), **owned_environment(), "PYTHONWARNINGS": "ignore"},
         capture_output=True,
         text=True,
         check=False,

@@ -14,12 +14,12 @@ from harness.frozen import JsonObject, JsonValue
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
 from harness.gateway.sources.mcp.conversation import Garbled, Lost, Oversized, ServerError
 from harness.gateway.strict_json import NotJson, parse_json
+from harness.inherited import inherited
 from harness.sandbox.owner import owned_environment
 
 _ENDS_WITHIN_S = 2.0
 _KEPT_LINES = 20
 _KEPT_LINE = 500
-_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE")
 
 
 class StdioChannel:
@@ -28,8 +28,7 @@ class StdioChannel:
     def __init__(self, name: str, command: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
         self._name = name
         self._command = command
-        inherited = {key: os.environ[key] for key in _INHERITED if key in os.environ}
-        self._env = {**inherited, **env, **owned_environment()}
+        self._env = {**inherited(), **env, **owned_environment()}
         self._folder = folder
         self._process: asyncio.subprocess.Process | None = None
         self._waiting: dict[int, asyncio.Future[JsonObject]] = {}
