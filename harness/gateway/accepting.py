@@ -13,26 +13,36 @@ _DESCRIPTORS = 65_536
 _LOOK_AGAIN_S = 0.02
 
 
+def listening(path: Path) -> socket.socket:
+    """A socket that any user who can see it may connect to; who comes before an `Acceptor` has it waits.
+
+    Raises OSError where there can be none.
+    """
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.bind(str(path))
+        made.listen(_BACKLOG)
+        path.chmod(0o666)  # the agent runs as a user of its own; only this socket's folder is shown to it
+        made.setblocking(False)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
 class Acceptor:
     """Gives every connection a protocol; all methods belong to the gateway's own thread."""
 
-    def __init__(self, serve: Callable[[], asyncio.Protocol]) -> None:
+    def __init__(self, listening: socket.socket, serve: Callable[[], asyncio.Protocol]) -> None:
         self._serve = serve
         self._loop = asyncio.get_running_loop()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket = listening
         self._open: set[asyncio.BaseTransport] = set()
         self._beginning: set[asyncio.Task[None]] = set()
         self._later: asyncio.TimerHandle | None = None
 
-    def listen(self, path: Path) -> None:
-        """Begins to accept. Raises OSError where there can be no socket."""
-        try:
-            self._socket.bind(str(path))
-            self._socket.listen(_BACKLOG)
-        except BaseException:
-            self._socket.close()
-            raise
-        self._socket.setblocking(False)
+    def begin(self) -> None:
+        """From now on; `close` it in the end."""
         self._loop.add_reader(self._socket, self._accept)
 
     def close(self) -> None:

@@ -237,6 +237,7 @@ class Gateway:
             world=world,
             services=answering.own_services,
             wait_for=self._thread.wait_for,
+            soon=self._thread.soon,
             closing=closing,
             players=players,
             web=web,

@@ -1,10 +1,10 @@
 """The Unix socket of one session, and the connections that come in through it."""
 
 import asyncio
+import socket
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from harness.gateway.web.authority import Authority
 
 _SHUTDOWN_S = 1.0
-_HALF_CLOSED_S = 0.002
-"""A request that came before the end is taken up in the loop's next turn. Every trial whose agent keeps its connection
-to the end waits this long."""
+_TURNS_TO_TAKE_UP = 10
+"""Of the loop: a request that came before the client's end is taken up in fewer. Turns and not time, because every
+trial whose agent keeps its connection to the end waits for this."""
 
 
 class Serving(Protocol):
@@ -50,8 +50,8 @@ class Listener:
         self._acceptor: Acceptor | None = None
         self._intake = Intake()
 
-    async def listen(self, socket: Path) -> None:
-        """Begins to accept, for any user that can see the socket."""
+    def serve(self, listening: socket.socket) -> None:
+        """Begins to accept."""
         http = _Server(self._handle, self._on_failure)
         self._http = http
         serve: Callable[[], asyncio.Protocol] = http
@@ -59,10 +59,8 @@ class Listener:
             door, authority = self._hosts
             self._threshold = Threshold(door=door, authority=authority, serve=http.serve, on_failure=self._on_failure)
             serve = partial(Doorstep, self._threshold)
-        self._acceptor = Acceptor(serve)
-        self._acceptor.listen(socket)
-        # The agent runs as a user of its own; only this socket's folder is shown to it.
-        socket.chmod(0o666)
+        self._acceptor = Acceptor(listening, serve)
+        self._acceptor.begin()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
@@ -119,15 +117,18 @@ class _Connection(web.RequestHandler):
     @override
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp narrows what asyncio allows to return
         # asyncio would close at once and lose an answer that is under way, or about to be.
-        asyncio.get_running_loop().call_later(_HALF_CLOSED_S, self._close_when_answered)
+        self._close_in(_TURNS_TO_TAKE_UP)
         return self.transport is not None and self.transport.get_extra_info("sslcontext") is None
 
     @override
     def log_exception(self, *args: Any, **kw: Any) -> None:
         """Says nothing: what fails in a handler comes by `handle_error`, the rest is how a client broke off."""
 
-    def _close_when_answered(self) -> None:
-        if self.answering:
+    def _close_in(self, turns: int) -> None:
+        """Then: as soon as what is being answered is answered."""
+        if turns > 0:
+            asyncio.get_running_loop().call_soon(self._close_in, turns - 1)
+        elif self.answering:
             self.close()
         elif self.transport is not None:
             self.transport.close()

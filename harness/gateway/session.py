@@ -13,6 +13,7 @@ from harness.cassette.journal import Merge
 from harness.cassette.player import Player
 from harness.errors import GatewayError, HarnessError, ServiceError
 from harness.frozen import JsonValue
+from harness.gateway.accepting import listening
 from harness.gateway.contract import AskedServices, SessionRecord
 from harness.gateway.listener import Listener
 from harness.gateway.overlay.faults import FaultySource
@@ -29,6 +30,8 @@ from harness.trace import names
 _GRACE_S = 5.0
 Await = Callable[[Coroutine[Any, Any, Any]], Any]
 """Runs a coroutine on the gateway's own thread and waits for it."""
+Soon = Callable[[Callable[[], object]], None]
+"""Calls something there before anything that is asked for later."""
 
 
 @dataclass(kw_only=True)
@@ -40,6 +43,7 @@ class SessionParts:
     desk: Desk
     probes: tuple[StateProbe, ...]
     wait_for: Await
+    soon: Soon
     closing: ExitStack
     """Undone when the session is closed: the trial's services, its journal, its folder."""
     world: World
@@ -66,12 +70,12 @@ class Session:
         self._listeners = [Listener(self._routes, parts.failures.append, hosts)]
         self._record: SessionRecord | None = None
         self._closed = False
-        parts.wait_for(self._listeners[0].listen(parts.socket))
+        self._listen(self._listeners[0], parts.socket)
         if parts.web is not None and parts.pages_socket is not None:
             door = parts.web.pages
             pages = PageRoutes(door, lambda: self._routes.is_open)
             self._listeners.append(Listener(pages, parts.failures.append, (door, parts.web.authority)))
-            parts.wait_for(self._listeners[1].listen(parts.pages_socket))
+            self._listen(self._listeners[1], parts.pages_socket)
 
     @property
     def socket(self) -> Path:
@@ -129,16 +133,30 @@ class Session:
         )
         return self._record
 
+    def _listen(self, listener: Listener, path: Path) -> None:
+        """Who connects before the listener has the socket waits for a moment, so we need not."""
+        made = listening(path)
+
+        def begin() -> None:
+            try:
+                listener.serve(made)
+            except BaseException as failure:
+                made.close()
+                self._parts.failures.append(failure)
+                raise
+
+        self._parts.soon(begin)
+
     def _finished(self) -> dict[str, JsonValue]:
         """What the probes gave; a service that failed is told with what it printed."""
         services = self._parts.services
         try:
+            if services is None:
+                states: dict[str, JsonValue] = self._parts.wait_for(self._finish_and_probe())
+                return states
             self._parts.wait_for(self._finish())
-            if services is not None:
-                services.check()
-            self._raise_failure()
-            states: dict[str, JsonValue] = self._parts.wait_for(self._probed())
-            self._raise_failure()
+            services.check()  # it asks the engine, which may take its time
+            states = self._parts.wait_for(self._probed())
         except ServiceError as error:
             if services is not None and not error.logs:
                 error.logs = services.tails()
@@ -155,7 +173,8 @@ class Session:
             return
         self._closed = True
         try:
-            self._parts.wait_for(self._stop_listening())
+            if self._record is None:  # else nobody has listened any more since
+                self._parts.wait_for(self._stop_listening())
         finally:
             self._parts.closing.close()
 
@@ -166,6 +185,10 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    async def _finish_and_probe(self) -> dict[str, JsonValue]:
+        await self._finish()
+        return await self._probed()
 
     async def _finish(self) -> None:
         self._routes.end()
@@ -184,13 +207,16 @@ class Session:
             await listener.close()
 
     async def _probed(self) -> dict[str, JsonValue]:
+        self._raise_failure()
         calls = self._parts.desk.calls
         states: dict[str, JsonValue] = {}
         for probe in self._parts.probes:
             content, failure = await calls.probe(probe, self._parts.desk.ledger)
             if failure is None:
                 states[probe.name] = content
-        return states | await self._parts.world.read()
+        states |= await self._parts.world.read()
+        self._raise_failure()
+        return states
 
     def _record_afterthought(self) -> None:
         desk = self._parts.desk

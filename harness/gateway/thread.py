@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent import futures
 from contextlib import ExitStack
 from typing import Any, TypeVar
@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from harness.errors import GatewayError
 
 T = TypeVar("T")
+
+_LOOK_EVERY_S = 1.0
 
 
 class LoopThread:
@@ -33,6 +35,12 @@ class LoopThread:
         self._loop = loop
         stack.callback(self._forget)
 
+    def soon(self, call: Callable[[], object]) -> None:
+        """Calls it on the thread before anything that is asked for later; nobody waits. Raises GatewayError."""
+        if self._loop is None:
+            raise GatewayError("the gateway is not running")
+        self._loop.call_soon_threadsafe(call)
+
     def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Raises GatewayError where the loop does not run, or is closed meanwhile."""
         if self._loop is None:
@@ -40,9 +48,11 @@ class LoopThread:
             raise GatewayError("the gateway is not running")
         waiting = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         while True:
-            done, _ = futures.wait([waiting], timeout=1.0)
-            if done:
-                return waiting.result()
+            try:
+                return waiting.result(timeout=_LOOK_EVERY_S)
+            except futures.TimeoutError:
+                if waiting.done():  # the coroutine's own
+                    raise
             if self._loop is None:
                 raise GatewayError("the gateway was closed while a session still needed it")
 

@@ -8,7 +8,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -26,6 +27,7 @@ T = TypeVar("T")
 
 SEAL = "seal.json"
 _UNFINISHED = "unfinished"
+_PART_BYTES = 1 << 20
 
 
 def json_bytes(value: BaseModel | JsonValue) -> bytes:
@@ -48,10 +50,11 @@ def commit_folder(target: Path, files: dict[str, bytes | Path]) -> None:
     unfinished = target.parent / half_made(f"{_UNFINISHED}-{target.name}")
     unfinished.mkdir()
     try:
-        seal: dict[str, JsonValue] = {name: _write(unfinished / name, content) for name, content in files.items()}
-        _write(unfinished / SEAL, json_bytes(seal))
-        for name in (*files, SEAL):  # only now: the file system commits the first together with the others
-            _flush(unfinished / name)
+        with ExitStack() as unflushed:  # all at the end: the file system commits the first together with the others
+            seal: dict[str, JsonValue] = {
+                name: _write(unfinished / name, content, unflushed) for name, content in files.items()
+            }
+            _write(unfinished / SEAL, json_bytes(seal), unflushed)
         flush_folder(unfinished)
         unfinished.rename(target)
         flush_folder(target.parent)
@@ -151,16 +154,25 @@ def _quick(value: BaseModel, indent: int | None) -> bytes | None:
         return None
 
 
-def _write(path: Path, content: bytes | Path) -> str:
-    """Gives the digest of what was written; a file to copy is read once more, since it may grow meanwhile."""
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-        return hashlib.sha256(content).hexdigest()
-    shutil.copyfile(content, path)
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _write(path: Path, content: bytes | Path, unflushed: ExitStack) -> str:
+    """Gives the digest of what was written, which a file that grows meanwhile cannot change; flushed by `unflushed`."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    unflushed.callback(os.close, handle)
+    digest = hashlib.sha256()
+    for part in (content,) if isinstance(content, bytes) else _parts(content):
+        digest.update(part)
+        _write_all(handle, part)
+    unflushed.callback(os.fsync, handle)
+    return digest.hexdigest()
 
 
-def _flush(file: Path) -> None:
+def _write_all(handle: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(handle, left) :]
+
+
+def _parts(file: Path) -> Iterator[bytes]:
     with file.open("rb") as stream:
-        os.fsync(stream.fileno())
+        while part := stream.read(_PART_BYTES):
+            yield part

@@ -15,6 +15,7 @@ import harness.sandbox.inside as inside_package
 from harness.case.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.launched import Inside
+from harness.sandbox.layers import layers_by_image
 from harness.sandbox.layout import Layout
 from harness.sandbox.provider import Places, SandboxSpec
 from harness.sandbox.seccomp import MAKES_SANDBOXES, seccomp_profile
@@ -30,6 +31,7 @@ GATEWAY_FOLDER = "/run/harness/gateway"
 AGENT_FOLDER = "/agent"
 SHARED_FOLDER = "/run/harness/shared"
 _STAGE = "/run/harness/stage"
+_LAYERS = "/run/harness/layers"
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 SHARED_MEMORY_MB = 64
@@ -89,6 +91,7 @@ class Containers:
         self._cpus = float(info["NCPU"])
         self.starts_at_once = max(_STARTS_AT_ONCE_MIN, 2 * int(info["NCPU"]))
         """More containers that start at the same time take longer each, and all of them no less; some too long."""
+        self._layers = layers_by_image(info, client.api.inspect_image)
         self._apparmor = any("apparmor" in option for option in info.get("SecurityOptions") or ())
 
     def config(
@@ -115,6 +118,7 @@ class Containers:
         """A container in which trials like this one are given worlds of their own; `folder` is shared with it."""
         unconfined = ["apparmor=unconfined"] if self._apparmor else []  # its own profile denies every mount
         mountpoints = dict.fromkeys((*layout.places, GATEWAY_FOLDER), "rw,noexec,nosuid,nodev,size=4k")
+        layers = self._layers_below(spec, snapshot, layout)
         return self._sealed(
             spec,
             snapshot,
@@ -125,14 +129,22 @@ class Containers:
                 SHARED_FOLDER,
                 _STAGE,
                 f"size={SHARED_MEMORY_MB}m,mode=1777",
+                ":".join(layers),
                 *_shown(spec),
             ),
             cap_add=[*_LAUNCHERS, *_SUPERVISORS],
             security_opt=["no-new-privileges:true", f"seccomp={seccomp_profile(MAKES_SANDBOXES)}", *unconfined],
-            mounts=_warm_mounts(folder, spec),
+            mounts=_bound({SHARED_FOLDER: folder, **layers}, spec),
             tmpfs={**mountpoints, _STAGE: "rw,noexec,nosuid,nodev,size=256k,mode=0700"},
             **self._limits(spec, layout, _SUPERVISOR_MB, _SUPERVISOR_PROCESSES),
         )
+
+    def _layers_below(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> dict[str, Path]:
+        """Where the supervisor is to see the image's layers, the uppermost first."""
+        if any(place.startswith("/usr/") for place in layout.places):  # it lies in the container, in none of them
+            return {}
+        layers = self._layers(spec.image or snapshot.image or "")
+        return {f"{_LAYERS}/{number}": Path(folder) for number, folder in enumerate(layers)}
 
     def _sealed(self, spec: SandboxSpec, snapshot: Snapshot, labels: Mapping[str, str], **host: Any) -> dict[str, Any]:
         image = spec.image or snapshot.image
@@ -234,10 +246,6 @@ def _shown(spec: SandboxSpec) -> list[str]:
     """What of a warm container every trial in it sees."""
     agent = [] if spec.agent_files is None else [AGENT_FOLDER]
     return [f"{CODE_FOLDER}/harness/sandbox/inside", *agent]
-
-
-def _warm_mounts(folder: Path, spec: SandboxSpec) -> list[Mount]:
-    return _bound({SHARED_FOLDER: folder}, spec)
 
 
 def _bound(sources: dict[str, Path], spec: SandboxSpec) -> list[Mount]:

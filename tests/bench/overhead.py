@@ -5,7 +5,8 @@ In turn, round by round, medians compared within the one run:
     true    plain Docker API, create + start + wait + remove with `network none`, the program `true`
     plain   the same cycle with our sandbox's options and the agent's program
     trial   a whole replayed trial of that agent: session, sandbox, two tool calls, trace, score, commit
-    ahead   the same, its container started before it was needed (--prefetch 2)
+    ahead   the same, its container started before it was needed (--prefetch 2): one after the other, when those that
+            were started beforehand are used up
     warm    the same in a warm sandbox (--sandbox docker-warm)
     bare    the same of an agent that imports only `socket`
     exec    a warm sandbox from the request to the end of the program `true`
@@ -69,6 +70,10 @@ PROGRAM = ["python3", "/agent/noop.py"]
 FIRST = ["python3", "-c", "import time; print(time.monotonic_ns())"]
 
 
+_AHEAD = 2
+_IN_A_ROW = 6
+_STARTED_WITHIN_S = 1.5
+
 RATIOS = (
     ("trial", "plain", 1.1),
     ("trial", "true", None),
@@ -121,7 +126,7 @@ def prepare(stack: ExitStack) -> dict[str, Callable[[int], float | None]]:
     suite = load_suite(project, "bench")
     snapshot = SnapshotStore(project, images).load(None, None)
     agent = open_agent(suite, "noop", project / ".harness" / "agents")
-    plan = RunPlan(project=project, suite=suite, planned=planned_trials(suite, Selection(), 4000), name="bench")
+    plan = RunPlan(project=project, suite=suite, planned=planned_trials(suite, Selection(), 30_000), name="bench")
     folder = stack.enter_context(folder_for(plan, project))
     provider = DockerSandboxProvider(run="bench", client=client)
     stack.callback(provider.close)
@@ -129,7 +134,7 @@ def prepare(stack: ExitStack) -> dict[str, Callable[[int], float | None]]:
     parts = Parts(suite, snapshot, gateway, agent, folder)
     bare_parts = replace(parts, agent=open_agent(suite, "bare", project / ".harness" / "agents"))
     attempt = parts.attempt(provider)
-    ahead = DockerSandboxProvider(run="bench", client=client, prefetch=2)
+    ahead = DockerSandboxProvider(run="bench", client=client, prefetch=_AHEAD)
     stack.callback(ahead.close)
     warm = WarmDockerSandboxProvider(run="bench", client=client)
     stack.callback(warm.close)
@@ -144,9 +149,9 @@ def prepare(stack: ExitStack) -> dict[str, Callable[[int], float | None]]:
         "true": lambda _: cycle(client, bare),
         "plain": lambda _: cycle(client, plain),
         "trial": lambda number: trial(attempt, number),
-        "ahead": lambda number: trial(parts.attempt(ahead), number + 1000),
-        "warm": lambda number: trial(parts.attempt(warm), number + 2000),
-        "bare": lambda number: trial(bare_parts.attempt(warm), number + 3000),
+        "ahead": lambda number: in_a_row(parts.attempt(ahead), 1000 + number * _IN_A_ROW),
+        "warm": lambda number: trial(parts.attempt(warm), number + 10_000),
+        "bare": lambda number: trial(bare_parts.attempt(warm), number + 20_000),
         "exec": lambda _: started(warm, spec, snapshot, ["true"]),
         "python": lambda _: started(warm, spec, snapshot, FIRST),
     }
@@ -178,6 +183,18 @@ def trial(attempt: Attempt, number: int) -> None:
     found = attempt(PlannedTrial(case_id="noop", attempt=number + 1))
     assert found is not None
     assert (found[0].outcome, found[0].tiers) == ("finished", {"exact": 2}), found[0]
+
+
+def in_a_row(attempt: Attempt, number: int) -> float:
+    """Seconds of one trial; the containers that the last ones had started are there before anything else is timed."""
+    for before in range(_AHEAD):
+        trial(attempt, number + before)
+    began = time.perf_counter()
+    for timed in range(_AHEAD, _IN_A_ROW):
+        trial(attempt, number + timed)
+    seconds = (time.perf_counter() - began) / (_IN_A_ROW - _AHEAD)
+    time.sleep(_STARTED_WITHIN_S)
+    return seconds
 
 
 def started(provider: SandboxProvider, spec: SandboxSpec, snapshot: Snapshot, program: list[str]) -> float:

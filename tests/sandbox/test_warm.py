@@ -1,5 +1,6 @@
 """What only warm containers can do wrong: something is left of a trial, or the container dies under one."""
 
+import io
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from harness.case.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.conformance.stand import shell
+from harness.sandbox.container import AGENT_UID
 from harness.sandbox.docker import PROVIDER_LABEL, DockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.owner import OWNER_LABEL
@@ -168,6 +170,35 @@ def test_a_warm_sandbox_shows_the_image_as_an_ordinary_one_does(
     assert shown[0] == shown[1]
     assert "/usr/lib/python3 d drwxr-xr-x root root" in shown[0][0]
     assert 4 == shown[0][1].count("Read-only file system"), shown[0][1]
+
+
+_IMAGES = {
+    "only adds": "RUN mkdir /usr/share/added && echo more > /usr/share/added/file && echo other > /usr/share/debconf/x",
+    "deletes": "RUN rm /usr/bin/env && rm -r /usr/share/perl5",
+    "makes anew": "RUN rm -r /usr/share/perl5 && mkdir /usr/share/perl5 && touch /usr/share/perl5/new",
+    "replaces a folder by a link": "RUN rm -r /usr/share/perl5 && ln -s / /usr/share/perl5",
+}
+_LISTED = "find /usr ! -type d -printf '%p %y %m %U %G %s %l\\n' -o -printf '%p %m %U %G\\n' | LC_ALL=C sort"
+
+
+@pytest.mark.parametrize("change", _IMAGES.values(), ids=_IMAGES)
+def test_what_the_layers_of_an_image_do_to_each_other_is_seen_in_a_warm_sandbox(
+    provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str, change: str
+) -> None:
+    image, _ = client.images.build(fileobj=io.BytesIO(f"FROM {base_image}\n{change}\n".encode()), forcerm=True)
+    try:
+        sandbox = provider.start(_spec(limits=Limits(output_kb=8192)), _empty(str(image.id)))
+        ordinary = client.containers.run(image.id, ["sh", "-c", _LISTED], remove=True, user=f"{AGENT_UID}")
+        shown = shell(sandbox, _LISTED).stdout
+        mounts = shell(sandbox, "grep ' /usr' /proc/mounts").stdout
+        sandbox.close()
+        assert ordinary.decode() == shown
+        assert shown.count("\n") > 1000
+        if change == _IMAGES["only adds"]:
+            assert "fuse" not in mounts  # an engine that mounts by a program shows the layers to the kernel
+    finally:
+        provider.close()
+        client.images.remove(image.id, force=True)
 
 
 def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClient, base_image: str) -> None:

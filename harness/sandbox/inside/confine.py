@@ -64,10 +64,10 @@ class Cell:
         self._shown = shown
         self._problem: OSError | None = None
 
-    def lay_root(self, image: str) -> None:
-        """To be called once, in the supervisor; `image` is an empty folder. What fails is raised by `build`."""
+    def lay_root(self, stage: str, layers: str) -> None:
+        """To be called once, in the supervisor. What fails is raised by `build`."""
         try:
-            skeleton.build(image, self._root, _mount)
+            skeleton.build(stage, layers, _mount)
         except OSError as error:
             self._problem = error
 

@@ -2,7 +2,8 @@
 
 Where the image's file system is one of user space (fuse-overlayfs), the kernel asks its daemon about each folder of a
 path, each time, for anybody who does not own the folder: a third of the start of a Python program. The folders that
-nearly every path leads through are therefore made anew, and what lies in them is bound there.
+nearly every path leads through are therefore made anew, and what lies in them is bound there. Where the engine shows
+the layers that the image is made of, `/usr` comes from them, laid over each other by the kernel.
 """
 
 from __future__ import annotations
@@ -16,22 +17,61 @@ if TYPE_CHECKING:
     Mount = Callable[[str, str, str | None, int, str | None], None]
 
 _RDONLY, _NOSUID, _NODEV, _REMOUNT, _BIND = 1, 2, 4, 32, 4096
+_USR = "/usr"
+_GONE = ".wh."
 _MADE_ANEW = ("/usr", "/usr/lib", "/usr/local", "/usr/local/lib")
 _KIND, _FOLDER, _LINK = 0o170000, 0o040000, 0o120000
 
 
-def build(image: str, root: str, mount: Mount) -> None:
-    """Mounts the root of the worlds at the folder `root`; `image` is an empty folder that the image is bound at."""
+def build(stage: str, layers: str, mount: Mount) -> None:
+    """Mounts the root of the worlds at `root` in the folder `stage`; what it is made of, at `image` and `usr` there.
+
+    `layers` are folders divided by colons, the uppermost first; empty: the image is seen as the engine mounts it.
+    """
+    image, root = stage + "/image", stage + "/root"
     mount("/", image, None, _BIND, None)
     mount("none", image, None, _BIND | _REMOUNT | _RDONLY, None)
     mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=1m,mode=0755")
-    _Skeleton(image, root, mount).make("")
+    quicker = stage + _USR if _lay_over(layers, stage + _USR, image, mount) else None
+    _Skeleton(image, quicker, root, mount).make("")
     mount("none", root, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV, None)
 
 
+def _lay_over(layers: str, place: str, image: str, mount: Mount) -> bool:
+    """Whether the layers lie at `place`, and are what the engine shows."""
+    upper = layers.split(":")[:-1]
+    try:
+        if not upper or any(_leaves_out(layer + _USR) for layer in upper):
+            return False
+        mount("overlay", place, "overlay", _RDONLY | _NOSUID | _NODEV, "lowerdir=" + layers)
+        return _seen(place + _USR) == _seen(image + _USR)
+    except OSError:
+        return False  # this kernel cannot, or may not
+
+
+def _leaves_out(folder: str) -> bool:
+    """Whether the layer says, in a way that the kernel does not know, that something below it is gone."""
+    waiting = [folder]
+    while waiting:
+        try:
+            entries = list(posix.scandir(waiting.pop()))
+        except FileNotFoundError:
+            continue  # the layer has no such folder
+        if any(entry.name.startswith(_GONE) for entry in entries):
+            return True
+        waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return False
+
+
+def _seen(folder: str) -> tuple[object, ...]:
+    found = posix.lstat(folder)
+    return found.st_mode, found.st_uid, found.st_gid, found.st_mtime_ns, sorted(posix.listdir(folder))
+
+
 class _Skeleton:
-    def __init__(self, image: str, root: str, mount: Mount) -> None:
+    def __init__(self, image: str, quicker: str | None, root: str, mount: Mount) -> None:
         self._image = image
+        self._quicker = quicker
         self._root = root
         self._mount = mount
 
@@ -39,22 +79,28 @@ class _Skeleton:
         """All that lies in a folder, then the folder's own mode and time."""
         for name in posix.listdir(self._image + folder):
             path = folder + "/" + name
-            found = posix.lstat(self._image + path)
+            source = self._source(path)
+            found = posix.lstat(source)
             if found.st_mode & _KIND == _LINK:
-                posix.symlink(posix.readlink(self._image + path), self._root + path)
+                posix.symlink(posix.readlink(source), self._root + path)
                 posix.utime(self._root + path, ns=(found.st_atime_ns, found.st_mtime_ns), follow_symlinks=False)
             elif path in _MADE_ANEW and (found.st_mode & _KIND, found.st_uid, found.st_gid) == (_FOLDER, 0, 0):
                 posix.mkdir(self._root + path, 0o755)
                 self.make(path)
             else:
-                self._bind(path, found.st_mode & _KIND == _FOLDER)
+                self._bind(source, path, found.st_mode & _KIND == _FOLDER)
         found = posix.lstat(self._image + folder)
         posix.chmod(self._root + folder, found.st_mode & 0o7777)
         posix.utime(self._root + folder, ns=(found.st_atime_ns, found.st_mtime_ns))
 
-    def _bind(self, path: str, is_folder: bool) -> None:
+    def _source(self, path: str) -> str:
+        if self._quicker is not None and (path == _USR or path.startswith(_USR + "/")):
+            return self._quicker + path
+        return self._image + path
+
+    def _bind(self, source: str, path: str, is_folder: bool) -> None:
         if is_folder:
             posix.mkdir(self._root + path, 0o755)
         else:
             posix.close(posix.open(self._root + path, posix.O_CREAT | posix.O_WRONLY | posix.O_CLOEXEC, 0o644))
-        self._mount(self._image + path, self._root + path, None, _BIND, None)
+        self._mount(source, self._root + path, None, _BIND, None)

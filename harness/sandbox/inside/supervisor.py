@@ -130,12 +130,12 @@ def _empty(fd: int) -> None:
     posix.read(fd, 4096)
 
 
-def main(control: str, shared: str, stage: str, shared_memory: str, *shown: str) -> None:
+def main(control: str, shared: str, stage: str, shared_memory: str, layers: str, *shown: str) -> None:
     """Connects to the host's socket at `control` and serves; each world sees the folders `shown`."""
-    for name in ("root", "image"):
+    for name in ("root", "image", "usr"):
         posix.mkdir(stage + "/" + name, 0o755)
     cell = confine.Cell(stage, shared, shared_memory, shown)
-    cell.lay_root(stage + "/image")
+    cell.lay_root(stage, layers)
     host = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     host.connect(control)
     try:
