@@ -6,6 +6,7 @@ next recording of the suite, so that nothing recorded is lost; a file lock tells
 
 import fcntl
 import os
+import shlex
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -140,11 +141,11 @@ def _recover(path: Path, content: bytes, cassettes: Path, redactor: Redactor) ->
     lines = content.split(b"\n")[:-1]
     try:
         heading = _Heading.model_validate_json(lines[0]) if lines else None
-        recordings = [Recording.model_validate_json(line) for line in lines[1:]]
     except ValidationError as error:
         raise CassetteError(
             f"{path}: is no journal of a recording: {error.errors()[0]['msg']}", remedy="delete it"
         ) from None
+    recordings = [_recording(path, number, line) for number, line in enumerate(lines[1:], start=2)]
     if heading is not None and heading.suite != path.parent.name:
         raise CassetteError(
             f"{path}: is the journal of the suite {heading.suite!r}", remedy="put it there, or delete it"
@@ -153,6 +154,19 @@ def _recover(path: Path, content: bytes, cassettes: Path, redactor: Redactor) ->
         tape = tape_path(cassettes, heading.suite, heading.case)
         merge_recordings(tape, recordings, heading.suite, heading.case, redactor=redactor)
     path.unlink(missing_ok=True)
+
+
+def _recording(path: Path, number: int, line: bytes) -> Recording:
+    try:
+        return Recording.model_validate_json(line)
+    except ValidationError as error:
+        before = number - 2
+        kept = f"the whole recordings before it ({before}) are kept"
+        raise CassetteError(
+            f"{path}:{number}: is no recording: {error.errors()[0]['msg']}",
+            remedy=f"cut the journal there (`sed -i '{number},$d' {shlex.quote(str(path))}`), as if the trial had been "
+            f"killed then: {kept}; or delete the file",
+        ) from None
 
 
 def _refuse_secrets(recording: Recording, redactor: Redactor, path: Path) -> None:

@@ -173,6 +173,24 @@ def test_a_journal_that_was_cut_in_the_middle_of_a_character_gives_its_whole_lin
     assert 1 == len(load_tape(tmp_path / "s/c.yaml"))
 
 
+def test_a_journal_that_is_damaged_in_the_middle_names_the_line_and_what_keeps_the_rest(tmp_path: Path, record) -> None:
+    written = journal(tmp_path)
+    for recording in record(EGG, TEA, ("look", {"q": "jam"}, b"{}")):
+        written.add(recording)
+    written.close()
+    lines = written.path.read_bytes().split(b"\n")
+    written.path.write_bytes(b"\n".join([*lines[:2], lines[2][:40], *lines[3:]]))
+    with pytest.raises(CassetteError, match=r"\.journal:3: is no recording: ") as raised:
+        recover_journals(tmp_path, "s", Redactor({}))
+    assert raised.value.remedy is not None
+    assert "the whole recordings before it (1) are kept" in raised.value.remedy
+    assert written.path.exists()
+
+    subprocess.run(raised.value.remedy.split("`")[1], shell=True, check=True)
+    assert 1 == recover_journals(tmp_path, "s", Redactor({}))
+    assert [EGG[2]] == [recording.body for recording in load_tape(tmp_path / "s/c.yaml").recordings]
+
+
 @pytest.mark.parametrize(
     "heading",
     [b'{"suite": "../../s", "case": "c"}', b'{"suite": "s", "case": "../../c"}', b'{"suite": "s", "case": "\\u0000"}'],
