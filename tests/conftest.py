@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 _SKIPPED = pytest.StashKey[int]()
 _PROJECT = Path(__file__).parent.parent
@@ -23,7 +24,12 @@ def _why_no_engine() -> str | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tests in the background of a shell ignore Ctrl-C, and so would what they start to interrupt it: for hours."""
+    """No deadline for generated examples; and an interrupt that works.
+
+    Tests in the background of a shell ignore Ctrl-C, and so would what they start to interrupt it: for hours.
+    """
+    settings.register_profile("harness", deadline=None)  # the machine is shared with other tests
+    settings.load_profile("harness")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
