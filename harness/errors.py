@@ -16,6 +16,7 @@ An exception means that the *harness* could not do its work. What an agent or a 
     |-- ResultsError             3   a run folder is missing, taken or damaged
     |-- TrackerError             3   an issue tracker refused, or its answer cannot be used
     |   `-- TrackerUnavailable   3   nothing further can be asked of it now: no access, rate limit, no answer
+    |-- OutOfTime                3   an expression or a schema needs more time for a text than it is given
     `-- NotMeasured              3   a gate was asked about something that no trial measured
 
 Exit code 1 is no exception: it is a verdict (failing cases, a gate that does not hold).
@@ -125,6 +126,10 @@ class TrackerError(HarnessError):
 
 class TrackerUnavailable(TrackerError):
     """Nothing further can be asked of the tracker now: no access, a rate limit, or no answer."""
+
+
+class OutOfTime(HarnessError):
+    """An expression or a schema of a suite, tool or rubric needs more time for a text than it is given."""
 
 
 class NotMeasured(HarnessError):

@@ -2,7 +2,7 @@
 
 from pydantic import Field, field_validator, model_validator
 
-from harness.case.expression import check_expression
+from harness.fitting.expression import check_expression
 from harness.frozen import Frozen
 
 

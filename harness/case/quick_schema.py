@@ -6,6 +6,7 @@ the gateway's work, and a tenth of scoring. Here "yes" means yes, and "no" means
 
 from collections.abc import Callable, Mapping
 
+from harness.fitting.expression import check_expression, is_quickly_found
 from harness.frozen import JsonValue
 
 Fits = Callable[[JsonValue], bool]
@@ -22,6 +23,7 @@ _KNOWN = _NOTES | {
     "maxItems",
     "minLength",
     "maxLength",
+    "pattern",
     "minimum",
     "maximum",
 }
@@ -60,8 +62,8 @@ def _check(schema: JsonValue) -> Fits:
         return lambda _: schema
     if not isinstance(schema, dict) or not schema.keys() <= _KNOWN:
         return _unsure
-    tests = [test for test in (_type(schema), _enum(schema), _text(schema), _number(schema)) if test is not None]
-    tests += [test for test in (_list(schema), _object(schema)) if test is not None]
+    made = (_type, _enum, _text, _pattern, _number, _list, _object)
+    tests = [test for make in made if (test := make(schema)) is not None]
     if _unsure in tests:
         return _unsure
     return tests[0] if len(tests) == 1 else lambda value: all(test(value) for test in tests)
@@ -77,6 +79,16 @@ def _is_plain(schema: JsonValue) -> bool:
 
 def _is_text(value: JsonValue) -> bool:
     return isinstance(value, str)
+
+
+def _is_expression(value: JsonValue) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        check_expression(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_count(value: JsonValue) -> bool:
@@ -103,6 +115,7 @@ def _are_types(value: JsonValue) -> bool:
 
 _FORMS: Mapping[str, Fits] = {
     **dict.fromkeys(("$comment", "title", "description", "format"), _is_text),
+    "pattern": _is_expression,
     "default": lambda _: True,
     "examples": lambda value: isinstance(value, list),
     "deprecated": lambda value: isinstance(value, bool),
@@ -148,6 +161,15 @@ def _text(schema: Mapping[str, JsonValue]) -> Fits | None:
         return None
     bounds = _bounds(schema, "minLength", "maxLength")
     return lambda value: not isinstance(value, str) or bounds(len(value))
+
+
+def _pattern(schema: Mapping[str, JsonValue]) -> Fits | None:
+    expression = schema.get("pattern")
+    if expression is None:
+        return None
+    if not isinstance(expression, str) or not _is_expression(expression):
+        return _unsure
+    return lambda value: not isinstance(value, str) or is_quickly_found(expression, value)
 
 
 def _number(schema: Mapping[str, JsonValue]) -> Fits | None:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from harness.case.expression import check_expression
+from harness.fitting.expression import check_expression
 from harness.frozen import Frozen, JsonObject
 
 Effect = Literal["read", "write"]

@@ -1,10 +1,10 @@
 """JSON pointers with a star, and arguments without what is volatile by a tool's rule."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from harness.case.tool import ToolSpec, VolatilePart
+from harness.fitting.expression import cut
 from harness.frozen import JsonObject, JsonValue
 
 
@@ -16,13 +16,16 @@ Change = Callable[[JsonValue], JsonValue | Gone]
 
 
 def without_volatile(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
-    """The arguments that matter; `arguments` itself stays as it is."""
+    """The arguments that matter; `arguments` itself stays as it is.
+
+    Raises OutOfTime for a pattern that takes too long.
+    """
     kept: JsonValue = arguments
     assert isinstance(kept, dict)
     for rule in tool.ignore_arguments:
         match rule:
             case VolatilePart():
-                kept = changed_at(kept, rule.at, partial(_cut, re.compile(rule.pattern)))
+                kept = changed_at(kept, rule.at, partial(_cut, tool.name, rule))
             case str() if rule.startswith("/"):
                 kept = changed_at(kept, rule, _leave_out)
             case str():
@@ -103,5 +106,7 @@ def _leave_out(value: JsonValue) -> Gone:
     return Gone()
 
 
-def _cut(pattern: re.Pattern[str], value: JsonValue) -> JsonValue:
-    return pattern.sub("", value) if isinstance(value, str) else value
+def _cut(tool: str, rule: VolatilePart, value: JsonValue) -> JsonValue:
+    if not isinstance(value, str):
+        return value
+    return cut(rule.pattern, value, field=f"tool {tool!r}: ignore_arguments: the pattern at {rule.at}")

@@ -29,8 +29,16 @@ class CallKey:
 
 
 def call_key(tool: ToolSpec, arguments: JsonObject, redactor: Redactor) -> CallKey:
-    """The key of a call whose `arguments` are complete (see `complete_arguments`)."""
-    text = canonical_json(redactor.value(without_volatile(tool, arguments)))
+    """The key of a call whose `arguments` are complete (see `complete_arguments`).
+
+    Raises OutOfTime where a pattern of `ignore_arguments` takes too long.
+    """
+    return key_of_kept(tool, without_volatile(tool, arguments), redactor)
+
+
+def key_of_kept(tool: ToolSpec, kept: JsonObject, redactor: Redactor) -> CallKey:
+    """The key of a call whose arguments are complete, and without what is volatile."""
+    text = canonical_json(redactor.value(kept))
     return CallKey(
         server=tool.server, tool=tool.name, effect=tool.effect, arguments=text, key=key_digest(tool.name, text)
     )

@@ -11,6 +11,7 @@ from harness.case.volatile import values_at
 from harness.cassette.keys import CallKey, initial_state
 from harness.cassette.recording import Recording
 from harness.cassette.tape import Tape
+from harness.errors import OutOfTime
 from harness.frozen import JsonObject, JsonValue
 from harness.gateway.incoming import Refusal
 from harness.gateway.sources.http import unroutable
@@ -91,7 +92,7 @@ class _Builder:
         recording = next(iter(recordings.values()))
         try:
             return Ask(recordings=recordings, call=self._call(recording))
-        except ValueError as error:
+        except (ValueError, OutOfTime) as error:
             return Ask(recordings=recordings, call=None, why_not=str(error))
 
     def _call(self, recording: Recording) -> ToolRequest | WebCall:

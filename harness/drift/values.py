@@ -5,7 +5,6 @@ What only one of them has, or has of another kind, is a matter of shape and not 
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from harness.drift.kinds import kind_of, masked
 from harness.drift.paths import ANY, ITEM, member
 from harness.drift.rules import PathRules
 from harness.drift.shape import is_map
+from harness.fitting.expression import fits
 from harness.frozen import JsonObject, JsonValue
 
 _IDENTITIES = ("id", "uuid", "_id", "key", "name", "code", "slug", "sku", "path", "url", "title")
@@ -157,7 +157,7 @@ def _names(items: list[JsonValue], name: str) -> set[object]:
 
 def _same(old: JsonValue, new: JsonValue, rule: AnswerRule | None) -> bool:
     if rule is not None and rule.pattern is not None:
-        return isinstance(new, str) and re.fullmatch(rule.pattern, new) is not None
+        return isinstance(new, str) and fits(rule.pattern, new, field=f"drift: the rule at {rule.at!r}: pattern")
     if kind_of(old) != kind_of(new):
         return False
     if isinstance(old, str) and isinstance(new, str):

@@ -5,8 +5,10 @@ import json
 from dataclasses import dataclass, field, replace
 
 from harness.case import StateProbe, ToolSpec
-from harness.cassette.keys import call_key, complete_arguments
+from harness.case.volatile import without_volatile
+from harness.cassette.keys import CallKey, complete_arguments, key_of_kept
 from harness.cassette.redaction import Redactor
+from harness.errors import OutOfTime
 from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.failures import Failure
 from harness.gateway.ledger import Ledger
@@ -73,6 +75,7 @@ class CallDesk:
         self._recorder = recorder
         self._redactor = redactor
         self._number = 0
+        self._slow = asyncio.Lock()
         self.under_way: set[asyncio.Task[object]] = set()
 
     def offered_specs(self) -> list[ToolSpec]:
@@ -155,19 +158,16 @@ class CallDesk:
     async def _done(self, made: _Made, failure: Failure | None, ledger: Ledger) -> _Done:
         if failure is None and made.arguments is not None:
             tool = self._toolbox.tools[made.name]
-            complete = complete_arguments(tool.spec, made.arguments)
-            failure = _invalid(tool, made.arguments, complete)
-            if failure is None:
-                return await self._tracked(made, tool, complete, ledger)
+            return await self._tracked(made, tool, made.arguments, ledger)
         assert failure is not None  # arguments are missing only where parsing them failed
         return _Done(failure=failure, content=failure.content)
 
-    async def _tracked(self, made: _Made, tool: Tool, complete: JsonObject, ledger: Ledger) -> _Done:
+    async def _tracked(self, made: _Made, tool: Tool, arguments: JsonObject, ledger: Ledger) -> _Done:
         task = asyncio.current_task()
         assert task is not None
         self.under_way.add(task)
         try:
-            return await self._answered(tool, complete, ledger, made.probe)
+            return await self._checked(tool, arguments, ledger, made.probe)
         except asyncio.CancelledError:
             failure = Failure(type="timeout", message="the trial ended while the call was under way")
             self._trace(made, _Done(failure=failure, content=failure.content))
@@ -175,8 +175,24 @@ class CallDesk:
         finally:
             self.under_way.discard(task)
 
-    async def _answered(self, tool: Tool, complete: JsonObject, ledger: Ledger, probe: str | None) -> _Done:
-        key = call_key(tool.spec, complete, self._redactor)
+    async def _checked(self, tool: Tool, arguments: JsonObject, ledger: Ledger, probe: str | None) -> _Done:
+        complete = complete_arguments(tool.spec, arguments)
+        try:
+            if tool.may_take_long(arguments):  # one at a time: a trial must not take the threads from the others
+                async with self._slow:
+                    failure, kept = await asyncio.to_thread(_looked_at, tool, arguments, complete)
+            else:
+                failure, kept = _looked_at(tool, arguments, complete)
+        except OutOfTime as error:  # it is not known whether the agent did anything wrong
+            failure, kept = Failure(type="tool_unavailable", message=f"the call cannot be checked: {error}"), {}
+        if failure is not None:
+            return _Done(failure=failure, content=failure.content)
+        key = key_of_kept(tool.spec, kept, self._redactor)
+        return await self._answered(tool, complete, key, ledger, probe)
+
+    async def _answered(
+        self, tool: Tool, complete: JsonObject, key: CallKey, ledger: Ledger, probe: str | None
+    ) -> _Done:
         answer = await self._source.call(
             ToolRequest(tool=tool.spec, arguments=complete, key=key, probe=probe is not None)
         )
@@ -244,11 +260,13 @@ def _parsed(raw: bytes) -> tuple[JsonObject | None, str | None, Failure | None]:
     return None, raw.decode("utf-8", "replace"), failure
 
 
-def _invalid(tool: Tool, arguments: JsonObject, complete: JsonObject) -> Failure | None:
+def _looked_at(tool: Tool, arguments: JsonObject, complete: JsonObject) -> tuple[Failure | None, JsonObject]:
+    """What is wrong with the arguments, and what of them the key is taken of. Raises OutOfTime."""
     problem = tool.problem_with(arguments) or unroutable(tool.spec, complete)
     if problem is None:
-        return None
-    return Failure(type="invalid_arguments", message=f"the arguments of {tool.spec.name} are not valid: {problem}")
+        return None, without_volatile(tool.spec, complete)
+    message = f"the arguments of {tool.spec.name} are not valid: {problem}"
+    return Failure(type="invalid_arguments", message=message), {}
 
 
 def _limit(ledger: Ledger) -> Failure:

@@ -2,19 +2,21 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from jsonschema.exceptions import SchemaError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from harness.case import Case, Suite, ToolSpec
-from harness.case.expression import check_expression
 from harness.case.quick_schema import Fits, quick_check
+from harness.case.tool import VolatilePart
 from harness.errors import UsageError
+from harness.fitting.expression import check_expression
+from harness.fitting.schema import Problem, Schema
 from harness.frozen import JsonObject, JsonValue
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -26,15 +28,24 @@ class Tool:
     """A tool with its compiled schema."""
 
     spec: ToolSpec
-    validator: Draft202012Validator
+    schema: Schema
     fits: Fits
     """Whether arguments are surely valid: what is asked first, since it is quick."""
 
+    def may_take_long(self, arguments: JsonObject) -> bool:
+        """Whether expressions have to be asked: by `problem_with`, or for what is left out of the cassette key."""
+        if any(isinstance(rule, VolatilePart) for rule in self.spec.ignore_arguments):
+            return True
+        return self.schema.asks_expressions and not self.fits(arguments)
+
     def problem_with(self, arguments: JsonObject) -> str | None:
-        """What is wrong with the arguments: the path, and what the schema wants there."""
+        """What is wrong with the arguments: the path, and what the schema wants there.
+
+        Raises OutOfTime, which names the expressions, where the schema's take too long.
+        """
         if self.fits(arguments):
             return None
-        found = best_match(self.validator.iter_errors(arguments))
+        found = self.schema.problem(arguments)
         return None if found is None else _explained(found)
 
 
@@ -53,7 +64,8 @@ class Toolbox:
                 )
             if spec.name in self.tools:
                 raise UsageError(f"tool {spec.name!r} is declared twice")
-            self.tools[spec.name] = Tool(spec=spec, validator=_validator(spec), fits=quick_check(spec.parameters))
+            schema = Schema(spec.parameters, field=f"tool {spec.name!r}: parameters")
+            self.tools[spec.name] = Tool(spec=spec, schema=schema, fits=quick_check(spec.parameters))
         _check_probes(suite, self.tools)
 
     def offered(self, case: Case) -> frozenset[str]:
@@ -80,17 +92,12 @@ def check_schema(tool: ToolSpec) -> None:
         Draft202012Validator.check_schema(tool.parameters)
     except SchemaError as error:
         raise UsageError(
-            f"tool {tool.name!r}: {_place('parameters', error)}: {error.message[:_SHOWN]}",
+            f"tool {tool.name!r}: {_place('parameters', error.absolute_path)}: {error.message[:_SHOWN]}",
             remedy="parameters is a JSON Schema, draft 2020-12",
         ) from None
     _check_references(tool)
     _check_patterns(tool)
     _check_route(tool)
-
-
-def _validator(tool: ToolSpec) -> Draft202012Validator:
-    # An empty registry: a reference to another document is never fetched.
-    return Draft202012Validator(tool.parameters, registry=Registry())
 
 
 def _check_references(tool: ToolSpec) -> None:
@@ -162,11 +169,10 @@ def _members(schema: JsonValue, path: str) -> Iterator[tuple[str, str, JsonValue
             pass
 
 
-def _place(start: str, error: SchemaError | ValidationError) -> str:
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
-    return start + "".join(steps)
+def _place(start: str, path: Iterable[str | int]) -> str:
+    return start + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
-def _explained(error: ValidationError) -> str:
-    message = error.message if len(error.message) <= _SHOWN else f"{error.message[: _SHOWN - 3]}..."
-    return f"{_place('$', error)}: {message}"
+def _explained(problem: Problem) -> str:
+    message = problem.message if len(problem.message) <= _SHOWN else f"{problem.message[: _SHOWN - 3]}..."
+    return f"{_place('$', problem.path)}: {message}"

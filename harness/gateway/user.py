@@ -1,10 +1,12 @@
 """The user that an agent talks with: the seam, and the user who follows a script."""
 
+import asyncio
 import re
 from dataclasses import dataclass
 from typing import Protocol
 
 from harness.case import Conversation, UserTurn, When
+from harness.fitting.expression import finds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,37 +37,51 @@ class ScriptedUser:
     """Says the turns of a conversation as their conditions come true, each at most once."""
 
     def __init__(self, conversation: Conversation) -> None:
-        self._left = list(conversation.turns)
+        self._turns = conversation.turns
+        self._left = list(range(len(conversation.turns)))
         self._plan = conversation.plan
         self._over = False
 
     async def reply(self, heard: Heard) -> str | None:
-        turn = None if self._over else next((one for one in self._left if _holds(one.when, heard)), None)
-        if turn is None:
+        # An expression may take its time; meanwhile the gateway serves the other trials.
+        place = None if self._over else await asyncio.to_thread(self._next, heard)
+        if place is None:
             self._over = True
             return None
-        self._left.remove(turn)
-        self._over = turn.end
-        return turn.say
+        self._left.remove(place)
+        self._over = self._turns[place].end
+        return self._turns[place].say
+
+    def _next(self, heard: Heard) -> int | None:
+        return next((place for place in self._left if self._holds(place, heard)), None)
 
     def unsaid(self) -> tuple[str, ...]:
         """Turns whose condition never held while the conversation went on; and a plan that no script can follow."""
-        left = [_words(turn) for turn in self._left if turn.say is not None and not turn.optional]
+        turns = (self._turns[place] for place in self._left)
+        left = [_words(turn) for turn in turns if turn.say is not None and not turn.optional]
         if self._plan is not None:
             left.append(f"the plan, which needs a user who is no script: {self._plan}")
         return tuple(left)
 
+    def _holds(self, place: int, heard: Heard) -> bool:
+        when = self._turns[place].when
+        if when is None:
+            return True
+        return _holds_plainly(when, heard) and (
+            when.regex is None
+            or finds(
+                when.regex, heard.replies[-1], field=f"conversation.turns[{place}].when.regex", flags=re.IGNORECASE
+            )
+        )
 
-def _holds(when: When | None, heard: Heard) -> bool:
-    if when is None:
-        return True
-    reply = heard.replies[-1]
-    folded = reply.casefold()
+
+def _holds_plainly(when: When, heard: Heard) -> bool:
+    """Everything but the expression."""
+    folded = heard.replies[-1].casefold()
     return all(
         (
             all(text.casefold() in folded for text in _several(when.contains)),
             not any(text.casefold() in folded for text in _several(when.lacks)),
-            when.regex is None or re.search(when.regex, reply, re.IGNORECASE) is not None,
             set(_several(when.called)) <= heard.called,
             not set(_several(when.not_called)) & heard.called,
         )

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from harness.case import Case
-from harness.errors import UsageError
+from harness.errors import OutOfTime, UsageError
+from harness.fitting.path import selects
 from harness.frozen import JsonObject, digest_of_text
 from harness.gateway.model.asking import AskedTape, ModelAsker
 from harness.judge.asking.answer import GivenAnswer, JudgeFailed, read_answer
 from harness.judge.asking.evidence import Shown, evidence_digest, shown_evidence
 from harness.judge.asking.request import MAX_EVIDENCE_CHARS, judge_request
 from harness.judge.code_criteria import CODE_CRITERIA, CodeCriterion
-from harness.judge.expression import selects
 from harness.judge.judgement import JudgeIdentity, Judgement, Votes
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion, Rubric
@@ -92,7 +92,11 @@ class Judge:
 
     def decided(self, subject: Subject, criterion: Criterion) -> Judgement | None:
         """The judgement where no model is needed: code decides, or the criterion is not eligible. None: ask."""
-        why = why_not_eligible(self.rubric, subject, criterion)
+        try:
+            why = why_not_eligible(self.rubric, subject, criterion)
+        except OutOfTime as error:
+            name = JudgeIdentity(model="code:eligibility@1")
+            return self._blank(subject, criterion, "", name).model_copy(update={"failure": str(error)})
         if why is not None:
             return self._not_eligible(subject, criterion, why)
         return self._by_code(subject, criterion) if criterion.kind == "code" else None
@@ -195,12 +199,17 @@ class Judge:
 
 
 def why_not_eligible(rubric: Rubric, subject: Subject, criterion: Criterion) -> str | None:
-    """Why the criterion does not apply, as far as that can be told without anybody's opinion; None: it may."""
+    """Why the criterion does not apply, as far as that can be told without anybody's opinion; None: it may.
+
+    Raises OutOfTime where its `eligible_when` takes too long.
+    """
     if criterion.agents and not acted(subject.transcript, criterion.agents):
         return f"none of {', '.join(criterion.agents)} acted"
     if criterion.kind == "checklist" and not rubric.checklists.get(subject.trial.case_id, ()):
         return "the case has no checklist"
-    if criterion.eligible_when is not None and not selects(criterion.eligible_when, subject.document):
+    if criterion.eligible_when is not None and not selects(
+        criterion.eligible_when, subject.document, field=f"criterion {criterion.id!r}: eligible_when"
+    ):
         return f"nothing is selected by {criterion.eligible_when}"
     return None
 

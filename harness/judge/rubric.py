@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from harness.fitting.path import strict_path
 from harness.frozen import Frozen, JsonObject, digest_of
-from harness.judge.expression import check_expression
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
@@ -53,7 +53,7 @@ class Criterion(Frozen):
         if self.kind != "code" and not self.evidence:
             raise ValueError("names no view as its evidence")
         if self.eligible_when is not None:
-            check_expression(self.eligible_when)
+            strict_path(self.eligible_when)
         return self
 
 

@@ -15,6 +15,7 @@ from typing import Final, Literal, Self
 
 from aiohttp import web
 
+from harness.errors import OutOfTime
 from harness.frozen import JsonObject
 from harness.judge.rules import Mind, Question, answer, understood
 
@@ -172,7 +173,10 @@ class RuleModel:
             return web.json_response(
                 {"error": {"message": f"made to fail: {fault}"}}, status=_STATUS[fault], headers={"Retry-After": "0"}
             )
-        return _spoken(fault, answer(self.mind, question, nth))
+        try:
+            return _spoken(fault, await asyncio.to_thread(answer, self.mind, question, nth))
+        except OutOfTime as error:
+            return web.json_response({"error": {"message": f"a rule of this model: {error}"}}, status=422)
 
 
 def _spoken(fault: Fault | None, given: JsonObject) -> JsonObject | str:

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from pydantic import Field, field_validator
 
-from harness.case.expression import check_expression
+from harness.fitting.expression import check_expression, finds, fits
 from harness.frozen import Frozen, JsonObject, JsonValue
 
 Said = Literal["pass", "fail", "not_eligible"]
@@ -96,7 +96,10 @@ def understood(system: str, user: str) -> Question:
 
 
 def answer(mind: Mind, question: Question, nth: int = 0) -> JsonObject:
-    """The verdict object; `nth`: how often this very question was put before, which noise depends on."""
+    """The verdict object; `nth`: how often this very question was put before, which noise depends on.
+
+    Raises OutOfTime where a rule takes too long.
+    """
     if question.compares:
         return _preferred(mind, question)
     said, refs, why = _decided(mind, question)
@@ -132,8 +135,8 @@ def _decided(mind: Mind, question: Question) -> tuple[Said, Sequence[str], str]:
             or " ".join(rule.told_by.split()).lower() not in question.told
         ):
             continue
-        looked = [piece for piece in question.pieces if re.fullmatch(rule.who, piece[1])]
-        found = [ref for ref, _, said in looked if re.search(rule.finds, said)]
+        looked = [piece for piece in question.pieces if fits(rule.who, piece[1], field="who")]
+        found = [ref for ref, _, said in looked if finds(rule.finds, said, field="finds")]
         if bool(found) != rule.finds_nothing:
             return rule.says, found[:5], f"{rule.finds!r} {'is not there' if rule.finds_nothing else 'was found'}"
     return mind.otherwise, (), "no rule applies"

@@ -9,6 +9,7 @@ from harness.case import Case, Suite
 from harness.cassette.excerpt import SeenAnswer, SeenCall
 from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.redaction import Redactor
+from harness.errors import OutOfTime
 from harness.frozen import JsonObject, JsonValue
 from harness.gateway.sources.http import unroutable
 from harness.gateway.strict_json import NotJson, parse_json
@@ -57,9 +58,12 @@ class Reader:
         """Nothing where the gateway would refuse the call, or where the sandbox itself answers it."""
         tool = box.tools[name]
         complete = complete_arguments(tool.spec, arguments)
-        refused = tool.problem_with(arguments) or unroutable(tool.spec, complete)
-        if refused is None and tool.spec.source != "sandbox":
-            yield SeenCall(key=call_key(tool.spec, complete, self.redactor), answer=answer)
+        try:
+            refused = tool.problem_with(arguments) or unroutable(tool.spec, complete)
+            if refused is None and tool.spec.source != "sandbox":
+                yield SeenCall(key=call_key(tool.spec, complete, self.redactor), answer=answer)
+        except OutOfTime:  # as the gateway would
+            return
 
 
 def _reached(seen: Observation | None) -> bool:

@@ -1,17 +1,16 @@
 """Tool arguments read by their schema: when two calls are the same, and when one is valid."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError, best_match
-from jsonschema.protocols import Validator
-from referencing import Registry
+from jsonschema.exceptions import SchemaError
 from referencing.exceptions import Unresolvable
 
 from harness.case import ToolSpec
 from harness.case.quick_schema import Fits, is_plain, quick_check
 from harness.case.volatile import without_volatile
+from harness.fitting.schema import Schema
 from harness.frozen import JsonObject, JsonValue
 from harness.score.jsonvalue import equality_key
 from harness.score.values import Evidence, ParameterFault
@@ -64,58 +63,34 @@ def argument_problem(tool: ToolSpec, call: ToolCall) -> str | None:
 def argument_fault(tool: ToolSpec, call: ToolCall) -> tuple[ParameterFault, str] | None:
     """What is wrong with the arguments of a call, by kind and in words; None where they are valid.
 
-    Of several faults the first in the order of the kinds. Raises SchemaError for a bad schema.
+    Of several faults the first in the order of the kinds (see `fitting.faults`). Raises SchemaError for a bad schema,
+    and OutOfTime for one whose expressions take too long.
     """
     if call.arguments is None:
         return "unparsed", "the arguments are no JSON object"
     if _fits(tool)(call.arguments):
         return None
-    validator = _validator(tool)
-    if validator.is_valid(call.arguments):
-        return None
-    errors = sorted(validator.iter_errors(call.arguments), key=lambda error: _ORDER.index(_kind(error)))
-    kind = _kind(errors[0])
-    error = best_match([one for one in errors if _kind(one) == kind]) or errors[0]
-    place = "".join(f"/{part}" for part in error.absolute_path)
-    return kind, f"{place or 'arguments'}: {error.message[:200]}"
+    found = _schema(tool).fault(call.arguments)
+    return None if found is None else (cast(ParameterFault, found[0]), found[1])
 
 
-_ORDER: Final[tuple[ParameterFault, ...]] = ("unparsed", "unknown", "missing", "wrong_type", "out_of_range", "other")
-_KINDS: Final[dict[str, ParameterFault]] = {
-    **dict.fromkeys(("additionalProperties", "unevaluatedProperties", "propertyNames"), "unknown"),
-    **dict.fromkeys(("required", "dependentRequired"), "missing"),
-    "type": "wrong_type",
-    **dict.fromkeys(("enum", "const", "pattern", "format", "multipleOf", "uniqueItems"), "out_of_range"),
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), "out_of_range"),
-    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), "out_of_range"),
-    **dict.fromkeys(("minProperties", "maxProperties"), "out_of_range"),
-}
-
-
-def _kind(error: ValidationError) -> ParameterFault:
-    """Of a choice between schemas (`anyOf`) that of the nearest one, as far as it can be told."""
-    inner = best_match(error.context) if error.context else None
-    return _KINDS.get(str(error.validator), "other") if inner is None else _kind(inner)
-
-
-_VALIDATORS: Final[dict[int, tuple[JsonObject, Validator]]] = {}
-"""By the identity of the schema, which stands beside its validator so that no other object can take its place."""
+_SCHEMAS: Final[dict[int, tuple[JsonObject, Schema]]] = {}
+"""By the identity of the schema as written, which stands beside it so that no other object can take its place."""
 _FITS: Final[dict[int, tuple[JsonObject, Fits]]] = {}
 """As above: whether arguments are surely valid, which is asked first, since it is quick."""
 _MOST_SCHEMAS: Final = 1024
 
 
-def _validator(tool: ToolSpec) -> Validator:
-    found = _VALIDATORS.get(id(tool.parameters))
+def _schema(tool: ToolSpec) -> Schema:
+    found = _SCHEMAS.get(id(tool.parameters))
     if found is not None:
         return found[1]
     Draft202012Validator.check_schema(tool.parameters)
-    # an empty registry: no `$ref` reaches a network
-    validator: Validator = Draft202012Validator(tool.parameters, registry=Registry())
-    if len(_VALIDATORS) >= _MOST_SCHEMAS:
-        _VALIDATORS.clear()
-    _VALIDATORS[id(tool.parameters)] = (tool.parameters, validator)
-    return validator
+    schema = Schema(tool.parameters, field=f"tool {tool.name!r}: parameters")
+    if len(_SCHEMAS) >= _MOST_SCHEMAS:
+        _SCHEMAS.clear()
+    _SCHEMAS[id(tool.parameters)] = (tool.parameters, schema)
+    return schema
 
 
 def _fits(tool: ToolSpec) -> Fits:

@@ -1,12 +1,12 @@
 """One trial's scorecard from its evidence: pure, so that a stored trial can be scored again by a later version."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from harness.case import CheckSpec, Suite
-from harness.errors import UsageError
+from harness.errors import OutOfTime, UsageError
 from harness.frozen import digest_of
 from harness.score.composite import composite_score
 from harness.score.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
@@ -19,6 +19,7 @@ from harness.score.values import Evidence, Metric, RunMetric, Score, Scorecard, 
 from harness.trace import MEASURED, Trajectory
 
 _BY_OPTIMUM: Final = frozenset({StepEfficiency.name, StepRatio.name})
+_T = TypeVar("_T")
 _Figure = Metric | RunMetric | ItemEvaluator | RunEvaluator
 
 
@@ -87,8 +88,8 @@ class Scorer:
             success=evidence.success if measured else None,
             verdicts=verdicts,
             scores=scores,
-            diagnoses=diagnose(evidence) if measured else (),
-            tool_use=tool_use(evidence),
+            diagnoses=_as_far_as_known(diagnose, evidence) if measured else (),
+            tool_use=_as_far_as_known(tool_use, evidence),
             models=models(evidence),
             prompt=prompt(evidence),
             digest=_digest(trial.trajectory),
@@ -128,8 +129,18 @@ def _verdict(one: NamedVerifier, evidence: Evidence) -> Verdict:
     try:
         passed, reason, seen = one.verifier.verify(evidence)
         return _verdict_of(one.check, one.version, passed, reason).model_copy(update={"evidence": seen})
+    except OutOfTime as error:
+        return _verdict_of(one.check, one.version, None, f"could not be told: {error}")
     except Exception as error:  # noqa: BLE001 - a plug-in's own code: its fault must cost no other verdict of the run
         return _verdict_of(one.check, one.version, None, f"the check itself failed: {type(error).__name__}: {error}")
+
+
+def _as_far_as_known(told: Callable[[Evidence], tuple[_T, ...]], evidence: Evidence) -> tuple[_T, ...]:
+    """Nothing where a pattern or a schema of the trial's tools takes too long: the figures that ask it too say so."""
+    try:
+        return told(evidence)
+    except OutOfTime:
+        return ()
 
 
 def _unmeasured(one: NamedVerifier, reason: str) -> Verdict:

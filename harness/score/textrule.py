@@ -5,7 +5,7 @@ import unicodedata
 
 from pydantic import field_validator
 
-from harness.case.expression import check_expression
+from harness.fitting.expression import check_expression, finds
 from harness.frozen import Frozen
 
 
@@ -34,7 +34,7 @@ class TextRule(Frozen):
         return self.equals is not None or bool(self.contains) or bool(self.excludes) or self.regex is not None
 
     def problem(self, text: str) -> str | None:
-        """In words what does not hold of `text`; None where all does."""
+        """In words what does not hold of `text`; None where all does. Raises OutOfTime where `regex` takes too long."""
         plain = self._plain(text)
         if self.equals is not None and plain.strip() != self._plain(self.equals).strip():
             return f"is not {_short(self.equals)}"
@@ -44,7 +44,8 @@ class TextRule(Frozen):
         unwanted = [part for part in _parts(self.excludes) if self._plain(part) in plain]
         if unwanted:
             return f"contains {_short(unwanted[0])}"
-        if self.regex is not None and not re.search(self.regex, text, re.IGNORECASE if self.ignore_case else 0):
+        flags = re.IGNORECASE if self.ignore_case else 0
+        if self.regex is not None and not finds(self.regex, text, field="regex", flags=flags):
             return f"does not match {self.regex!r}"
         return None
 

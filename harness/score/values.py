@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 from pydantic import Field, PrivateAttr
 
 from harness.case import Case, ToolSpec
+from harness.errors import OutOfTime
 from harness.frozen import Frozen, JsonObject
 from harness.score.diagnosis import Diagnosis
 from harness.trace import Outcome, ToolCall, Trial
@@ -41,11 +42,20 @@ class Evidence(Frozen):
     _once: dict[object, object] = PrivateAttr(default_factory=dict)
 
     def once(self, work: "Callable[[Evidence], T]") -> T:
-        """What `work` gives for this evidence, computed at most once; it must not look at the verdicts."""
+        """What `work` gives for this evidence, computed at most once; it must not look at the verdicts.
+
+        An OutOfTime that it raises is raised again: it must not take its time once for every figure.
+        """
         kept = (self.__pydantic_private__ or {})["_once"]  # past pydantic's look-up, which is slow for what is private
         if work not in kept:
-            kept[work] = work(self)
-        return cast(T, kept[work])
+            try:
+                kept[work] = work(self)
+            except OutOfTime as error:
+                kept[work] = error.with_traceback(None)
+        found = kept[work]
+        if isinstance(found, OutOfTime):
+            raise OutOfTime(found.message, remedy=found.remedy)
+        return cast(T, found)
 
     def forget(self) -> None:
         """Drops what was computed once: it may refer to the evidence, and would outlive it until a collection."""

@@ -33,6 +33,7 @@ def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         "items": inner,
         "minItems": st.integers(0, 2),
         "maxLength": st.integers(0, 2),
+        "pattern": st.sampled_from(["a", "^b?$", "(a|b)+", "."]),
         "minimum": st.integers(-1, 2),
         "exclusiveMaximum": st.integers(-1, 2),
         "const": VALUES,
@@ -53,6 +54,7 @@ SHAPES = {
     "enum": VALUES,
     "required": VALUES,
     "title": VALUES,
+    "pattern": VALUES | st.sampled_from(["a", "("]),
     "examples": VALUES,
     "minItems": VALUES,
     "maximum": VALUES,
@@ -76,6 +78,7 @@ SCHEMA: JsonValue = {
         "number": {"type": "integer", "minimum": 1, "maximum": 9},
         "extras": {"type": "array", "items": {"type": "string", "maxLength": 5}, "maxItems": 2},
         "note": {"type": ["string", "null"]},
+        "code": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]+$"},
     },
 }
 
@@ -88,6 +91,8 @@ SCHEMA: JsonValue = {
         ({}, False),
         ({"size": "huge"}, False),
         ({"size": "small", "number": True}, False),
+        ({"size": "small", "code": "AB-12"}, True),
+        ({"size": "small", "code": "AB-12 "}, False),
         ({"size": "small", "number": 10}, False),
         ({"size": "small", "extras": ["lemonade"]}, False),
         ({"size": "small", "extras": ["a", "b", "c"]}, False),
@@ -102,7 +107,15 @@ def test_the_keywords_that_tools_use_are_understood(value: JsonValue, fits: bool
 
 
 @pytest.mark.parametrize(
-    "schema", [{"$ref": "#/$defs/a"}, {"pattern": "a"}, {"anyOf": [{}]}, {"type": "other"}, "text"]
+    "schema",
+    [
+        {"$ref": "#/$defs/a"},
+        {"patternProperties": {"a": {}}},
+        {"pattern": "("},
+        {"anyOf": [{}]},
+        {"type": "other"},
+        "text",
+    ],
 )
 def test_a_schema_that_is_not_understood_fits_nothing(schema: JsonValue) -> None:
     assert not is_plain(schema)

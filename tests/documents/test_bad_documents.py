@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.expression import check_expression
+from harness.fitting.expression import check_expression
 from harness.documents import read_plain
 from harness.errors import InvalidDocument, UsageError
 

@@ -8,7 +8,7 @@ import pytest
 
 from harness.case import CheckSpec, Suite
 from harness.errors import UsageError
-from harness.judge.expression import check_expression
+from harness.fitting.path import strict_path
 from harness.score import Evidence, build_scorer, score_trial
 from harness.score.verifiers import VERIFIERS
 from harness.score.verifiers.api import PathRule
@@ -289,4 +289,4 @@ def test_a_jsonpath_with_a_number_past_every_float_is_refused() -> None:
     with pytest.raises(ValueError, match="is no JSONPath"):
         PathRule(path="$.a[?1e400 == 1]")
     with pytest.raises(ValueError, match="is no JSONPath"):
-        check_expression("$.a[?1e400 == 1]")
+        strict_path("$.a[?1e400 == 1]")

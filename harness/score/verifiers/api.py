@@ -1,11 +1,12 @@
 """An API answers as it should at the end: status, and parts of its body by JSONPath."""
 
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal
 
 import jsonpath
 from pydantic import Field, field_validator, model_validator
 
 from harness.case import Suite
+from harness.fitting.path import found_at
 from harness.frozen import Frozen, JsonObject, JsonValue, canonical_json
 from harness.score.jsonvalue import json_contains, json_equal
 from harness.score.probing import probe_problem
@@ -92,7 +93,7 @@ class Api(Frozen):
 
 def _found(path: str, body: JsonValue) -> list[JsonValue]:
     """A text, a number and null have no parts."""
-    return cast("list[JsonValue]", jsonpath.findall(path, body)) if isinstance(body, dict | list) else []
+    return found_at(path, body, field="with.body.path") if isinstance(body, dict | list) else []
 
 
 def _short(value: JsonValue, most: int = 160) -> str:

@@ -4,6 +4,7 @@ import re
 from pathlib import PurePosixPath
 from typing import ClassVar, Literal
 
+from harness.fitting.expression import fits
 from harness.frozen import Frozen, JsonObject
 from harness.score.textrule import TextRule
 from harness.score.values import Evidence
@@ -100,7 +101,8 @@ def _absolute(path: str) -> str:
 
 
 def _meets(path: str, patterns: tuple[str, ...]) -> bool:
-    return any(re.fullmatch(_expression(_absolute(pattern)), path, re.DOTALL) for pattern in patterns)
+    wanted = (_absolute(pattern) for pattern in patterns)
+    return any(fits(_expression(one), path, field=f"the pattern {one!r}", flags=re.DOTALL) for one in wanted)
 
 
 def _expression(pattern: str) -> str:

@@ -5,12 +5,12 @@ import posixpath
 from typing import ClassVar, Literal
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, best_match
+from jsonschema.exceptions import SchemaError
 from pydantic import Field, field_validator, model_validator
-from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from harness.case import Suite
+from harness.fitting.schema import Schema
 from harness.frozen import Frozen, JsonObject, JsonValue
 from harness.score.probing import probe_problem
 from harness.score.values import Evidence
@@ -58,7 +58,7 @@ class JsonSchema(Frozen):
         except _Untold as untold:
             return untold.passed, str(untold), {}
         try:
-            found = best_match(Draft202012Validator(self.schema_, registry=Registry()).iter_errors(value))
+            found = Schema(self.schema_, field="with.schema").problem(value)
         except Unresolvable as error:
             return None, f"with.schema: {error}", {}
         if found is None:

@@ -221,6 +221,26 @@ def test_eligibility_by_expression_and_by_agent_asks_nobody(stored_run, judging,
     assert 1 == rule_model.requests
 
 
+def test_an_eligibility_that_takes_too_long_is_no_judgement_and_costs_no_other(stored_run, judging, rule_model):
+    looked = r"$.steps[?search(@.message, '^(\\S+\\s?)+;$')]"
+    rubric = Rubric(name="slow", criteria=(POLITE.model_copy(update={"id": "slow", "eligible_when": looked}), POLITE))
+    folder = stored_run({"long": dialogue("word " * 40)})
+    judging(folder, rule_model, rubric)
+    said = {one.criterion: one for one in read_judgements(folder.path, "slow")}
+    assert {"slow": "judge_failed", "polite": "pass"} == {name: one.answer for name, one in said.items()}
+    assert "criterion 'slow': eligible_when: " in str(said["slow"].failure)
+
+
+def test_a_rule_of_the_rule_model_that_takes_too_long_fails_the_judge_in_words(stored_run, judging):
+    folder = stored_run({"long": dialogue("word " * 40)})
+    with RuleModel(Mind(rules=(Rule(finds=r"(\w+\s?)+;", says="fail"),))) as model:
+        judging(folder, model, Rubric(name="slow", criteria=(POLITE,)))
+        assert 1 == model.requests
+    (judged,) = read_judgements(folder.path, "slow")
+    assert "judge_failed" == judged.answer
+    assert "a rule of this model: finds: " in str(judged.failure)
+
+
 def test_a_criterion_of_the_projects_own_code(stored_run, judging, rule_model, tmp_path):
     (tmp_path / "own.py").write_text(
         "from typing import ClassVar\n"

@@ -1,0 +1,41 @@
+"""Kinds of what is wrong with a call's arguments, by the keyword of the schema that they do not fit."""
+
+from typing import Any, Final
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
+from jsonschema.protocols import Validator
+from referencing import Registry
+
+_ORDER: Final = ("unknown", "missing", "wrong_type", "out_of_range", "other")
+_KINDS: Final[dict[str, str]] = {
+    **dict.fromkeys(("additionalProperties", "unevaluatedProperties", "propertyNames"), "unknown"),
+    **dict.fromkeys(("required", "dependentRequired"), "missing"),
+    "type": "wrong_type",
+    **dict.fromkeys(("enum", "const", "pattern", "format", "multipleOf", "uniqueItems"), "out_of_range"),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), "out_of_range"),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), "out_of_range"),
+    **dict.fromkeys(("minProperties", "maxProperties"), "out_of_range"),
+}
+
+
+def fault_of(schema: Any, value: Any) -> tuple[str, str] | None:
+    """What the answering process is asked."""
+    return fault_in(Draft202012Validator(schema, registry=Registry()), value)
+
+
+def fault_in(validator: Validator, value: Any) -> tuple[str, str] | None:
+    """Kind and words; None where the value fits. Of several faults the first in the order of the kinds."""
+    if validator.is_valid(value):
+        return None
+    errors = sorted(validator.iter_errors(value), key=lambda error: _ORDER.index(_kind(error)))
+    kind = _kind(errors[0])
+    error = best_match([one for one in errors if _kind(one) == kind]) or errors[0]
+    place = "".join(f"/{part}" for part in error.absolute_path)
+    return kind, f"{place or 'arguments'}: {error.message[:200]}"
+
+
+def _kind(error: ValidationError) -> str:
+    """Of a choice between schemas (`anyOf`) that of the nearest one, as far as it can be told."""
+    inner = best_match(error.context) if error.context else None
+    return _KINDS.get(str(error.validator), "other") if inner is None else _kind(inner)

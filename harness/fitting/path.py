@@ -1,0 +1,65 @@
+"""JSONPaths that suites and rubrics write; those that hold expressions are asked in a process of their own.
+
+An expression may stand in the path itself, or be taken from the document that is looked at.
+"""
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+import jsonpath
+from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
+from jsonpath.path import CompoundJSONPath
+
+if TYPE_CHECKING:  # the answering process does without
+    from harness.frozen import JsonValue
+
+SECONDS = 3.0
+"""Of processor time, for one path and one document."""
+_EXPRESSIONS = re.compile(r"=~|\b(?:match|search)\(")
+"""What asks an expression: an operator, and two functions of RFC 9535."""
+
+
+@lru_cache(maxsize=256)
+def strict_path(path: str) -> JSONPath | CompoundJSONPath:
+    """A path of RFC 9535, without what others have added. Raises ValueError in words where it is none."""
+    try:
+        return JSONPathEnvironment(strict=True).compile(path)
+    except (JSONPathError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{path!r} is no JSONPath: {str(error).splitlines()[0]}") from None
+
+
+def found_at(path: str, document: "JsonValue", *, field: str) -> "list[JsonValue]":
+    """Every value that it leads to. Raises OutOfTime, which names the field."""
+    if not _EXPRESSIONS.search(path):
+        return cast("list[JsonValue]", leads_to(path, document))
+    return cast("list[JsonValue]", _asked("leads_to", path, document, field))
+
+
+def selects(path: str, document: "JsonValue", *, field: str) -> bool:
+    """Whether a strict path finds anything; what does not fit the document finds nothing.
+
+    Raises OutOfTime, which names the field.
+    """
+    if not _EXPRESSIONS.search(path):
+        return selected(path, document)
+    return bool(_asked("selected", path, document, field))
+
+
+def leads_to(path: str, document: Any) -> list[object]:
+    """`found_at`, without a limit."""
+    return jsonpath.findall(path, document)
+
+
+def selected(path: str, document: Any) -> bool:
+    """`selects`, without a limit."""
+    try:
+        return strict_path(path).match(document) is not None
+    except JSONPathError:  # a comparison of values that cannot be compared: nothing was found
+        return False
+
+
+def _asked(question: Any, path: str, document: "JsonValue", field: str) -> object:
+    from harness.fitting.asking import ask
+
+    return ask(question, path, document, seconds=SECONDS, what=f"{field}: {path[:200]!r}")

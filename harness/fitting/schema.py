@@ -1,0 +1,105 @@
+"""JSON Schemas (draft 2020-12) that values are held against; references stay within the schema.
+
+A schema with expressions of its own is asked in a process of its own, since jsonschema asks Python's `re` without any
+limit: `pattern`, `patternProperties`, and everything that looks at what those have left over.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+from jsonschema.protocols import Validator
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from harness.fitting.faults import fault_in
+
+if TYPE_CHECKING:  # the answering process does without
+    from harness.frozen import JsonObject, JsonValue
+
+SECONDS = 3.0
+"""Of processor time, for one schema and one value."""
+_SHOWN = 1000
+
+
+class Problem(NamedTuple):
+    """The first thing to tell about a value that does not fit."""
+
+    path: list[str | int]
+    json_path: str
+    message: str
+
+
+class Schema:
+    """One schema, compiled; `field` is where it stands, for errors. It must be well formed."""
+
+    def __init__(self, schema: "JsonObject", *, field: str) -> None:
+        self._schema = schema
+        self._validator = _validator(schema)
+        self._expressions = tuple(_expressions(schema, field))
+        self._field = field
+
+    @property
+    def asks_expressions(self) -> bool:
+        """Whether it may take long, so that nobody should wait for it who has others to serve."""
+        return bool(self._expressions)
+
+    def problem(self, value: "JsonValue") -> Problem | None:
+        """None: it fits. Raises OutOfTime, which names the expressions, and Unresolvable."""
+        if not self._expressions:
+            return _problem_in(self._validator, value)
+        found = self._asked("problem", value)
+        return None if found is None else Problem(*cast("tuple[list[str | int], str, str]", found))
+
+    def fault(self, value: "JsonValue") -> tuple[str, str] | None:
+        """As `problem`: the kind of what is wrong (see `faults`), and words for it."""
+        if not self._expressions:
+            return fault_in(self._validator, value)
+        found = self._asked("fault", value)
+        return None if found is None else cast("tuple[str, str]", tuple(cast("list[str]", found)))
+
+    def _asked(self, question: Any, value: "JsonValue") -> object:
+        from harness.fitting.asking import ask
+
+        places = ", ".join(f"{place}: {expression[:200]!r}" for place, expression in self._expressions[:3])
+        more = f" and {len(self._expressions) - 3} more" if len(self._expressions) > 3 else ""
+        try:
+            return ask(question, self._schema, value, seconds=SECONDS, what=f"{places}{more}")
+        except ValueError as error:
+            raise Unresolvable(ref=str(error)) from None
+
+
+def problem_of(schema: Any, value: Any) -> Problem | None:
+    """What the answering process is asked."""
+    return _problem_in(_validator(schema), value)
+
+
+def _validator(schema: Any) -> Validator:
+    # An empty registry: a reference to another document is never fetched.
+    validator: Validator = Draft202012Validator(schema, registry=Registry())
+    return validator
+
+
+def _problem_in(validator: Validator, value: Any) -> Problem | None:
+    found = best_match(validator.iter_errors(value))
+    if found is None:
+        return None
+    return Problem(list(found.absolute_path), found.json_path, found.message[:_SHOWN])
+
+
+def _expressions(schema: "JsonValue", path: str) -> Iterator[tuple[str, str]]:
+    """Where expressions stand, and which; what only looks like one does no harm."""
+    match schema:
+        case dict():
+            for name, item in schema.items():
+                if name == "pattern" and isinstance(item, str):
+                    yield f"{path}.{name}", item
+                if name == "patternProperties" and isinstance(item, dict):
+                    yield from ((f"{path}.{name}", expression) for expression in item)
+                yield from _expressions(item, f"{path}.{name}")
+        case list():
+            for index, item in enumerate(schema):
+                yield from _expressions(item, f"{path}[{index}]")
+        case _:
+            pass
