@@ -4,12 +4,12 @@ import re
 from pathlib import PurePosixPath
 from typing import ClassVar, Literal
 
-from harness.fitting.expression import fits
 from harness.frozen import Frozen, JsonObject
 from harness.score.textrule import TextRule
 from harness.score.values import Evidence
 from harness.trace import EndState, FileChange
 
+_PART = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
 Change = Literal["added", "modified", "deleted"]
 
 
@@ -101,10 +101,43 @@ def _absolute(path: str) -> str:
 
 
 def _meets(path: str, patterns: tuple[str, ...]) -> bool:
-    wanted = (_absolute(pattern) for pattern in patterns)
-    return any(fits(_expression(one), path, field=f"the pattern {one!r}", flags=re.DOTALL) for one in wanted)
+    return any(_fits(path, _absolute(pattern)) for pattern in patterns)
 
 
-def _expression(pattern: str) -> str:
-    parts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return "".join(parts.get(part, re.escape(part)) for part in re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern))
+def _fits(path: str, pattern: str) -> bool:
+    """As far as each part of the pattern can reach, from everywhere that the part before it did.
+
+    No regular expression: one with several stars goes back for hours on a long path, and paths are the agent's.
+    """
+    parts = _PART.findall(pattern)
+    if not parts[-1].startswith(("*", "?")) and not path.endswith(parts[-1]):  # most paths, told at once
+        return False
+    reached = {0}
+    for part in parts:
+        reached = _reached(part, path, reached)
+        if not reached:
+            return False
+    return len(path) in reached
+
+
+def _reached(part: str, path: str, starts: set[int]) -> set[int]:
+    match part:
+        case "**":
+            return set(range(min(starts), len(path) + 1))
+        case "**/":
+            return starts | {end + 1 for end in range(min(starts), len(path)) if path[end] == "/"}
+        case "*":
+            return _within_folders(path, starts)
+        case "?":
+            return {start + 1 for start in starts if start < len(path) and path[start] != "/"}
+        case _:
+            return {start + len(part) for start in starts if path.startswith(part, start)}
+
+
+def _within_folders(path: str, starts: set[int]) -> set[int]:
+    reached: set[int] = set()
+    for start in sorted(starts):
+        if start not in reached:  # else it is as far as an earlier one of the same folder
+            end = path.find("/", start)
+            reached.update(range(start, (len(path) if end < 0 else end) + 1))
+    return reached
