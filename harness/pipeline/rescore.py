@@ -34,9 +34,9 @@ def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
     optimum, a further scoring takes it from the run; the scorecards beside the trials stay as they were. Not so where
     trials are missing or the harness failed at some: a run that was scored again cannot be resumed.
     """
-    complete = len(folder.finished()) == len(folder.manifest.planned)
-    best = best_known(folder, suite) if complete else {}
     cards = folder.scorecards()
+    complete = len(cards) == len(folder.manifest.planned) and all(card.outcome != "harness_failed" for card in cards)
+    best = best_known(folder, suite, cards) if complete else {}
     items = items_of(folder, suite, scorer)
     if not best:
         folder.write_run_scores(scorer.score_run(cards, items))
@@ -62,12 +62,16 @@ def evidence_of(folder: RunFolder, suite: Suite) -> Iterator[Evidence]:
         yield Evidence(case=case, trial=stored.trial, tools=suite.tools, end_state_archive=stored.end_state)
 
 
-def best_known(folder: RunFolder, suite: Suite) -> dict[str, int]:
-    """Per case without an optimum of its own the fewest steps of the run's successes, by its latest scores."""
+def best_known(folder: RunFolder, suite: Suite, latest: tuple[Scorecard, ...] | None = None) -> dict[str, int]:
+    """Per case without an optimum of its own the fewest steps of the run's successes, by its latest scores.
+
+    `latest`: these, where they were read already.
+    """
     unknown = {case.id for case in suite.cases if case.optimal_steps is None and case.reference is None}
     if not unknown:
         return {}
-    good = {(card.case_id, card.attempt) for card in folder.scorecards() if card.success and card.case_id in unknown}
+    cards = folder.scorecards() if latest is None else latest
+    good = {(card.case_id, card.attempt) for card in cards if card.success and card.case_id in unknown}
     best: dict[str, int] = {}
     for one in evidence_of(folder, suite) if good else ():
         if (one.trial.case_id, one.trial.attempt) in good:

@@ -157,6 +157,7 @@ class RunFolder:
                 {file.name: file for file in sorted(trial.iterdir()) if file.name != SEAL},
             )
 
+    @no_cycles_sought()
     def finished(self) -> frozenset[TrialKey]:
         """The trials that need not be run again: committed, and not failed by the harness."""
         done = [folder for folder in self._committed() if first_scorecard(folder).outcome != "harness_failed"]
