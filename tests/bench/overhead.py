@@ -103,7 +103,7 @@ class Echo(BaseHTTPRequestHandler):
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rounds", type=int, default=20)
+    options.add_argument("--rounds", type=_rounds, default=20)
     options.add_argument("--json", action="store_true")
     chosen = options.parse_args()
     with ExitStack() as stack:
@@ -113,6 +113,12 @@ def main() -> None:
         print(json.dumps(figures))
     else:
         show(figures, chosen.rounds)
+
+
+def _rounds(text: str) -> int:
+    if int(text) < 2:
+        raise argparse.ArgumentTypeError("quarters need at least 2 rounds")
+    return int(text)
 
 
 def prepare(stack: ExitStack) -> dict[str, Callable[[int], float | None]]:

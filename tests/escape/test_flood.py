@@ -1,13 +1,9 @@
 """Output without end is counted and thrown away; what a sandbox's user takes of the kernel, the host has."""
 
-from collections.abc import Iterator
-
 import pytest
 from docker.models.containers import Container
 
-from harness.sandbox.engine import connect
 from harness.sandbox.provider import SandboxProvider
-from harness.sandbox.providers import PROVIDERS, open_provider
 from tests.escape.flood import (
     OUTPUT_MAX,
     host_can_still_watch,
@@ -15,25 +11,8 @@ from tests.escape.flood import (
     output_held_naively,
     same_user_can_still_watch,
 )
-from tests.escape.pairs import PROGRAMS
-from tests.escape.weak import weak_container
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(240)]
-
-
-@pytest.fixture(scope="module")
-def weak(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
-    client = connect()
-    with weak_container(client, base_image, PROGRAMS, tmp_path_factory.mktemp("door")) as container:
-        yield container
-    client.close()
-
-
-@pytest.fixture(scope="module", params=[name for name in PROVIDERS if name != "local"])
-def provider(request: pytest.FixtureRequest) -> Iterator[SandboxProvider]:
-    provider = open_provider(request.param, run="escape")
-    yield provider
-    provider.close()
 
 
 def test_output_without_end_is_not_held(provider: SandboxProvider, base_image: str) -> None:

@@ -1,32 +1,13 @@
 """What one trial leaves, no other finds: not the one beside it, not the next in the same container."""
 
-from collections.abc import Iterator
-
 import pytest
 from docker.models.containers import Container
 
-from harness.sandbox.engine import connect
 from harness.sandbox.provider import SandboxProvider
-from harness.sandbox.providers import PROVIDERS, open_provider
-from tests.escape.pairs import PROGRAMS, REMAINS, found_by_another, found_in_one_container
-from tests.escape.weak import FOLDER, weak_container
+from tests.escape.pairs import REMAINS, found_by_another, found_in_one_container
+from tests.escape.weak import FOLDER
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(240)]
-
-
-@pytest.fixture(scope="module")
-def weak(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
-    client = connect()
-    with weak_container(client, base_image, PROGRAMS, tmp_path_factory.mktemp("door")) as container:
-        yield container
-    client.close()
-
-
-@pytest.fixture(scope="module", params=[name for name in PROVIDERS if name != "local"])
-def provider(request: pytest.FixtureRequest) -> Iterator[SandboxProvider]:
-    provider = open_provider(request.param, run="escape")
-    yield provider
-    provider.close()
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["at once", "one after the other"])
