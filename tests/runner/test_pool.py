@@ -1,20 +1,16 @@
 """Trials side by side."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from harness.runner.pool import Room, run_all
 
 
-def test_every_task_gives_its_result() -> None:
-    results = dict(run_all(range(20), lambda task: task * task, Room(jobs=4), abort=lambda: None))
-    assert {task: task * task for task in range(20)} == results
-
-
-def test_no_more_tasks_are_at_work_than_jobs() -> None:
-    at_work = threading.Semaphore(3)
+def _at_most(tasks: int) -> Callable[[int], bool]:
+    """Work that says whether no more than so many were at it when it began."""
+    at_work = threading.Semaphore(tasks)
 
     def work(task: int) -> bool:
         entered = at_work.acquire(blocking=False)
@@ -23,7 +19,16 @@ def test_no_more_tasks_are_at_work_than_jobs() -> None:
             at_work.release()
         return entered
 
-    assert {True} == {entered for _, entered in run_all(range(30), work, Room(jobs=3), abort=lambda: None)}
+    return work
+
+
+def test_every_task_gives_its_result() -> None:
+    results = dict(run_all(range(20), lambda task: task * task, Room(jobs=4), abort=lambda: None))
+    assert {task: task * task for task in range(20)} == results
+
+
+def test_no_more_tasks_are_at_work_than_jobs() -> None:
+    assert {True} == {entered for _, entered in run_all(range(30), _at_most(3), Room(jobs=3), abort=lambda: None)}
 
 
 def test_a_task_is_not_taken_before_its_turn() -> None:
@@ -70,14 +75,5 @@ def test_while_tasks_wait_others_have_their_place() -> None:
 
 
 def test_no_more_wait_than_there_is_room_for() -> None:
-    at_work = threading.Semaphore(3)
-
-    def work(task: int) -> bool:
-        entered = at_work.acquire(blocking=False)
-        threading.Event().wait(0.005)
-        if entered:
-            at_work.release()
-        return entered
-
     room = Room(jobs=1, most=3, waiting=lambda: 100)
-    assert {True} == {entered for _, entered in run_all(range(30), work, room, abort=lambda: None)}
+    assert {True} == {entered for _, entered in run_all(range(30), _at_most(3), room, abort=lambda: None)}

@@ -1,19 +1,15 @@
 """Secrets that a tool echoes in every form, to an agent that repeats whatever it sees, leave no trace."""
 
 import base64
-import gzip
-import io
 import json
-import tarfile
 import threading
-import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote
 
 import pytest
 
+from tests.soak.canaries import everything, forms
 from tests.walks.conftest import Walk
 
 CANARY = 'can4ry/+"sec ret=é&0815'
@@ -65,39 +61,6 @@ os.symlink("/nowhere/" + token, "link")
 print(seen)
 print(seen, file=sys.stderr)
 """
-
-
-def forms(value: str) -> set[bytes]:
-    """What must be found nowhere."""
-    raw = value.encode()
-    found = {raw, raw.hex().encode(), base64.b64encode(raw), json.dumps(value)[1:-1].encode()}
-    found |= {quote(value, safe="").encode(), quote_plus(value).encode(), base64.urlsafe_b64encode(raw)}
-    found |= {base64.b64encode(b"x" * shift + raw)[4:20] for shift in (1, 2)}
-    return found
-
-
-def everything(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Every file's name and bytes, and what is packed in it."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_symlink():
-            yield str(path), str(path.readlink()).encode("utf-8", "surrogateescape")
-        elif path.is_file():
-            yield from unpacked(str(path), path.read_bytes())
-
-
-def unpacked(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
-    yield name, content + name.encode("utf-8", "surrogateescape")
-    if content[:2] == b"\x1f\x8b":
-        yield from unpacked(name + "!", gzip.decompress(content))
-    elif zipfile.is_zipfile(io.BytesIO(content)):
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            for member in archive.namelist():
-                yield from unpacked(f"{name}!{member}", archive.read(member))
-    elif content[257:262] == b"ustar":
-        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-            for entry in archive:
-                stream = archive.extractfile(entry) if entry.isfile() else None
-                yield from unpacked(f"{name}!{entry.name}>{entry.linkname}", b"" if stream is None else stream.read())
 
 
 @pytest.fixture
@@ -154,10 +117,12 @@ def test_no_canary_is_left_anywhere_in_the_project(walk: Walk, echoing: int, san
     shown.append(walk("report", "live", "--format", "markdown", env=secret).stdout)
     walk("cassette", "check", "s", env=secret)
 
-    found = [(name, form) for name, content in everything(walk.folder) for form in forms(CANARY) if form in content]
+    found = [
+        (name, form) for name, content in everything(walk.folder) for form in forms(CANARY).values() if form in content
+    ]
     assert [] == found
     assert [] == [name for name, content in everything(walk.folder) if TOKEN.encode() in content]
-    assert not any(form.decode("latin-1") in text for text in shown for form in forms(CANARY))
+    assert not any(form.decode("latin-1") in text for text in shown for form in forms(CANARY).values())
     trial = walk.trial("record", "c")
     assert "<secret:CANARY>" in trial["trajectory"]["final_output"]
     assert "<secret:accesstoken:" in trial["exit"]["stdout"]
