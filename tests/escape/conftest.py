@@ -1,6 +1,7 @@
 """Whom the attacks of this folder are tried on: every container provider, and a container that is weak on purpose."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from docker.models.containers import Container
@@ -13,9 +14,15 @@ from tests.escape.weak import weak_container
 
 
 @pytest.fixture(scope="module")
-def weak(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
+def door(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the weak container sees under the same name."""
+    return tmp_path_factory.mktemp("door")
+
+
+@pytest.fixture(scope="module")
+def weak(base_image: str, door: Path) -> Iterator[Container]:
     client = connect()
-    with weak_container(client, base_image, PROGRAMS, tmp_path_factory.mktemp("door")) as container:
+    with weak_container(client, base_image, PROGRAMS, door) as container:
         yield container
     client.close()
 

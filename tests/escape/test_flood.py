@@ -1,9 +1,12 @@
 """Output without end is counted and thrown away; what a sandbox's user takes of the kernel, the host has."""
 
+from pathlib import Path
+
 import pytest
 from docker.models.containers import Container
 
 from harness.sandbox.provider import SandboxProvider
+from tests.escape.descriptors import HELD_MAX, descriptors_held, descriptors_held_naively
 from tests.escape.flood import (
     OUTPUT_MAX,
     host_can_still_watch,
@@ -29,3 +32,11 @@ def test_the_host_watches_files_while_a_sandbox_takes_all_it_can(provider: Sandb
 
 def test_a_program_of_the_same_user_does_not(weak: Container) -> None:
     assert not same_user_can_still_watch(weak)
+
+
+def test_descriptors_that_come_with_a_message_are_not_taken(provider: SandboxProvider, base_image: str) -> None:
+    assert descriptors_held(provider, base_image) <= HELD_MAX
+
+
+def test_who_takes_them_has_them(weak: Container, door: Path) -> None:
+    assert descriptors_held_naively(weak, door) > HELD_MAX

@@ -17,7 +17,7 @@ from harness.sandbox.images import ImageStore
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.providers import PROVIDERS, open_provider
 from harness.sandbox.snapshot import Snapshot
-from tests.escape import flood, pairs, reading
+from tests.escape import descriptors, flood, pairs, reading
 from tests.escape.test_escape import LACKING, NAMES, PROGRAMS
 from tests.escape.weak import FOLDER, tried_in, weak_container
 from tests.escape.world import World, outside_world
@@ -85,7 +85,9 @@ def _controls(ground: Ground) -> Iterator[tuple[str, list[str]]]:
     yield "another trial, the next", alone
     flooded = flood.output_held_naively(ground.weak) > flood.OUTPUT_MAX
     watched = flood.same_user_can_still_watch(ground.weak)
-    yield "floods", [*([] if flooded else ["stdout"]), *(["inotify"] if watched else [])]
+    passed = descriptors.descriptors_held_naively(ground.weak, ground.world.door.parent) > descriptors.HELD_MAX
+    kinds = {"stdout": flooded, "inotify": not watched, "descriptors": passed}
+    yield "floods", [kind for kind, done in kinds.items() if not done]
 
 
 def _weakly(ground: Ground, name: str) -> bool:
@@ -134,6 +136,7 @@ def _floods(provider: SandboxProvider, ground: Ground) -> dict[str, Callable[[],
     return {
         "stdout": lambda: flood.output_held(provider, ground.image) > flood.OUTPUT_MAX,
         "inotify": lambda: not flood.host_can_still_watch(provider, ground.image),
+        "descriptors": lambda: descriptors.descriptors_held(provider, ground.image) > descriptors.HELD_MAX,
     }
 
 
