@@ -63,6 +63,8 @@ _CONTROLLED = (
 """Where what nobody has called a secret must be seen: else the search is blind there."""
 _THE_AGENTS_OWN = ("/root/work/", "/end_state.tar")
 """Its world while it runs in the sandbox `local`, and what it left, before that is cleaned and stored."""
+_THE_CHECKS_OWN = (b"cat\0", b"sh\0-c\0cat ")
+"""The command of the suite's check, in a sandbox, on files that the agent named as it liked."""
 
 
 def told_everything(sandbox: str) -> tuple[Searched, set[str]]:
@@ -179,6 +181,8 @@ def _processes() -> Iterator[tuple[str, bytes]]:
             continue
         try:
             command = (place / "cmdline").read_bytes()
+            if command.startswith(_THE_CHECKS_OWN):
+                continue
             yield f"command line of {command[:60]!r}", command
             if b"program.py" not in command:
                 yield f"environment of {command[:60]!r}", (place / "environ").read_bytes()
