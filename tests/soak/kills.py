@@ -31,8 +31,10 @@ def rows(random: Random, scale: float) -> Iterator[Row]:
         kills, ways = list[Kill](), cycle(_WAYS)
         while wanted := Counter(dict.fromkeys(RUN_PHASES, each)) - Counter(kill.phase for kill in kills):
             kills += field.run_chain(*next(ways), wanted)
-        for phase in (*RUN_PHASES, "start"):
+        for phase in RUN_PHASES:
             yield _row(phase, [kill for kill in kills if kill.phase == phase])
+        if early := [kill for kill in kills if kill.phase == "start"]:
+            yield _row("start", early)
         recordings: list[Kill] = []
         while len(recordings) < max(1, round(RECORDINGS * scale)):
             recordings += field.record_chain(_CHAIN)
