@@ -22,6 +22,7 @@ from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
 from harness.errors import GatewayError, UsageError
 from harness.gateway.accepting import allow_descriptors
+from harness.gateway.allocator import keep_no_large_blocks
 from harness.gateway.answering import Answering
 from harness.gateway.client import open_client
 from harness.gateway.contract import SHARED, SessionRequest, ToolMode
@@ -101,6 +102,7 @@ class Gateway:
 
     def __enter__(self) -> Self:
         allow_descriptors()
+        keep_no_large_blocks()
         with ExitStack() as stack:
             if self._journals.records_tools or self._journals.records_models:
                 recover_journals(self._cassettes, self._suite.name, Redactor(self._secrets))

@@ -1,11 +1,12 @@
 """How much of its requests' bodies the gateway holds for one trial at the same time: many large ones are its memory."""
 
 import asyncio
-import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from aiohttp import web
+
+from harness.gateway.allocator import give_back
 
 BODIES_MAX_BYTES = 128 * 1024 * 1024
 _MUCH_BYTES = 4 * 1024 * 1024
@@ -31,7 +32,7 @@ class Intake:
     def close(self) -> None:
         """Lets the system have the memory of what was much: the allocator would keep it for the rest of the run."""
         if self.most > _MUCH_BYTES:
-            asyncio.get_running_loop().call_later(_UNTIL_FREED_S, _give_back)
+            asyncio.get_running_loop().call_later(_UNTIL_FREED_S, give_back)
 
 
 class Body:
@@ -49,12 +50,6 @@ class Body:
         self._intake.most = max(self._intake.most, self._intake.held)
         self.held += size
         return True
-
-
-def _give_back() -> None:
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's; others have no need of it
-    if trim is not None:
-        trim(0)
 
 
 BODY = web.RequestKey("harness.body", Body)

@@ -177,6 +177,7 @@ class Session:
                 self._parts.wait_for(self._stop_listening())
         finally:
             self._parts.closing.close()
+            self._parts.desk.recorder.forget()
 
     def __enter__(self) -> Self:
         return self

@@ -137,6 +137,15 @@ class TraceRecorder:
             self._spans += tuple(sorted(self._linked, key=lambda span: (span.start_ns, span.span_id)))
         return self._spans
 
+    def forget(self) -> None:
+        """Lets go of the spans, after which there is nothing to finish or to export.
+
+        Who broke off in the middle of a request holds on to the recorder, through the traceback of what was cancelled,
+        until Python looks for cycles: the spans of a flood would be held by it for dozens of trials.
+        """
+        self._kept.forget()
+        self._spans, self._linked = (), []
+
     def export(self, exporter: SpanExporter) -> bool:
         """Sends the finished spans; False where the other side did not take them."""
         return exporter.export(self._kept.spans) is SpanExportResult.SUCCESS
@@ -176,6 +185,9 @@ class _Kept(SpanProcessor):
 
     def on_end(self, span: ReadableSpan) -> None:
         self._ended.append(span)
+
+    def forget(self) -> None:
+        self._ended.clear()
 
 
 def _unlimited() -> SpanLimits:

@@ -6,6 +6,7 @@ import resource
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -105,6 +106,45 @@ def test_memory_that_one_trial_took_is_given_back_when_it_ends(
     assert _resident_mb() <= before + 30
 
 
+def test_what_trials_threads_took_at_once_is_not_kept_for_the_rest_of_the_run(sessions: list[Session]) -> None:
+    del sessions  # the gateway is entered, which is what this is about
+    for size_mb in (30, 1):
+        _allocated(size_mb)  # by the first one an allocator that learns learns to keep even that much
+    before = _resident_mb()
+    together = threading.Barrier(6, timeout=60)
+
+    def score() -> None:
+        held = [b"x" * 300_000 for _ in range(80)]
+        together.wait()
+        del held
+
+    threads = [threading.Thread(target=score) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert _resident_mb() <= before + 30
+
+
+def test_a_client_that_breaks_off_keeps_no_spans_of_a_trial_that_has_ended(
+    suite: Suite, case: Case, shop, tmp_path: Path, agent: Callable[[Path], Agent]
+) -> None:
+    request = SessionRequest(trial_id="t", case=case, attempt=1, agent="a")
+    with Gateway(suite, "live", cassettes=tmp_path, services=shop) as gateway:
+        gc.collect()
+        gc.disable()
+        try:
+            with gateway.open(request) as session, _connected(session.socket) as connection:
+                assert 204 == agent(session.socket).ask("POST", "/reply", {"message": "said"})[0]
+                connection.sendall(_HEAD % _LARGE + b"x" * 1000)
+                time.sleep(0.1)
+                held = [weakref.ref(span) for span in session.end().spans]
+            del session
+            assert [None, None, None] == [span() for span in held]  # the root, what was said, the probe
+        finally:
+            gc.enable()
+
+
 def test_nothing_is_printed_about_clients_that_break_off_while_a_session_ends(
     sessions: list[Session], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -134,6 +174,10 @@ def test_a_low_soft_limit_of_open_files_is_raised(suite: Suite, case: Case, shop
             connection = stack.enter_context(_connected(session.socket))
         connection.sendall(b"GET /turn HTTP/1.1\r\nHost: g\r\n\r\n")
         assert connection.recv(15).startswith(b"HTTP/1.1 200")
+
+
+def _allocated(size_mb: int) -> int:
+    return len(b"x" * (size_mb * 1_048_576))
 
 
 def _connected(path: Path) -> socket.socket:

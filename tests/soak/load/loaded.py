@@ -85,7 +85,7 @@ class Loaded:
     planned: int
     wall_s: float
     resident_mb: list[float]
-    """The harness's, when a tenth, a half and all of its trials were over."""
+    """The least of the harness's at the beginning, about half of its trials, and at the end."""
     before: list[int]
     """Threads and descriptors."""
     after: list[int]

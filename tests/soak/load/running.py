@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import statistics
 import threading
 import time
 from pathlib import Path
@@ -47,20 +46,24 @@ def measured(plan: RunPlan) -> dict[str, object]:
     began = time.monotonic()
     start_run(plan, Watch(finished=lambda _trial, _card: resident.append(resident_mb())))
     wall_s = time.monotonic() - began
-    at = [around(resident, part) for part in (0.1, 0.5, 1.0)]
     return {
         "planned": len(plan.planned),
         "wall_s": wall_s,
-        "resident_mb": at,
+        "resident_mb": floors(resident, plan.jobs),
         "before": before,
         "after": standing(),
     }
 
 
-def around(values: list[float], part: float) -> float:
-    """The median of the tenth of the values in whose middle the place is: what misbehaves takes memory for a moment."""
-    middle, half = round(len(values) * part), max(len(values) // 20, 1)
-    return statistics.median(values[max(middle - half, 0) : middle + half])
+def floors(resident: list[float], jobs: int) -> list[float]:
+    """The least that was resident when no fewer than `jobs` trials were over, about half of them, and at the end.
+
+    The least, since an agent that floods takes tens of megabytes while it runs: what a run keeps is there without it.
+    Each of a tenth of the trials, and of no fewer than are in flight: some while there is no flood among them.
+    """
+    trials, wide = len(resident), max(len(resident) // 10, jobs)
+    first, half, last = min(jobs, trials // 4), max(trials - wide, 0) // 2, max(trials - wide, 0)
+    return [min(resident[begin : begin + wide]) for begin in (first, half, last)]
 
 
 def standing() -> list[int]:

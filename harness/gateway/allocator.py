@@ -1,0 +1,30 @@
+"""What the C library's allocator keeps of memory that was freed: most of it goes back to the system.
+
+A trial whose agent floods (bodies, answers of hundreds of kilobytes that become spans and files) takes tens of
+megabytes for a moment. Left to itself glibc learns from the first of them to serve blocks of up to 32 MB from its
+arenas, of which two processors have 16, and to keep up to 64 MB of what is free at the end of each. Measured, 816
+trials with 64 in flight of which one in four misbehaves: resident 243 MB at trial 100 and 350 at 800, of which 35 were
+in use; Python's own heap stood still.
+"""
+
+import ctypes
+
+_TRIM_THRESHOLD = -1
+_MMAP_THRESHOLD = -3
+_LARGE_BYTES = 128 * 1024
+"""What glibc itself begins with."""
+
+
+def keep_no_large_blocks() -> None:
+    """From now on this process gives back what is large as soon as it is freed; other C libraries do anyway."""
+    setting = getattr(ctypes.CDLL(None), "mallopt", None)
+    if setting is not None:
+        setting(_MMAP_THRESHOLD, _LARGE_BYTES)  # once set, it is not learnt any more
+        setting(_TRIM_THRESHOLD, _LARGE_BYTES)
+
+
+def give_back() -> None:
+    """Gives the system what is free between blocks that are still in use."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
