@@ -4,6 +4,7 @@ import asyncio
 import resource
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 CONNECTIONS_MAX = 256
@@ -65,7 +66,7 @@ class Acceptor:
             connection.setblocking(False)
             task = self._loop.create_task(self._begin(connection))
             self._beginning.add(task)
-            task.add_done_callback(self._beginning.discard)
+            task.add_done_callback(partial(self._begun, connection))
         self._loop.remove_reader(self._socket)
         self._later = self._loop.call_later(_LOOK_AGAIN_S, self._loop.add_reader, self._socket, self._accept)
 
@@ -73,6 +74,11 @@ class Acceptor:
         if len(self._open) + len(self._beginning) >= CONNECTIONS_MAX:
             self._open = {transport for transport in self._open if not _is_gone(transport)}
         return len(self._open) + len(self._beginning) < CONNECTIONS_MAX
+
+    def _begun(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
+        self._beginning.discard(task)
+        if task.cancelled():  # maybe before it did anything
+            connection.close()
 
     async def _begin(self, connection: socket.socket) -> None:
         try:
