@@ -3,12 +3,14 @@
 All of it bears its owner's name, so that what dead owners left can be removed while living ones keep theirs.
 """
 
+import atexit
 import os
 import select
 import signal
 import stat
 import tempfile
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -54,12 +56,35 @@ def private_folder() -> Path:
 
 
 def remove_private_folder(folder: Path) -> None:
-    """Removes the folder whatever the modes in it, and the owner's folder with the last one."""
+    """Removes the folder whatever the modes in it, and the owner's folder with the last one.
+
+    Where that cannot be done now (no descriptor is left to look into it), it is tried with the next one, and at the end
+    of the process.
+    """
+    if not _is_removed(folder):
+        _unremoved.append(folder)
+    elif _unremoved:
+        remove_private_folder(_unremoved.popleft())
+
+
+def _is_removed(folder: Path) -> bool:
     remove_folder(folder)
-    try:
+    if folder.exists():
+        return False
+    with suppress(OSError):  # another one of this process is still there
         folder.parent.rmdir()
-    except OSError:
-        return  # another one of this process is still there
+    return True
+
+
+def _remove_the_rest() -> None:
+    while _unremoved:
+        remove_folder(folder := _unremoved.popleft())
+        with suppress(OSError):
+            folder.parent.rmdir()
+
+
+_unremoved: deque[Path] = deque()
+atexit.register(_remove_the_rest)
 
 
 @contextmanager

@@ -225,6 +225,8 @@ def serve(control: _socket.socket) -> None:
     launcher = Launcher(control)
     try:
         launcher.serve()
+    except ConnectionError:
+        pass  # the host is gone, in the middle of an answer
     finally:
         launcher.end()
         sys.stderr.flush()
