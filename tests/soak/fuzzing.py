@@ -14,9 +14,9 @@ from tests.fuzz.__main__ import PARTS
 from tests.fuzz.coverage import COVERED
 from tests.soak.rows import Row
 
-TRIES = 20_000
+TRIES = 4_000
 """Of the quickest readers; slower ones get fewer, as their `cost` says."""
-RUNS = 20_000
+RUNS = 10_000
 """Of each reader that atheris watches."""
 _WITHIN_S = 4 * 3600
 
