@@ -8,6 +8,8 @@ over each other itself, a warm container shows its trials `/usr` that way.
 from collections.abc import Callable
 from typing import Any
 
+from docker.errors import NotFound
+
 _BY_A_PROGRAM = "fuse-overlayfs"
 _ROOTLESS = "name=rootless"
 
@@ -21,7 +23,10 @@ def layers_by_image(info: dict[str, Any], inspect: Callable[[str], dict[str, Any
         return lambda _: []
 
     def layers(image: str) -> list[str]:
-        folders = (inspect(image).get("GraphDriver") or {}).get("Data") or {}
+        try:
+            folders = (inspect(image).get("GraphDriver") or {}).get("Data") or {}
+        except NotFound:  # whoever starts it says so
+            return []
         upper, lower = folders.get("UpperDir"), folders.get("LowerDir")
         return [upper, *lower.split(":")] if upper and lower else []
 

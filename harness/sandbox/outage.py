@@ -33,6 +33,9 @@ class Outage:
         """What `make` gives; where it fails because no engine answers, what it gives when one answers again."""
         try:
             return make()
+        except requests.ConnectionError:  # also where it answers again by now
+            if not self._comes_back():
+                raise
         except (SandboxError, DockerException, OSError):
             if not self._is_absent() or not self._comes_back():
                 raise

@@ -7,13 +7,17 @@ from contextlib import suppress
 
 import docker
 import pytest
+import requests
 from docker.errors import APIError
 
 from harness.case.case import Limits
+from harness.errors import SandboxError
 from harness.sandbox.conformance.stand import shell
 from harness.sandbox.docker import DockerSandboxProvider
 from harness.sandbox.engine import connect
+from harness.sandbox.outage import Outage
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
+from harness.sandbox.providers import ProviderName, open_provider
 from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.warm import WarmDockerSandboxProvider
 
@@ -74,3 +78,26 @@ def test_containers_that_were_started_ahead_and_died_cost_no_trial(
         assert "ran\n" == _runs_one(provider, base_image)
     finally:
         provider.close()
+
+
+def test_what_broke_off_is_asked_again_where_the_engine_answers_by_now(client: docker.DockerClient) -> None:
+    """As at the end of a run: the engine was just being started again."""
+    asked = []
+
+    def make() -> int:
+        asked.append(1)
+        if len(asked) == 1:
+            raise requests.ConnectionError("Connection aborted.")
+        return len(asked)
+
+    assert Outage(client).outlast(make) == 2
+
+
+@pytest.mark.parametrize("provider", ["docker", "docker-warm"])
+def test_an_image_that_is_gone_is_told_with_the_remedy(provider: ProviderName) -> None:
+    opened = open_provider(provider, run="no-image")
+    try:
+        with pytest.raises(SandboxError, match="harness image build"):
+            _runs_one(opened, "harness/never-built:0")
+    finally:
+        opened.close()
