@@ -61,8 +61,9 @@ _CONTROLLED = (
     "processes",
 )
 """Where what nobody has called a secret must be seen: else the search is blind there."""
-_THE_AGENTS_OWN = ("/root/work/", "/end_state.tar")
-"""Its world while it runs in the sandbox `local`, and what it left, before that is cleaned and stored."""
+_THE_AGENTS_OWN = ("/root/work/", "/end_state.tar", "/.harness-removed-")
+"""Its world in the sandbox `local`, while it runs and while it is removed; and what it left, before that is cleaned and
+stored."""
 _THE_CHECKS_OWN = (b"cat\0", b"sh\0-c\0cat ")
 """The command of the suite's check, in a sandbox, on files that the agent named as it liked."""
 
