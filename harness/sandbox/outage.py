@@ -31,15 +31,16 @@ class Outage:
 
     def outlast(self, make: Callable[[], Made]) -> Made:
         """What `make` gives; where it fails because no engine answers, what it gives when one answers again."""
-        try:
-            return make()
-        except requests.ConnectionError:  # also where it answers again by now
-            if not self._comes_back():
-                raise
-        except (SandboxError, DockerException, OSError):
-            if not self._is_absent() or not self._comes_back():
-                raise
-        return make()
+        until = time.monotonic() + self._within_s
+        while True:
+            try:
+                return make()
+            except requests.ConnectionError:  # one that is being stopped may answer once more, and then no more
+                if time.monotonic() > until or not self._comes_back():
+                    raise
+            except (SandboxError, DockerException, OSError):
+                if time.monotonic() > until or not self._is_absent() or not self._comes_back():
+                    raise
 
     def close(self) -> None:
         """Who waits gives up."""
