@@ -63,8 +63,8 @@ def remove_private_folder(folder: Path) -> None:
     """
     if not _is_removed(folder):
         _unremoved.append(folder)
-    elif _unremoved:
-        remove_private_folder(_unremoved.popleft())
+    elif _unremoved and not _is_removed(older := _unremoved.popleft()):
+        _unremoved.append(older)
 
 
 def _is_removed(folder: Path) -> bool:
