@@ -90,16 +90,22 @@ def _problem_in(validator: Validator, value: Any) -> Problem | None:
 
 def _expressions(schema: "JsonValue", path: str) -> Iterator[tuple[str, str]]:
     """Where expressions stand, and which; what only looks like one does no harm."""
+    for place, name, item in members(schema, path):
+        if name == "pattern" and isinstance(item, str):
+            yield place, item
+        if name == "patternProperties" and isinstance(item, dict):
+            yield from ((place, expression) for expression in item)
+
+
+def members(schema: "JsonValue", path: str) -> "Iterator[tuple[str, str, JsonValue]]":
+    """Every named value in a schema, however deep: where it stands, its name, the value."""
     match schema:
         case dict():
             for name, item in schema.items():
-                if name == "pattern" and isinstance(item, str):
-                    yield f"{path}.{name}", item
-                if name == "patternProperties" and isinstance(item, dict):
-                    yield from ((f"{path}.{name}", expression) for expression in item)
-                yield from _expressions(item, f"{path}.{name}")
+                yield f"{path}.{name}", name, item
+                yield from members(item, f"{path}.{name}")
         case list():
             for index, item in enumerate(schema):
-                yield from _expressions(item, f"{path}[{index}]")
+                yield from members(item, f"{path}[{index}]")
         case _:
             pass

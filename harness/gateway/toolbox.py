@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from jsonschema import Draft202012Validator
@@ -16,8 +16,8 @@ from harness.case.quick_schema import Fits, quick_check
 from harness.case.tool import VolatilePart
 from harness.errors import UsageError
 from harness.fitting.expression import check_expression
-from harness.fitting.schema import Problem, Schema
-from harness.frozen import JsonObject, JsonValue
+from harness.fitting.schema import Problem, Schema, members
+from harness.frozen import JsonObject
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _SHOWN = 300
@@ -103,7 +103,7 @@ def check_schema(tool: ToolSpec) -> None:
 def _check_references(tool: ToolSpec) -> None:
     resource = DRAFT202012.create_resource(tool.parameters)
     resolver = Registry().with_resource("", resource).resolver()
-    for path, name, value in _members(tool.parameters, "parameters"):
+    for path, name, value in members(tool.parameters, "parameters"):
         if name in {"$ref", "$dynamicRef"} and isinstance(value, str):
             try:
                 resolver.lookup(value)
@@ -115,7 +115,7 @@ def _check_references(tool: ToolSpec) -> None:
 
 
 def _check_patterns(tool: ToolSpec) -> None:
-    for path, name, value in _members(tool.parameters, "parameters"):
+    for path, name, value in members(tool.parameters, "parameters"):
         if name == "pattern" and isinstance(value, str):
             try:
                 check_expression(value)
@@ -154,19 +154,6 @@ def _check_probes(suite: Suite, tools: dict[str, Tool]) -> None:
         problem = tool.problem_with(probe.arguments)
         if problem is not None:
             raise UsageError(f"probe {probe.name!r}: arguments: {problem}")
-
-
-def _members(schema: JsonValue, path: str) -> Iterator[tuple[str, str, JsonValue]]:
-    match schema:
-        case dict():
-            for name, item in schema.items():
-                yield f"{path}.{name}", name, item
-                yield from _members(item, f"{path}.{name}")
-        case list():
-            for index, item in enumerate(schema):
-                yield from _members(item, f"{path}[{index}]")
-        case _:
-            pass
 
 
 def _place(start: str, path: Iterable[str | int]) -> str:
