@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.gateway.web.authority import Authority
 
 _SHUTDOWN_S = 1.0
-_TURNS_TO_TAKE_UP = 10
+_TURNS_TO_TAKE_UP = 2
 """Of the loop: a request that came before the client's end is taken up in fewer. Turns and not time, because every
 trial whose agent keeps its connection to the end waits for this."""
 

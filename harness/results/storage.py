@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 SEAL = "seal.json"
 _UNFINISHED = "unfinished"
-_PART_BYTES = 1 << 20
+_PART_BYTES = 1 << 16  # more is a mapping of its own from the system for each part, however short the file is
 
 
 def json_bytes(value: BaseModel | JsonValue) -> bytes:
@@ -173,6 +173,6 @@ def _write_all(handle: int, content: bytes) -> None:
 
 
 def _parts(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as stream:
+    with file.open("rb", buffering=0) as stream:
         while part := stream.read(_PART_BYTES):
             yield part

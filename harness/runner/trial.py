@@ -85,7 +85,8 @@ class TrialRunner:
             files = states_of_files((*self.suite.probes, *case.probes), self.snapshot, archive)
             states: dict[str, JsonValue] = {**record.states, **json.loads(session.clean(json.dumps(files).encode()))}
             # Only now: the checks' commands ran on what the agent really left.
-            end_state = clean_end_state(archive, session.clean) if archive.exists() else end_state
+            if end_state.changes and archive.exists():
+                end_state = clean_end_state(archive, session.clean)
             exit_ = _cleaned(exit_, session)
             commands = {
                 name: result.model_copy(update={"exit": _cleaned(result.exit, session)})

@@ -218,7 +218,8 @@ def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
         if size >= CHUNK:
             yield b"".join(held)
             held, size = [], 0
-    yield b"".join(held)
+    if held:
+        yield b"".join(held)
 
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:

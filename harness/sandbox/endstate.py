@@ -21,6 +21,7 @@ from harness.sandbox.snapshot import SealedFile
 from harness.trace.trial import EndState, FileChange, FileKind
 
 _HEAD = "end_state.json"
+_IN_MEMORY_BYTES = 1 << 18
 _KINDS: dict[bytes, FileKind] = {b"file": "file", b"directory": "directory", b"link": "link", b"other": "other"}
 
 Reported = Iterable[tuple[dict[str, Any], bytes]]
@@ -42,7 +43,7 @@ def write_end_state(archive: Path, seal: Seal, reported: Reported) -> EndState:
     """
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=archive.parent) as contents:
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=str(archive.parent)) as contents:
             state, members = _compared(seal, reported, contents)
             _write_archive(archive, state, members, contents)
     except OSError as error:

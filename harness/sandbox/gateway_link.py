@@ -1,6 +1,7 @@
 """The files of a gateway session in a folder that a container has already."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from harness.errors import SandboxError
@@ -21,3 +22,10 @@ def link_gateway(socket: Path, folder: Path) -> None:
             f"the gateway's socket cannot be given to a container that runs already: {error}",
             remedy="set TMPDIR to a folder with a short path, or use --sandbox docker without --prefetch",
         ) from error
+
+
+def unlink_gateway(folder: Path) -> None:
+    """Takes the second names away again, so that the folder can be used for the next session."""
+    with suppress(FileNotFoundError):  # nothing was ever linked, or the folder has been removed
+        for file in folder.iterdir():
+            file.unlink(missing_ok=True)

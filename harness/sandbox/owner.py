@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from harness.errors import SandboxError
@@ -44,13 +45,16 @@ def private_folder() -> Path:
 
     Its parent is closed to other users; the folder itself is open (0755), so that it can be mounted into a sandbox.
     """
-    mine = _folder_of_all() / str(Owner.current())
+    mine = _folder_of(str(Owner.current()), tempfile.gettempdir())
+    if mine not in _seen_to_be_ours:  # who could make it before us would have to be believed ever after
+        _make(mine)
+        _seen_to_be_ours.add(mine)
     while True:
         try:
-            mine.mkdir(mode=0o700, exist_ok=True)
             folder = Path(tempfile.mkdtemp(prefix="", dir=mine))
-        except (FileNotFoundError, FileExistsError):
-            continue  # another thread has just removed its last folder, and the owner's with it
+        except FileNotFoundError:  # it went with its last folder, maybe in another thread just now
+            _make(mine)
+            continue
         folder.chmod(0o755)
         return folder
 
@@ -83,6 +87,7 @@ def _remove_the_rest() -> None:
             folder.parent.rmdir()
 
 
+_seen_to_be_ours: set[Path] = set()
 _unremoved: deque[Path] = deque()
 atexit.register(_remove_the_rest)
 
@@ -169,16 +174,22 @@ def _folders_of_owners() -> Iterator[Path]:
             yield from folder.iterdir()
 
 
-def _folder_of_all() -> Path:
-    """`<temporary>/harness-<uid>`; a long TMPDIR leaves no room for a socket's path, then it is /tmp."""
-    name = f"harness-{os.getuid()}"
-    base = Path(tempfile.gettempdir())
-    if len(os.fsencode(base / name)) + len(f"/{Owner.current()}") + _LONGEST > SOCKET_PATH_MAX:
-        base = _FALLBACK
-    folder = base / name
+@lru_cache(maxsize=4)
+def _folder_of(owner: str, base: str) -> Path:
+    """`<temporary>/harness-<uid>/<owner>`; a long TMPDIR leaves no room for a socket's path, then it is /tmp."""
+    folder = Path(base) / f"harness-{os.getuid()}" / owner
+    if len(os.fsencode(folder)) + _LONGEST > SOCKET_PATH_MAX:
+        folder = _FALLBACK / f"harness-{os.getuid()}" / owner
+    return folder
+
+
+def _make(mine: Path) -> None:
+    """Raises SandboxError where the folder of all our owners is somebody else's."""
+    folder = mine.parent
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise SandboxError(f"{folder} is not a folder of ours", remedy="remove it, or set TMPDIR to another folder")
     folder.chmod(0o700)
-    return folder
+    with suppress(FileExistsError, FileNotFoundError):  # another thread was first, or has just removed both
+        mine.mkdir(mode=0o700)

@@ -26,7 +26,7 @@ from harness.sandbox.owner import owner_labels
 from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.running import compile_launcher, told
 from harness.sandbox.snapshot import Snapshot
-from harness.sandbox.warm_container import REPORTS_WITHIN_S, WarmContainer
+from harness.sandbox.warm_container import WarmContainer
 
 _IDLE_MAX = 8
 
@@ -145,9 +145,7 @@ class WarmDockerSandboxProvider:
     def _started(
         self, warm: WarmContainer, kind: _Kind, spec: SandboxSpec, snapshot: Snapshot, layout: Layout
     ) -> Sandbox:
-        listener = warm.begin(spec, layout)
-        control = listener.accept(REPORTS_WITHIN_S, warm.why_dead)
-        warm.on_end(control.close)
+        control = warm.begin(spec, layout)
         sandbox = LaunchedSandbox(
             control, seen_inside(spec, layout), spec, warm.why_dead, lambda: self._give_back(warm, kind)
         )

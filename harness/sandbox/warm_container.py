@@ -1,26 +1,24 @@
 """One warm container as the host sees it: its supervisor's connection, and the trial that is in it."""
 
 import os
-import shutil
 import socket
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import docker
 
 from harness.sandbox.container import GATEWAY_FOLDER, place_size
-from harness.sandbox.control import Listener, is_readable
-from harness.sandbox.gateway_link import link_gateway
-from harness.sandbox.inside.wire import Channel
+from harness.sandbox.control import Control, Listener, is_readable
+from harness.sandbox.gateway_link import link_gateway, unlink_gateway
+from harness.sandbox.inside.wire import Channel, send_along
 from harness.sandbox.layout import Layout
 from harness.sandbox.owner import private_folder, remove_private_folder
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.running import RunningContainer
 
-REPORTS_WITHIN_S = 60.0
+_REPORTS_WITHIN_S = 60.0
 _ENDS_WITHIN_S = 60.0
+_TOLD_WITHIN_S = 1.0
 _SEEN_WITHIN_S = 10.0
 _HOSTS = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n127.0.0.1\tsandbox\n"
 
@@ -31,66 +29,56 @@ class WarmContainer:
     def __init__(self, client: docker.DockerClient) -> None:
         self._container = RunningContainer(client)
         self._host: socket.socket | None = None
-        self._trials = 0
-        self._folder_of_trial: Path | None = None
-        self._listener: Listener | None = None
-        self._hang_up: Callable[[], None] | None = None
+        self._trials: Control | None = None
         self._running = False
         self._ended: str | None = None
         self.folder = private_folder()
+        self._gateway = self.folder / "gateway"
         self.remove = self._container.remove
 
     def start(self, config: dict[str, Any]) -> None:
         listener = Listener(self.folder)
         try:
             self._container.start(config)
-            self._host = listener.accept_connection(REPORTS_WITHIN_S, self._container.why_dead)
+            self._host = listener.accept_connection(_REPORTS_WITHIN_S, self._container.why_dead)
         finally:
             listener.close()
 
-    def begin(self, spec: SandboxSpec, layout: Layout) -> Listener:
-        """Asks for a world; its launcher will report at the listener."""
-        self._trials += 1
-        folder = self._folder_of_trial = self.folder / str(self._trials)
-        folder.mkdir(mode=0o755)
-        self._listener = Listener(folder)
-        gateway = None
-        if spec.gateway_socket is not None:
-            gateway = f"{folder.name}/gateway"
-            link_gateway(spec.gateway_socket, folder / "gateway")
-        self._running, self._ended = True, None
-        self._channel().send(
-            {
-                "do": "trial",
-                "control": f"{folder.name}/{self._listener.path.name}",
-                "gateway": gateway,
-                "gateway_at": GATEWAY_FOLDER,
-                "places": [[place, place_size(place, spec, layout)] for place in layout.places],
-                "hosts": _hosts(spec),
-                "low_ports": int(spec.outside is not None),
-            }
-        )
-        return self._listener
+    def begin(self, spec: SandboxSpec, layout: Layout) -> Control:
+        """Asks for a world; its launcher is at the other end of what is given.
 
-    def on_end(self, hang_up: Callable[[], None]) -> None:
-        """What makes the trial's launcher leave."""
-        self._hang_up = hang_up
+        That end is handed over, and has no name by which anybody else could come to it. Nothing is made in a file
+        system: of what was deleted there in the last seconds, ext4 looks at every piece before it makes something new.
+        """
+        if spec.gateway_socket is not None:
+            link_gateway(spec.gateway_socket, self._gateway)
+        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._trials = Control(here)
+        self._running, self._ended = True, None
+        request = {
+            "do": "trial",
+            "gateway": None if spec.gateway_socket is None else self._gateway.name,
+            "gateway_at": GATEWAY_FOLDER,
+            "places": [[place, place_size(place, spec, layout)] for place in layout.places],
+            "hosts": _hosts(spec),
+            "low_ports": int(spec.outside is not None),
+        }
+        with there:
+            send_along(self._connection(), request, there.fileno())
+        return self._trials
 
     def why_dead(self) -> str | None:
-        """Of the trial's world, or of all of it."""
+        """Of the trial's world, or of all of it; it is asked when the connection is lost, a moment before that ends."""
         if not self._ended and self._running:
-            self._look(0.0)
+            self._look(_TOLD_WITHIN_S)
         return self._ended or self._container.why_dead()
 
     def end(self) -> None:
-        """Lets the trial's launcher go; nothing of the trial is needed any more."""
-        if self._hang_up is not None:
-            self._hang_up()
-            self._hang_up = None
-        if self._listener is not None:
-            self._listener.close()
-        if self._folder_of_trial is not None:
-            shutil.rmtree(self._folder_of_trial, ignore_errors=True)
+        """Lets the trial's launcher go, which leaves when its connection closes; nothing of the trial is needed."""
+        if self._trials is not None:
+            self._trials.close()
+            self._trials = None
+        unlink_gateway(self._gateway)
 
     def is_empty(self) -> bool:
         """Waits until nothing of the last trial is left; False: it does not end, or the container is of no use."""
@@ -113,11 +101,11 @@ class WarmContainer:
 
     def _look(self, within_s: float) -> bool:
         """Whether the trial's world is told to have ended."""
-        assert self._host is not None  # there is no trial without
+        host = self._connection()
         try:
-            if not is_readable(self._host, within_s):
+            if not is_readable(host, within_s):
                 return False
-            told_now = Channel(self._host).receive()
+            told_now = Channel(host).receive()
         except (OSError, EOFError, ValueError):
             self._ended = self._death() or "its supervisor closed the connection"
             return False
@@ -132,9 +120,9 @@ class WarmContainer:
             time.sleep(0.05)
         return reason
 
-    def _channel(self) -> Channel:
+    def _connection(self) -> socket.socket:
         assert self._host is not None  # there is no trial without
-        return Channel(self._host)
+        return self._host
 
 
 def _reason(status: int, problem: bytes) -> str:

@@ -9,6 +9,7 @@ take without a harness (`crowd`), half of them run before the sweep and half aft
 """
 
 import argparse
+import itertools
 import json
 import os
 import resource
@@ -62,6 +63,7 @@ CASE = """\
       - {{when: {{contains: said 2}}, say: "Third.", end: true}}
     max_turns: 6
 """
+SETTLED = 50
 WALL, SHARE, GROWN, BARE = (
     "wall, s",
     "harness's share of the processor time",
@@ -104,7 +106,7 @@ class Spent:
     machine_s: float
     own_s: float
     seen_mb: list[int]
-    """At the end of each session."""
+    """At the end of the session from which on memory is to stand still, where there are so many, and of the last."""
 
 
 def sweep(stack: ExitStack, chosen: argparse.Namespace) -> dict[str, float]:
@@ -123,7 +125,7 @@ def sweep(stack: ExitStack, chosen: argparse.Namespace) -> dict[str, float]:
     before = bare()
     spent, stored = ran(planned(project, suite, chosen, record=False))
     without = before + bare()
-    early, last = spent.seen_mb[min(49, len(spent.seen_mb) - 1)], spent.seen_mb[-1]
+    early, last = spent.seen_mb[0], spent.seen_mb[-1]
     return {
         "sessions stored": stored,
         WALL: spent.wall_s,
@@ -154,11 +156,14 @@ def planned(project: Path, suite: Suite, chosen: argparse.Namespace, *, record: 
 def ran(plan: RunPlan) -> tuple[Spent, int]:
     """What the run took, and how many sessions it has stored."""
     seen: list[int] = []
+    ended = itertools.count(1)
 
     def finished(trial: Trial, card: Scorecard) -> None:
         assert (trial.outcome, trial.tiers) == ("finished", {"exact": 3}), (trial.case_id, trial.reason, trial.tiers)
         assert card.case_id
-        seen.append(resident_mb())
+        count = next(ended)
+        if count in (SETTLED, len(plan.planned)):
+            seen.append(resident_mb())
 
     clocks: tuple[Callable[[], float], ...] = (time.perf_counter, machine_s, own_s)
     began = [clock() for clock in clocks]

@@ -119,8 +119,10 @@ def test_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as short:
         (Path(short) / f"harness-{os.getuid()}").symlink_to(tmp_path)
         code = (
-            "from harness.sandbox.owner import private_folder\n"
+            "import os\n"
+            "from harness.sandbox.owner import Owner, private_folder\n"
             "from harness.errors import SandboxError\n"
+            f"os.mkdir('{short}/harness-{os.getuid()}/' + str(Owner.current()))\n"
             "try: private_folder()\n"
             "except SandboxError as error: print(error.message)"
         )

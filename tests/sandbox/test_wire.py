@@ -1,11 +1,13 @@
+import os
 import socket
 import threading
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.sandbox.inside.wire import Channel, pack, unpack
+from harness.sandbox.inside.wire import Along, Channel, pack, send_along, unpack
 
 _VALUES = st.recursive(
     st.integers() | st.binary(max_size=40),
@@ -50,6 +52,27 @@ def test_frames_and_content_share_a_connection() -> None:
         assert channel.receive_content(len(content)) == content
         assert channel.receive() == {"end": 1}
         sender.join()
+
+
+def test_a_descriptor_comes_along_with_its_message_however_long_that_is() -> None:
+    here, there = socket.socketpair()
+    read, write = os.pipe()
+    message = {"do": "trial", "hosts": "127.0.0.1 localhost\n" * 100_000}
+    with here, there:
+        sender = threading.Thread(target=send_along, args=(here, message, write))
+        sender.start()
+        along = Along(there)
+        received = Channel(along).receive()
+        sender.join()
+        os.close(write)
+
+        with closing(os.fdopen(along.taken(), "wb", buffering=0)) as ours:
+            ours.write(b"through the copy")
+        assert received["hosts"].decode() == message["hosts"]
+        assert os.read(read, 100) == b"through the copy"
+        with pytest.raises(ValueError, match="no descriptor came along"):
+            along.taken()
+    os.close(read)
 
 
 def test_end_of_the_connection_is_told() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import HarnessError, ResultsError, UsageError
+from harness.errors import ResultsError, UsageError
 from harness.trace import Observation, ToolCall, ToolFailure, names
 from harness.trace.jsonlines import read_spans, write_spans
 from harness.trace.projection import trajectory_from
@@ -60,10 +60,12 @@ def test_no_environment_variable_cuts_or_drops_what_was_observed(monkeypatch: py
     assert recorder.finish()[1].attributes[names.TOOL_RESULT] == long
 
 
-def test_a_process_in_which_opentelemetry_is_off_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_is_traced_also_where_opentelemetry_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
-    with pytest.raises(HarnessError, match="unset OTEL_SDK_DISABLED"):
-        TraceRecorder(SUBJECT)
+    recorder = TraceRecorder(SUBJECT)
+    tool_call(recorder, 0)
+
+    assert [span.parent_id is None for span in recorder.finish()] == [True, False]
 
 
 def test_two_recorders_do_not_see_each_other() -> None:

@@ -1,7 +1,7 @@
 """The first process of a warm container: forks a world of its own for each trial, one after the other.
 
 It never runs anything of a trial. While nobody is in the container the next world is built, as far as it is the same
-for every trial; what it waits for is the trial's own part, with which it connects to the trial's control socket,
+for every trial; what it waits for is the trial's own part, with which it is handed the trial's control connection,
 confines itself and serves as the launcher of an ordinary sandbox does. When the host's connection closes, the harness
 is done or dead: the container ends, and with it everything in it.
 """
@@ -16,7 +16,7 @@ import sys
 
 from harness.sandbox.inside import beside, changes, confine, files, forward, launcher, program, tree  # noqa: F401
 from harness.sandbox.inside.loop import READ, Loop
-from harness.sandbox.inside.wire import Channel
+from harness.sandbox.inside.wire import Along, Channel, send_along
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _PROBLEM_MAX = 4096
 class World:
     """A forked process that waits for its trial, or is in one."""
 
-    def __init__(self, cell: confine.Cell, shared: str) -> None:
+    def __init__(self, cell: confine.Cell) -> None:
         self._told, problem = posix.pipe2(posix.O_CLOEXEC)
         here, there = _socket.socketpair()
         self._supervisors = here
@@ -39,7 +39,7 @@ class World:
             status = 1
             try:
                 here.close()
-                _become_launcher(cell, shared, there)
+                _become_launcher(cell, there)
                 status = 0
             except EOFError:
                 pass  # the supervisor is gone
@@ -50,13 +50,14 @@ class World:
         posix.close(problem)
         there.close()
 
-    def begin(self, request: dict[str, Any]) -> None:
+    def begin(self, request: dict[str, Any], control: int) -> None:
         """Lets the trial in; one that has ended meanwhile is told of by its end."""
         try:
-            Channel(self._supervisors).send(request)
+            send_along(self._supervisors, request, control)
         except OSError:
             return
         finally:
+            posix.close(control)
             self._supervisors.close()
 
     def end(self) -> dict[str, Any]:
@@ -67,30 +68,30 @@ class World:
             posix.close(self._told)
 
 
-def _become_launcher(cell: confine.Cell, shared: str, supervisor: _socket.socket) -> None:
+def _become_launcher(cell: confine.Cell, supervisor: _socket.socket) -> None:
     confine.die_with_parent()
     _signal.set_wakeup_fd(-1)
     cell.build()
-    request = Channel(supervisor).receive()
-    control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    control.connect(shared + "/" + request["control"].decode())
+    along = Along(supervisor)
+    request = Channel(along).receive()
+    control = _socket.socket(fileno=along.taken())
     cell.enter(request)
     confine.close_all_but(control.fileno())
     launcher.serve(control)
 
 
 class Supervisor:
-    """Serves the host; `shared` is the folder in which the host puts what each trial is given."""
+    """Serves the host."""
 
-    def __init__(self, host: _socket.socket, shared: str, cell: confine.Cell) -> None:
-        self._channel = Channel(host)
-        self._shared = shared
+    def __init__(self, host: _socket.socket, cell: confine.Cell) -> None:
+        self._along = Along(host)
+        self._channel = Channel(self._along)
         self._cell = cell
         self._loop = Loop()
         self._trial: World | None = None
         self._loop.watch(host.fileno(), READ, self._heard)
         self._wake_when_children_end()
-        self._next = World(cell, shared)
+        self._next = World(cell)
 
     def serve(self) -> None:
         """Goes on until the host's connection closes."""
@@ -105,7 +106,7 @@ class Supervisor:
             posix._exit(0)
         if request["do"] == b"trial":
             self._trial = self._next
-            self._trial.begin(request)
+            self._trial.begin(request, self._along.taken())
         elif self._trial is not None:  # "end": it does not leave by itself
             posix.kill(self._trial.pid, _SIGKILL)
 
@@ -117,7 +118,7 @@ class Supervisor:
         if self._trial is not None and self._trial.status is not None:
             self._channel.send(self._trial.end())
             self._trial = None
-            self._next = World(self._cell, self._shared)
+            self._next = World(self._cell)
 
     def _wake_when_children_end(self) -> None:
         woken, wake = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
@@ -131,7 +132,10 @@ def _empty(fd: int) -> None:
 
 
 def main(control: str, shared: str, stage: str, shared_memory: str, layers: str, *shown: str) -> None:
-    """Connects to the host's socket at `control` and serves; each world sees the folders `shown`."""
+    """Connects to the host's socket at `control` and serves; each world sees the folders `shown`.
+
+    `shared` is the folder in which the host puts what each trial is given.
+    """
     for name in ("root", "image", "usr"):
         posix.mkdir(stage + "/" + name, 0o755)
     cell = confine.Cell(stage, shared, shared_memory, shown)
@@ -139,6 +143,6 @@ def main(control: str, shared: str, stage: str, shared_memory: str, layers: str,
     host = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     host.connect(control)
     try:
-        Supervisor(host, shared, cell).serve()
+        Supervisor(host, cell).serve()
     finally:
         sys.stderr.flush()

@@ -5,6 +5,9 @@ Bytes follow a frame as they are where a frame says how many (a file's content),
 
 from __future__ import annotations
 
+import _socket
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
@@ -15,9 +18,18 @@ if TYPE_CHECKING:
         def sendall(self, data: bytes, /) -> object: ...
         def recv(self, size: int, /) -> bytes: ...
 
+    Ancillary = list[tuple[int, int, bytes]]
+
+    class UnixStream(Stream, Protocol):
+        """One whose messages can bring descriptors along."""
+
+        def sendmsg(self, parts: list[bytes], ancillary: Ancillary, /) -> int: ...
+        def recvmsg(self, size: int, room: int, flags: int, /) -> tuple[bytes, Ancillary, int, object]: ...
+
 
 FRAME_MAX = 0x1000_0000
 CHUNK = 1 << 18
+_FD = 4
 
 
 class Channel:
@@ -68,6 +80,36 @@ class Ahead:
         part = self._taken[self._at : self._at + size]
         self._at += len(part)
         return part
+
+
+class Along:
+    """A stream from which descriptors are taken with the bytes that they came along with."""
+
+    def __init__(self, stream: UnixStream) -> None:
+        self._stream = stream
+        self._taken: list[int] = []
+        self.sendall = stream.sendall
+
+    def recv(self, size: int, /) -> bytes:
+        part, ancillary, _, _ = self._stream.recvmsg(size, _socket.CMSG_SPACE(_FD), _socket.MSG_CMSG_CLOEXEC)
+        for level, kind, content in ancillary:
+            if (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS):
+                self._taken.append(int.from_bytes(content[:_FD], sys.byteorder))
+        return part
+
+    def taken(self) -> int:
+        """The descriptor that came first of those not asked for yet. Raises ValueError where there is none."""
+        if not self._taken:
+            raise ValueError("no descriptor came along")
+        return self._taken.pop(0)
+
+
+def send_along(stream: UnixStream, message: dict[str, Any], descriptor: int) -> None:
+    """Sends the message, and with its first byte a copy of the descriptor."""
+    whole = frame(message)
+    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor.to_bytes(_FD, sys.byteorder))
+    sent = stream.sendmsg([whole], [rights])
+    stream.sendall(whole[sent:])
 
 
 def frame(message: dict[str, Any]) -> bytes:
