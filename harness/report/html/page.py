@@ -21,6 +21,7 @@ from harness.report.html.run import comparison_view, run_view
 from harness.report.html.trial import trial_view
 from harness.report.judged import judged_trials
 from harness.results import RunFolder, StoredTrial
+from harness.results.collecting import no_cycles_sought
 from harness.score import Scorecard
 
 PROGRAM = (
@@ -46,6 +47,7 @@ _LEAST, _MOST = 6_000, 400_000
 """Characters of one trajectory."""
 
 
+@no_cycles_sought()
 def html_report(folder: RunFolder, against: RunFolder | None = None) -> str:
     """The report of a run, beside another one where `against` is given.
 
