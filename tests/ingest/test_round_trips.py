@@ -4,7 +4,7 @@ import json
 import tempfile
 from pathlib import Path
 
-import pytest
+import atif
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -204,7 +204,6 @@ def test_the_case_of_an_exported_trial_comes_back_with_it() -> None:
 @QUICK
 @given(TRIALS)
 def test_what_is_exported_is_atif_to_its_own_models(trial: Trial) -> None:
-    atif = pytest.importorskip("atif", reason="the package atif, which checks the exported documents, is not installed")
     tools = [ToolSpec(name="f", server="s", http=HttpRoute(path="/f"))]
 
     document = export_atif(trial, tools=tools, spans=spans_of(trial, started_ns=1_700_000_000_000_000_000))
