@@ -5,6 +5,7 @@ too, and count on top of it, so that a full disk ends no program and no program 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,8 @@ _HIDDEN = [
 _LAUNCHERS = ("SETUID", "SETGID", "KILL", "DAC_READ_SEARCH")
 """Not SYS_RESOURCE, which would protect the launcher where memory is short: many hosts refuse it."""
 _SUPERVISORS = ("SYS_ADMIN", "NET_ADMIN", "SETPCAP")
+_KEEPERS = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID")
+"""What an overlay needs in order to copy what a trial changes: it does so with the rights of who has mounted it."""
 
 
 def _started(module: str, *arguments: str) -> list[str]:
@@ -115,10 +118,14 @@ class Containers:
         )
 
     def warm_config(self, folder: Path, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> dict[str, Any]:
-        """A container in which trials like this one are given worlds of their own; `folder` is shared with it."""
+        """A container in which trials like this one are given worlds of their own; `folder` is shared with it.
+
+        `layout` is what it keeps for all of them.
+        """
         unconfined = ["apparmor=unconfined"] if self._apparmor else []  # its own profile denies every mount
         mountpoints = dict.fromkeys((*layout.places, GATEWAY_FOLDER), "rw,noexec,nosuid,nodev,size=4k")
         layers = self._layers_below(spec, snapshot, layout)
+        kept_mb = sum(map(layout.size_mb, layout.places))
         return self._sealed(
             spec,
             snapshot,
@@ -132,11 +139,11 @@ class Containers:
                 ":".join(layers),
                 *_shown(spec),
             ),
-            cap_add=[*_LAUNCHERS, *_SUPERVISORS],
+            cap_add=[*_LAUNCHERS, *_SUPERVISORS, *(_KEEPERS if layout.entries else ())],
             security_opt=["no-new-privileges:true", f"seccomp={seccomp_profile(MAKES_SANDBOXES)}", *unconfined],
             mounts=_bound({SHARED_FOLDER: folder, **layers}, spec),
-            tmpfs={**mountpoints, _STAGE: "rw,noexec,nosuid,nodev,size=256k,mode=0700"},
-            **self._limits(spec, layout, _SUPERVISOR_MB, _SUPERVISOR_PROCESSES),
+            tmpfs={**mountpoints, _STAGE: "rw,noexec,nosuid,nodev,size=256k,mode=0711"},
+            **self._limits(spec, layout, _SUPERVISOR_MB + kept_mb, _SUPERVISOR_PROCESSES),
         )
 
     def _layers_below(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> dict[str, Path]:
@@ -206,6 +213,15 @@ def seen_inside(spec: SandboxSpec, layout: Layout) -> Inside:
         search_path=SEARCH_PATH,
         real={place: place for place in layout.places},
         uid=AGENT_UID,
+    )
+
+
+def seen_by_keeper(spec: SandboxSpec, layout: Layout) -> Inside:
+    """The same for who lays what a warm container keeps for its trials."""
+    unconnected = replace(spec, gateway_socket=None)
+    return replace(
+        seen_inside(unconnected, layout),
+        real={place: f"{_STAGE}/kept/{number}" for number, place in enumerate(layout.places)},
     )
 
 

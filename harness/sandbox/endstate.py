@@ -117,9 +117,9 @@ def _compared(seal: Seal, reported: Reported, contents: Any) -> tuple[EndState, 
             members[found.path] = (contents.tell(), len(content))
             contents.write(content)
     changes += [
-        FileChange(path=path, change="deleted", kind=entry.kind)
-        for path, entry in seal.files.items()
-        if path in gone and path not in seen
+        FileChange(path=path, change="deleted", kind=seal.files[path].kind)
+        for path in gone - seen
+        if path in seal.files
     ]
     ordered = tuple(sorted(changes, key=lambda change: change.path))
     return EndState(changes=ordered, complete=problem is None, problem=problem), members

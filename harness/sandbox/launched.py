@@ -4,6 +4,8 @@ import codecs
 import errno
 import os
 import signal
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ CLOCK_LIBRARY = "/usr/local/lib/harness-clock.so"
 
 _ANSWER_WITHIN_S = 60.0
 _ENDING_TAKES_S = 45.0
+_LAYOUTS_MAX = 8
 _ENTRIES_MAX = 20_000
 _BYTES_MAX = 64 * 1024 * 1024
 _WRITE_MAX = 64 * 1024 * 1024
@@ -45,10 +48,11 @@ class Inside:
 
 
 class Layouts:
-    """What is to be laid into the sandboxes of one provider, worked out once for a sealed state."""
+    """What is to be laid into the sandboxes of one provider, worked out once for each of the latest sealed states."""
 
     def __init__(self) -> None:
-        self._latest: tuple[Snapshot, Layout] | None = None
+        self._latest: deque[tuple[Snapshot, Layout]] = deque(maxlen=_LAYOUTS_MAX)
+        self._lock = threading.Lock()
 
     def of(self, spec: SandboxSpec, snapshot: Snapshot) -> Layout:
         """Raises SnapshotError or SandboxError, also for a clock that is none."""
@@ -57,10 +61,13 @@ class Layouts:
         if spec.end_state_from is not None:
             with open_end_state(spec.end_state_from) as over:
                 return Layout(snapshot, over)
-        latest = self._latest
-        if latest is None or latest[0] is not snapshot:
-            latest = self._latest = (snapshot, Layout(snapshot))
-        return latest[1]
+        with self._lock:
+            for known, layout in self._latest:
+                if known is snapshot:
+                    return layout
+            layout = Layout(snapshot)
+            self._latest.append((snapshot, layout))
+        return layout
 
 
 class LaunchedSandbox:
@@ -84,24 +91,20 @@ class LaunchedSandbox:
         self._places = inside.places
         self._env: dict[str, str] = {}
         self._seal = Seal(files={})
+        self._laid = False
         self._closed = False
 
     @property
     def places(self) -> Places:
         return self._places
 
-    def restore(self, snapshot: Snapshot, layout: Layout, ports: Sequence[int]) -> None:
-        """Lays the files; to be called once, before anything else. The gateway is reached at each of the ports."""
+    def restore(self, snapshot: Snapshot, layout: Layout, ports: Sequence[int], *, laid: bool = False) -> None:
+        """Lays the files; to be called once, before anything else. The gateway is reached at each of the ports.
+
+        `laid`: they lie there already, and the launcher knows them.
+        """
         socket = self._places.gateway_socket
-        answer = self._ask(
-            {
-                "do": "setup",
-                "uid": self._inside.uid,
-                "places": [[place, self._inside.real[place]] for place in layout.places],
-                "gateway": socket,
-                "port": list(ports),
-            }
-        )
+        answer = self._set_up(layout, ports)
         if socket is not None:
             self._places = Places(
                 agent=self._places.agent,
@@ -109,13 +112,18 @@ class LaunchedSandbox:
                 gateway_url=f"http://127.0.0.1:{answer['port']}",
                 gateway_socket=socket,
             )
-        owners: tuple[Literal["root", "agent"], ...] = ("root", "agent")
-        for owner in owners:
-            self._lay(layout, owner)
-        if layout.sealed:
-            self._ask({"do": "seal", "unsealed": layout.unsealed})
+        if not laid:
+            self._lay_all(layout)
+            if layout.sealed:
+                self._ask({"do": "seal", "unsealed": layout.unsealed})
+        self._laid = laid
         self._seal = Seal(files=layout.sealed, absent=layout.absent)
         self._env = self._pinned(snapshot)
+
+    def lay(self, layout: Layout) -> None:
+        """Lays the files where nothing is to be run."""
+        self._set_up(layout, ())
+        self._lay_all(layout)
 
     def exec(self, command: Sequence[str], env: Mapping[str, str], timeout_s: float) -> ProgramExit:
         environment = {**self._env, **env, **self._gateway_env()}
@@ -160,7 +168,7 @@ class LaunchedSandbox:
 
     def end_state(self, archive: Path) -> EndState:
         """The differences below the writable places, the temporary folders /tmp and /dev/shm left out."""
-        sums = {path: file.sha256 for path, file in self._seal.files.items() if self._may_write(file)}
+        sums = {} if self._laid else {path: f.sha256 for path, f in self._seal.files.items() if self._may_write(f)}
         request = {"do": "changes", "entries": _ENTRIES_MAX, "bytes": _BYTES_MAX, "sums": list(sums.items())}
         with self._explained():
             return write_end_state(archive, self._seal, self._control.ask_for_stream(request, _ANSWER_WITHIN_S))
@@ -175,6 +183,22 @@ class LaunchedSandbox:
         """Whether a program may, without anything else being seen of it than the content."""
         writable = self._inside.uid is None or file.owner == "agent" or bool(file.mode & _WRITABLE_BY_OTHERS)
         return file.sha256 is not None and writable
+
+    def _set_up(self, layout: Layout, ports: Sequence[int]) -> dict[str, Any]:
+        return self._ask(
+            {
+                "do": "setup",
+                "uid": self._inside.uid,
+                "places": [[place, self._inside.real[place]] for place in layout.places],
+                "gateway": self._places.gateway_socket,
+                "port": list(ports),
+            }
+        )
+
+    def _lay_all(self, layout: Layout) -> None:
+        owners: tuple[Literal["root", "agent"], ...] = ("root", "agent")
+        for owner in owners:
+            self._lay(layout, owner)
 
     def _lay(self, layout: Layout, owner: Literal["root", "agent"]) -> None:
         entries = layout.of(owner)

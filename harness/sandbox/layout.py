@@ -61,12 +61,18 @@ class Layout:
         self.implied = _add_parents(entries, self.places)
         self._entries = _protect(entries, self.places)
         _refuse_shut_folders(self._entries)
+        self._place_owners = {place: self._owner_of(place) for place in self.places}
         ordered = [entry for _, entry in sorted(self._entries.items())]
         self._owned = {owner: [entry for entry in ordered if entry.owner == owner] for owner in get_args(Owner)}
         self.sealed = {
             **{path: SealedFile(path=path, kind="directory", mode=entries[path].mode) for path in self.implied},
             **{file.path: file for file in snapshot.files},
         }
+
+    @property
+    def entries(self) -> int:
+        """How many there are."""
+        return len(self._entries)
 
     def of(self, owner: Owner) -> list[Entry]:
         return self._owned[owner]
@@ -78,6 +84,9 @@ class Layout:
 
     def place_owner(self, place: str) -> Owner:
         """Who owns a writable place itself."""
+        return self._place_owners[place]
+
+    def _owner_of(self, place: str) -> Owner:
         inner = (entry.owner for path, entry in self._entries.items() if path == place or path.startswith(f"{place}/"))
         return "root" if "root" in inner else "agent"
 

@@ -1,7 +1,9 @@
 """Sandboxes in warm containers: one container for many trials, each in namespaces of its own; started in milliseconds.
 
-A container is started once for each kind of trial that runs at the same time (image, agent, limits). Its supervisor
-gives every trial its own mounts, processes, network, names and writable places, all of which vanish with the trial.
+A container is started once for each kind of trial that runs at the same time (image, agent, limits, seal). Its
+supervisor gives every trial its own mounts, processes, network, names and writable places, all of which vanish with the
+trial; the sealed files, which it keeps, are seen by each through an overlay.
+
 One trial at a time is in a container, whose limits are so the trial's. What it does not promise as the provider of one
 container per trial does: the supervisor holds CAP_SYS_ADMIN, so a bug in it or in the kernel's namespaces reaches the
 host.
@@ -9,7 +11,7 @@ host.
 
 import threading
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -39,10 +41,13 @@ class _Kind:
     agent_files: Path | None
     limits: tuple[float, ...]
     places: tuple[str, ...]
+    kept: Layout | None
+    """The very one: it is made once for a sealed state."""
 
     @classmethod
     def of(cls, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> "_Kind":
-        return cls(spec.image or snapshot.image, spec.agent_files, contained(spec.limits), layout.places)
+        kept = layout if layout.entries else None
+        return cls(spec.image or snapshot.image, spec.agent_files, contained(spec.limits), layout.places, kept)
 
 
 class WarmDockerSandboxProvider:
@@ -68,9 +73,11 @@ class WarmDockerSandboxProvider:
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
         layout = self._layouts.of(spec, snapshot)
-        kind = _Kind.of(spec, snapshot, layout)
+        plain = replace(spec, end_state_from=None)
+        kept = self._layouts.of(plain, snapshot)
+        kind = _Kind.of(plain, snapshot, kept)
         with told("a sandbox cannot be started"):
-            warm = self._taken(kind) or self._new(kind, spec, snapshot, layout)
+            warm = self._taken(kind) or self._new(kind, plain, snapshot, kept)
             try:
                 return self._started(warm, kind, spec, snapshot, layout)
             except BaseException:
@@ -126,7 +133,7 @@ class WarmDockerSandboxProvider:
             warm = WarmContainer(self._client)
             self._all.add(warm)
         try:
-            warm.start(self._containers.warm_config(warm.folder, spec, snapshot, layout))
+            warm.start(self._containers.warm_config(warm.folder, spec, snapshot, layout), spec, layout)
         except BaseException:
             self._drop(warm)
             raise
@@ -149,7 +156,7 @@ class WarmDockerSandboxProvider:
         sandbox = LaunchedSandbox(
             control, seen_inside(spec, layout), spec, warm.why_dead, lambda: self._give_back(warm, kind)
         )
-        sandbox.restore(snapshot, layout, doors(spec))
+        sandbox.restore(snapshot, layout, doors(spec), laid=warm.has_laid(spec))
         return sandbox
 
     def _give_back(self, warm: WarmContainer, kind: _Kind) -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import docker
 
-from harness.sandbox.container import GATEWAY_FOLDER, place_size
+from harness.errors import SandboxError
+from harness.sandbox.container import GATEWAY_FOLDER, place_size, seen_by_keeper
 from harness.sandbox.control import Control, Listener, is_readable
 from harness.sandbox.gateway_link import link_gateway, unlink_gateway
 from harness.sandbox.inside.wire import Channel, send_along
+from harness.sandbox.launched import LaunchedSandbox
 from harness.sandbox.layout import Layout
 from harness.sandbox.owner import private_folder, remove_private_folder
 from harness.sandbox.provider import SandboxSpec
@@ -19,6 +21,7 @@ from harness.sandbox.running import RunningContainer
 _REPORTS_WITHIN_S = 60.0
 _ENDS_WITHIN_S = 60.0
 _TOLD_WITHIN_S = 1.0
+_KEPT_WITHIN_S = 60.0
 _SEEN_WITHIN_S = 10.0
 _HOSTS = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n127.0.0.1\tsandbox\n"
 
@@ -34,15 +37,21 @@ class WarmContainer:
         self._ended: str | None = None
         self.folder = private_folder()
         self._gateway = self.folder / "gateway"
+        self._laid = False
         self.remove = self._container.remove
 
-    def start(self, config: dict[str, Any]) -> None:
+    def start(self, config: dict[str, Any], spec: SandboxSpec, layout: Layout) -> None:
+        """Raises SandboxError, also where what is to be kept for all trials does not fit."""
         listener = Listener(self.folder)
         try:
             self._container.start(config)
             self._host = listener.accept_connection(_REPORTS_WITHIN_S, self._container.why_dead)
         finally:
             listener.close()
+        if layout.entries:
+            self._keep(spec, layout)
+        else:
+            Channel(self._host).send({"do": "keep", "places": []})
 
     def begin(self, spec: SandboxSpec, layout: Layout) -> Control:
         """Asks for a world; its launcher is at the other end of what is given.
@@ -59,6 +68,7 @@ class WarmContainer:
             "do": "trial",
             "gateway": None if spec.gateway_socket is None else self._gateway.name,
             "gateway_at": GATEWAY_FOLDER,
+            "kept": int(self.has_laid(spec)),
             "places": [[place, place_size(place, spec, layout)] for place in layout.places],
             "hosts": _hosts(spec),
             "low_ports": int(spec.outside is not None),
@@ -66,6 +76,28 @@ class WarmContainer:
         with there:
             send_along(self._connection(), request, there.fileno())
         return self._trials
+
+    def _keep(self, spec: SandboxSpec, layout: Layout) -> None:
+        inside = seen_by_keeper(spec, layout)
+        places = [[place, inside.real[place], place_size(place, spec, layout)] for place in layout.places]
+        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        keeper = LaunchedSandbox(Control(here), inside, spec, self._container.why_dead, lambda: None)
+        try:
+            with there:
+                send_along(self._connection(), {"do": "keep", "places": places}, there.fileno())
+            keeper.lay(layout)
+        finally:
+            keeper.close()
+        try:
+            if not is_readable(self._connection(), _KEPT_WITHIN_S):
+                raise SandboxError("the sandbox did not start: its sealed files were not laid in time")
+            self._laid = bool(Channel(self._connection()).receive()["kept"])
+        except (EOFError, ValueError):
+            raise SandboxError(f"the sandbox did not start: {self._death() or 'its supervisor is gone'}") from None
+
+    def has_laid(self, spec: SandboxSpec) -> bool:
+        """Whether a trial finds the sealed files laid; one that begins with what another has left does not."""
+        return self._laid and spec.end_state_from is None
 
     def why_dead(self) -> str | None:
         """Of the trial's world, or of all of it; it is asked when the connection is lost, a moment before that ends."""

@@ -14,6 +14,7 @@ from harness.case.case import Limits
 from harness.sandbox.container import AGENT_UID
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
+from tests.escape.sealed import sealed_folder
 
 _MB = 200
 _KEPT_KB = 64
@@ -40,7 +41,7 @@ CONTROL_UID = 54_321
 def output_held(provider: SandboxProvider, image: str) -> int:
     """How many bytes the host holds of a program that prints without end."""
     spec = SandboxSpec(trial_id="escape.flood", limits=Limits(output_kb=_KEPT_KB, memory_mb=64))
-    with closing(provider.start(spec, _empty(image))) as sandbox:
+    with closing(provider.start(spec, _sealed(image))) as sandbox:
         ended = sandbox.exec(["python3", "-c", _PRINT], {}, 120)
     assert ended.stdout_bytes == _MB << 20
     return len(ended.stdout)
@@ -57,7 +58,7 @@ OUTPUT_MAX = 2 * _KEPT_KB * 1024
 def host_can_still_watch(provider: SandboxProvider, image: str) -> bool:
     """Whether this process may watch files while a sandboxed program has taken all that its user may."""
     spec = SandboxSpec(trial_id="escape.watches", limits=Limits(memory_mb=64))
-    with closing(provider.start(spec, _empty(image))) as sandbox, ThreadPoolExecutor(1) as pool:
+    with closing(provider.start(spec, _sealed(image))) as sandbox, ThreadPoolExecutor(1) as pool:
         program = pool.submit(sandbox.exec, ["python3", "-c", _WATCH, "/work"], {}, 60)
         for _ in range(1200):
             try:
@@ -90,6 +91,6 @@ def watches_as(uid: int) -> bool:
     return bool(json.loads(asked.stdout))
 
 
-def _empty(image: str) -> Snapshot:
+def _sealed(image: str) -> Snapshot:
     assert AGENT_UID not in (os.getuid(), CONTROL_UID)
-    return Snapshot(name="empty", environment="base", image=image)
+    return sealed_folder(image)

@@ -13,7 +13,7 @@ from docker.models.containers import Container
 
 from harness.case.case import Limits
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
-from harness.sandbox.snapshot import Snapshot
+from tests.escape.sealed import sealed_folder
 
 PROGRAMS = Path(__file__).parent
 REMAINS: list[str] = json.loads(
@@ -59,7 +59,7 @@ def _told(container: Container, folder: str, *arguments: str) -> bool:
 
 def _start(provider: SandboxProvider, image: str, name: str) -> Sandbox:
     spec = SandboxSpec(trial_id=f"escape.{name}", limits=_LIMITS, agent_files=PROGRAMS)
-    return provider.start(spec, Snapshot(name="empty", environment="base", image=image))
+    return provider.start(spec, sealed_folder(image))
 
 
 def _run(sandbox: Sandbox, *arguments: str) -> bool:

@@ -13,7 +13,7 @@ from harness.case.case import Limits
 from harness.sandbox.engine import connect
 from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.providers import PROVIDERS, open_provider
-from harness.sandbox.snapshot import Snapshot
+from tests.escape.sealed import sealed_folder
 from tests.escape.weak import tried_in, weak_container
 from tests.escape.world import World, outside_world
 
@@ -44,7 +44,7 @@ def weak(base_image: str, world: World) -> Iterator[Container]:
 def sandbox(request: pytest.FixtureRequest, base_image: str) -> Iterator[Sandbox]:
     provider = open_provider(request.param, run="escape")
     spec = SandboxSpec(trial_id="escape", limits=_LIMITS, agent_files=PROGRAMS)
-    sandbox = provider.start(spec, Snapshot(name="empty", environment="base", image=base_image))
+    sandbox = provider.start(spec, sealed_folder(base_image))
     yield sandbox
     sandbox.close()
     provider.close()

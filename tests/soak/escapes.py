@@ -16,8 +16,8 @@ from harness.sandbox.engine import connect
 from harness.sandbox.images import ImageStore
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.providers import PROVIDERS, open_provider
-from harness.sandbox.snapshot import Snapshot
 from tests.escape import descriptors, flood, pairs, reading
+from tests.escape.sealed import sealed_folder
 from tests.escape.test_escape import LACKING, NAMES, PROGRAMS
 from tests.escape.weak import FOLDER, tried_in, weak_container
 from tests.escape.world import World, outside_world
@@ -105,7 +105,7 @@ def _by_group(group: str) -> Callable[[SandboxProvider, Ground], dict[str, Calla
 
 def _escapes(provider: SandboxProvider, ground: Ground, name: str) -> bool:
     spec = SandboxSpec(trial_id="escape", limits=_LIMITS, agent_files=PROGRAMS)
-    with closing(provider.start(spec, Snapshot(name="empty", environment="base", image=ground.image))) as sandbox:
+    with closing(provider.start(spec, sealed_folder(ground.image))) as sandbox:
         return _tried(sandbox, ground.world, name)
 
 

@@ -55,6 +55,37 @@ printf t > "$TMPDIR/no-result"
     expect("contents", [read_changed_file(archive, path) for path in paths], [b"fresh", b"B", b"mode", None, None])
 
 
+def moved_folders_are_told_with_all_in_them(stand: Stand) -> None:
+    files = {"one/f": b"1", "one/in/g": b"g", "two/f": b"2", "three/f": b"3", "three/deep/h": b"h", "untouched/u": b"u"}
+    sandbox = stand.start(stand.snapshot({f"/work/{path}": content for path, content in files.items()}))
+    code = """
+import os, shutil
+os.rename("one", "away"); os.rename("two", "one"); os.rename("away", "two")
+os.rename("two/in", "three/in")
+shutil.rmtree("three/deep"); os.mkdir("three/deep")
+os.link("untouched/u", "linked")
+"""
+    expect("status", python(sandbox, code).code, 0)
+    archive = stand.archive()
+    state = sandbox.end_state(archive)
+    expect(
+        "changes",
+        [(c.path.removeprefix("/work/"), c.change, c.kind) for c in state.changes],
+        [
+            ("linked", "added", "file"),
+            ("one/f", "modified", "file"),
+            ("one/in", "deleted", "directory"),
+            ("one/in/g", "deleted", "file"),
+            ("three/deep/h", "deleted", "file"),
+            ("three/in", "added", "directory"),
+            ("three/in/g", "added", "file"),
+            ("two/f", "modified", "file"),
+        ],
+    )
+    paths = ("/work/one/f", "/work/two/f", "/work/three/in/g", "/work/linked")
+    expect("contents", [read_changed_file(archive, path) for path in paths], [b"2", b"1", b"g", b"u"])
+
+
 def change_right_after_the_start_is_seen(stand: Stand) -> None:
     """A clock's tick is longer than it takes to write a byte: size and time alone would not tell."""
     for _ in range(3):
@@ -154,6 +185,7 @@ CHECKS = tuple(
     for run in (
         nothing_done_is_no_change,
         every_change_is_told_and_nothing_else,
+        moved_folders_are_told_with_all_in_them,
         change_right_after_the_start_is_seen,
         odd_names_survive,
         closed_folders_are_read_too,

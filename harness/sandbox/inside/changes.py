@@ -13,9 +13,10 @@ from harness.sandbox.inside.files import CHUNK, DEPTH_MAX, FILE, FOLDER, KIND, L
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
-    from harness.sandbox.inside.files import Places
+    from harness.sandbox.inside.files import Entry, Places
     from harness.sandbox.inside.wire import Channel
 
 _PATH_MAX = 4095
@@ -35,23 +36,29 @@ def stamps(places: Places) -> dict[bytes, tuple[int, ...]]:
     return found
 
 
-class Changes:
-    """Sends what is no longer as it was laid, and stops at the bounds: each says that there was more."""
+def changed(
+    places: Places, before: dict[bytes, tuple[int, ...]], sums: dict[bytes, bytes], gone: dict[bytes, None]
+) -> Iterator[Entry]:
+    """As `files.walk`, what has not the stamp of `before` or not the content of `sums`; the rest of it is gone."""
+    gone.update(dict.fromkeys(before))
+    for path, folder, name, depth, state in walk(places):
+        gone.pop(path, None)
+        if before.get(path) != _stamp(state) or (path in sums and sums[path] != _sum_of(folder, name)):
+            yield path, folder, name, depth, state
 
-    def __init__(self, channel: Channel, before: dict[bytes, tuple[int, ...]], request: dict[str, Any]) -> None:
+
+class Changes:
+    """Sends what has changed, and stops at the bounds: each says that there was more."""
+
+    def __init__(self, channel: Channel, request: dict[str, Any]) -> None:
         self._channel = channel
-        self._before = before
         self._entries_left = request["entries"]
         self._bytes_left = request["bytes"]
-        self._sums: dict[bytes, bytes] = dict(request["sums"])
         self._problem: bytes | None = None
 
-    def send(self, places: Places) -> None:
-        gone = dict.fromkeys(self._before)
-        for path, folder, name, depth, state in walk(places):
-            gone.pop(path, None)
-            if self._before.get(path) == _stamp(state) and not self._is_rewritten(path, folder, name):
-                continue
+    def send(self, found: Iterator[Entry], gone: dict[bytes, None]) -> None:
+        """`gone` is known when all has been `found`."""
+        for path, folder, name, depth, state in found:
             if len(path) > _PATH_MAX:
                 self._problem = b"paths are longer than %d bytes" % _PATH_MAX
                 continue
@@ -64,10 +71,6 @@ class Changes:
             self._entries_left -= 1
             self._send_entry(path, folder, name, state)
         self._channel.send({"end": 1, "gone": list(gone), "problem": self._problem})
-
-    def _is_rewritten(self, path: bytes, folder: int, name: bytes) -> bool:
-        expected = self._sums.get(path)
-        return expected is not None and expected != _sum_of(folder, name)
 
     def _send_entry(self, path: bytes, folder: int, name: bytes, state: posix.stat_result) -> None:
         kind = state.st_mode & KIND

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from harness.sandbox.inside.kept import Kept
+
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
-_NEW_NAMESPACES = 0x0002_0000 | 0x4000_0000 | 0x0800_0000 | 0x0400_0000 | 0x2000_0000 | 0x0200_0000
+_CLONE_NEWNS = 0x0002_0000
+_NEW_NAMESPACES = _CLONE_NEWNS | 0x4000_0000 | 0x0800_0000 | 0x0400_0000 | 0x2000_0000 | 0x0200_0000
 """CLONE_NEWNS, NEWNET, NEWIPC, NEWUTS, NEWPID, NEWCGROUP."""
 _DETACH = 2
 _KEPT_CAPABILITIES = (2, 5, 6, 7)
@@ -67,7 +70,7 @@ class Cell:
     def lay_root(self, stage: str, layers: str) -> None:
         """To be called once, in the supervisor. What fails is raised by `build`."""
         try:
-            skeleton.build(stage, layers, _mount)
+            skeleton.build(stage, layers, mount)
         except OSError as error:
             self._problem = error
 
@@ -90,31 +93,40 @@ class Cell:
         _loopback_up()
         self._build_root()
 
-    def enter(self, request: dict[str, Any]) -> None:
-        """Adds what only this trial has, and gives up every way back and everything that built it."""
+    def enter(self, request: dict[str, Any], kept: Kept) -> dict[bytes, int]:
+        """Adds what only this trial has, and gives up every way back and everything that built it.
+
+        For each place that is an overlay of what is `kept`: a descriptor of the folder of what the trial changes.
+        """
         if request["low_ports"]:
             _put(self._root + "/proc/sys/net/ipv4/ip_unprivileged_port_start", b"0")
         self._freeze_proc()
         self._name_hosts(request["hosts"])
         if "gateway" in request:
             self._show(self._shared + "/" + request["gateway"].decode(), request["gateway_at"].decode())
+        uppers = {}
         for path, options in request["places"]:
-            _mount("tmpfs", self._root + path.decode(), "tmpfs", _NOSUID | _NODEV, options.decode())
+            target = self._root + path.decode()
+            if request["kept"] and kept.has(path):
+                uppers[path] = kept.lay_over(path, target, options.decode())
+            else:
+                mount("tmpfs", target, "tmpfs", _NOSUID | _NODEV, options.decode())
         self._turn_over()
         _give_up_capabilities()
         _forbid_what_built_this()
+        return uppers
 
     def _build_root(self) -> None:
-        _mount("none", "/", None, _REC | _PRIVATE)
+        mount("none", "/", None, _REC | _PRIVATE)
         self._build_proc()
-        _mount("/sys", self._root + "/sys", None, _BIND | _REC)
+        mount("/sys", self._root + "/sys", None, _BIND | _REC)
         self._build_dev()
         for path in self._shown:
             self._show(path, path)
 
     def _build_proc(self) -> None:
         proc = self._root + "/proc"
-        _mount("proc", proc, "proc", _NOSUID | _NODEV | _NOEXEC)
+        mount("proc", proc, "proc", _NOSUID | _NODEV | _NOEXEC)
         for name in _HIDDEN:
             self._hide(proc + "/" + name)
 
@@ -122,30 +134,30 @@ class Cell:
         for name in _FROZEN:
             path = self._root + "/proc/" + name
             if _exists(path):
-                _mount(path, path, None, _BIND | _REC)
-                _mount("none", path, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
+                mount(path, path, None, _BIND | _REC)
+                mount("none", path, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
 
     def _hide(self, path: str) -> None:
         if not _exists(path):
             return
         if posix.stat(path).st_mode & 0o170000 == 0o040000:
-            _mount("tmpfs", path, "tmpfs", _RDONLY | _NOSUID | _NODEV, "size=0,mode=0555")
+            mount("tmpfs", path, "tmpfs", _RDONLY | _NOSUID | _NODEV, "size=0,mode=0555")
         else:
-            _mount("/dev/null", path, None, _BIND)
+            mount("/dev/null", path, None, _BIND)
 
     def _build_dev(self) -> None:
         dev = self._root + "/dev"
-        _mount("tmpfs", dev, "tmpfs", _NOSUID, "size=64k,mode=0755")
+        mount("tmpfs", dev, "tmpfs", _NOSUID, "size=64k,mode=0755")
         for name in _DEVICES:
             posix.close(posix.open(dev + "/" + name, posix.O_CREAT | posix.O_WRONLY | posix.O_CLOEXEC, 0o666))
-            _mount("/dev/" + name, dev + "/" + name, None, _BIND)
+            mount("/dev/" + name, dev + "/" + name, None, _BIND)
         for name, target in _DEVICE_LINKS.items():
             posix.symlink(target, dev + "/" + name)
         for name in ("pts", "shm", "mqueue"):
             posix.mkdir(dev + "/" + name, 0o755)
-        _mount("devpts", dev + "/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
-        _mount("mqueue", dev + "/mqueue", "mqueue", _NOSUID | _NODEV | _NOEXEC)
-        _mount("shm", dev + "/shm", "tmpfs", _NOSUID | _NODEV | _NOEXEC, self._shared_memory)
+        mount("devpts", dev + "/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+        mount("mqueue", dev + "/mqueue", "mqueue", _NOSUID | _NODEV | _NOEXEC)
+        mount("shm", dev + "/shm", "tmpfs", _NOSUID | _NODEV | _NOEXEC, self._shared_memory)
 
     def _name_hosts(self, hosts: bytes) -> None:
         """The engine's own file names the warm container's host name; this is the trial's."""
@@ -155,12 +167,12 @@ class Cell:
         for name in ("hosts", "hostname"):
             target = self._root + "/etc/" + name
             if _exists(target):
-                _mount(stage + "/" + name, target, None, _BIND)
-                _mount("none", target, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
+                mount(stage + "/" + name, target, None, _BIND)
+                mount("none", target, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
 
     def _show(self, source: str, target: str) -> None:
-        _mount(source, self._root + target, None, _BIND)
-        _mount("none", self._root + target, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
+        mount(source, self._root + target, None, _BIND)
+        mount("none", self._root + target, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
 
     def _turn_over(self) -> None:
         """The new root in the old one's place, and the old one gone: nothing outside is reachable by any path."""
@@ -173,17 +185,24 @@ class Cell:
         posix.chdir("/")
 
 
+def unshare_mounts() -> None:
+    """What is mounted from now on is seen by nobody else, and gone with this process."""
+    if _libc.unshare(_CLONE_NEWNS) != 0:
+        raise _error("unshare")
+    mount("none", "/", None, _REC | _PRIVATE)
+
+
 def die_with_parent() -> None:
     """The supervisor's end is the end of what it forked."""
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
 
-def close_all_but(kept: int) -> None:
-    """No descriptor of the supervisor's is left but this one; the standard ones lead nowhere."""
+def close_all_but(*kept: int) -> None:
+    """No descriptor of the supervisor's is left but these; the standard ones lead nowhere."""
     null = posix.open("/dev/null", posix.O_RDWR)
     for standard in (0, 1, 2):
         posix.dup2(null, standard)
-    _close(number for number in _descriptors() if number != kept)
+    _close(number for number in _descriptors() if number not in kept)
 
 
 def _descriptors() -> list[int]:
@@ -198,7 +217,8 @@ def _close(descriptors: Iterable[int]) -> None:
             continue  # the one that listed them
 
 
-def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    """As the system call; raises OSError that names the target."""
     texts = [None if text is None else text.encode("utf-8", "surrogateescape") for text in (source, target, kind, data)]
     if _libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]) != 0:
         raise _error("mount of " + target)

@@ -10,10 +10,13 @@ import posix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from harness.sandbox.inside.wire import Channel
+
+    Entry = tuple[bytes, int, bytes, int, posix.stat_result]
+    """Its path, its folder's descriptor, its name, how deep it lies, and its state."""
 
 KIND = 0o170000
 FOLDER = 0o040000
@@ -34,6 +37,10 @@ class Places:
     def tracked(self) -> list[tuple[bytes, bytes]]:
         """All but the temporary folder, which is nobody's result."""
         return [pair for pair in self._pairs if pair[0] != b"/tmp"]
+
+    def without(self, left_out: Callable[[bytes], bool]) -> Places:
+        """The others, by how they are shown."""
+        return Places([[shown, real] for shown, real in self._pairs if not left_out(shown)], confined=self._confined)
 
     def real(self, shown: bytes) -> bytes:
         for place, real in self._pairs:
@@ -112,13 +119,13 @@ def write(path: bytes, content: bytes, places: Places) -> None:
         posix.close(fd)
 
 
-def walk(places: Places) -> Iterator[tuple[bytes, int, bytes, int, posix.stat_result]]:
-    """Path, its folder's descriptor, name, depth and state of each entry below the tracked places, sorted."""
+def walk(places: Places) -> Iterator[Entry]:
+    """Each entry below the tracked places, sorted."""
     for shown, real in places.tracked():
         yield from _walk_folder(shown, posix.open(real, posix.O_RDONLY | posix.O_DIRECTORY | NO_LINKS), 1)
 
 
-def _walk_folder(shown: bytes, folder: int, depth: int) -> Iterator[tuple[bytes, int, bytes, int, posix.stat_result]]:
+def _walk_folder(shown: bytes, folder: int, depth: int) -> Iterator[Entry]:
     try:
         for text in sorted(posix.listdir(folder)):
             name = text.encode("utf-8", "surrogateescape")

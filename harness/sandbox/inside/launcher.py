@@ -19,12 +19,13 @@ from harness.sandbox.inside.wire import Ahead, Channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from harness.sandbox.inside.beside import Beside
-    from harness.sandbox.inside.files import Places
+    from harness.sandbox.inside.files import Entry, Places
     from harness.sandbox.inside.forward import Forwarder
+    from harness.sandbox.inside.overlaid import Overlaid
 
 _ESRCH = 3
 _BESIDE = (b"read", b"write")
@@ -33,8 +34,10 @@ _BESIDE = (b"read", b"write")
 class Launcher:
     """Serves one sandbox."""
 
-    def __init__(self, control: _socket.socket) -> None:
+    def __init__(self, control: _socket.socket, overlaid: Overlaid | None = None) -> None:
+        """`overlaid`: the places in which everything lies already."""
         self._control = control
+        self._overlaid = overlaid
         self._channel = Channel(control)
         self._loop = Loop()
         self._namespaced = posix.getpid() == 1
@@ -134,7 +137,19 @@ class Launcher:
     def _do_changes(self, request: dict[str, Any]) -> None:
         from harness.sandbox.inside.changes import Changes
 
-        Changes(self._channel, self._laid, request).send(self._places)
+        gone: dict[bytes, None] = {}
+        Changes(self._channel, request).send(self._changed(dict(request["sums"]), gone), gone)
+
+    def _changed(self, sums: dict[bytes, bytes], gone: dict[bytes, None]) -> Iterator[Entry]:
+        from harness.sandbox.inside.changes import changed
+
+        laid, overlaid = self._places, self._overlaid
+        if overlaid is not None:
+            for place, real in self._places.tracked():
+                if overlaid.has(place):
+                    yield from overlaid.changed(place, real, gone)
+            laid = self._places.without(overlaid.has)
+        yield from changed(laid, self._laid, sums, gone)
 
     def _as(self, uid: int | None, work: Callable[[], None], request: dict[str, Any]) -> None:
         """Does the work, its answer included, as that user: what is forbidden to it is refused by the kernel."""
@@ -220,9 +235,9 @@ def main(path: str) -> None:
     serve(control)
 
 
-def serve(control: _socket.socket) -> None:
+def serve(control: _socket.socket, overlaid: Overlaid | None = None) -> None:
     """Serves the host at the other end of the connection until it closes, and ends everything."""
-    launcher = Launcher(control)
+    launcher = Launcher(control, overlaid)
     try:
         launcher.serve()
     except ConnectionError:

@@ -15,11 +15,14 @@ import posix
 import sys
 
 from harness.sandbox.inside import beside, changes, confine, files, forward, launcher, program, tree  # noqa: F401
+from harness.sandbox.inside.kept import Kept
 from harness.sandbox.inside.loop import READ, Loop
+from harness.sandbox.inside.overlaid import Overlaid
 from harness.sandbox.inside.wire import Along, Channel, send_along
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _SIGKILL = 9
@@ -29,7 +32,7 @@ _PROBLEM_MAX = 4096
 class World:
     """A forked process that waits for its trial, or is in one."""
 
-    def __init__(self, cell: confine.Cell) -> None:
+    def __init__(self, cell: confine.Cell, kept: Kept) -> None:
         self._told, problem = posix.pipe2(posix.O_CLOEXEC)
         here, there = _socket.socketpair()
         self._supervisors = here
@@ -39,7 +42,7 @@ class World:
             status = 1
             try:
                 here.close()
-                _become_launcher(cell, there)
+                _become_launcher(cell, kept, there)
                 status = 0
             except EOFError:
                 pass  # the supervisor is gone
@@ -68,36 +71,56 @@ class World:
             posix.close(self._told)
 
 
-def _become_launcher(cell: confine.Cell, supervisor: _socket.socket) -> None:
+def _become_launcher(cell: confine.Cell, kept: Kept, supervisor: _socket.socket) -> None:
     confine.die_with_parent()
     _signal.set_wakeup_fd(-1)
     cell.build()
     along = Along(supervisor)
     request = Channel(along).receive()
     control = _socket.socket(fileno=along.taken())
-    cell.enter(request)
-    confine.close_all_but(control.fileno())
-    launcher.serve(control)
+    uppers = cell.enter(request, kept)
+    confine.close_all_but(control.fileno(), *uppers.values())
+    launcher.serve(control, Overlaid(kept, uppers) if uppers else None)
 
 
 class Supervisor:
     """Serves the host."""
 
-    def __init__(self, host: _socket.socket, cell: confine.Cell) -> None:
+    def __init__(self, host: _socket.socket, cell: confine.Cell, kept: Kept) -> None:
         self._along = Along(host)
         self._channel = Channel(self._along)
+        self._kept = kept
         self._cell = cell
+        self._keep(self._channel.receive())
         self._loop = Loop()
         self._trial: World | None = None
         self._loop.watch(host.fileno(), READ, self._heard)
         self._wake_when_children_end()
-        self._next = World(cell)
+        self._next = World(cell, kept)
 
     def serve(self) -> None:
         """Goes on until the host's connection closes."""
         while True:
             self._loop.turn(3600.0)
             self._reap()
+
+    def _keep(self, request: dict[str, Any]) -> None:
+        """What every trial is to see is laid by a launcher, as for a sandbox, before there is any trial."""
+        if not request["places"]:
+            return
+        self._kept.prepare(request["places"])
+        control = _socket.socket(fileno=self._along.taken())
+        _forked(lambda: launcher.serve(control))
+        control.close()
+        self._kept.note()
+        works = _forked(self._try_kept)
+        if not works:
+            self._kept.forget()
+        self._channel.send({"kept": int(works)})
+
+    def _try_kept(self) -> None:
+        confine.unshare_mounts()
+        self._kept.try_out()
 
     def _heard(self) -> None:
         try:
@@ -118,13 +141,28 @@ class Supervisor:
         if self._trial is not None and self._trial.status is not None:
             self._channel.send(self._trial.end())
             self._trial = None
-            self._next = World(self._cell)
+            self._next = World(self._cell, self._kept)
 
     def _wake_when_children_end(self) -> None:
         woken, wake = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
         _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self._loop.watch(woken, READ, lambda: _empty(woken))
+
+
+def _forked(work: Callable[[], None]) -> bool:
+    """Whether a process of its own did the work without an error."""
+    pid = posix.fork()
+    if pid == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        except OSError:
+            pass  # the parent has another way
+        finally:
+            posix._exit(status)
+    return posix.waitpid(pid, 0)[1] == 0
 
 
 def _empty(fd: int) -> None:
@@ -143,6 +181,8 @@ def main(control: str, shared: str, stage: str, shared_memory: str, layers: str,
     host = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     host.connect(control)
     try:
-        Supervisor(host, cell).serve()
+        Supervisor(host, cell, Kept(stage, confine.mount)).serve()
+    except EOFError:
+        pass  # the harness is gone before there was any trial
     finally:
         sys.stderr.flush()

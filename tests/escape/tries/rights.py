@@ -41,6 +41,17 @@ def become_root_by_a_set_uid_program():
 
 
 @a_try
+def marks_that_lead_an_overlay_elsewhere():
+    path = os.path.join(WORLD["writable"], "marked")
+    os.mkdir(path)
+    try:
+        os.setxattr(path, "trusted.overlay.redirect", b"/")
+        return "marked a folder as moved from the root"
+    finally:
+        os.rmdir(path)
+
+
+@a_try
 def a_capability():
     with open("/proc/self/status") as stream:
         states = dict(line.rstrip("\n").split(":\t", 1) for line in stream if ":\t" in line)
