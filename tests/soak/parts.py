@@ -35,10 +35,10 @@ def of_module(name: str) -> Rows:
 
 
 PARTS = {
-    "escape": Part(rows=of_module("tests.soak.escapes"), minutes=6, least_minutes=1),
-    "secrets": Part(rows=of_module("tests.soak.secrets"), minutes=4, least_minutes=0.5),
+    "escape": Part(rows=of_module("tests.soak.escapes"), minutes=4, least_minutes=1),
+    "secrets": Part(rows=of_module("tests.soak.secrets"), minutes=1, least_minutes=0.5),
     "kill": Part(rows=of_module("tests.soak.kills"), minutes=10, least_minutes=1),
-    "load": Part(rows=of_module("tests.soak.load"), minutes=9.5, least_minutes=1.5),
-    "faults": Part(rows=of_module("tests.soak.faults"), minutes=14, least_minutes=5),
+    "load": Part(rows=of_module("tests.soak.load"), minutes=6.5, least_minutes=1.5),
+    "faults": Part(rows=of_module("tests.soak.faults"), minutes=16, least_minutes=5),
     "fuzz": Part(rows=of_module("tests.soak.fuzzing"), minutes=5, least_minutes=0.5),
 }

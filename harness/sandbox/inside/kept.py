@@ -57,11 +57,13 @@ class Kept:
         """Raises OSError where this kernel's overlays cannot do what is needed of them; in a namespace of its own."""
         for place, lower in self._lower.items():
             self.lay_over(place, self._tried, "size=1m")
-            for name in posix.listdir(lower)[:1]:
-                path = self._tried + "/" + name
-                if not self.is_untouched(place, _bytes(name), posix.lstat(path)):
-                    raise OSError(_EXDEV, "an overlay has numbers of its own for what lies below it")
-                posix.rename(path, path + _MOVED)
+            names = posix.listdir(lower)
+            folders = [name for name in names if posix.lstat(lower + "/" + name).st_mode & KIND == FOLDER]
+            name = (folders or names)[0]
+            path = self._tried + "/" + name
+            if not self.is_untouched(place, _bytes(name), posix.lstat(path)):
+                raise OSError(_EXDEV, "an overlay has numbers of its own for what lies below it")
+            posix.rename(path, path + _MOVED)  # it is folders that some cannot
 
     def forget(self) -> None:
         """Lays over nothing: every trial is to have its own."""
