@@ -4,6 +4,16 @@ import os
 from pathlib import Path
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is one. What somebody wrote may be longer than any name: `Path.is_dir` raises OSError for it."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def is_file(path: Path) -> bool:
+    """The same for a plain file."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
 def make_folder(folder: Path) -> None:
     """Makes the folder and those above it; only what is new costs anything."""
     if not folder.is_dir():

@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
+from harness.disk import is_file
 from harness.errors import UsageError
 
 
@@ -63,7 +64,7 @@ def _module(seam: str, name: str, place: str) -> ModuleType:
 
 
 def _file_module(seam: str, path: Path) -> ModuleType:
-    if not path.is_file():
+    if not is_file(path):
         raise UsageError(f"{seam}: there is no file {path}")
     unique = f"harness_plugin_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{path.stem}"
     if unique in sys.modules:

@@ -23,6 +23,7 @@ from harness.case.scenario import cases_in
 from harness.case.sourcing.declared import Group
 from harness.case.sourcing.reading import Tools, read_groups, read_tools
 from harness.case.suite import Suite, ToolServer
+from harness.disk import is_file, is_folder
 from harness.errors import UsageError
 from harness.frozen import Frozen, JsonObject, JsonValue, digest_of
 
@@ -130,7 +131,7 @@ def _folder(project: Path, name: str) -> Path:
 
 def _default_agent(document: Document, raw: SuiteFile) -> str:
     for version, agent in raw.agents.items():
-        if not (document.path.parent / agent.files).is_dir():
+        if not is_folder(document.path.parent / agent.files):
             document.refuse("agents", version, "files", problem=f"there is no folder {agent.files!r}")
     chosen = raw.default_agent or next(iter(raw.agents))
     if chosen not in raw.agents:
@@ -273,7 +274,7 @@ def _names_code(value: JsonValue) -> TypeGuard[str]:
 
 
 def _source(path: Path) -> str:
-    if not path.is_file():
+    if not is_file(path):
         _missing(path)
     return path.read_text(encoding="utf-8")
 

@@ -27,6 +27,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from harness.disk import is_file
 from harness.documents import read_document
 from harness.errors import UsageError
 from harness.frozen import Frozen
@@ -227,7 +228,7 @@ class Environment(EnvironmentFile):
         """The full name of a service's image: the environment's own where there is one."""
         image = self.services[service].image
         own = self.folder / image / "Dockerfile"
-        return f"{self.name}/{image}" if own.is_file() else image
+        return f"{self.name}/{image}" if is_file(own) else image
 
 
 def load_environment(project: Path, name: str) -> Environment:
@@ -236,7 +237,7 @@ def load_environment(project: Path, name: str) -> Environment:
     Raises InvalidDocument for a malformed file, UsageError that lists what there is for an unknown name.
     """
     path = project / "images" / name / "environment.yaml"
-    if not path.is_file():
+    if not is_file(path):
         known = ", ".join(environment_names(project)) or "none"
         raise UsageError(f"there is no environment {name!r}: {path} is missing", remedy=f"known: {known}")
     plain = read_document(path, EnvironmentFile)

@@ -125,6 +125,7 @@ def test_a_wrong_case_is_refused_with_file_line_and_field(tmp_path: Path, cases:
         ),
         ('base_url: "http://localhost:1"', "", "suite.yaml:5: field 'servers.desk': needs exactly one of"),
         ("files: agents/v1", "files: agents/v2", "suite.yaml:3: field 'agents.v1.files': there is no folder"),
+        ("files: agents/v1", f"files: {'v' * 300}", "suite.yaml:3: field 'agents.v1.files': there is no folder 'vv"),
         ("seconds: 5", "seconds: 0", "suite.yaml:10: field 'defaults.limits.seconds'"),
         ("- {name: book,", "- {name: find,", "suite.yaml:6: field 'tools': tools are declared twice: find"),
         ("defaults:", "default_agent: v9\ndefaults:", "suite.yaml:9: field 'default_agent': 'v9' is none of"),

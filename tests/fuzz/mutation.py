@@ -5,11 +5,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import yaml
 
+from harness.documents.yaml_bounds import refuse_boundless_yaml
+from harness.errors import HarnessError
 from tests.fuzz.oddities import NUMBERS, RAW_JSON, RAW_YAML, TOKENS, VALUES, Raw
 from tests.fuzz.reader import Syntax
 
@@ -66,9 +69,10 @@ def _parsed(content: bytes) -> Any:
     except (ValueError, RecursionError):
         pass
     try:
+        refuse_boundless_yaml(Path("changed.yaml"), content.decode())  # its aliases would be unfolded by `_copied`
         return yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
+    except (HarnessError, yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError):
+        return None  # also where a tag stands before what is none of it
 
 
 def _tree(content: bytes) -> Any:

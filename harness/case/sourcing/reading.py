@@ -20,6 +20,7 @@ from harness.case.sourcing.openapi import openapi_tools
 from harness.case.sourcing.places import sandbox_tools
 from harness.case.suite import McpServer, ToolServer
 from harness.case.tool import ToolSpec
+from harness.disk import is_file
 from harness.documents import read_plain
 from harness.errors import InvalidDocument
 from harness.frozen import JsonObject, JsonValue
@@ -146,7 +147,7 @@ def _listing(server: str, folder: Path) -> Listing:
 
 
 def _there(path: Path, folder: Path, *, read: bool = True) -> JsonValue:
-    if not path.is_file():
+    if not is_file(path):
         raise InvalidDocument(path, "is not there: the source's listing was never taken", remedy=_refresh(folder))
     value: JsonValue = read_plain(path)[0] if read else None
     return value

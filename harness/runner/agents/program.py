@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from harness.case import AgentVersion, Case, Suite
-from harness.disk import flush_folder, flush_tree, make_folder
+from harness.disk import flush_folder, flush_tree, is_file, make_folder
 from harness.errors import UsageError
 from harness.frozen import digest_of
 from harness.owner import half_made
@@ -48,7 +48,7 @@ class ProgramAgent:
         if not self._declared.prompts:
             return None
         for prompt in self._declared.prompts:
-            if not (self._source / prompt).is_file():
+            if not is_file(self._source / prompt):
                 raise UsageError(
                     f"agent {self.name!r} declares the prompt {prompt!r}, which {self._source} does not have"
                 )

@@ -11,6 +11,7 @@ import aiohttp
 
 from harness.case import ToolServer
 from harness.case.suite import McpServer
+from harness.disk import is_file, is_folder
 from harness.errors import UsageError
 from harness.gateway.sources.mcp.conversation import Conversation
 from harness.gateway.sources.mcp.http import HttpChannel
@@ -62,7 +63,7 @@ def functions_command(file: Path) -> list[str]:
 
 def check_program(name: str, server: ToolServer, suite: Path) -> None:
     """Refuses, before any trial, a program that is not there. Raises UsageError."""
-    if server.python is not None and not (suite / server.python).is_file():
+    if server.python is not None and not is_file(suite / server.python):
         raise UsageError(f"server {name!r}: there is no file {server.python!r} in the suite")
     if server.mcp is None or not server.mcp.command:
         return
@@ -71,7 +72,7 @@ def check_program(name: str, server: ToolServer, suite: Path) -> None:
         raise UsageError(
             f"server {name!r}: there is no program {program!r}", remedy="install it, or say its whole path"
         )
-    if server.mcp.files is not None and not (suite / server.mcp.files).is_dir():
+    if server.mcp.files is not None and not is_folder(suite / server.mcp.files):
         raise UsageError(f"server {name!r}: there is no folder {server.mcp.files!r} in the suite")
 
 
