@@ -66,11 +66,16 @@ def test_the_table_of_perturbations_says_that_just_what_should_move_moves(tables
     assert "just these metrics moved, each to the value that its formula gives: 19/19" in tables
 
 
+@pytest.fixture(scope="module")
+def injected(project: Path) -> str:
+    """Of the module, as `tables`: a single test sees no HARNESS_REAL_DATA."""
+    return _printed(project, "injected")
+
+
 @pytest.mark.slow
-def test_every_mode_is_found_in_two_hundred_runs_that_it_was_put_into(project: Path) -> None:
-    printed = _printed(project, "injected")
+def test_every_mode_is_found_in_two_hundred_runs_that_it_was_put_into(injected: str) -> None:
     modes = ("loop_trap", "goal_drift", "premature_commitment", "tool_hallucination", "cascading_error")
-    development = printed[printed.index("Injected failures, development") :]
+    development = injected[injected.index("Injected failures, development") :]
     for mode in modes:
         name, hosts, *rest = _row(development, mode).split()
         recall, _, alarms = re.findall(r"\(([\d.]+) %\)", " ".join(rest))
