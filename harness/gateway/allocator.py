@@ -11,11 +11,8 @@ import ctypes
 
 _TRIM_THRESHOLD = -1
 _MMAP_THRESHOLD = -3
-_LARGE_BYTES = 264 * 1024
-"""More than the 256 KiB that asyncio asks for whenever it reads from a connection: at what glibc begins with, 128, each
-of these would be mapped, shrunk and unmapped again."""
-_KEPT_BYTES = 512 * 1024
-"""Of what is free at the end of an arena: less, and what is read next would have to be had from the system again."""
+_LARGE_BYTES = 128 * 1024
+"""What glibc itself begins with."""
 
 
 def keep_no_large_blocks() -> None:
@@ -23,7 +20,7 @@ def keep_no_large_blocks() -> None:
     setting = getattr(ctypes.CDLL(None), "mallopt", None)
     if setting is not None:
         setting(_MMAP_THRESHOLD, _LARGE_BYTES)  # once set, it is not learnt any more
-        setting(_TRIM_THRESHOLD, _KEPT_BYTES)
+        setting(_TRIM_THRESHOLD, _LARGE_BYTES)
 
 
 def give_back() -> None:
