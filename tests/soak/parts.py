@@ -36,9 +36,9 @@ def of_module(name: str) -> Rows:
 
 PARTS = {
     "escape": Part(rows=of_module("tests.soak.escapes"), minutes=4, least_minutes=1),
-    "secrets": Part(rows=of_module("tests.soak.secrets"), minutes=1, least_minutes=0.5),
+    "secrets": Part(rows=of_module("tests.soak.secrets"), minutes=0.5, least_minutes=0.4),
     "kill": Part(rows=of_module("tests.soak.kills"), minutes=10, least_minutes=1),
     "load": Part(rows=of_module("tests.soak.load"), minutes=8, least_minutes=1.5),
     "faults": Part(rows=of_module("tests.soak.faults"), minutes=16, least_minutes=5),
-    "fuzz": Part(rows=of_module("tests.soak.fuzzing"), minutes=14, least_minutes=0.5),
+    "fuzz": Part(rows=of_module("tests.soak.fuzzing"), minutes=10, least_minutes=0.5),
 }
