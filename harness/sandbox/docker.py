@@ -16,8 +16,9 @@ from harness.sandbox.container import Containers, contained, doors, place_option
 from harness.sandbox.control import Control, Listener
 from harness.sandbox.engine import connect
 from harness.sandbox.gateway_link import link_gateway
-from harness.sandbox.launched import LaunchedSandbox, Layouts
+from harness.sandbox.launched import LaunchedSandbox
 from harness.sandbox.layout import Layout
+from harness.sandbox.layouts import Layouts
 from harness.sandbox.outage import Outage, remove_all_of
 from harness.sandbox.owner import owner_labels, private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxSpec

@@ -4,8 +4,6 @@ import codecs
 import errno
 import os
 import signal
-import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from typing import Any, Literal, NoReturn
 
 from harness.errors import SandboxError
 from harness.sandbox.control import Control, LauncherLost, Refused
-from harness.sandbox.endstate import Seal, open_end_state, write_end_state
+from harness.sandbox.endstate import Seal, write_end_state
 from harness.sandbox.layout import Layout
 from harness.sandbox.outside import proxy_environment
 from harness.sandbox.provider import Places, SandboxSpec
@@ -27,7 +25,6 @@ CLOCK_LIBRARY = "/usr/local/lib/harness-clock.so"
 
 _ANSWER_WITHIN_S = 60.0
 _ENDING_TAKES_S = 45.0
-_LAYOUTS_MAX = 8
 _ENTRIES_MAX = 20_000
 _BYTES_MAX = 64 * 1024 * 1024
 _WRITE_MAX = 64 * 1024 * 1024
@@ -47,29 +44,6 @@ class Inside:
     """Whom the programs run as; None: the launcher's own user."""
 
 
-class Layouts:
-    """What is to be laid into the sandboxes of one provider, worked out once for each of the latest sealed states."""
-
-    def __init__(self) -> None:
-        self._latest: deque[tuple[Snapshot, Layout]] = deque(maxlen=_LAYOUTS_MAX)
-        self._lock = threading.Lock()
-
-    def of(self, spec: SandboxSpec, snapshot: Snapshot) -> Layout:
-        """Raises SnapshotError or SandboxError, also for a clock that is none."""
-        if spec.clock is not None:
-            _instant_ns(spec.clock)
-        if spec.end_state_from is not None:
-            with open_end_state(spec.end_state_from) as over:
-                return Layout(snapshot, over)
-        with self._lock:
-            for known, layout in self._latest:
-                if known is snapshot:
-                    return layout
-            layout = Layout(snapshot)
-            self._latest.append((snapshot, layout))
-        return layout
-
-
 class LaunchedSandbox:
     """Implements `Sandbox` over the control channel. `why_dead` explains a lost launcher, `discard` cleans up."""
 
@@ -84,7 +58,7 @@ class LaunchedSandbox:
         self._control = control
         self._inside = inside
         self._limits = spec.limits
-        self._clock_ns = None if spec.clock is None else _instant_ns(spec.clock)
+        self._clock_ns = None if spec.clock is None else instant_ns(spec.clock)
         self._why_dead = why_dead
         self._discard = discard
         self._outside = spec.outside
@@ -295,7 +269,7 @@ def _raise_for_file(refused: Refused, path: str, done: str) -> NoReturn:
             raise SandboxError(f"{path!r} cannot be {done}: {refused.problem}") from None
 
 
-def _instant_ns(instant: str) -> int:
+def instant_ns(instant: str) -> int:
     try:
         moment = datetime.fromisoformat(instant)
     except ValueError as error:

@@ -21,8 +21,9 @@ from harness.errors import SandboxError
 from harness.sandbox.container import Containers, contained, doors, seen_inside
 from harness.sandbox.docker import PROVIDER_LABEL
 from harness.sandbox.engine import connect
-from harness.sandbox.launched import LaunchedSandbox, Layouts
+from harness.sandbox.launched import LaunchedSandbox
 from harness.sandbox.layout import Layout
+from harness.sandbox.layouts import Layouts
 from harness.sandbox.outage import Outage, remove_all_of
 from harness.sandbox.owner import owner_labels
 from harness.sandbox.provider import Sandbox, SandboxSpec

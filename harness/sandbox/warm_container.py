@@ -32,7 +32,7 @@ class WarmContainer:
     def __init__(self, client: docker.DockerClient) -> None:
         self._container = RunningContainer(client)
         self._host: socket.socket | None = None
-        self._trials: Control | None = None
+        self._control: Control | None = None
         self._running = False
         self._ended: str | None = None
         self.folder = private_folder()
@@ -61,8 +61,6 @@ class WarmContainer:
         """
         if spec.gateway_socket is not None:
             link_gateway(spec.gateway_socket, self._gateway)
-        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._trials = Control(here)
         self._running, self._ended = True, None
         request = {
             "do": "trial",
@@ -73,18 +71,15 @@ class WarmContainer:
             "hosts": _hosts(spec),
             "low_ports": int(spec.outside is not None),
         }
-        with there:
-            send_along(self._connection(), request, there.fileno())
-        return self._trials
+        self._control = self._hand_over(request)
+        return self._control
 
     def _keep(self, spec: SandboxSpec, layout: Layout) -> None:
         inside = seen_by_keeper(spec, layout)
         places = [[place, inside.real[place], place_size(place, spec, layout)] for place in layout.places]
-        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        keeper = LaunchedSandbox(Control(here), inside, spec, self._container.why_dead, lambda: None)
+        control = self._hand_over({"do": "keep", "places": places})
+        keeper = LaunchedSandbox(control, inside, spec, self._container.why_dead, lambda: None)
         try:
-            with there:
-                send_along(self._connection(), {"do": "keep", "places": places}, there.fileno())
             keeper.lay(layout)
         finally:
             keeper.close()
@@ -94,6 +89,18 @@ class WarmContainer:
             self._laid = bool(Channel(self._connection()).receive()["kept"])
         except (EOFError, ValueError):
             raise SandboxError(f"the sandbox did not start: {self._death() or 'its supervisor is gone'}") from None
+
+    def _hand_over(self, request: dict[str, Any]) -> Control:
+        """Sends the request, and with it the other end of the connection that is given."""
+        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        control = Control(here)
+        try:
+            with there:
+                send_along(self._connection(), request, there.fileno())
+        except BaseException:
+            control.close()
+            raise
+        return control
 
     def has_laid(self, spec: SandboxSpec) -> bool:
         """Whether a trial finds the sealed files laid; one that begins with what another has left does not."""
@@ -107,9 +114,9 @@ class WarmContainer:
 
     def end(self) -> None:
         """Lets the trial's launcher go, which leaves when its connection closes; nothing of the trial is needed."""
-        if self._trials is not None:
-            self._trials.close()
-            self._trials = None
+        if self._control is not None:
+            self._control.close()
+            self._control = None
         unlink_gateway(self._gateway)
 
     def is_empty(self) -> bool:
