@@ -73,6 +73,7 @@ install: .venv/installed ## the virtual environment
 
 lock: ## pin again: names, versions and hashes, no addresses (needs uv)
 	uv pip compile --quiet pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --output-file requirements.lock
+	echo hatchling | uv pip compile --quiet pyproject.toml - --extra github --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file harness/cli/template_github/requirements.txt
 
 clean: ## remove the virtual environment and what runs left in this folder
 	rm -rf .venv .harness runs

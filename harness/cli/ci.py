@@ -5,6 +5,7 @@ from pathlib import Path
 
 from harness.case import Suite
 from harness.case.loading import load_suite, suite_names
+from harness.cli.ci_install import Installation, installation
 from harness.errors import UsageError
 
 _TEMPLATES = Path(__file__).parent / "template_github"
@@ -12,15 +13,17 @@ _PLACE = Path(".github/workflows")
 _PULL_REQUEST, _NIGHTLY = "harness-pull-request.yml", "harness-nightly.yml"
 
 
-def write_workflows(project: Path) -> dict[Path, str]:
+def write_workflows(project: Path, install: str | None = None) -> dict[Path, str]:
     """The workflows that are not there yet, written beside `.git`: path -> "wrote", or why it was not.
 
-    Raises UsageError where the project has no suite.
+    `install`: where the workflows install the harness from, see `installation`; its files are written too.
+    Raises UsageError where the project has no suite, or the harness cannot be installed from there by hash.
     """
     suites = [load_suite(project, name) for name in suite_names(project)]
     if not suites:
         raise UsageError(f"{project} has no suite", remedy="harness init FOLDER writes a project with one")
     root = _repository(project)
+    setup = installation(install)
     chosen = {_PULL_REQUEST: suites, _NIGHTLY: [suite for suite in suites if suite.reached]}
     said: dict[Path, str] = {}
     for name, own in chosen.items():
@@ -31,7 +34,22 @@ def write_workflows(project: Path) -> dict[Path, str]:
             said[path] = "not written: no suite has tools of a server yet; say it again when one has"
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(_filled(name, own, project.resolve().relative_to(root)), encoding="utf-8")
+            path.write_text(_filled(name, own, project.resolve().relative_to(root), setup.commands), encoding="utf-8")
+            said[path] = "wrote"
+    if "wrote" in said.values():
+        said |= _write_files(root, setup)
+    return said
+
+
+def _write_files(root: Path, setup: Installation) -> dict[Path, str]:
+    said: dict[Path, str] = {}
+    for name, content in setup.files.items():
+        path = root / name
+        if path.exists() and path.read_bytes() != content:
+            said[path] = "is there already with another content, and stays as it is: remove it to have it written anew"
+        elif not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
             said[path] = "wrote"
     return said
 
@@ -42,12 +60,14 @@ def _repository(project: Path) -> Path:
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
 
 
-def _filled(name: str, suites: Iterable[Suite], within: Path) -> str:
+def _filled(name: str, suites: Iterable[Suite], within: Path, install: Iterable[str]) -> str:
     suites = list(suites)
     prefix = "" if within == Path() else f"{within.as_posix()}/"
     indented = {
         "SUITES": [f"          - {{suite: {suite.name}, options: {_quoted(_options(suite))}}}" for suite in suites],
-        "ENVIRONMENT": [*([] if not prefix else [f"      HARNESS_PROJECT: {prefix[:-1]}"]), *_secrets(suites)],
+        "PROJECT": [f"      HARNESS_PROJECT: {prefix[:-1]}"] if prefix else [],
+        "INSTALL": [f"          {line}" for line in install],
+        "KEYS": _keys(suites),
     }
     text = (_TEMPLATES / name).read_text(encoding="utf-8").replace("@@ROOT@@", prefix)
     for mark, lines in indented.items():
@@ -62,9 +82,11 @@ def _options(suite: Suite) -> str:
     return f"--model live {'--budget-usd 2' if suite.model.prices else '--budget-tokens 2000000'}"
 
 
-def _secrets(suites: Iterable[Suite]) -> Iterable[str]:
+def _keys(suites: Iterable[Suite]) -> list[str]:
+    """The `env` of the one step that talks to real services; no other step is given a key."""
     names = {name for suite in suites for name in (*suite.secrets, *(suite.model.secrets if suite.model else ()))}
-    return [f"      {name}: ${{{{ secrets.{name} }}}}" for name in sorted(names)]
+    lines = [f"          {name}: ${{{{ secrets.{name} }}}}" for name in sorted(names)]
+    return ["        env:", *lines] if lines else []
 
 
 def _quoted(text: str) -> str:

@@ -17,16 +17,26 @@ _RENAMED = {"gitignore": ".gitignore"}
     type=click.Choice(["github"]),
     help="Also write workflows for each pull request and for every night; in a project that exists: only these.",
 )
-def command(folder: Path, ci: str | None) -> None:
+@click.option(
+    "--install",
+    metavar="SPEC",
+    help="Where workflows install from: a wheel file, https://...whl#sha256=HASH, or git+https://...@COMMIT. "
+    "Without it: a wheel of this installation, committed beside the workflows.",
+)
+def command(folder: Path, ci: str | None, install: str | None) -> None:
     """Write a first evaluation project into FOLDER.
 
     \b
     harness init my-evals
     harness --project my-evals run hello
     harness init my-evals --ci github
+    harness init my-evals --ci github --install git+https://git.example.com/tools/harness@COMMIT
 
+    Workflows install every package by its hash, from .github/harness/requirements.txt.
     A file that exists is never overwritten: a project is written whole or not at all.
     """
+    if install is not None and ci is None:
+        raise UsageError("--install says how workflows install the harness", remedy="add --ci github")
     if ci is None or not (folder / "suites").is_dir():
         _write_project(folder)
     if ci is None:
@@ -34,13 +44,13 @@ def command(folder: Path, ci: str | None) -> None:
         return
     from harness.cli.ci import write_workflows
 
-    for path, said in write_workflows(folder).items():
+    for path, said in write_workflows(folder, install).items():
         click.echo(f"wrote {path}" if said == "wrote" else f"{path}: {said}")
     click.echo(
         "\nNext: run each suite and keep it as what pull requests are held against, for example\n"
         f"  harness --project {folder} run SUITE --run-name first\n"
         f"  harness --project {folder} baseline set first\n"
-        "and commit baselines/ with the workflows. Keys are repository secrets of the names in the workflows."
+        "and commit baselines/ and .github/. Keys are repository secrets of the names in the workflows."
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from importlib import metadata
 
 from harness import __version__
+from harness.distribution import DISTRIBUTION
 from harness.sandbox.engine_version import engine_version
 
 _OF_DEVELOPERS = re.compile(r"extra == ['\"]dev")
@@ -24,7 +25,7 @@ def version_lines() -> Iterator[str]:
 def _libraries() -> Iterator[str]:
     """Those that the harness itself asks for, extras only where they are installed."""
     try:
-        required = metadata.requires("agent-harness") or []
+        required = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:  # run from its source, and not installed
         return
     for name in sorted({_name(line) for line in required if not _OF_DEVELOPERS.search(line)}):

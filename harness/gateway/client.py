@@ -11,7 +11,7 @@ async def open_client() -> aiohttp.ClientSession:
         connector=aiohttp.TCPConnector(limit=256, force_close=True),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None),
-        headers={"User-Agent": "agent-harness", "Accept": "application/json"},
+        headers={"User-Agent": "trial-harness", "Accept": "application/json"},
         auto_decompress=True,
         trust_env=False,
     )

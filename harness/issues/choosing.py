@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
+from harness.distribution import extra_remedy
 from harness.errors import UsageError
 from harness.issues.folder import FolderTracker
 from harness.issues.tracker import IssueTracker, TrackerOptions
@@ -48,6 +49,6 @@ def _github(options: TrackerOptions, token: str) -> "GithubTracker":
     except ModuleNotFoundError as error:
         raise UsageError(
             f"the tracker `github` needs a package that is not installed: {error.name}",
-            remedy='install "agent-harness[github]", or use --tracker folder',
+            remedy=f"{extra_remedy('github')}, or use --tracker folder",
         ) from None
     return GithubTracker(options, token)

@@ -18,6 +18,7 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
+from harness.distribution import extra_remedy
 from harness.errors import UsageError
 from harness.frozen import JsonValue
 from harness.trace import names
@@ -106,7 +107,7 @@ class TraceRecorder:
 
     def export(self, exporter: SpanExporter) -> bool:
         """Sends the finished spans but for the agent's own, which it sends itself; False: they were not taken."""
-        resource, scope = Resource({"service.name": "agent-harness"}), InstrumentationScope("harness")
+        resource, scope = Resource({"service.name": "trial-harness"}), InstrumentationScope("harness")
         spans = [_readable(span, resource, scope) for span in self._spans or () if names.ORIGIN not in span.attributes]
         return exporter.export(spans) is SpanExportResult.SUCCESS
 
@@ -163,7 +164,7 @@ def otlp_exporter(endpoint: str, *, timeout_s: float = 3.0) -> SpanExporter:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError:
         raise UsageError(
-            "sending traces to an OTLP endpoint needs the extra `otlp`", remedy="pip install 'agent-harness[otlp]'"
+            "sending traces to an OTLP endpoint needs the extra `otlp`", remedy=extra_remedy("otlp")
         ) from None
     # It logs the endpoint's own words, which may be the key that it was called with; the run says what was not taken.
     logging.getLogger(OTLPSpanExporter.__module__).disabled = True

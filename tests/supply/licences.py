@@ -39,7 +39,7 @@ _SAME = {
 }
 
 
-def brought(name: str = "agent-harness", extras: tuple[str, ...] = _OUR_EXTRAS) -> set[str]:
+def brought(name: str = "trial-harness", extras: tuple[str, ...] = _OUR_EXTRAS) -> set[str]:
     """Everything that an installation with these extras brings, by name; what is not for this machine is left out."""
     found: set[str] = set()
     waiting = [(name, extras)]

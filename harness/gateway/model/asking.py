@@ -158,7 +158,7 @@ class ModelAsker:
             connector=aiohttp.TCPConnector(limit=0),  # how many at a time is for whoever asks to say
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=self.spec.timeout_s),
-            headers={"User-Agent": "agent-harness", "Accept": "application/json"},
+            headers={"User-Agent": "trial-harness", "Accept": "application/json"},
             trust_env=False,
         )
         self._upstream = Upstream(self.provider, server, self.options.secrets.get(server.api_key or ""), self._client)

@@ -10,7 +10,7 @@ class Authority:
     """Certificates by host name; made when first needed, by the gateway's own thread."""
 
     def __init__(self) -> None:
-        self._ca = trustme.CA(organization_name="agent-harness", organization_unit_name="certificates of one run")
+        self._ca = trustme.CA(organization_name="trial-harness", organization_unit_name="certificates of one run")
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     @property

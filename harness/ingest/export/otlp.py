@@ -14,7 +14,7 @@ _OWN_EVENT = ("name", "time_ns", "attributes")
 
 def export_otlp(spans: Iterable[Span]) -> JsonObject:
     """One export request with all spans; what OTLP has no field for stands in attributes."""
-    resource: JsonObject = {"attributes": typed_pairs({"service.name": "agent-harness"})}
+    resource: JsonObject = {"attributes": typed_pairs({"service.name": "trial-harness"})}
     scope: JsonObject = {"scope": {"name": "harness"}, "spans": [_span(span) for span in spans]}
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
 

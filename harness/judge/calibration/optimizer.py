@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from harness.distribution import extra_remedy
 from harness.errors import UsageError
 from harness.judge.calibration.book import JudgingBook
 from harness.judge.calibration.figures import figures, is_false_pass, score
@@ -231,6 +232,6 @@ def _gepa() -> Callable[..., Any]:
     except ImportError:
         raise UsageError(
             "proposing prompts needs the package gepa, which is not installed",
-            remedy="pip install 'agent-harness[calibrate]'",
+            remedy=extra_remedy("calibrate"),
         ) from None
     return optimize

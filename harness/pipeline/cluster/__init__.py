@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from harness.distribution import extra_remedy
 from harness.errors import UsageError
 from harness.pipeline.executor import Executor, Job
 from harness.pipeline.world import Say
@@ -17,7 +18,7 @@ def open_cluster(job: Job, say: Say) -> Iterator[Executor]:
     try:
         import ray  # noqa: F401
     except ImportError:
-        raise UsageError("--executor ray needs Ray", remedy="pip install 'agent-harness[ray]'") from None
+        raise UsageError("--executor ray needs Ray", remedy=extra_remedy("ray")) from None
     from harness.pipeline.cluster.executor import opened
 
     with opened(job, say) as executor:

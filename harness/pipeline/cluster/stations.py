@@ -114,7 +114,7 @@ def _answering(stations: Sequence[Station], say: Say) -> list[Station]:
     if others:
         raise UsageError(
             f"another harness is installed on node {', '.join(others)} than here",
-            remedy="install the same version of agent-harness[ray] on every node",
+            remedy="install the same version of harness, with its extra `ray`, on every node",
         )
     return [station for station, _ in found]
 

@@ -9,7 +9,7 @@ from harness.frozen import JsonObject, JsonValue
 VERSION = "2025-11-25"
 MODERN = "2026-07-28"
 _KNOWN = ("2024-11-05", "2025-03-26", "2025-06-18", VERSION)
-_CLIENT: JsonObject = {"name": "agent-harness", "version": __version__}
+_CLIENT: JsonObject = {"name": "trial-harness", "version": __version__}
 _MAX_PAGES = 1000
 
 
