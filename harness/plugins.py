@@ -11,10 +11,14 @@ import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 
 from harness.disk import is_file
 from harness.errors import UsageError
+
+_PREFIX = "harness_plugin_"
+"""Of the module names that files of a suite are loaded under."""
 
 
 def find_plugin(seam: str, name: str, built_in: Mapping[str, type], folder: Path | None = None) -> type:
@@ -66,7 +70,7 @@ def _module(seam: str, name: str, place: str) -> ModuleType:
 def _file_module(seam: str, path: Path) -> ModuleType:
     if not is_file(path):
         raise UsageError(f"{seam}: there is no file {path}")
-    unique = f"harness_plugin_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{path.stem}"
+    unique = f"{_PREFIX}{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{path.stem}"
     if unique in sys.modules:
         return sys.modules[unique]
     spec = importlib.util.spec_from_file_location(unique, path)
@@ -78,8 +82,21 @@ def _file_module(seam: str, path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:  # a plug-in's own code: whatever it raises is its author's to read
         del sys.modules[unique]
-        raise UsageError(f"{seam}: {path} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise UsageError(f"{seam}: {path} cannot be loaded: {described(error)}") from error
     return module
+
+
+def described(error: BaseException) -> str:
+    """What a plug-in's own code raised, with the file and line of that code where the plug-in is a file of a suite."""
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(error, SyntaxError):
+        return said  # names its file and line itself
+    own = [
+        f"{Path(frame.f_code.co_filename).name}:{line}"
+        for frame, line in walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__", "")).startswith(_PREFIX)
+    ]
+    return f"{own[-1]}: {said}" if own else said
 
 
 def _checked(seam: str, name: str, found: object) -> type:

@@ -24,9 +24,12 @@ class Document:
 
     def refuse(self, *at: int | str, problem: str, remedy: str | None = None) -> NoReturn:
         """Raises InvalidDocument for what stands at a location."""
-        line = next((self.lines[at[:n]] for n in range(len(at), -1, -1) if at[:n] in self.lines), None)
         field = ".".join(str(part) for part in at) or None
-        raise InvalidDocument(self.path, problem, line=line, field=field, remedy=remedy)
+        raise InvalidDocument(self.path, problem, line=self.line(*at), field=field, remedy=remedy)
+
+    def line(self, *at: int | str) -> int | None:
+        """The line of a location, or of the nearest one around it; None where the format keeps no lines."""
+        return next((self.lines[at[:n]] for n in range(len(at), -1, -1) if at[:n] in self.lines), None)
 
 
 def open_document(path: Path) -> Document:

@@ -1,5 +1,6 @@
 """`harness image`: what sandboxes and services run in."""
 
+import platform
 from pathlib import Path
 
 import click
@@ -38,6 +39,27 @@ def build(project: Path, names: tuple[str, ...], install_tools: bool, write_lock
         click.echo(f"{built.name:24} {state}  {built.size_mb:5} MB  {built.tag}")
     if write_lock:
         click.echo(f"wrote {store.lock(say)}")
+
+
+@command.command("lock")
+@click.argument("names", nargs=-1, required=True)
+@click.option("--machine", default=platform.machine(), show_default=True, help="Of the container engine.")
+@click.pass_obj
+def lock(project: Path, names: tuple[str, ...], machine: str) -> None:
+    """Write images/NAME/requirements.txt: what requirements.in beside it asks for, pinned with hashes.
+
+    \b
+    echo "kinto>=16" > images/kinto/requirements.in
+    harness image lock kinto
+
+    Versions are chosen by pip, from the index that it is set up for, among those that have a wheel for the image's
+    Python. Name, version and hash are written, never an address.
+    """
+    from harness.cli.console import say
+    from harness.sandbox.requirements import lock_requirements
+
+    for name in names:
+        click.echo(f"wrote {lock_requirements(project, name, machine, say)}")
 
 
 @command.command("list")

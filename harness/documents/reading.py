@@ -14,11 +14,11 @@ from typing import Any, NoReturn, TypeVar
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from harness.documents.problem import Location, first_problem
 from harness.documents.yaml_bounds import refuse_boundless_yaml
 from harness.errors import InvalidDocument
 
 T = TypeVar("T")
-Location = tuple[int | str, ...]
 
 _MAX_BYTES = 64 * 1024 * 1024
 _MAX_DEPTH = 100
@@ -68,10 +68,8 @@ def shaped(path: Path, data: object, shape: type[T], lines: dict[Location, int],
     try:
         return TypeAdapter(shape).validate_python(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        location = at + tuple(first["loc"])
-        more = error.error_count() - 1
-        problem = first["msg"] + (f" (and {more} more)" if more else "")
+        within, problem = first_problem(shape, error)
+        location = at + within
         field = ".".join(str(part) for part in location) or None
         raise InvalidDocument(path, problem, line=_line(lines, location), field=field) from None
 

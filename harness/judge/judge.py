@@ -22,7 +22,7 @@ from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion, Rubric
 from harness.judge.transcript import Piece, Transcript, build_transcript, view
 from harness.judge.transcript.views import acted
-from harness.plugins import find_plugin
+from harness.plugins import described, find_plugin
 from harness.trace import Trial
 
 _REPAIR = "Your last answer was not in the given form. Answer again, with the JSON object alone."
@@ -143,7 +143,7 @@ class Judge:
         try:
             said = code.decide(subject.transcript)
         except Exception as error:  # noqa: BLE001 - a project's own code: its fault must cost no other criterion
-            return blank.model_copy(update={"failure": f"the code itself failed: {type(error).__name__}: {error}"})
+            return blank.model_copy(update={"failure": f"the code itself failed: {described(error)}"})
         return blank.model_copy(
             update={
                 "eligible": said.eligible,

@@ -7,24 +7,18 @@ serves instead. Environment markers in the requirements are read for the Python 
 
 import hashlib
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 from harness.disk import flush_tree
-from harness.errors import ImageError
-from harness.inherited import PIP, inherited
 from harness.owner import half_made
 from harness.sandbox.bootstrap import PYTHON, Progress
-from harness.sandbox.owner import owned_environment
+from harness.sandbox.pip import run_pip
 from harness.sandbox.recipe import ContextFile, read_files
 
 _SITE = f"/usr/local/lib/python{PYTHON}/dist-packages"
 LISTS = "/usr/local/share/harness/wheels"
 """Where an image keeps the lists of its wheels."""
 
-_NEWEST_GLIBC = 36
-_OLDEST_GLIBC = 5
 _DOCKERFILE = f"""ARG BASE
 FROM ${{BASE}}
 COPY site/ {_SITE}/
@@ -70,22 +64,4 @@ def _fetch(requirements: str, machine: str, folder: Path) -> None:
 
 
 def _install(requirements: Path, site: Path, machine: str) -> None:
-    platforms = [f"manylinux_2_{minor}_{machine}" for minor in range(_NEWEST_GLIBC, _OLDEST_GLIBC - 1, -1)]
-    old = [f"manylinux{year}_{machine}" for year in ("2014", "2010", "1")]
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
-    command += ["--require-hashes", "--only-binary=:all:", "--no-compile", "--target", str(site)]
-    command += ["--implementation", "cp", "--python-version", PYTHON]
-    command += [part for name in (*platforms, *old, f"linux_{machine}") for part in ("--platform", name)]
-    ended = subprocess.run(
-        [*command, "--requirement", str(requirements)],
-        env={**inherited(*PIP), **owned_environment(), "PYTHONWARNINGS": "ignore"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if ended.returncode != 0:
-        last = "\n".join(ended.stderr.strip().splitlines()[-8:])
-        raise ImageError(
-            f"the wheels of an image could not be fetched:\n{last}",
-            remedy="pin every requirement with its hashes; where pip itself is missing: python3 -m ensurepip",
-        )
+    run_pip(requirements, machine, "--require-hashes", "--no-compile", "--target", str(site))

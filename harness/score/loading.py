@@ -7,6 +7,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from harness.case import Case, CheckSpec, Suite
+from harness.case.declared_check import DeclaredCheck
+from harness.documents import first_problem
 from harness.errors import UsageError
 from harness.plugins import find_object, find_plugin
 from harness.score.evaluators import ItemEvaluator, RunEvaluator, signature_problem
@@ -80,34 +82,34 @@ def _name_of(function: Callable[..., object]) -> str:
 
 
 def _verifier(suite: Suite, case: Case, check: CheckSpec) -> NamedVerifier:
-    place = f"suite {suite.name!r}, case {case.id!r}, check {check.name!r}"
+    declared = DeclaredCheck(suite, case, check)
     try:
         found = find_plugin("verifier", check.verifier, VERIFIERS, folder=suite.folder)
     except UsageError as error:
-        raise UsageError(f"{place}: field 'verifier': {error.message}", remedy=error.remedy) from None
+        raise declared.error(error.message, "verifier", remedy=error.remedy) from None
     if not hasattr(found, "verify") or not isinstance(getattr(found, "version", None), str):
-        raise UsageError(f"{place}: field 'verifier': {check.verifier!r} has no `verify` method or no text `version`")
-    verifier = _made(place, check, found)
+        raise declared.error(f"{check.verifier!r} has no `verify` method or no text `version`", "verifier")
+    verifier = _made(declared, check, found)
     problem_in = getattr(verifier, "problem_in", None)
     problem = problem_in(suite) if callable(problem_in) else None
     if problem is not None:
-        raise UsageError(f"{place}: field {problem}")
+        field, _, words = problem.partition(": ")
+        raise declared.error(words, *field.split("."))
     return NamedVerifier(check=check, verifier=verifier, version=verifier.version)
 
 
-def _made(place: str, check: CheckSpec, found: type) -> Verifier:
+def _made(declared: DeclaredCheck, check: CheckSpec, found: type) -> Verifier:
     try:
         built: Any = (
             found.model_validate(check.parameters) if issubclass(found, BaseModel) else found(**check.parameters)
         )
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(["with", *(str(part) for part in first["loc"])])
+        location, problem = first_problem(found, error)
         fields = found.model_fields.items() if issubclass(found, BaseModel) else ()
         known = ", ".join(info.alias or name for name, info in fields) or "none"
-        raise UsageError(f"{place}: field {field!r}: {first['msg']}", remedy=f"its parameters: {known}") from None
+        raise declared.error(problem, "with", *location, remedy=f"its parameters: {known}") from None
     except TypeError as error:
-        raise UsageError(f"{place}: field 'with': {error}") from None
+        raise declared.error(str(error), "with") from None
     verifier: Verifier = built
     return verifier
 

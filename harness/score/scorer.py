@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from harness.case import CheckSpec, Suite
 from harness.errors import OutOfTime, UsageError
 from harness.frozen import digest_of
+from harness.plugins import described
 from harness.score.composite import composite_score
 from harness.score.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
 from harness.score.failures import DETECTORS, diagnose
@@ -132,7 +133,7 @@ def _verdict(one: NamedVerifier, evidence: Evidence) -> Verdict:
     except OutOfTime as error:
         return _verdict_of(one.check, one.version, None, f"could not be told: {error}")
     except Exception as error:  # noqa: BLE001 - a plug-in's own code: its fault must cost no other verdict of the run
-        return _verdict_of(one.check, one.version, None, f"the check itself failed: {type(error).__name__}: {error}")
+        return _verdict_of(one.check, one.version, None, f"the check itself failed: {described(error)}")
 
 
 def _as_far_as_known(told: Callable[[Evidence], tuple[_T, ...]], evidence: Evidence) -> tuple[_T, ...]:
@@ -185,7 +186,7 @@ def _score_of(metric: Metric | RunMetric, value: float | None, explanation: str)
 
 
 def _failed(metric: _Figure, error: Exception) -> Score:
-    return _unknown(metric, f"the metric itself failed: {type(error).__name__}: {error}")
+    return _unknown(metric, f"the metric itself failed: {described(error)}")
 
 
 def _unknown(metric: _Figure, why: str) -> Score:

@@ -95,7 +95,7 @@ def test_an_unknown_suite_is_answered_with_the_ones_there_are(tmp_path: Path) ->
     ("cases", "message"),
     [
         ("- id: a\n", "cases.yaml:1: field '0.task': Field required"),
-        ("- id: a\n  task: t\n  limit: {}\n", "cases.yaml:3: field '0.limit': Extra inputs are not permitted"),
+        ("- id: a\n  task: t\n  limit: {}\n", "cases.yaml:3: field '0.limit': unknown field, did you mean 'limits'?"),
         ("- id: a b\n  task: t\n", "cases.yaml:1: field '0.id': String should match pattern"),
         ("- {id: a, task: t}\n- {id: a, task: t}\n", "cases.yaml:2: field '1.id': case id 'a' is given twice"),
         ("- {id: a, task: t, tools: [fnd]}\n", "cases.yaml:1: field '0.tools': case 'a' names ['fnd']"),

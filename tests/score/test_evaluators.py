@@ -77,7 +77,7 @@ def test_item_level_functions_are_metrics(own: MakeSuite, evidence: Build) -> No
         "tone": (None, "'warm': as it was"),
         "bare": (0.25, ""),
         "later": (1.0, ""),
-        "breaks": (None, "the metric itself failed: KeyError: 'x'"),
+        "breaks": (None, "the metric itself failed: own.py:23: KeyError: 'x'"),
         "thief": (
             None,
             "the metric itself failed: ValueError: gives a figure the name of a built-in metric: completion",

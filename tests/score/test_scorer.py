@@ -25,10 +25,10 @@ YES = check("says yes", "final_answer", equals="yes")
     ("wrong", "said"),
     [
         (check("k", "no_such"), "check 'k': field 'verifier': there is no verifier named 'no_such'"),
-        (check("k", "final_answer", equal="x"), "check 'k': field 'with.equal': Extra inputs are not permitted"),
+        (check("k", "final_answer", equal="x"), "check 'k': field 'with.equal': unknown field, did you mean 'equals'?"),
         (check("k", "final_answer", regex="("), "check 'k': field 'with.regex': Value error, is no regular expression"),
         (check("k", "state", equals=1), "check 'k': field 'with.probe': Field required"),
-        (check("k", "state", probe="p"), "check 'k': field with.probe: 'p' is none of the suite's probes (order)"),
+        (check("k", "state", probe="p"), "check 'k': field 'with.probe': 'p' is none of the suite's probes (order)"),
         (check("k", "command"), "check 'k': field 'with.run': Field required"),
         (check("k", "absent.py:Thing"), "check 'k': field 'verifier': verifier: there is no file"),
     ],
@@ -125,7 +125,7 @@ def test_a_check_that_breaks_cannot_tell_and_costs_no_other_verdict(
     card = score_trial(evidence(answer="yes"), suite(checks=(check("b", "own.py:Raises"), YES)))
 
     assert [verdict.passed for verdict in card.verdicts] == [None, True]
-    assert card.verdicts[0].reason == "the check itself failed: KeyError: 'x'"
+    assert card.verdicts[0].reason == "the check itself failed: own.py:23: KeyError: 'x'"
 
 
 @pytest.mark.parametrize("field", ["metrics", "run_metrics"])

@@ -184,7 +184,7 @@ def test_unknown_states_and_environments_list_what_there_is(declare: Declare) ->
         ({"parent": "tidy"}, "its own ancestor"),
         ({"parent": "other"}, "a parent that is not declared"),
         ({"modes": {"/work/*": "4755"}}, "match pattern"),
-        ({"file": "files"}, "Extra inputs"),
+        ({"file": "files"}, "unknown field"),
     ],
 )
 def test_a_declaration_that_cannot_be_is_refused_with_its_file(

@@ -1,0 +1,82 @@
+"""What is wrong with a document of a known shape, said so that its cause stands first.
+
+A misspelt field is reported by pydantic twice: its right name is missing, and its wrong name is extra. The wrong name
+is what a person can correct, so it comes first, with the field that was probably meant.
+"""
+
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+
+Location = tuple[int | str, ...]
+_MANY = 12
+"""Fields that a message lists at most."""
+
+
+def first_problem(shape: Any, error: ValidationError) -> tuple[Location, str]:
+    """Where the first problem is, unknown fields before all others, and the words for all of them."""
+    errors = sorted(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
+    first, others = errors[0], errors[1:]
+    location = tuple(first["loc"])
+    if first["type"] != "extra_forbidden":
+        more = f" (and {len(others)} more)" if others else ""
+        return location, first["msg"] + more
+    said = f"unknown field{_meant(shape, location)}"
+    missing = [_dotted(tuple(one["loc"])) for one in others if one["type"] == "missing"]
+    if missing:
+        said += f"{'' if said.endswith('?') else '.'} Missing: {', '.join(missing[:3])}"
+    more = f" (and {len(others)} more)" if len(others) > min(len(missing), 3) else ""
+    return location, said + more
+
+
+def _dotted(location: Location) -> str:
+    return ".".join(map(str, location))
+
+
+def _meant(shape: Any, location: Location) -> str:
+    known = _fields_at(shape, location[:-1])
+    close = get_close_matches(str(location[-1]), known, n=1)
+    if close:
+        return f", did you mean {close[0]!r}?"
+    listed = ", ".join(known[:_MANY]) + (", ..." if len(known) > _MANY else "")
+    return f"; known here: {listed}" if known else ""
+
+
+def _fields_at(shape: Any, location: Location) -> list[str]:
+    """The names of the fields of the object at a location, sorted; empty where the shape cannot tell."""
+    try:
+        schema = shape.model_json_schema() if _is_model(shape) else TypeAdapter(shape).json_schema()
+    except PydanticUserError:
+        return []
+    found = [schema]
+    for part in location:
+        deeper = [inner for one in found for inner in _inner(one, part, schema)]
+        found = deeper or found  # the name of a union's member is a part of the location, and none of the document
+    branches = [branch for one in found for branch in _branches(one, schema)]
+    return sorted({name for branch in branches for name in branch.get("properties", {})})
+
+
+def _is_model(shape: Any) -> bool:
+    return isinstance(shape, type) and issubclass(shape, BaseModel)
+
+
+def _inner(schema: dict[str, Any], part: int | str, root: dict[str, Any]) -> list[dict[str, Any]]:
+    inner = []
+    for branch in _branches(schema, root):
+        if isinstance(part, int):
+            listed = branch.get("prefixItems", [])
+            inner += [listed[part]] if part < len(listed) else [branch.get("items")]
+        else:
+            named = branch.get("properties", {}).get(part)
+            inner += [named, branch.get("additionalProperties"), *branch.get("patternProperties", {}).values()]
+    return [one for one in inner if isinstance(one, dict)]
+
+
+def _branches(schema: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
+    """The schema itself, or the members of the union that it is; references are followed."""
+    if "$ref" in schema:
+        return _branches(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
+    members = [*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())]
+    return [branch for member in members for branch in _branches(member, root)] or [schema]
