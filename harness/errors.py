@@ -76,6 +76,7 @@ class InvalidDocument(UsageError):
         self.path = path
         self.line = line
         self.field = field
+        self.problem = problem if field is None else f"field {field!r}: {problem}"
         place = str(path) if line is None else f"{path}:{line}"
         subject = "" if field is None else f" field {field!r}:"
         super().__init__(f"{place}:{subject} {problem}", remedy=remedy)

@@ -2,11 +2,24 @@
 
 from collections.abc import Iterator
 
+from harness.errors import InvalidDocument
 from harness.frozen import JsonValue
 from harness.ingest.found import Source
 from harness.ingest.reading import Record, kind_of, read_lines
 
 _LINES = (".jsonl", ".ndjson")
+MESSAGE_KEYS = (
+    "messages",
+    "input",
+    "history",
+    "traj",
+    "conversation",
+    "conversations",
+    "dialog",
+    "trajectory",
+    "turns",
+)
+"""Where a record's messages stand, the most usual first."""
 
 
 def conversations_of(source: Source) -> Iterator[tuple[str, Record]]:
@@ -34,14 +47,44 @@ def _values(source: Source) -> Iterator[tuple[str, Record, JsonValue]]:
 
 
 def _is_conversation(value: JsonValue) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "role" in value[0]
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and ("role" in value[0])
 
 
 def _opened(record: Record) -> Record:
     request = record.record("request", "body")
-    if record.value("messages") is None and request is not None:
+    if record.value(*MESSAGE_KEYS) is None and request is not None:
         around = {name: item for name, item in record.data.items() if name not in ("request", "body")}
         record = Record(path=record.path, data={**request.data, **around}, at=record.at, line=record.line)
-    if not isinstance(record.value("messages"), list):
-        raise record.refusal("messages", f"is {kind_of(record.value('messages'))}, not a list of messages")
-    return record
+    key = next((key for key in MESSAGE_KEYS if _holds_messages(record.data.get(key))), None)
+    if key is None:
+        raise _no_messages(record)
+    if key == "messages":
+        return record
+    return Record(path=record.path, data={**record.data, "messages": record.data[key]}, at=record.at, line=record.line)
+
+
+def _holds_messages(value: JsonValue) -> bool:
+    return isinstance(value, list) and all(_is_message(item) for item in value[:1])
+
+
+def _is_message(value: JsonValue) -> bool:
+    return isinstance(value, dict) and any(name in value for name in ("role", "from", "action"))
+
+
+def _no_messages(record: Record) -> InvalidDocument:
+    """Names what stands where messages were expected, and the key that seems to hold them."""
+    told = record.data.get("messages")
+    if told is not None:
+        what = f"is {kind_of(told)}, not a list of messages" if not isinstance(told, list) else "holds no messages"
+        return record.refusal("messages", what)
+    deeper = [
+        f"{key}.{name}"
+        for key, value in record.data.items()
+        for name, item in (value.items() if isinstance(value, dict) else [("", value)])
+        if isinstance(item, list) and item and isinstance(item[0], dict) and ("role" in item[0] or "content" in item[0])
+    ]
+    looked = ", ".join(f"`{key}`" for key in MESSAGE_KEYS)
+    remedy = f"give the messages (objects with `role` and `content`) under `messages`; looked for {looked}"
+    if deeper:
+        remedy = f"`{deeper[0].rstrip('.')}` seems to hold them; {remedy}"
+    return record.refusal("messages", "is nothing, not a list of messages", remedy)

@@ -7,7 +7,7 @@ one by one, so that memory is bounded by one file (one trajectory where a format
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.case import Suite
@@ -81,25 +81,58 @@ def import_with(importer: Importer, path: Path, options: ImportOptions) -> Impor
         book=book,
         given=read_tools(options.tools) if options.tools else (),
     )
-    rewards: dict[TrialKey, float] = {}
-    taken: dict[str, _Attempts] = {}
-    files = []
+    reading = _FirstReading(importer=importer, options=options, book=book, builder=builder)
+    refused: list[InvalidDocument] = []
     for file in _files(importer, path):
-        sha256 = _sha256(file)
-        keys = []
-        for found in importer.read(_source(file, options, book)):
-            case_id = builder.add(file, found)
-            if found.run is not None:
-                attempts = taken.setdefault(case_id, _Attempts())
-                keys.append((case_id, attempts.take(found.run.attempt)))
-                if found.run.reward is not None:
-                    rewards[keys[-1]] = found.run.reward
-        files.append(_File(path=file, sha256=sha256, keys=tuple(keys)))
+        try:
+            reading.take(file)
+        except InvalidDocument as error:
+            if not path.is_dir():
+                raise
+            refused.append(error)
+            book.add(file, None, None, f"is left out: {error.problem}", remedy=error.remedy)
     suite = builder.build(path)
     if suite is None:
-        raise InvalidDocument(path, "tells of no case and no run")
-    trials = ImportedTrials(importer=importer, options=options, files=tuple(files))
-    return ImportedRun(suite=suite, trials=trials, rewards=rewards, notes=book.notes)
+        raise refused[0] if refused else InvalidDocument(path, "tells of no case and no run")
+    trials = ImportedTrials(importer=importer, options=options, files=tuple(reading.files))
+    return ImportedRun(suite=suite, trials=trials, rewards=reading.rewards, notes=book.notes)
+
+
+@dataclass(kw_only=True)
+class _FirstReading:
+    """Takes files one by one: all of a file, or nothing of it."""
+
+    importer: Importer
+    options: ImportOptions
+    book: NoteBook
+    builder: SuiteBuilder
+    files: list[_File] = field(default_factory=list)
+    rewards: dict[TrialKey, float] = field(default_factory=dict)
+    _taken: dict[str, "_Attempts"] = field(default_factory=dict)
+
+    def take(self, file: Path) -> None:
+        """Raises InvalidDocument for a file that is not what it should be, of which nothing is kept then."""
+        sha256 = _sha256(file)
+        keys: list[TrialKey] = []
+        before = self.builder.mark()
+        try:
+            for found in self.importer.read(_source(file, self.options, self.book)):
+                self._add(file, found, keys)
+        except InvalidDocument:
+            self.builder.undo(before)
+            for case_id, attempt in keys:
+                self._taken[case_id].give_back(attempt)
+                self.rewards.pop((case_id, attempt), None)
+            raise
+        self.files.append(_File(path=file, sha256=sha256, keys=tuple(keys)))
+
+    def _add(self, file: Path, found: Found, keys: list[TrialKey]) -> None:
+        case_id = self.builder.add(file, found)
+        if found.run is None:
+            return
+        keys.append((case_id, self._taken.setdefault(case_id, _Attempts()).take(found.run.attempt)))
+        if found.run.reward is not None:
+            self.rewards[keys[-1]] = found.run.reward
 
 
 class _Attempts:
@@ -118,17 +151,24 @@ class _Attempts:
         self._taken.add(self._next)
         return self._next
 
+    def give_back(self, attempt: int) -> None:
+        """Frees a number that was taken for a trial which is left out."""
+        self._taken.discard(attempt)
+        self._next = min(self._next, attempt)
+
 
 def _files(importer: Importer, path: Path) -> list[Path]:
     if not path.is_dir():
         if not path.exists():
             raise InvalidDocument(path, "does not exist")
         return [path]
-    for pattern in importer.patterns:
-        found = sorted(file for file in path.rglob(pattern) if file.is_file())
-        if found:
-            return found
-    raise UsageError(f"{path} holds no file of this format", remedy=f"looked for {', '.join(importer.patterns)}")
+    named = [pattern for pattern in importer.patterns if "*" not in pattern and any(path.rglob(pattern))]
+    # a folder of ours holds more than its spans: a file that a format names stands for the folder
+    patterns = named or importer.patterns
+    found = {file for pattern in patterns for file in path.rglob(pattern) if file.is_file()}
+    if not found:
+        raise UsageError(f"{path} holds no file of this format", remedy=f"looked for {', '.join(importer.patterns)}")
+    return sorted(found)
 
 
 def _source(path: Path, options: ImportOptions, book: NoteBook) -> Source:

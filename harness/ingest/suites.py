@@ -1,13 +1,14 @@
 """A suite put together from what the records of an import tell."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from harness.case import AgentVersion, Case, HttpRoute, Suite, ToolServer, ToolSpec
 from harness.case.loading import suite_digest
-from harness.frozen import JsonObject, digest_of
+from harness.frozen import JsonObject, JsonValue, digest_of
 from harness.ingest.found import Found, FoundTool
 from harness.ingest.naming import is_tool_name
 from harness.ingest.options import ImportOptions, NoteBook
@@ -32,6 +33,20 @@ class SuiteBuilder:
     _tools: dict[str, FoundTool] = field(default_factory=dict)
     _used: dict[str, None] = field(default_factory=dict)
     _agents: dict[str, None] = field(default_factory=dict)
+
+    def mark(self) -> tuple[int, ...]:
+        """How much was taken in so far, for `undo`."""
+        return tuple(len(taken) for taken in self._collected())
+
+    def undo(self, mark: tuple[int, ...]) -> None:
+        """Drops what was taken in since `mark`."""
+        for taken, length in zip(self._collected(), mark, strict=True):
+            while len(taken) > length:
+                taken.popitem()
+
+    def _collected(self) -> tuple[dict[str, Any], ...]:
+        """Everything that `add` fills; each only grows at its end."""
+        return (self._cases, self._offered, self._tools, self._used, self._agents)
 
     def add(self, path: Path, found: Found) -> str:
         """Takes in a record's case, tools and agent; the id under which the case stands in the suite."""
@@ -79,11 +94,13 @@ class SuiteBuilder:
         return found.case.model_copy(update={"id": own})
 
     def _declare(self, path: Path, record: str, tool: FoundTool) -> None:
-        known = self._tools.setdefault(tool.name, tool)
-        if known != tool:
-            self.book.add(
-                path, record, None, f"tool {tool.name!r} is declared differently than before; the first is kept"
-            )
+        known = self._tools.get(tool.name)
+        if known is None or known == tool:
+            self._tools[tool.name] = tool
+            return
+        self._tools[tool.name] = _widened(known, tool)
+        problem = f"tool {tool.name!r} is declared differently than before; what either declaration takes is taken"
+        self.book.add(path, record, None, problem)
 
     def _specs(self, path: Path) -> Iterable[ToolSpec]:
         undeclared = [name for name in self._used if name not in self._tools]
@@ -127,6 +144,23 @@ class SuiteBuilder:
 def _asked(case: Case) -> JsonObject:
     """A case without the name of the file that it was read from."""
     return case.model_dump(mode="json", exclude={"origin"})
+
+
+def _widened(first: FoundTool, second: FoundTool) -> FoundTool:
+    """A declaration that takes what either of two takes: tools belong to the record that declares them."""
+    schemas = (first.parameters, second.parameters)
+    properties = [schema.get("properties") for schema in schemas if schema is not None]
+    if len(properties) < 2 or not all(isinstance(one, dict) for one in properties):
+        return replace(first, parameters=None, reads=first.reads if first.reads == second.reads else None)
+    merged: JsonObject = {}
+    for one in properties:
+        for name, schema in one.items() if isinstance(one, dict) else ():
+            merged[name] = schema if merged.get(name, schema) == schema else {}
+    required = [schema.get("required") for schema in schemas if schema is not None]
+    lists = [one if isinstance(one, list) else [] for one in required]
+    both: list[JsonValue] = [name for name in lists[0] if name in lists[1]]
+    parameters: JsonObject = {**(first.parameters or {}), "properties": merged, "required": both}
+    return replace(first, parameters=parameters, reads=first.reads if first.reads == second.reads else None)
 
 
 def _answered_tools(found: Found) -> Iterable[str]:

@@ -6,6 +6,7 @@ call has an id of its own, so that nobody who looks a result up by it meets anot
 """
 
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,10 @@ from harness.ingest.reading import embedded_json
 from harness.trace import Observation, ReplayTier, Step, ToolCall, ToolFailure, Usage
 from harness.trace.trajectory import Source
 
+_SUBMITTING = frozenset({"submit", "submitanswer", "finalanswer", "finish", "submitfinalanswer"})
+_SUBMITS = "COMPLETE_TASK_AND_SUBMIT"
+"""What mini-swe-agent's agents print to hand in."""
+_WORDS = re.compile(r"[^a-z]+")
 Report = Callable[[str], None]
 """Takes a note about the trajectory: the problem in words."""
 
@@ -118,6 +123,14 @@ class Transcript:
         for index, (answered, result) in enumerate(results):
             if answered == known and result.content is None:
                 results[index] = (known, replace(result, content=content))
+
+    def fail(self, known: str, error: ToolFailure, content: JsonValue) -> None:
+        """Gives an answered call the error that was told after its output, which is kept before it."""
+        results = self._steps[self._step_of[known]].results
+        for index, (answered, result) in enumerate(results):
+            if answered == known and result.error is None:
+                both = [text for text in (result.content, content) if isinstance(text, str)]
+                results[index] = (known, replace(result, error=error, content="\n".join(both) or content))
 
     def is_bare(self, index: int) -> bool:
         """Whether nothing of a step's content is known yet."""
@@ -265,12 +278,24 @@ def read_arguments(told: JsonValue) -> tuple[JsonObject | None, str | None]:
 
 
 def final_output(steps: Iterable[Step]) -> str | None:
-    """The agent's last message; None where it went on to call tools after it, and so gave no answer."""
+    """The agent's last message, or what it submitted; None where it went on to call other tools, and gave no answer."""
     answer: str | None = None
     for step in steps:
         if step.source == "agent" and step.parent is None:
             if step.calls:
-                answer = None
+                answer = _submitted(step)
             elif step.message is not None:
                 answer = step.message
     return answer
+
+
+def _submitted(step: Step) -> str | None:
+    """What the step's last call hands in: an argument that is its only text, else what came back, else the words."""
+    call = step.calls[-1]
+    command = (call.arguments or {}).get("command")
+    by_command = isinstance(command, str) and (command.strip() == "submit" or _SUBMITS in command)
+    if not by_command and _WORDS.sub("", call.name.casefold()) not in _SUBMITTING:
+        return None
+    told = [] if by_command else [text for text in (call.arguments or {}).values() if isinstance(text, str) and text]
+    seen = [one.content for one in step.observations if isinstance(one.content, str) and one.content]
+    return (told[0] if len(told) == 1 else None) or (seen[-1] if seen else None) or step.message or call.name

@@ -1,16 +1,27 @@
 """OpenAI chat: conversations of messages, as fine-tuning examples, logs of requests and responses, or bare lists."""
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
 
 from harness.case import Case
+from harness.frozen import JsonValue
+from harness.ingest.actions import Form, form_of
 from harness.ingest.content import has_other_parts, result_of, text_of
 from harness.ingest.definitions import tools_of
 from harness.ingest.found import Found, FoundRun, FoundTool, Importer, Source
 from harness.ingest.naming import case_id, task_id, wall_ns
+from harness.ingest.plain_errors import plain_failure
+from harness.ingest.prompt_history import told_steps
 from harness.ingest.reading import Record
 from harness.ingest.records import conversations_of
+from harness.ingest.speakers import Speaker, is_group, speaker
 from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Transcript
 from harness.trace import Usage
+from harness.trace.trajectory import Source as StepSource
+
+_SENT_TO: Final = re.compile(r"\(->\s*([^)]{1,80})\)")
 
 
 def read(source: Source) -> Iterator[Found]:
@@ -19,18 +30,31 @@ def read(source: Source) -> Iterator[Found]:
         yield _found(source, name, record)
 
 
-IMPORTER = Importer(patterns=("*.jsonl", "*.json"), read=read)
+IMPORTER = Importer(patterns=("*.jsonl", "*.ndjson", "*.json", "*.traj"), read=read)
 
 
 def add_messages(source: Source, record: str, transcript: Transcript, messages: Sequence[Record]) -> None:
     """Chat messages as steps, and as results of earlier ones."""
+    talk = _Talk(source, record, transcript, messages)
     for message in messages:
-        _add(source, record, transcript, message)
+        talk.add(message)
+
+
+def add_turns(transcript: Transcript, turns: Sequence[Record]) -> None:
+    """SWE-agent's turns: a thought, an action in a shell, and what the shell answered."""
+    for turn in turns:
+        action, observation = turn.text("action") or "", turn.value("observation")
+        call = ForeignCall(id=None, name="bash", arguments={"command": action.strip()})
+        calls = (call,) if action.strip() else ()
+        transcript.add(ForeignStep(source="agent", thought=turn.text("thought", "response"), calls=calls))
+        if calls and observation is not None:
+            content = result_of(observation)
+            transcript.result(ForeignResult(call_id=None, content=content, error=plain_failure(content)))
 
 
 def first_text(messages: Sequence[Record], *roles: str) -> str | None:
     """The text of the first message of one of the roles."""
-    return next((text_of(m.value("content")) for m in messages if m.data.get("role") in roles), None)
+    return next((text_of(m.value("content", "value")) for m in messages if m.data.get("role") in roles), None)
 
 
 def calls_of(message: Record) -> tuple[ForeignCall, ...]:
@@ -51,25 +75,130 @@ def usage_of(usage: Record | None) -> Usage | None:
     )
 
 
-def _add(source: Source, record: str, transcript: Transcript, message: Record) -> None:
-    content = message.value("content")
-    if has_other_parts(content):
-        source.note(record, "a message holds parts that are no text; each is named in brackets", field="content")
-    match message.text("role"):
-        case "system" | "developer":
-            transcript.add(ForeignStep(source="system", message=text_of(content)))
-        case "user":
-            transcript.add(ForeignStep(source="user", message=text_of(content)))
-        case "assistant":
-            transcript.add(_reply(message))
-        case "tool" | "function":
-            called = message.identifier("tool_call_id")
-            transcript.result(ForeignResult(call_id=called, name=message.text("name"), content=result_of(content)))
-        case None:
-            raise message.refusal("role", "is missing")
-        case other:
-            source.note(record, f"role {other!r} is not known; its message is read as the system's", field="role")
-            transcript.add(ForeignStep(source="system", message=text_of(content)))
+class _Talk:
+    """The messages of one log, and how its agents act: by calls, or by actions written as text."""
+
+    def __init__(self, source: Source, record: str, transcript: Transcript, messages: Sequence[Record]) -> None:
+        self._source = source
+        self._record = record
+        self._transcript = transcript
+        names = [_name_of(message) for message in messages if message.data.get("role") not in ("system", "developer")]
+        self._in_group = is_group(names)
+        self._speakers = [self._speaker(message) for message in messages]
+        self._place = 0
+        self._sent_to: dict[str, int] = {}
+        self._form = self._form_of(messages)
+
+    def add(self, message: Record) -> None:
+        """Takes the next message."""
+        who = self._speakers[self._place]
+        self._place += 1
+        content = message.value("content", "value")
+        if has_other_parts(content):
+            self._source.note(
+                self._record, "a message holds parts that are no text; each is named in brackets", field="content"
+            )
+        if who is None:
+            role = message.text("role")
+            if role is None:
+                raise message.refusal("role", "is missing")
+            problem = f"role {role!r} is not known; its message is read as the system's"
+            self._source.note(self._record, problem, field="role")
+        match who.role if who else "system":
+            case "assistant":
+                self._reply(message, who)
+            case "tool":
+                self._result(message, content)
+            case "user" if self._answers_an_action():
+                self._result(message, content)
+            case role:
+                source: StepSource = "user" if role == "user" else "system"
+                text = text_of(content)
+                self._transcript.add(ForeignStep(source=source, message=text, agent=who.agent if who else None))
+                for step in told_steps(text or "") if source == "user" else ():
+                    self._transcript.add(step)
+
+    def _speaker(self, message: Record) -> Speaker | None:
+        role = message.text("role", "from")
+        return None if role is None else speaker(role, _name_of(message), in_group=self._in_group)
+
+    def _form_of(self, messages: Sequence[Record]) -> Form | None:
+        if self._in_group or any(message.value("tool_calls", "function_call") is not None for message in messages):
+            return None
+        told = [*self._texts(messages, "system"), *self._texts(messages, "user")[:1]]
+        replies = [
+            (text_of(message.value("content", "value")) or "", place + 1 < len(messages))
+            for place, message in enumerate(messages)
+            if _is_plain_agent(self._speakers[place])
+        ]
+        return form_of(told, replies)
+
+    def _texts(self, messages: Sequence[Record], role: str) -> list[str]:
+        return [
+            text_of(message.value("content", "value")) or ""
+            for place, message in enumerate(messages)
+            if (who := self._speakers[place]) is not None and who.role == role
+        ]
+
+    def _reply(self, message: Record, who: Speaker | None) -> None:
+        agent = who.agent if who else None
+        step = replace(_reply(message), agent=agent, parent=self._sent_to.pop(agent or "", None))
+        role = message.text("role", "from") or ""
+        if agent is not None and "(thought)" in role:
+            step = replace(step, message=None, thought=step.message)
+        if self._form is not None and step.message and not step.calls:
+            step = _with_actions(step, self._form)
+        self._transcript.add(step)
+        sent = _SENT_TO.search(role)
+        if sent is not None:
+            self._sent_to[sent[1].strip()] = len(self._transcript) - 1
+
+    def _result(self, message: Record, content: JsonValue) -> None:
+        self._transcript.result(
+            ForeignResult(
+                call_id=message.identifier("tool_call_id"),
+                name=message.text("name"),
+                content=result_of(content),
+                error=plain_failure(text_of(content)) if self._form is not None else None,
+            )
+        )
+
+    def _answers_an_action(self) -> bool:
+        """Whether this message follows a reply whose action waits: then it is what the environment answered."""
+        last = len(self._transcript) - 1
+        return (
+            self._form is not None
+            and last >= 0
+            and bool(calls := self._transcript.calls_of(last))
+            and not self._transcript.is_answered(calls[-1])
+        )
+
+
+def _with_actions(step: ForeignStep, form: Form) -> ForeignStep:
+    said, calls = form.acted(step.message or "")
+    if not calls:
+        return step
+    answer = _answer_to_user(calls)
+    return replace(
+        step, message=answer or said, thought=said if answer else step.thought, calls=() if answer else calls
+    )
+
+
+def _answer_to_user(calls: Sequence[ForeignCall]) -> str | None:
+    """What is said to the user by an action that does nothing else: `respond(content)`."""
+    if len(calls) != 1 or calls[0].name != "respond" or not isinstance(calls[0].arguments, dict):
+        return None
+    content = calls[0].arguments.get("content")
+    return content if isinstance(content, str) and len(calls[0].arguments) == 1 else None
+
+
+def _is_plain_agent(who: Speaker | None) -> bool:
+    return who is not None and who.role == "assistant"
+
+
+def _name_of(message: Record) -> str | None:
+    name = message.value("name")
+    return name if isinstance(name, str) and name else None
 
 
 def _call(call: Record) -> ForeignCall:
@@ -87,7 +216,7 @@ def _name(function: Record) -> str:
 def _reply(message: Record, response: Record | None = None) -> ForeignStep:
     return ForeignStep(
         source="agent",
-        message=text_of(message.value("content", "refusal")),
+        message=text_of(message.value("content", "value", "refusal")),
         thought=text_of(message.value("reasoning_content", "reasoning")),
         calls=calls_of(message),
         model=response.text("model") if response else None,
@@ -98,7 +227,10 @@ def _reply(message: Record, response: Record | None = None) -> ForeignStep:
 def _found(source: Source, name: str, record: Record) -> Found:
     transcript = source.transcript(name)
     messages = record.records("messages")
-    add_messages(source, name, transcript, messages)
+    if messages and "action" in messages[0].data and messages[0].value("role") is None:
+        add_turns(transcript, messages)
+    else:
+        add_messages(source, name, transcript, messages)
     _add_response(source, name, transcript, record)
     return Found(
         case=_case(source, name, record, messages),
@@ -108,7 +240,7 @@ def _found(source: Source, name: str, record: Record) -> Found:
             steps=transcript.steps(),
             agent=record.text("agent", "model") or "agent",
             attempt=record.count("trial", "attempt"),
-            reward=record.number("reward", "score"),
+            reward=_reward(record),
             started_ns=wall_ns(record.value("created", "timestamp")),
         ),
     )
@@ -132,9 +264,16 @@ def _tools(record: Record) -> tuple[FoundTool, ...] | None:
     return None if record.value("functions") is None else tools_of(record.records("functions"))
 
 
+def _reward(record: Record) -> float | None:
+    told = record.value("reward", "score")
+    return record.number("reward", "score") if isinstance(told, int | float) and not isinstance(told, bool) else None
+
+
 def _case(source: Source, name: str, record: Record, messages: Sequence[Record]) -> Case:
-    task, system = first_text(messages, "user"), first_text(messages, "system", "developer")
-    told = record.identifier("task_id", "case_id", "id")
+    given = record.value("task", "question", "goal")
+    first = first_text(messages, "user", "human")
+    task, system = given if isinstance(given, str) and given else first, first_text(messages, "system", "developer")
+    told = record.identifier("task_id", "case_id", "instance_id", "id")
     identity = task_id(task, system) if told is None else case_id(told)
     origin = f"{source.path.name} {name}"
     return source.case(name, {"id": identity, "task": task, "system": system, "origin": origin})

@@ -7,8 +7,10 @@ from harness.case import Case
 from harness.frozen import JsonObject, JsonValue
 from harness.ingest.content import result_of, text_of
 from harness.ingest.definitions import tools_of
+from harness.ingest.formats.tau2_gold import GoldByChecks
 from harness.ingest.found import Found, FoundRun, FoundTool, Importer, Source
 from harness.ingest.naming import case_id, wall_ns
+from harness.ingest.plain_errors import plain_failure
 from harness.ingest.reading import Record, kind_of
 from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Transcript
 from harness.trace import Outcome, ToolFailure, Usage
@@ -62,6 +64,7 @@ class _Shared:
         self._model = agent.text("llm")
         self._tasks = {self._id(task): task for task in document.records("tasks")}
         self._cases: dict[str, Case] = {}
+        self._gold = GoldByChecks(self._tasks, document.records("simulations"))
 
     def found(self, simulation: Record) -> Found:
         task = simulation.identifier("task_id")
@@ -80,7 +83,7 @@ class _Shared:
             self._add(name, transcript, message, began)
         rewards = simulation.record("reward_info")
         return Found(
-            case=self._case(task),
+            case=self._played(name, task, simulation),
             record=name,
             tools=self._tools,
             run=FoundRun(
@@ -95,6 +98,23 @@ class _Shared:
                 duration_s=simulation.number("duration"),
             ),
         )
+
+    def _played(self, name: str, task: str, simulation: Record) -> Case:
+        """The case that was played: what the run's own checks look for, where they contradict the task's gold."""
+        gold = self._gold.of(task, simulation)
+        if gold.problem is not None:
+            self._source.note(name, gold.problem, field="task_id", remedy=gold.remedy)
+        if gold.task is not None:
+            return self._case(gold.task)
+        fields: JsonObject = {
+            "id": case_id(f"{self._domain}-{task}-as-checked"),
+            "category": self._domain,
+            "system": self._policy,
+            "origin": f"{self._source.path.name} task {task}, by its checks",
+        }
+        if gold.actions is not None:
+            fields["reference"] = [_gold(index, action) for index, action in enumerate(gold.actions)]
+        return self._source.case(name, fields)
 
     def unused(self) -> Iterator[Found]:
         for task in [task for task in self._tasks if task not in self._cases]:
@@ -193,14 +213,9 @@ def _call(call: Record) -> ForeignCall:
 def _result(message: Record) -> ForeignResult:
     content = result_of(message.value("content"))
     text = text_of(content) or ""
-    unknown = text.startswith("Error: Tool ") and "not found" in text
-    return ForeignResult(
-        call_id=message.identifier("id"),
-        content=content,
-        error=ToolFailure(type="unknown_tool" if unknown else "tool_error", message=text[:500])
-        if message.flag("error")
-        else None,
-    )
+    flagged = ToolFailure(type="tool_error", message=text[:500]) if message.flag("error") else None
+    # some recordings tell an error by its text alone
+    return ForeignResult(call_id=message.identifier("id"), content=content, error=plain_failure(text) or flagged)
 
 
 def _gold(index: int, action: Record) -> JsonObject:

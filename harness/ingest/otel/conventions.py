@@ -75,6 +75,28 @@ def usage_of_span(span: Span) -> Usage | None:
     return None if told == [None, None] else Usage(input_tokens=told[0], output_tokens=told[1])
 
 
+def arguments_of_span(span: Span) -> JsonValue:
+    """What a tool was called with; None where it was not captured. Smolagents tells it as `args` and `kwargs`."""
+    told = span.attributes.get("input.value")
+    plain = embedded_json(told) if isinstance(told, str) else told
+    if isinstance(plain, dict) and {"args", "kwargs"} <= plain.keys():
+        args, kwargs = plain["args"], plain["kwargs"]
+        named = embedded_json(str(span.attributes.get("tool.parameters")))
+        names = list(named) if isinstance(named, dict) else []
+        given = args if isinstance(args, list) else []
+        placed = {names[place] if place < len(names) else f"arg{place}": value for place, value in enumerate(given)}
+        return {**placed, **(kwargs if isinstance(kwargs, dict) else {})}
+    return first(span, ARGUMENTS)
+
+
+def task_of_span(span: Span) -> str | None:
+    """The task that an agent's span was started with, where it names one."""
+    told = span.attributes.get("input.value")
+    plain = embedded_json(told) if isinstance(told, str) else told
+    task = plain.get("task") if isinstance(plain, dict) else None
+    return task if isinstance(task, str) and task.strip() else None
+
+
 def inputs_of(span: Span) -> list[Message]:
     """What the model was given: the whole history, as nearly every convention repeats it."""
     facts = _with_details(span)

@@ -14,6 +14,7 @@ from harness.frozen import JsonObject, JsonValue
 from harness.ingest.found import Source
 from harness.ingest.names import STATUS_MESSAGE
 from harness.ingest.naming import wall_ns
+from harness.ingest.otel.nested import is_nested, nested_spans
 from harness.ingest.otel.values import attributes_of, plain_value
 from harness.ingest.reading import Record, kind_of, read_lines
 from harness.trace.span import Span
@@ -51,18 +52,28 @@ def _records(source: Source) -> Iterator[Record]:
 
 
 def _spans(record: Record) -> Iterator[Span]:
+    inner = record.value("trace", "data")
     if record.value("resourceSpans", "resource_spans", "batches") is not None:
         for resource in record.records("resourceSpans", "resource_spans", "batches"):
             for scope in resource.records("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
                 yield from (_otlp(span) for span in scope.records("spans"))
-    elif record.value("trace") is not None or record.value("data") is not None:
-        inner = record.record("trace", "data")
-        yield from _spans(inner) if inner else ()
+    elif inner is not None:
+        yield from _spans(record.within("trace", inner))
+    elif isinstance(record.value("spans"), list):
+        yield from (span for each in record.records("spans") for span in _one(each))
+    elif record.value("resourceLogs", "resource_logs") is None:
+        yield from _one(record)
+
+
+def _one(record: Record) -> Iterator[Span]:
+    """A span that stands by itself, with those that it holds."""
+    if is_nested(record):
+        yield from nested_spans(record)
     elif record.value("context") is not None:
         yield _printed(record)
     elif record.value("trace_id") is not None:
         yield record.shaped(Span)
-    elif record.value("resourceLogs", "resource_logs") is None:
+    else:
         raise record.refusal("resourceSpans", f"is {kind_of(None)}: neither OTLP JSON nor a span")
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.ingest.content import text_of
+from harness.ingest.otel.smolagents import calls_in, result_in
 from harness.ingest.reading import embedded_json
 from harness.ingest.transcript import ForeignCall, ForeignResult, read_arguments
 
@@ -98,6 +99,8 @@ class _Parts:
 
     def message(self, role: str, told: JsonObject) -> Message:
         text = "\n".join(part for part in self.texts if part) or None
+        if text is not None and not self.calls and not self.results:
+            role, text = self._as_smolagents(role, text)
         if role in ("tool", "function") and not self.results:
             called = _text(told.get("tool_call_id", told.get("id")))
             content = told.get("content", text)
@@ -106,6 +109,17 @@ class _Parts:
         reasoning = told.get("reasoning_content", told.get("reasoning"))
         thought = "\n".join(part for part in [*self.thoughts, text_of(reasoning) or ""] if part) or None
         return Message(role=role, text=text, thought=thought, calls=tuple(self.calls), results=tuple(self.results))
+
+    def _as_smolagents(self, role: str, text: str) -> tuple[str, str | None]:
+        calls = calls_in(text)
+        if calls is not None:
+            self.calls.extend(calls)
+            return "assistant", None
+        result = result_in(text, told_as_result=role == "tool-response")
+        if result is not None and (result.call_id or role in ("tool-response", "tool")):
+            self.results.append(result)
+            return "tool", None
+        return ("assistant" if role == "tool-call" else role), text
 
 
 def decoded(value: JsonValue) -> JsonValue:

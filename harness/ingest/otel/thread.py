@@ -26,11 +26,13 @@ class Thread:
     _places: dict[str, list[int]] = field(default_factory=dict)
     _replies: dict[int, int] = field(default_factory=dict)
     """Place of each reply -> index of its step."""
+    _results: set[int] = field(default_factory=set)
+    """Places of results."""
     _last_calls: list[str] = field(default_factory=list)
 
     def overlap(self, inputs: Sequence[Message]) -> int:
-        """How many replies of this history the input repeats: none, and it is another conversation."""
-        return sum(place in self._replies for place in self._matches(inputs).values())
+        """How many replies and results of this history the input repeats: none, and it is another conversation."""
+        return sum(place in self._replies or place in self._results for place in self._matches(inputs).values())
 
     def take(self, inputs: Sequence[Message]) -> None:
         """Turns what is new in a model's input into steps and results."""
@@ -40,13 +42,18 @@ class Thread:
         waiting = [place for place in sorted(self._replies) if place >= behind]
         answered = 0
         for message in inputs[last + 1 :]:
-            if message.role == "assistant" and waiting:
+            if _is_only_calls(message) and (open_reply := self._reply_without_calls(waiting)) is not None:
+                waiting = [place for place in waiting if self._replies[place] != open_reply]
+                self._last_calls = [self.transcript.add_call(open_reply, call) for call in message.calls]
+                self._remember(message.key)
+                answered = 0
+            elif message.role == "assistant" and waiting:
                 self._recognise(self._replies[waiting.pop(0)], message)
             elif message.results:
-                for result in message.results:
-                    self._answer(result, answered)
-                    answered += 1
-                self._remember(message.key)
+                for number, result in enumerate(message.results, start=answered):
+                    self._answer(result, number)
+                answered += len(message.results)
+                self._results.add(self._remember(message.key))
                 self._say(message)
             else:
                 self._history(message)
@@ -114,6 +121,14 @@ class Thread:
         self._last_calls = self.transcript.calls_of(index)
         self.report("a reply stands in the history otherwise than it was given; it is counted once")
 
+    def _reply_without_calls(self, waiting: Sequence[int]) -> int | None:
+        """The step of the reply that a list of calls belongs to, told apart from its words; None: there is none."""
+        places = waiting[:1] or sorted(self._replies)[-1:]
+        index = self._replies[places[0]] if places else None
+        if index is None or self.transcript.is_bare(index) or self.transcript.calls_of(index):
+            return None
+        return index
+
     def _answer(self, result: ForeignResult, number: int) -> None:
         """A result in the history: that of a call whose own span may have told it already, all of it or in part."""
         known = self.transcript.called(result.call_id) if result.call_id else None
@@ -122,6 +137,13 @@ class Thread:
         if known is None:
             self.transcript.result(result)
         elif self.transcript.is_answered(known):
+            if result.error is not None:
+                self.transcript.fail(known, result.error, result.content)
             self.transcript.fill(known, result.content)
         else:
             self.transcript.answer(known, result)
+
+
+def _is_only_calls(message: Message) -> bool:
+    """A list of calls without words: some frameworks tell a reply's words and its calls as two messages."""
+    return message.role == "assistant" and bool(message.calls) and message.text is None

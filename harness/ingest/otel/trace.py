@@ -142,6 +142,7 @@ class Conversation:
         if known is None and call_id and self._transcript.called(call_id):
             self._report("two spans tell of one tool call; it is counted once")
             return
+        self._declare(span, name)
         self._calls[span.span_id] = known if known is not None else self._own_call(span, call_id, name)
         content, failure = says.first(span, says.RESULT), _failure(span)
         if content is None and failure is None:
@@ -156,9 +157,14 @@ class Conversation:
             ),
         )
 
+    def _declare(self, span: Span, name: str) -> None:
+        told = says.first_text(span, ("tool.description",))
+        if told is not None and name not in self._tools and name == says.first_text(span, says.TOOL):
+            self._tools[name] = FoundTool(name=name, description=told)
+
     def _own_call(self, span: Span, call_id: str | None, name: str) -> str:
         """A call that no captured reply tells of: of the reply before it, or a step of its own."""
-        arguments = says.first(span, says.ARGUMENTS)
+        arguments = says.arguments_of_span(span)
         if arguments is None:
             self._report("the arguments of a call were not captured; it stands without any")
         call = ForeignCall(id=call_id, name=name, arguments=arguments)
@@ -186,7 +192,10 @@ class Conversation:
 
 
 def task_of(conversation: Conversation, steps: Sequence[Step]) -> str | None:
-    """What was asked: the first message of the user, else the input of the outermost agent."""
+    """What was asked: the task of the outermost agent, else the user's first message, else that agent's input."""
+    given = says.task_of_span(conversation.root) if conversation.root is not None else None
+    if given is not None:
+        return given
     told = next((step.message for step in steps if step.source == "user" and step.message), None)
     if told is not None or conversation.root is None:
         return told

@@ -1,0 +1,170 @@
+"""Actions that agents write as text: code blocks and tags in a reply, read as calls.
+
+A form is taken for calls only where the log declares it (the system's or the first user's message shows it) or shows
+it in use (at least half of the agent's replies hold it, and each of these is followed by somebody else's message).
+What follows such a reply is then the observation of its call.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harness.frozen import JsonValue
+from harness.ingest.reading import embedded_json
+from harness.ingest.transcript import ForeignCall
+
+_LONGEST: Final = 200_000
+"""Characters of a reply that are searched; a longer one holds data, not an action."""
+_SHELLS: Final = frozenset({"", "bash", "sh", "shell", "console", "zsh"})
+_PYTHON: Final = frozenset({"py", "python", "python3"})
+_FENCE: Final = re.compile(r"```([a-zA-Z0-9_-]{0,20})[ \t]*\n(.*?)(?:\n```|```|\Z)", re.S)
+_TAG: Final = re.compile(
+    r"<(execute_bash|execute_ipython|execute|bash|ipython|run_ipython|action)>\s*(.*?)\s*</\1>", re.S
+)
+_FUNCTION: Final = re.compile(r"<function=([\w.-]{1,80})>(.*?)</function>", re.S)
+_PARAMETER: Final = re.compile(r"<parameter=([\w.-]{1,80})>(.*?)</parameter>", re.S)
+_TOOL_CALL: Final = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.S)
+_REACT_JSON: Final = re.compile(r"(?m)^\s{0,8}Action:\s*(?=\{)")
+_REACT: Final = re.compile(
+    r"(?m)^\s{0,8}Action:\s*([\w.-]{1,80})\s*\n\s{0,8}Action Input:\s*(.*?)(?=\nObservation:|\Z)", re.S
+)
+_INVOCATION: Final = re.compile(r"\s*([A-Za-z_][\w.]{0,60})\((.*)\)\s*(?:#[^\n]*)?\Z", re.S)
+_THINK: Final = re.compile(r"<think>.*?(?:</think>|\Z)", re.S)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """One way to write actions: what shows it, and how the calls of a reply are found."""
+
+    name: str
+    shown_by: re.Pattern[str]
+    """Stands in instructions that declare the form."""
+    find: Callable[[str], "list[Written]"]
+
+    def acted(self, text: str) -> tuple[str | None, tuple[ForeignCall, ...]]:
+        """(What a reply says around its actions, the calls that they are); None for no words."""
+        found = self.find(_THINK.sub("", text)[:_LONGEST])
+        kept, end = [], 0
+        plain = _THINK.sub("", text)
+        for one in found:
+            kept.append(plain[end : one.start])
+            end = max(end, one.end)
+        said = "".join([*kept, plain[end:]]).strip()
+        return said or None, tuple(one.call for one in found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """A call and the span of text that it was written in."""
+
+    call: ForeignCall
+    start: int
+    end: int
+
+
+def form_of(instructions: Iterable[str], replies: Sequence[tuple[str, bool]]) -> Form | None:
+    """The form in which this log's agent acts; None where it writes no actions.
+
+    `replies`: each reply's text, and whether somebody else's message follows it.
+    """
+    told = "\n".join(instructions)[:_LONGEST]
+    for form in FORMS:
+        using = [followed for text, followed in replies if form.find(text)]
+        if not using:
+            continue
+        declared = form.shown_by.search(told) is not None
+        shown = 2 * len(using) >= len(replies) and len(using) >= 2 and sum(not one for one in using) <= 1
+        if (declared and 2 * len(using) >= len(replies)) or shown:
+            return form
+    return None
+
+
+def _fenced(languages: frozenset[str], tool: str, argument: str) -> "Callable[[str], list[Written]]":
+    def find(text: str) -> list[Written]:
+        if "```" not in text:
+            return []
+        return [
+            _written(match, tool, {argument: match[2].strip()})
+            for match in _FENCE.finditer(text)
+            if match[1].lower() in languages and match[2].strip()
+        ]
+
+    return find
+
+
+def _written(match: re.Match[str], name: str, arguments: JsonValue) -> Written:
+    return Written(call=ForeignCall(id=None, name=name, arguments=arguments), start=match.start(), end=match.end())
+
+
+def _tagged(text: str) -> list[Written]:
+    return [_invoked(match, match[1], match[2]) for match in _TAG.finditer(text)] if "</" in text else []
+
+
+def _invoked(match: re.Match[str], tag: str, body: str) -> Written:
+    """`click('12')` in an `<action>` names its tool; a script is an argument of the tag's own tool."""
+    call = _INVOCATION.fullmatch(body) if tag == "action" else None
+    if call is not None and "\n" not in call[1]:
+        return _written(match, call[1], {"arguments": call[2].strip()})
+    return _written(match, tag, {"command" if "bash" in tag or tag == "execute" else "code": body})
+
+
+def _functions(text: str) -> list[Written]:
+    if "<function=" not in text:
+        return []
+    return [
+        _written(match, match[1], {key: value.strip("\n") for key, value in _PARAMETER.findall(match[2])})
+        for match in _FUNCTION.finditer(text)
+    ]
+
+
+def _tool_calls(text: str) -> list[Written]:
+    found = []
+    for match in _TOOL_CALL.finditer(text) if "<tool_call>" in text else ():
+        told = embedded_json(match[1])
+        if isinstance(told, dict) and isinstance(told.get("name"), str):
+            found.append(_written(match, str(told["name"]), told.get("arguments")))
+    return found
+
+
+def _react(text: str) -> list[Written]:
+    """At most one: a reply names one action, and what it writes after it is made up."""
+    if "Action:" not in text:
+        return []
+    opened = _REACT_JSON.search(text)
+    if opened is None:
+        named = _REACT.search(text)
+        if named is None:
+            return []
+        arguments = embedded_json(named[2].strip())
+        return [_written(named, named[1], arguments if isinstance(arguments, dict) else {"input": named[2].strip()})]
+    try:
+        action, end = json.JSONDecoder().raw_decode(text, opened.end())
+    except (ValueError, RecursionError):
+        body = text[opened.end() :].strip()
+        call = ForeignCall(id=None, name="unreadable", arguments=None, unparsed=body)
+        return [Written(call=call, start=opened.start(), end=len(text))]
+    if not isinstance(action, dict) or not isinstance(action.get("name"), str):
+        return []
+    arguments = action.get("arguments", action.get("kwargs"))
+    return [Written(call=ForeignCall(id=None, name=action["name"], arguments=arguments), start=opened.start(), end=end)]
+
+
+FORMS: Final = (
+    Form(name="function", shown_by=re.compile(r"<function="), find=_functions),
+    Form(name="tool_call", shown_by=re.compile(r"<tool_call>"), find=_tool_calls),
+    Form(name="tags", shown_by=re.compile(r"<(?:execute\w*|bash|ipython|run_ipython|action)>"), find=_tagged),
+    Form(name="react", shown_by=re.compile(r"(?m)^\s*Action:"), find=_react),
+    Form(
+        name="bash",
+        shown_by=re.compile(r"```(?:bash|sh|shell)\b|bash code block|(?i:shell|command)"),
+        find=_fenced(_SHELLS, "bash", "command"),
+    ),
+    Form(
+        name="python",
+        shown_by=re.compile(r"```py(?:thon)?\b|(?i:python code)"),
+        find=_fenced(_PYTHON, "python_interpreter", "code"),
+    ),
+)
+"""The most explicit first."""

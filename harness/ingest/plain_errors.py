@@ -1,0 +1,47 @@
+"""Errors that a log tells in the text of a result alone, without a flag.
+
+Only what a recorder or a tool's own wrapper writes counts: a text that begins with its mark, an exit code that is not
+zero. A word like "error" inside an answer tells nothing.
+"""
+
+import re
+from typing import Final
+
+from harness.frozen import JsonValue
+from harness.trace import ToolErrorType, ToolFailure
+
+_TYPE_ERROR: Final = re.compile(
+    r"Error: .{0,400}(unexpected keyword argument|missing \d+ required (positional|keyword-only))"
+)
+_UNKNOWN: Final = re.compile(
+    r"(?:Unknown (?:action|tool|function)\b"
+    r"|(?:Error: )?(?:Tool|Function|Action) [\"'`]?[\w.-]{1,80}[\"'`]? (?:is )?not found"
+    r"|No such (?:function|tool)\b)",
+    re.I,
+)
+_ERROR: Final = re.compile(
+    r"\s{0,8}(?:Error(?: executing tool [\w.-]{1,80})?:|Traceback \(most recent call last\)|\[ERROR\])"
+)
+_EXIT: Final = re.compile(
+    r"(?:<returncode>|exit ?code:? ?|Exit code: |\[?[Cc]ommand (?:finished|exited) with (?:exit )?code )(-?\d{1,5})"
+)
+_HEAD: Final = 300
+"""Characters of a result in which an exit code is looked for; `exitcode:` deeper in a text is the program's."""
+
+
+def plain_failure(content: JsonValue) -> ToolFailure | None:
+    """The failure that the text of a result tells of; None where it tells of none."""
+    if not isinstance(content, str):
+        return None
+    if _UNKNOWN.match(content):
+        return ToolFailure(type="unknown_tool", message=content[:500])
+    if _ERROR.match(content):
+        return ToolFailure(type=_type_of(content), message=content[:500])
+    code = _EXIT.match(content[:_HEAD].lstrip())
+    if code is not None and int(code[1]) != 0:
+        return ToolFailure(type="tool_error", message=content[:500])
+    return None
+
+
+def _type_of(content: str) -> ToolErrorType:
+    return "invalid_arguments" if _TYPE_ERROR.match(content) else "tool_error"
