@@ -1,5 +1,6 @@
 """A suite: cases, the agent's versions, the tools and what the scores need."""
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pydantic import Field
@@ -106,6 +107,15 @@ class Suite(Frozen):
     def reached(self) -> dict[str, ToolServer]:
         """Everything outside that calls can go to: the tool servers by name, and the hosts as `http:<host>`."""
         return self.servers | {host.tool: _server_of(host) for host in self.hosts}
+
+    def header_rules(self, tool: str) -> dict[str, AnswerRule]:
+        """Response headers of the tool that are compared, in lower case -> the first rule that names each."""
+        found: dict[str, AnswerRule] = {}
+        for pattern, rules in self.drift.items():
+            for rule in rules if fnmatchcase(tool, pattern) else ():
+                if rule.header is not None:
+                    found.setdefault(rule.header.lower(), rule)
+        return found
 
 
 def _server_of(host: HostSpec) -> ToolServer:

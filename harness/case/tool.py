@@ -64,6 +64,9 @@ class ToolSpec(Frozen):
     """What its source calls it, where the suite has given it another name."""
     listed: JsonObject = {}
     """What else its source's listing says of it (title, annotations, output schema): passed on as it is."""
+    output: JsonObject | None = Field(default=None, exclude=True)
+    """JSON Schema of a good answer of an HTTP tool, where one is declared; `harness drift` reads it. It changes nothing
+    of what is asked, so it is no part of the suite's digest."""
     rate_limit: RateLimit | None = None
     timeout_s: float = Field(default=30.0, gt=0)
     ignore_arguments: tuple[str | VolatilePart, ...] = ()

@@ -105,6 +105,13 @@ def run(ctx: click.Context, /, suite: str, **options: Any) -> None:
 @_case
 @_agent
 @sandbox_option
+@click.option(
+    "--samples",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="How often each read is sent. A release that answers only part of the calls shows in repeats.",
+)
 @click.option("--run-name", metavar="NAME", help="Name of the folder in runs/.")
 @_no_learn
 @look_options
@@ -115,6 +122,7 @@ def probe(ctx: click.Context, /, suite: str, **options: Any) -> None:
     \b
     harness drift probe drive_thru
     harness drift probe drive_thru --tool lookup_menu_item --json
+    harness drift probe drive_thru --samples 3
 
     No agent and no model is needed, and nothing is ever written. What changed is asked again before it counts; where
     something did, the cases are replayed with the new answers to see which verdicts change (see --no-flips).

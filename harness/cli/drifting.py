@@ -76,8 +76,6 @@ def show_looked(looked: Looked, *, as_json: bool, at_least: ExitCode = ExitCode.
     else:
         for line in (*report_lines(report), *not_asked_lines(looked.not_asked)):
             click.echo(line)
-        if not looked.asked:
-            click.echo("nothing was compared, so nothing is known of the tools")
         click.echo(f"{looked.asked} recorded calls compared  {looked.folder / DRIFT}")
     found = exit_code(looked)
     return found if found == ExitCode.VERDICT else max(found, at_least)
@@ -107,6 +105,7 @@ def _plan(project: Path, suite: str, options: dict[str, Any], command: str, name
         cases=options["cases"],
         tools=options["tools"],
         per_s=options["per_s"],
+        samples=options.get("samples", 1),
         flips=None if options["no_flips"] else flips,
         learn=not options["no_learn"],
         name=name,

@@ -2,12 +2,15 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from harness.cassette.momentary import is_momentary
 from harness.cassette.recording import Recording
 from harness.frozen import JsonValue
 
+OK = "ok"
+"""The group of good answers."""
 _WORDS = {"timeout": "gave no answer in time", "reset": "closed the connection"}
 
 
@@ -22,8 +25,11 @@ class Answer:
     """Texts that hold a JSON object or list are read: tools of MCP answer so."""
     body: bytes = b""
     """As it came."""
+    headers: Mapping[str, str] = field(default_factory=dict)
     unavailable: str | None = None
-    """Why there was no answer to compare: overload, failure, silence. That is never drift."""
+    """Why it says nothing of what was asked: overload, failure, silence."""
+    is_silent: bool = False
+    """Nothing was answered at all."""
 
     @property
     def is_error(self) -> bool:
@@ -32,18 +38,36 @@ class Answer:
     @property
     def group(self) -> str:
         """Answers of one group have one shape: all good ones, and those of each error."""
-        return str(self.status) if self.is_error else "ok"
+        return str(self.status) if self.is_error else OK
 
 
 def answer_of(recording: Recording) -> Answer:
     """What a recording holds."""
     status, outcome = recording.status, recording.mark.outcome
     reason = _WORDS.get(outcome)
+    silent = reason is not None
     if reason is None and (status >= 500 or is_momentary(status)):
         reason = f"answered {status}"
     media = recording.headers.get("content-type", "").partition(";")[0].strip().lower() or None
-    value = None if reason is not None else _read(recording.body)
-    return Answer(status=status, media=media, value=value, body=recording.body, unavailable=reason)
+    return Answer(
+        status=status,
+        media=media,
+        value=None if silent else _read(recording.body),
+        body=recording.body,
+        headers=recording.headers,
+        unavailable=reason,
+        is_silent=silent,
+    )
+
+
+def why_not_comparable(live: Answer, recorded: Answer) -> str | None:
+    """Why the live answer is no matter of drift; None: it can be compared.
+
+    A failure is unavailability, except where the recording holds the same one: then it is the service's answer.
+    """
+    if live.unavailable is None or (live.status == recorded.status and not live.is_silent and not recorded.is_silent):
+        return None
+    return live.unavailable
 
 
 def _read(body: bytes) -> JsonValue:

@@ -5,38 +5,60 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from harness.cassette.recording import Recording
-from harness.drift.answer import Answer, answer_of
+from harness.drift.answer import OK, Answer, answer_of
+from harness.drift.forms import UNKNOWN, Forms, forms_seen
 from harness.drift.paths import lies_below
 from harness.drift.profile import OperationProfile
 from harness.drift.rules import PathRules
-from harness.drift.shape import Place, Shape, merged, shape_of
+from harness.drift.shape import Place, Shape, shape_of
 from harness.drift.values import unlike
+from harness.frozen import JsonValue
 
 
 class Baseline:
     """Of one operation. Every recording counts, of whatever case."""
 
-    def __init__(self, recordings: Iterable[Recording], profile: OperationProfile, rules: PathRules) -> None:
+    def __init__(
+        self,
+        recordings: Iterable[Recording],
+        profile: OperationProfile,
+        rules: PathRules,
+        declared: Forms = UNKNOWN,
+    ) -> None:
+        """`declared`: what a schema says of the good answers."""
         self._profile = profile
-        shapes: defaultdict[str, list[Shape]] = defaultdict(list)
+        self._ruled = Forms(rules=rules)
+        values: defaultdict[str, list[JsonValue]] = defaultdict(list)
         same: defaultdict[tuple[str, str], list[Answer]] = defaultdict(list)
         for recording in recordings:
             answer = answer_of(recording)
-            if answer.unavailable is not None:
+            if answer.is_silent:
                 continue
-            shapes[answer.group].append(shape_of([answer.value]))
+            values[answer.group].append(answer.value)
             if recording.mark.effect == "read":
                 same[recording.mark.key, recording.mark.state].append(answer)
-        self._known = {group: merged(found) for group, found in shapes.items()}
-        if profile.knows_shape and "ok" in self._known:
-            self._known["ok"] = _with_noise(self._known["ok"], profile)
+        told = self._ruled.over(declared)
+        if profile.knows_shape:
+            told = told.over(forms_seen(path for path, one in profile.paths.items() if one.kinds))
+        self._forms: dict[str, Forms] = {}
+        self._known: dict[str, Shape] = {}
+        for group, found in values.items():
+            believed = told if group == OK else self._ruled
+            self._known[group] = shape_of(found, believed)
+            self._forms[group] = believed.over(forms_seen(self._known[group]))
+        if profile.knows_shape and OK in self._known:
+            self._known[OK] = _with_noise(self._known[OK], profile)
         self.fleeting = frozenset(profile.fleeting_paths())
         """Members that come and go by themselves."""
-        self._volatile = {*profile.volatile_paths(), *_unsteady(list(same.values()), rules)}
+        self._volatile = {*profile.volatile_paths(), *self._unsteady(list(same.values()), rules)}
 
     def known(self, answer: Answer) -> Shape:
         """What answers of this one's group look like."""
         return self._known.get(answer.group) or shape_of([answer.value])
+
+    def forms(self, answer: Answer) -> Forms:
+        """Which objects of answers of this one's group are maps, and which are records."""
+        return self._forms.get(answer.group) or self._ruled.over(forms_seen(self.known(answer)))
 
     def is_volatile(self, path: str) -> bool:
         """Whether the value there, or the list that it stands in, changes by itself."""
@@ -46,6 +68,16 @@ class Baseline:
         """Whether a value that never changed there can be taken for steady."""
         del path  # asked for together: an operation is sampled as a whole
         return self._profile.is_settled
+
+    def _unsteady(self, groups: Sequence[Sequence[Answer]], rules: PathRules) -> set[str]:
+        """Paths at which the tapes themselves hold several answers to one read in one state."""
+        return {
+            one.path
+            for answers in groups
+            for old, new in pairwise(answers)
+            if old.status == new.status
+            for one in unlike(old.value, new.value, rules, self.forms(old))
+        }
 
 
 def _with_noise(known: Shape, profile: OperationProfile) -> Shape:
@@ -72,14 +104,3 @@ def _with_noise(known: Shape, profile: OperationProfile) -> Shape:
 
 def _words(place: Place, words: tuple[str, ...] | None) -> Counter[str] | None:
     return None if place.texts is None or words is None else place.texts + Counter(words)
-
-
-def _unsteady(groups: Sequence[Sequence[Answer]], rules: PathRules) -> set[str]:
-    """Paths at which the tapes themselves hold several answers to one read in one state."""
-    return {
-        one.path
-        for answers in groups
-        for old, new in pairwise(answers)
-        if old.status == new.status
-        for one in unlike(old.value, new.value, rules)
-    }

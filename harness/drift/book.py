@@ -4,6 +4,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +16,9 @@ from harness.cassette.tape import Tape, refuse_secrets, tape_path
 from harness.drift.answer import Answer
 from harness.drift.baseline import Baseline
 from harness.drift.compare import Compared, compare
+from harness.drift.forms import UNKNOWN, Forms, declared_forms
+from harness.drift.headers import HEADERS, header_changes
+from harness.drift.paths import member
 from harness.drift.profile import OperationProfile, ToolProfile, read_profile
 from harness.drift.rules import PathRules, rules_of
 from harness.errors import CassetteError
@@ -51,13 +55,34 @@ class Book:
         if (tool, operation) not in self._baselines:
             learned = self.profile(tool).operations.get(operation) or OperationProfile()
             recordings = self._recordings[tool, operation]
-            self._baselines[tool, operation] = Baseline(recordings, learned, self.rules(tool))
+            self._baselines[tool, operation] = Baseline(
+                recordings, learned, self.rules(tool), self.declared_forms(tool)
+            )
         return self._baselines[tool, operation]
+
+    def declared_forms(self, tool: str) -> Forms:
+        """What the tool's declared output schema says of the objects in its answers."""
+        spec = next((spec for spec in self.suite.tools if spec.name == tool), None)
+        if spec is None:
+            return UNKNOWN
+        if spec.output is not None:
+            return declared_forms(spec.output)
+        schema = spec.listed.get("outputSchema")
+        if not isinstance(schema, dict):
+            return UNKNOWN
+        # MCP answers twice: structured, and the same as JSON in a text.
+        return declared_forms(schema, "structuredContent").over(declared_forms(schema, "content[].text"))
 
     def compare(self, recorded: Recording, old: Answer, new: Answer) -> Compared:
         """One live answer with its recording."""
         tool = recorded.mark.tool
-        return compare(old, new, self.baseline(tool, operation_of(recorded)), self.rules(tool))
+        compared = compare(old, new, self.baseline(tool, operation_of(recorded)), self.rules(tool))
+        rules = self.suite.header_rules(tool)
+        if not rules or old.status != new.status:
+            return compared
+        told = tuple(header_changes(old.headers, new.headers, rules))
+        paths = (*compared.paths, *(member(HEADERS, name) for name in sorted(rules)))
+        return replace(compared, changes=(*compared.changes, *told), paths=paths)
 
 
 def open_book(suite: Suite, cassettes: Path, secrets: Mapping[str, str]) -> Book:

@@ -12,6 +12,7 @@ SEVERITY: dict[ChangeClass, Severity] = {
     "surface.input_type_changed": "breaking",
     "surface.tool_added": "info",
     "surface.input_added": "info",
+    "surface.output_added": "info",
     "surface.output_changed": "warning",
     "surface.description_changed": "info",
     "status.success_to_error": "breaking",
@@ -26,6 +27,9 @@ SEVERITY: dict[ChangeClass, Severity] = {
     "value.changed": "warning",
     "shape.array_empty": "warning",
     "shape.order": "warning",
+    "header.removed": "breaking",
+    "header.changed": "warning",
+    "header.added": "info",
     "latency": "info",
 }
 """As a client of the answers sees it: what it may rely on and loses is breaking (the response rules of oasdiff)."""
@@ -44,6 +48,8 @@ class Change:
     new_kind: str
     before: JsonValue = None
     after: JsonValue = None
+    known: int = 0
+    """Of a member that is missing: how many earlier values all had it."""
     doubt: str | None = None
     """Why it does not count, however often it is seen; None: seen again, it counts."""
 
@@ -53,9 +59,15 @@ class Change:
         return self.change, self.path, f"{self.old_kind}>{self.new_kind}"
 
     def finding(
-        self, tool: str, operation: str, cases: tuple[str, ...], samples: int = 1, doubt: str | None = None
+        self,
+        tool: str,
+        operation: str,
+        cases: tuple[str, ...],
+        samples: int = 1,
+        doubt: str | None = None,
+        answers: int | None = None,
     ) -> DriftFinding:
-        """The change as it is told of an operation."""
+        """The change as it is told of an operation; `answers`: see DriftFinding."""
         return DriftFinding(
             tool=tool,
             operation=operation,
@@ -68,6 +80,7 @@ class Change:
             after=self.after,
             cases=cases,
             samples=samples,
+            answers=answers,
             doubt=doubt,
         )
 

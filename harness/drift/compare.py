@@ -9,13 +9,14 @@ from harness.drift.change import Change, excerpt, shortened, texts_apart
 from harness.drift.kinds import format_of, is_volatile_name, kind_of
 from harness.drift.paths import parts_of
 from harness.drift.rules import PathRules
-from harness.drift.shape import maps_of, shape_of
+from harness.drift.shape import shape_of
 from harness.drift.structure import Structures, structural_changes
 from harness.drift.values import Unlike, unlike
 from harness.frozen import JsonValue
 from harness.results.drift import ChangeClass
 
-_YOUNG = "the value changed once; whether it is steady is not known yet (see harness drift learn)"
+YOUNG = "the value changed; whether it is steady is not known yet (see harness drift learn)"
+"""The doubt of a value of which too few samples are known."""
 _STRICT = frozenset({"date-time", "date", "http-date", "uuid", "jwt"})
 _RULES_THAT_SETTLE = frozenset({"exact", "approx", "regex"})
 
@@ -37,16 +38,17 @@ def compare(old: Answer, new: Answer, baseline: Baseline, rules: PathRules) -> C
         change = _status(old, new)
         return Compared(changes=(change,), paths=("",))
     known = baseline.known(old)
-    shape = shape_of([new.value], maps_of(known))
+    forms = baseline.forms(old)
+    shape = shape_of([new.value], forms)
     paths = tuple(sorted(shape))
     changes = list(_media(old, new))
     if old.body == new.body:
         return Compared(changes=tuple(changes), paths=paths)
-    structures = Structures(old=old.value, new=new.value, known=known, fleeting=baseline.fleeting)
+    structures = Structures(old=old.value, new=new.value, known=known, fleeting=baseline.fleeting, forms=forms)
     changes += [change for change in structural_changes(structures, shape) if not _ruled_out(change, rules)]
     told = {change.path for change in changes}
     volatile: list[str] = []
-    for one in unlike(old.value, new.value, rules):
+    for one in unlike(old.value, new.value, rules, forms):
         if one.path in told:
             continue
         if _is_volatile(one, baseline):
@@ -118,7 +120,7 @@ def _value(one: Unlike, settled: bool) -> Change:
     if one.what == "empty":
         return _listed(one, "shape.array_empty", _fullness(one.old), _fullness(one.new), None)
     if one.what == "order":
-        return _listed(one, "shape.order", "array", "array", None if settled else _YOUNG)
+        return _listed(one, "shape.order", "array", "array", None if settled else YOUNG)
     before, after = _kind(one.old, one.new), _kind(one.new, one.old)
     # Another format is no other value: whoever reads the old one cannot read the new one, and no day changes that.
     settled = settled or (isinstance(one.old, str) and isinstance(one.new, str) and _is_rewritten(one))
@@ -133,7 +135,7 @@ def _value(one: Unlike, settled: bool) -> Change:
         new_kind=after,
         before=excerpt(old, _with(one.old_holder, name, old), name),
         after=excerpt(new, _with(one.new_holder, name, new), name),
-        doubt=None if settled else _YOUNG,
+        doubt=None if settled else YOUNG,
     )
 
 

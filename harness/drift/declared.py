@@ -52,7 +52,7 @@ def declared_in(schema: JsonObject, path: str) -> dict[str, Declared]:
 def _members(schema: JsonObject, root: JsonObject, path: str, depth: int) -> Iterator[tuple[str, Declared]]:
     if depth > _DEEPEST:
         return
-    for branch in _branches(schema, root):
+    for branch in branches_of(schema, root):
         required = branch.get("required")
         needed = required if isinstance(required, list) else []
         properties = branch.get("properties")
@@ -67,7 +67,7 @@ def _members(schema: JsonObject, root: JsonObject, path: str, depth: int) -> Ite
 def _place(
     schema: JsonObject, root: JsonObject, path: str, required: bool, depth: int
 ) -> Iterator[tuple[str, Declared]]:
-    branches = list(_branches(schema, root))
+    branches = list(branches_of(schema, root))
     kinds = frozenset(kind for branch in branches for kind in _kinds(branch)) or _ANYTHING
     lists = [branch["enum"] for branch in branches if isinstance(branch.get("enum"), list)]
     choices = frozenset(json.dumps(one) for found in lists if isinstance(found, list) for one in found)
@@ -89,13 +89,13 @@ def _place(
     yield from _members(schema, root, path, depth + 1)
 
 
-def _branches(schema: JsonObject, root: JsonObject, hops: int = 0) -> Iterator[JsonObject]:
+def branches_of(schema: JsonObject, root: JsonObject, hops: int = 0) -> Iterator[JsonObject]:
     """The schema itself, or each of the schemas that it chooses from."""
     reference = schema.get("$ref")
     if isinstance(reference, str) and hops < _DEEPEST:
         found = _at(root, reference)
         if found is not None:
-            yield from _branches(found, root, hops + 1)
+            yield from branches_of(found, root, hops + 1)
         return
     chosen = False
     for union in ("anyOf", "oneOf", "allOf"):
@@ -103,7 +103,7 @@ def _branches(schema: JsonObject, root: JsonObject, hops: int = 0) -> Iterator[J
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and hops < _DEEPEST:
                 chosen = True
-                yield from _branches(choice, root, hops + 1)
+                yield from branches_of(choice, root, hops + 1)
     if not chosen or "type" in schema or "properties" in schema:
         yield schema
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from harness.cassette.live import LiveTape
 from harness.cassette.recording import Recording
-from harness.drift.answer import answer_of
+from harness.drift.answer import answer_of, why_not_comparable
 from harness.drift.book import Book, operation_of
 from harness.results.drift import DriftFinding
 
@@ -33,7 +33,7 @@ def _shows(book: Book, case: str, live: Recording, wanted: Collection[tuple[str,
         return False
     recorded = answers[mark.occurrence]
     old, new = answer_of(recorded), answer_of(live)
-    if old.unavailable is not None or new.unavailable is not None:
+    if old.is_silent or why_not_comparable(new, old) is not None:
         return False
     operation = operation_of(recorded)
     changes = book.compare(recorded, old, new).changes

@@ -9,6 +9,7 @@ from datetime import date
 from itertools import pairwise
 
 from harness.drift.answer import Answer, answer_of
+from harness.drift.forms import Forms, forms_seen
 from harness.drift.kinds import format_of
 from harness.drift.looks import Look
 from harness.drift.paths import ITEM, found_at
@@ -70,8 +71,9 @@ def _good(look: Look) -> list[Answer]:
 
 
 def _operation(before: OperationProfile, looks: Sequence[Look], rules: PathRules, sitting: Sitting) -> OperationProfile:
-    seen, differing = _changes(before, looks, rules)
     answers = [answer for look in looks for answer in _good(look)]
+    forms = _forms(before, looks, answers, rules)
+    seen, differing = _changes(before, looks, rules, forms)
     took = [one for look in looks for one in look.took_ms]
     paths = dict(before.paths)
     for path in sorted(seen.within | seen.left | seen.returned | seen.moved):
@@ -80,7 +82,7 @@ def _operation(before: OperationProfile, looks: Sequence[Look], rules: PathRules
         for path in sorted(seen.fleeting):
             known = paths.get(path) or PathProfile()
             paths[path] = known.model_copy(update={"fleeting": known.fleeting + 1})
-        paths = _shaped(paths, [answer.value for answer in answers])
+        paths = _shaped(paths, [answer.value for answer in answers], forms)
     return OperationProfile(
         samples=before.samples + len(answers),
         days=_with_day(before.days, sitting.day),
@@ -95,21 +97,29 @@ def _operation(before: OperationProfile, looks: Sequence[Look], rules: PathRules
     )
 
 
+def _forms(before: OperationProfile, looks: Sequence[Look], answers: Sequence[Answer], rules: PathRules) -> Forms:
+    """Of all samples together: a path is not learned once as a member and once as a key of a map."""
+    learned = Forms(rules=rules).over(forms_seen(path for path, one in before.paths.items() if one.kinds))
+    recorded = [answer_of(look.recorded) for look in looks]
+    values = [one.value for one in (*recorded, *answers) if not one.is_silent and not one.is_error]
+    return learned.over(forms_seen(shape_of(values, learned)))
+
+
 def _changes(
-    before: OperationProfile, looks: Sequence[Look], rules: PathRules
+    before: OperationProfile, looks: Sequence[Look], rules: PathRules, forms: Forms
 ) -> tuple[_Seen, dict[str, dict[str, str]]]:
     seen, differing = _Seen(), dict(before.differing)
     for look in looks:
         answers, recorded = _good(look), answer_of(look.recorded)
         for old, new in pairwise(answers):
-            apart = unlike(old.value, new.value, rules)
+            apart = unlike(old.value, new.value, rules, forms)
             seen.within |= {one.path for one in apart}
             seen.unordered |= {one.path for one in apart if one.what == "order"}
-        seen.fleeting |= _fleeting([recorded.value, *(one.value for one in answers)])
+        seen.fleeting |= _fleeting([recorded.value, *(one.value for one in answers)], forms)
         if recorded.status != answers[-1].status:
             continue
         call = f"{look.recorded.mark.key}.{look.recorded.mark.occurrence}"
-        now = {one.path: _digest(one.new) for one in unlike(recorded.value, answers[-1].value, rules)}
+        now = {one.path: _digest(one.new) for one in unlike(recorded.value, answers[-1].value, rules, forms)}
         then = before.differing.get(call, {})
         # Both name the paths that have another value than the recorded one.
         seen.left |= now.keys() - then.keys()
@@ -121,9 +131,9 @@ def _changes(
     return seen, dict(sorted(differing.items())[:_MOST_CALLS])
 
 
-def _fleeting(values: Sequence[JsonValue]) -> set[str]:
+def _fleeting(values: Sequence[JsonValue], forms: Forms) -> set[str]:
     """Paths that some of the answers have, and others lack although they have the object that would hold it."""
-    shapes = [shape_of([value]) for value in values]
+    shapes = [shape_of([value], forms) for value in values]
     paths = {path for shape in shapes for path in shape if path and not path.endswith(ITEM)}
     return {path for path in paths if any(path not in one and holder_of(path) in one for one in shapes)}
 
@@ -142,9 +152,9 @@ def _volatile(profile: PathProfile, path: str, seen: _Seen, sitting: Sitting) ->
     return profile.model_copy(update={"volatile": volatile, "ordered": ordered})
 
 
-def _shaped(paths: dict[str, PathProfile], values: list[JsonValue]) -> dict[str, PathProfile]:
+def _shaped(paths: dict[str, PathProfile], values: list[JsonValue], forms: Forms) -> dict[str, PathProfile]:
     shaped = dict(paths)
-    for path, place in shape_of(values).items():
+    for path, place in shape_of(values, forms).items():
         known = shaped.get(path) or PathProfile()
         found = [value for answer in values for value, _ in found_at(answer, path)]
         shaped[path] = _place(known, place, found)

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from harness.cassette.recording import Recording
-from harness.drift.answer import Answer, answer_of
+from harness.drift.answer import Answer, answer_of, why_not_comparable
 from harness.drift.book import Book, operation_of
 from harness.drift.change import Change
 from harness.drift.compare import Compared
+from harness.drift.turns import comes_by_turns, disagree
 from harness.results.drift import DriftFinding, Severity
 
 ALONE = 3
@@ -41,12 +42,17 @@ class Look:
     def has_changes(self) -> bool:
         return any(one.changes for one in self.compared)
 
+    @property
+    def disagrees(self) -> bool:
+        return disagree(self.compared)
+
     def add(self, book: Book, recorded: Recording, live: Recording) -> None:
         """One more answer, held against the recording that it belongs to."""
         old, new = answer_of(recorded), answer_of(live)
-        if new.unavailable is not None:
-            self.unavailable.append(new.unavailable)
-        elif old.unavailable is None:
+        failure = why_not_comparable(new, old)
+        if failure is not None:
+            self.unavailable.append(failure)
+        elif not old.is_silent:
             self.answers.append(new)
             self.compared.append(book.compare(recorded, old, new))
 
@@ -101,14 +107,20 @@ def _finding(tool: str, operation: str, looks: Sequence[Look], place: tuple[str,
     example = next(change for one in hits for change in one)
     doubts = {change.doubt for one in hits for change in one if change.doubt is not None}
     cases = tuple(sorted({case for look in looks for case in look.cases}))
+    answers, seen = sum(map(len, shown)), sum(map(len, hits))
+    if not doubts and any(comes_by_turns(look.compared, place) for look in looks):
+        return example.finding(tool, operation, cases, samples=seen, answers=answers)
     doubt = _doubt(shown, hits) or (min(doubts) if doubts else None)
-    return example.finding(tool, operation, cases, samples=sum(map(len, hits)), doubt=doubt)
+    return example.finding(tool, operation, cases, samples=seen, doubt=doubt)
 
 
 def _doubt(shown: Sequence[Sequence[Change | None]], hits: Sequence[Sequence[Change]]) -> str | None:
     answers, seen = sum(map(len, shown)), sum(map(len, hits))
     if seen < answers:
-        return f"asked again, the same call was answered otherwise: {seen} of {answers} answers show it"
+        return (
+            f"asked again, the same call was answered otherwise: {seen} of {answers} answers show it"
+            " (a release that rolls out, or a value that comes and goes)"
+        )
     if any(len(one) >= ALONE for one in hits) or seen >= TOGETHER:
         return None
     return "seen once: no other case or attempt made such a call, and it could not be sent again"

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.cassette.recording import Recording
-from harness.drift.answer import answer_of
+from harness.drift.answer import answer_of, why_not_comparable
 from harness.drift.asks import Ask
 from harness.drift.book import Book
 from harness.drift.looks import ALONE, Look
 from harness.drift.prober import Prober, Reply
+from harness.drift.turns import BY_TURNS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +34,19 @@ async def probe(prober: Prober, asks: Iterable[Ask], book: Book, *, samples: int
             continue
         look = Look(recorded=ask.recording, cases=set(ask.cases))
         first = await look_again(prober, ask, look, book, samples)
-        if look.has_changes and len(look.compared) < ALONE:
-            await look_again(prober, ask, look, book, ALONE - len(look.compared))
+        await confirm(prober, ask, look, book)
         looks.append(look)
         if first is not None:
             recordings.append(first)
     return Probed(looks=tuple(looks), recordings=tuple(recordings), not_asked=not_asked)
+
+
+async def confirm(prober: Prober, ask: Ask, look: Look, book: Book) -> None:
+    """Asks again where an answer has changed: often enough to be sure, and more often where answers disagree."""
+    if look.has_changes and len(look.compared) < ALONE:
+        await look_again(prober, ask, look, book, ALONE - len(look.compared))
+    if look.disagrees and len(look.compared) < BY_TURNS:
+        await look_again(prober, ask, look, book, BY_TURNS - len(look.compared))
 
 
 async def look_again(prober: Prober, ask: Ask, look: Look, book: Book, times: int) -> Recording | None:
@@ -49,10 +57,11 @@ async def look_again(prober: Prober, ask: Ask, look: Look, book: Book, times: in
         if reply.recording is None:
             look.unavailable.append(reply.unavailable or "gave no answer")
             break
-        if answer_of(reply.recording).unavailable is None:
+        recorded = _recorded(ask, reply.recording)
+        if why_not_comparable(answer_of(reply.recording), answer_of(recorded)) is None:
             first = first or reply.recording
             look.took_ms.append(reply.took_ms)
-        look.add(book, _recorded(ask, reply.recording), reply.recording)
+        look.add(book, recorded, reply.recording)
         if look.unavailable:
             break
     return first

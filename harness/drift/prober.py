@@ -81,10 +81,11 @@ class Prober:
         if answer.outcome in {"unreachable", "garbled", "oversized"}:
             return Reply(recording=None, unavailable=_WORDS[answer.outcome], took_ms=took_ms)
         clean, web = self._redactor, ask.recording.mark.kind == "http"
+        compared = self._suite.header_rules(ask.recording.mark.tool)
         kept = {
             name: clean.text(value)
             for name, value in answer.headers.items()
-            if (name not in SECRET_HEADERS if web else name in KEPT_HEADERS)
+            if name not in SECRET_HEADERS and (web or name in KEPT_HEADERS or name in compared)
         }
         recording = Recording(
             mark=ask.recording.mark.model_copy(update={"outcome": answer.outcome, "chunks": ()}),

@@ -11,7 +11,9 @@ class PathRules:
     """The rules of one tool."""
 
     def __init__(self, rules: Iterable[AnswerRule]) -> None:
-        self._rules = [(_parts(rule.at), rule) for rule in rules]
+        placed = [(_parts(rule.at), rule) for rule in rules if rule.at is not None]
+        self._rules = [(at, rule) for at, rule in placed if rule.compare != "map"]
+        self._maps = [at for at, rule in placed if rule.compare == "map"]
         self._known: dict[str, AnswerRule | None] = {}
 
     def at(self, path: str) -> AnswerRule | None:
@@ -22,6 +24,13 @@ class PathRules:
             parts = parts_of(path)
             self._known[path] = next((rule for at, rule in self._rules if _begins(parts, at)), None)
         return self._known[path]
+
+    def is_map(self, path: str) -> bool:
+        """Whether a rule says that the object there is a map; the rule holds for nothing below it."""
+        if not self._maps:
+            return False
+        parts = parts_of(path)
+        return any(len(at) == len(parts) and _begins(parts, at) for at in self._maps)
 
 
 def rules_of(suite: Suite, tool: str, more: Iterable[AnswerRule] = ()) -> PathRules:

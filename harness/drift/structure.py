@@ -1,12 +1,13 @@
 """The shape of a live answer held against the shape of all recorded ones: removed, added, of another kind, null."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.drift.change import Change, excerpt
+from harness.drift.forms import UNKNOWN, Forms
 from harness.drift.kinds import kind_of
 from harness.drift.paths import ANY, ITEM, found_at, lies_below, parts_of
-from harness.drift.shape import Place, Shape, maps_of, shape_of
+from harness.drift.shape import Place, Shape, shape_of
 from harness.frozen import JsonValue
 from harness.results.drift import ChangeClass, holder_of
 
@@ -24,11 +25,12 @@ class Structures:
     """Of all recordings, `old` included, and of what was learned to be noise."""
     fleeting: Collection[str] = ()
     """Members that come and go by themselves."""
+    forms: Forms = UNKNOWN
 
 
 def structural_changes(structures: Structures, after: Shape) -> Iterator[Change]:
     """In the order of paths; `after`: the live answer's shape. Of what is gone as a whole, the parts are not told."""
-    before = shape_of([structures.old], maps_of(structures.known))
+    before = shape_of([structures.old], structures.forms)
     told: list[str] = []
     for path in sorted({*before, *after}):
         if any(lies_below(path, above) for above in told):
@@ -46,7 +48,8 @@ def _at(path: str, old: Place | None, after: Shape, structures: Structures) -> I
     new, known = after.get(path), structures.known.get(path)
     if new is None:
         if known is not None and _could_be_there(path, after):
-            yield _change("schema.removed" if known.is_required else "schema.optional_removed", path, structures)
+            missing = _change("schema.removed" if known.is_required else "schema.optional_removed", path, structures)
+            yield replace(missing, known=known.present if known.is_required else 0)
         return
     if known is None:
         if _was_open(path, structures.known):

@@ -121,7 +121,8 @@ def _outputs(before: JsonObject | None, now: JsonObject | None) -> Iterator[Chan
         old, new = old_all.get(path), new_all.get(path)
         words = ("absent" if old is None else old.words, "absent" if new is None else new.words)
         if words[0] != words[1]:
-            yield _declared("surface.output_changed", path, words, old, new)
+            change: ChangeClass = "surface.output_added" if old is None else "surface.output_changed"
+            yield _declared(change, path, words, old, new)
 
 
 def _declared(

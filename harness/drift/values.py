@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.case import AnswerRule
+from harness.drift.forms import UNKNOWN, Forms
 from harness.drift.kinds import kind_of, masked
 from harness.drift.paths import ANY, ITEM, member
 from harness.drift.rules import PathRules
-from harness.drift.shape import is_map
 from harness.fitting.expression import fits
 from harness.frozen import JsonObject, JsonValue
 
@@ -38,15 +38,15 @@ class Unlike:
     new_holder: JsonValue = None
 
 
-def unlike(old: JsonValue, new: JsonValue, rules: PathRules) -> tuple[Unlike, ...]:
+def unlike(old: JsonValue, new: JsonValue, rules: PathRules, forms: Forms = UNKNOWN) -> tuple[Unlike, ...]:
     """Each path and manner once, in the order of paths."""
     found: dict[tuple[str, What], Unlike] = {}
-    for one in _column("", [(old, new, None, None)], rules):
+    for one in _column("", [(old, new, None, None)], rules, forms):
         found.setdefault((one.path, one.what), one)
     return tuple(found[at] for at in sorted(found))
 
 
-def _column(path: str, rows: list[_Row], rules: PathRules) -> Iterator[Unlike]:
+def _column(path: str, rows: list[_Row], rules: PathRules, forms: Forms) -> Iterator[Unlike]:
     """All pairs that stand at one path."""
     rule = rules.at(path)
     if rule is not None and rule.compare in {"ignore", "type"}:
@@ -64,20 +64,20 @@ def _column(path: str, rows: list[_Row], rules: PathRules) -> Iterator[Unlike]:
             told = True
             yield Unlike(path=path, what="value", old=old, new=new, old_holder=row[2], new_holder=row[3])
     if objects:
-        yield from _members(path, objects, rules)
+        yield from _members(path, objects, rules, forms)
     if items:
-        yield from _column(f"{path}{ITEM}", items, rules)
+        yield from _column(f"{path}{ITEM}", items, rules, forms)
 
 
-def _members(path: str, pairs: list[tuple[JsonObject, JsonObject]], rules: PathRules) -> Iterator[Unlike]:
-    if is_map([old for old, _ in pairs]):
+def _members(path: str, pairs: list[tuple[JsonObject, JsonObject]], rules: PathRules, forms: Forms) -> Iterator[Unlike]:
+    if forms.are_maps(path, [old for old, _ in pairs]):
         rows: list[_Row] = []
         for old, new in pairs:
             if old.keys() != new.keys():
                 yield Unlike(path=path, what="value", old=list(old), new=list(new))
             rows += [(old[name], new[name], old, new) for name in old if name in new and old[name] != new[name]]
         if rows:
-            yield from _column(member(path, ANY), rows, rules)
+            yield from _column(member(path, ANY), rows, rules, forms)
         return
     names = {name for old, _ in pairs for name in old}
     for name in sorted(names):
@@ -87,7 +87,7 @@ def _members(path: str, pairs: list[tuple[JsonObject, JsonObject]], rules: PathR
             if name in old and name in new and old[name] != new[name]
         ]
         if column:
-            yield from _column(member(path, name), column, rules)
+            yield from _column(member(path, name), column, rules, forms)
 
 
 def _lists(path: str, row: _Row, rule: AnswerRule | None, items: list[_Row]) -> Iterator[Unlike]:

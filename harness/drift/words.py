@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from harness.drift.compare import YOUNG
 from harness.drift.profile import ToolProfile
 from harness.frozen import JsonValue
 from harness.results.drift import DriftFinding, DriftReport, Severity
@@ -14,6 +15,7 @@ _CHANGES = {
     "surface.input_type_changed": "an argument takes something else",
     "surface.tool_added": "a new tool",
     "surface.input_added": "a new argument",
+    "surface.output_added": "the declared answer has more",
     "surface.output_changed": "the declared answer changed",
     "surface.description_changed": "the description changed",
     "status.success_to_error": "an error instead of an answer",
@@ -28,10 +30,14 @@ _CHANGES = {
     "value.changed": "another value",
     "shape.array_empty": "a list that was empty, or is now",
     "shape.order": "another order",
+    "header.removed": "a header is gone",
+    "header.changed": "a header has another value",
+    "header.added": "a new header",
     "latency": "slower",
 }
 _SHOWN_CASES = 4
 _SHOWN_WORDS = 5
+_SHOWN_VALUES = 20
 _WIDE = 160
 
 
@@ -39,7 +45,7 @@ def report_lines(report: DriftReport, details: int = 40) -> Iterator[str]:
     """Heading, findings by tool with before and after, what is not sure, and how to see it again."""
     counts = Counter(finding.severity for finding in report.findings)
     told = ", ".join(f"{counts[severity]} {severity}" for severity in _SEVERITIES)
-    yield f"drift of {report.suite}: {told if report.findings else 'none'}"
+    yield f"drift of {report.suite}: {told if report.findings else _nothing_found(report)}"
     tool = None
     for finding in report.findings[:details]:
         if finding.tool != tool:
@@ -52,6 +58,23 @@ def report_lines(report: DriftReport, details: int = 40) -> Iterator[str]:
     yield from _more(report)
 
 
+def _nothing_found(report: DriftReport) -> str:
+    """What the absence of findings means: nothing where nothing was compared, little where values changed."""
+    if not report.exercised:
+        return "not known, since no recorded call could be compared"
+    if report.compared == 0:
+        return "none in the listings; no recorded call could be compared"
+    changed = len(_changed_values(report))
+    parts = [f"{changed} value{'' if changed == 1 else 's'} changed (information)"] if changed else []
+    parts += ["part of the tools could not be compared"] if report.unavailable else []
+    return f"none confirmed; {'; '.join(parts)}" if parts else "none"
+
+
+def _changed_values(report: DriftReport) -> list[DriftFinding]:
+    """Values that every live answer showed otherwise than the recording, steadiness unknown."""
+    return [one for one in report.unconfirmed if one.doubt == YOUNG]
+
+
 def finding_lines(finding: DriftFinding) -> Iterator[str]:
     """One finding: what, where, before and after, whom it touches."""
     where = finding.path or "the whole answer"
@@ -62,6 +85,9 @@ def finding_lines(finding: DriftFinding) -> Iterator[str]:
     )
     yield f"            before  {_short(finding.before)}"
     yield f"            after   {_short(finding.after)}"
+    if finding.answers is not None:
+        share = f"{finding.samples} of {finding.answers} answers"
+        yield f"            share   {share}: old and new by turns, as while a release rolls out"
     if finding.cases:
         yield f"            cases   {_named(finding.cases)}"
     if finding.flips:
@@ -90,11 +116,8 @@ _SEVERITIES: tuple[Severity, ...] = ("breaking", "warning", "info")
 
 
 def _more(report: DriftReport) -> Iterator[str]:
-    reasons: dict[str, list[DriftFinding]] = {}
-    for finding in report.unconfirmed:
-        reasons.setdefault(finding.doubt or "", []).append(finding)
-    for reason, found in sorted(reasons.items(), key=lambda one: -len(one[1])):
-        yield from _listed(f"not sure, {reason}:", [_in_a_line(finding) for finding in found])
+    yield from _values(_changed_values(report))
+    yield from _doubtful(one for one in report.unconfirmed if one.doubt != YOUNG)
     yield from _listed("the agent asked something else than was recorded (no drift of a tool):", report.divergences)
     yield from _listed("could not be looked at:", report.unavailable)
     if report.findings or report.unconfirmed:
@@ -105,6 +128,27 @@ def _more(report: DriftReport) -> Iterator[str]:
         yield f"if that is how the tools are now: harness cassette refresh {report.suite} --from {report.run}"
     if listed:
         yield f"if that is what they offer now: harness tool refresh {report.suite}"
+
+
+def _values(changed: Sequence[DriftFinding]) -> Iterator[str]:
+    if not changed:
+        return
+    yield ""
+    yield f"for information: {YOUNG}"
+    for finding in changed[:_SHOWN_VALUES]:
+        yield f"  {_in_a_line(finding)}"
+        yield f"            before  {_short(finding.before)}"
+        yield f"            after   {_short(finding.after)}"
+    if len(changed) > _SHOWN_VALUES:
+        yield f"  and {len(changed) - _SHOWN_VALUES} more in drift.json"
+
+
+def _doubtful(findings: Iterable[DriftFinding]) -> Iterator[str]:
+    reasons: dict[str, list[DriftFinding]] = {}
+    for finding in findings:
+        reasons.setdefault(finding.doubt or "", []).append(finding)
+    for reason, found in sorted(reasons.items(), key=lambda one: -len(one[1])):
+        yield from _listed(f"not sure, {reason}:", [_in_a_line(finding) for finding in found])
 
 
 def _in_a_line(finding: DriftFinding) -> str:

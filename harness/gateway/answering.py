@@ -65,7 +65,7 @@ class Answering:
             return ReplaySource(player), (player,)
         source = MintingSource(self.outside.source(self.reached, self.tier, closing, wait_for), redactor)
         if journal is not None:
-            return RecordingSource(source, journal, redactor, self.chain), ()
+            return RecordingSource(source, journal, redactor, self.chain, self.outside.suite.header_rules), ()
         return source, ()
 
     def world(self) -> LiveWorld | None:

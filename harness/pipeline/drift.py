@@ -15,9 +15,9 @@ from harness.cassette.tape import Tape, save_tape
 from harness.drift.asks import Ask, asks_of
 from harness.drift.book import Book, open_book
 from harness.drift.learning import Sitting, learned
-from harness.drift.looks import ALONE, Look, exercised_by, findings_of, in_order, unavailable_in
+from harness.drift.looks import Look, exercised_by, findings_of, in_order, unavailable_in
 from harness.drift.pairing import pair
-from harness.drift.probe import Probed, look_again, probe
+from harness.drift.probe import Probed, confirm, probe
 from harness.drift.prober import Prober, open_prober
 from harness.drift.profile import ToolProfile, read_profile, write_profile
 from harness.drift.slower import slower_findings
@@ -44,6 +44,8 @@ class LookPlan:
     cases: Sequence[str] = ()
     tools: Sequence[str] = ()
     """Empty: all."""
+    samples: int = 1
+    """How often a probe sends each recorded read."""
     per_s: int = PER_S
     name: str | None = None
     command: str = ""
@@ -82,7 +84,7 @@ def probe_suite(plan: LookPlan) -> Looked:
     Raises CassetteError where nothing is recorded, UsageError for a case or tool that there is not.
     """
     book = _book(plan)
-    probed = _probed(plan, book, samples=1)
+    probed = _probed(plan, book, plan.samples)
     name = plan.name or default_run_name(plan.created, plan.suite.name, "probe")
     folder = _new_folder(plan.project / "runs" / name)
     _keep(folder, plan.suite.name, probed.recordings)
@@ -185,7 +187,7 @@ def _confirm(plan: LookPlan, book: Book, looks: Sequence[Look]) -> None:
     with _prober(plan, again) as (prober, thread):
         for ask in again:
             look = doubtful[ask.recording.place]
-            thread.wait_for(look_again(prober, ask, look, book, max(0, ALONE - len(look.compared))))
+            thread.wait_for(confirm(prober, ask, look, book))
 
 
 def _keep(folder: Path, suite: str, recordings: Sequence[Recording]) -> None:
@@ -221,6 +223,7 @@ def _looked(plan: LookPlan, book: Book, folder: Path, probed: Probed, divergence
         seen=plan.created,
         command=plan.command,
         findings=findings,
+        compared=sum(1 for look in probed.looks if look.compared),
         exercised=dict(sorted((exercised_surfaces(surfaces, exercised_by(probed.looks))).items())),
         unconfirmed=unconfirmed,
         divergences=tuple(divergences),

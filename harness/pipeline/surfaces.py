@@ -10,7 +10,7 @@ import aiohttp
 from harness.case.loading import tool_groups
 from harness.case.sourcing.declared import Group, McpTools, OpenApiTools, PythonTools
 from harness.case.sourcing.listing import listing_path, own_name, read_listing
-from harness.case.sourcing.openapi import openapi_tools
+from harness.case.sourcing.openapi import openapi_surface
 from harness.case.sourcing.reading import remote_document_path
 from harness.documents import read_plain
 from harness.drift.surface import ServerSurface, ToolSurface
@@ -82,14 +82,18 @@ def _of_listing(group: McpTools | PythonTools, tools: tuple[JsonObject, ...]) ->
 
 def _of_document(group: OpenApiTools, document: JsonValue) -> dict[str, ToolSurface]:
     open_group = group.model_copy(update={"override": {}, "reads": (), "writes": ()})
-    return {
-        str(tool["name"]): ToolSurface(
-            name=str(tool["name"]),
-            description=str(tool.get("description") or ""),
-            input=_object(tool.get("parameters")),
-        )
-        for tool in openapi_tools(open_group, document)
-    }
+    return {name: _operation(name, tool) for name, tool in openapi_surface(open_group, document).items()}
+
+
+def _operation(name: str, tool: JsonObject | ValueError) -> ToolSurface:
+    if isinstance(tool, ValueError):
+        return ToolSurface(name=name, description=f"(cannot be called: {tool})")
+    return ToolSurface(
+        name=name,
+        description=str(tool.get("description") or ""),
+        input=_object(tool.get("parameters")),
+        output=_object(tool.get("output")) or None,
+    )
 
 
 def _object(value: JsonValue) -> JsonObject:

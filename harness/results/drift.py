@@ -23,6 +23,7 @@ ChangeClass = Literal[
     "surface.input_type_changed",
     "surface.tool_added",
     "surface.input_added",
+    "surface.output_added",
     "surface.output_changed",
     "surface.description_changed",
     "status.success_to_error",
@@ -37,6 +38,9 @@ ChangeClass = Literal[
     "value.changed",
     "shape.array_empty",
     "shape.order",
+    "header.removed",
+    "header.changed",
+    "header.added",
     "latency",
 ]
 
@@ -63,6 +67,9 @@ class DriftFinding(Frozen):
     """Of those, the cases whose verdict changes with it, sorted."""
     samples: int = 1
     """How many live answers showed it, repeats included."""
+    answers: int | None = None
+    """Where old and new came by turns, as while a release rolls out: how many live answers there were, of which
+    `samples` showed the change. None: all of them did."""
     doubt: str | None = None
     """Why it is unconfirmed; None: it is confirmed."""
 
@@ -94,6 +101,8 @@ class DriftReport(Frozen):
     exercised: dict[str, tuple[str, ...]]
     """By tool, the operations and paths (`operation path`) that live answers covered: only these can be clean (see
     `covers`)."""
+    compared: int | None = None
+    """Recorded calls of which live answers were compared; None: not counted, in a report of an earlier version."""
     unconfirmed: tuple[DriftFinding, ...] = ()
     """Seen, but not sure (each says why in `doubt`): shown and never filed."""
     divergences: tuple[str, ...] = ()

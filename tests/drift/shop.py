@@ -20,6 +20,7 @@ class Shop:
     asked: list[str] = field(default_factory=list)
     url: str = ""
     media: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
 
     def answer(self, asked: str) -> tuple[int, bytes]:
         self.asked.append(asked)
@@ -39,6 +40,8 @@ def open_shop(answers: Answers) -> Iterator[Shop]:
             status, body = shop.answer(f"{self.command} {self.path}")
             self.send_response(status)
             self.send_header("content-type", shop.media)
+            for name, value in shop.headers.items():
+                self.send_header(name, value)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -6,6 +6,7 @@ The document's own `servers` are not used: where the service is reached is the s
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from harness.case.sourcing.declared import OpenApiTools
 from harness.case.sourcing.listing import chosen, effect_of, own_name
@@ -16,6 +17,7 @@ from harness.frozen import JsonObject, JsonValue
 _METHODS = ("get", "post", "put", "patch", "delete")
 _LEFT_OUT = frozenset({"header", "cookie"})
 _BODY = "body"
+_JSON = re.compile(r"application/(.*\+)?json")
 
 
 @dataclass(kw_only=True)
@@ -34,10 +36,33 @@ class _Operation:
 
 def openapi_tools(group: OpenApiTools, document: JsonValue) -> list[JsonObject]:
     """The group's tools as a suite would declare them. Raises ValueError for what cannot become a tool."""
+    whole = _checked(document)
+    found = {operation.name: operation for operation in _operations(whole)}
+    return [_tool(group, found[name], whole) for name in chosen(group, list(found))]
+
+
+def openapi_surface(group: OpenApiTools, document: JsonValue) -> dict[str, JsonObject | ValueError]:
+    """Name in the suite -> the tool, or why the operation cannot become one; only operations that the group takes.
+
+    Unlike `openapi_tools`, one operation that cannot be read hides none of the others. Raises ValueError for what is no
+    document at all.
+    """
+    whole = _checked(document)
+    found: dict[str, JsonObject | ValueError] = {}
+    for operation in _operations(whole):
+        if any(fnmatchcase(operation.name, pattern) for pattern in group.only):
+            name = own_name(group.prefix, operation.name)
+            try:
+                found[name] = _tool(group, operation, whole)
+            except ValueError as error:
+                found[name] = error
+    return found
+
+
+def _checked(document: JsonValue) -> JsonObject:
     if not isinstance(document, dict) or not str(document.get("openapi", "")).startswith("3."):
         raise ValueError("is no OpenAPI document of version 3")
-    found = {operation.name: operation for operation in _operations(document)}
-    return [_tool(group, found[name], document) for name in chosen(group, list(found))]
+    return document
 
 
 def _operations(document: JsonObject) -> Iterator[_Operation]:
@@ -77,8 +102,25 @@ def _tool(group: OpenApiTools, operation: _Operation, document: JsonObject) -> J
             "query": operation.query,
             "body": operation.body,
         },
+        **_output(operation, document),
         **group.override.get(operation.name, {}),
     }
+
+
+def _output(operation: _Operation, document: JsonObject) -> JsonObject:
+    """`output`: the schema of the first good answer in JSON; nothing where none is declared, or it cannot be read."""
+    responses = operation.declared.get("responses")
+    declared = responses if isinstance(responses, dict) else {}
+    try:
+        for status in sorted(name for name in declared if name.startswith("2")):
+            content = resolved(declared[status], document).get("content")
+            for kind, media in content.items() if isinstance(content, dict) else ():
+                schema = media.get("schema") if isinstance(media, dict) else None
+                if _JSON.match(kind) and isinstance(schema, dict):
+                    return {"output": bundled(schema, document)}
+    except ValueError:
+        pass  # a schema of an answer is not needed to call the operation
+    return {}
 
 
 def _effect(operation: _Operation) -> Effect:
@@ -121,7 +163,7 @@ def _take_body(operation: _Operation, document: JsonObject) -> None:
         return
     content = body.get("content")
     kinds: Mapping[str, JsonValue] = content if isinstance(content, dict) else {}
-    json_kind = next((kind for kind in kinds if re.match(r"application/(.*\+)?json", kind)), None)
+    json_kind = next((kind for kind in kinds if _JSON.match(kind)), None)
     if json_kind is None:
         raise ValueError(f"{operation.name}: its body is {', '.join(kinds) or 'of no kind'}, and only JSON can be sent")
     media = kinds[json_kind]

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable, Collection
 
 from harness.cassette.journal import Journal
 from harness.cassette.keys import StateChain
 from harness.cassette.momentary import is_momentary
 from harness.cassette.recording import Mark, Outcome, Recording
-from harness.cassette.redaction import KEPT_HEADERS, Redactor
+from harness.cassette.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 
 
@@ -19,13 +20,20 @@ class RecordingSource:
     """
 
     def __init__(
-        self, inner: ToolSource, journal: Journal, redactor: Redactor, chain: StateChain | None = None
+        self,
+        inner: ToolSource,
+        journal: Journal,
+        redactor: Redactor,
+        chain: StateChain | None = None,
+        headers: Callable[[str], Collection[str]] = lambda _: (),
     ) -> None:
-        """`chain`: shared with whatever else the trial records; None: of its own."""
+        """`chain`: shared with whatever else the trial records; None: of its own. `headers`: tool -> the response
+        headers, in lower case, that are kept beside `KEPT_HEADERS`."""
         self._inner = inner
         self._journal = journal
         self._redactor = redactor
         self._chain = StateChain() if chain is None else chain
+        self._headers = headers
         self._made: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -56,15 +64,15 @@ class RecordingSource:
                         ),
                         arguments=call.arguments,
                         status=answer.status or 504,
-                        headers={
-                            name: self._redactor.text(value)
-                            for name, value in answer.headers.items()
-                            if name in KEPT_HEADERS
-                        },
+                        headers=self._kept(call.tool, answer),
                         body=self._redactor.body(answer.body),
                     )
                 )
             return answer
+
+    def _kept(self, tool: str, answer: ToolAnswer) -> dict[str, str]:
+        names = {*KEPT_HEADERS, *self._headers(tool)} - SECRET_HEADERS
+        return {name: self._redactor.text(value) for name, value in answer.headers.items() if name in names}
 
 
 def _recordable(answer: ToolAnswer | ToolMiss) -> Outcome | None:

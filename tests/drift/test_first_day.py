@@ -1,0 +1,115 @@
+"""What a probe says on its first day: values that changed, releases that roll out, failures, headers, and nothing."""
+
+import itertools
+import shutil
+from typing import Any
+
+import pytest
+
+from tests.drift.conftest import CASES, ITEM, Project, told
+
+NEW = {**{name: value for name, value in ITEM.items() if name != "tags"}, "price": "2.50"}
+
+
+def record_anew(project: Project) -> None:
+    shutil.rmtree(project.folder / "cassettes")
+    project.record()
+
+
+def by_turns(*answers: Any) -> Any:
+    turns = itertools.cycle(answers)
+    return lambda: next(turns)
+
+
+def test_a_changed_value_is_shown_as_information(project_of_shop: Project) -> None:
+    project_of_shop.shop.answers["GET /items/1"] = {**ITEM, "price": 2.75}
+    said = project_of_shop.type("drift", "probe", "s", "--no-learn")
+    assert "drift of s: none confirmed; 1 value changed (information)\n" in said
+    shown = [line.split()[:3] for line in said.splitlines()]
+    assert ["before", '{"price":', "2.5,"] in shown
+    assert ["after", '{"price":', "2.75,"] in shown
+
+
+def test_a_release_that_answers_part_of_the_calls_is_a_finding_with_its_share(project_of_shop: Project) -> None:
+    project_of_shop.shop.answers["GET /items/1"] = by_turns(NEW, ITEM)
+    said = project_of_shop.type("drift", "probe", "s", "--no-learn", "--no-flips", "--run-name", "roll", status=1)
+    report = project_of_shop.report("roll")
+    assert [
+        ("get_item", "schema.type_changed", "price", "number -> string"),
+        ("get_item", "schema.removed", "tags", "array -> absent"),
+    ] == told(report)
+    assert [(4, 8), (4, 8)] == [(one["samples"], one["answers"]) for one in report["findings"]]
+    assert "share   4 of 8 answers: old and new by turns" in said
+
+
+def test_a_release_shows_in_repeats_where_the_first_answer_is_an_old_one(project_of_shop: Project) -> None:
+    project_of_shop.shop.answers["GET /items/1"] = by_turns(ITEM, NEW)
+    assert [] == told(project_of_shop.probe())
+    project_of_shop.shop.answers["GET /items/1"] = by_turns(ITEM, NEW)
+    assert 2 == len(told(project_of_shop.probe("--samples", "2", status=1)))
+
+
+def test_one_member_that_comes_and_goes_is_no_release(project_of_shop: Project) -> None:
+    lacking = {name: value for name, value in ITEM.items() if name != "tags"}
+    project_of_shop.shop.answers["GET /items/1"] = by_turns(lacking, ITEM)
+    report = project_of_shop.probe()
+    assert [] == told(report)
+    assert "4 of 8 answers show it" in report["unconfirmed"][0]["doubt"]
+
+
+@pytest.fixture
+def failing(project_of_shop: Project) -> Project:
+    """Recorded while one read was answered with 404 and one with 500."""
+    shop = project_of_shop.shop
+    shop.answers |= {"GET /items/3": (404, {"error": "none", "id": 3}), "GET /items/4": (500, {"error": "bug 17"})}
+    project_of_shop.write({"one": [["get_item", {"id": 3}], ["get_item", {"id": 4}]]})
+    record_anew(project_of_shop)
+    return project_of_shop
+
+
+def test_recorded_errors_are_asked_again_and_stay_clean_where_they_stay(failing: Project) -> None:
+    report = failing.probe()
+    assert [] == told(report) + told(report, "unconfirmed")
+    assert 2 == report["compared"]
+    assert [] == report["unavailable"]
+
+
+def test_an_error_with_another_body_or_status_has_drifted(failing: Project) -> None:
+    shop = failing.shop
+    shop.answers |= {"GET /items/3": (404, {"error": "none"}), "GET /items/4": (200, dict(ITEM))}
+    assert [
+        ("get_item", "schema.removed", "id", "number -> absent"),
+        ("get_item", "status.code_changed", "", "status 500 -> status 200"),
+    ] == sorted(told(failing.probe(status=1)))
+    shop.answers["GET /items/4"] = (500, {"message": "bug 17"})
+    assert ("get_item", "schema.removed", "error", "string -> absent") in told(failing.probe(status=1))
+
+
+def test_headers_are_compared_by_rule_alone(project_of_shop: Project) -> None:
+    shop = project_of_shop.shop
+    shop.headers = {"X-Unit": "cent", "X-Total": "10", "X-Request": "1", "Set-Cookie": "a=b"}
+    rules = [
+        {"header": "x-unit", "compare": "exact"},
+        {"header": "X-Total", "compare": "approx", "tolerance": 5},
+        {"header": "set-cookie", "compare": "exact"},
+    ]
+    project_of_shop.write({"one": [["get_item", {"id": 1}]]}, drift={"get_*": rules})
+    record_anew(project_of_shop)
+    assert "x-unit" in project_of_shop.tape("one")
+    assert "a=b" not in project_of_shop.tape("one")
+    shop.headers = {"X-Unit": "cent", "X-Total": "12", "X-Request": "2", "Set-Cookie": "c=d"}
+    assert [] == told(project_of_shop.probe())
+    shop.headers = {"X-Unit": "euro", "X-Total": "30"}
+    assert [
+        ("get_item", "header.changed", "headers.x-total", "header -> header"),
+        ("get_item", "header.changed", "headers.x-unit", "header -> header"),
+    ] == told(project_of_shop.probe())
+    shop.headers = {"X-Total": "10"}
+    assert ["header.removed"] == [change for _, change, _, _ in told(project_of_shop.probe(status=1))]
+
+
+def test_a_probe_that_compared_nothing_does_not_say_none(project_of_shop: Project) -> None:
+    project_of_shop.write({"one": CASES["one"]}, tools=[])
+    said = project_of_shop.type("drift", "probe", "s", "--no-learn", status=3)
+    assert "drift of s: not known, since no recorded call could be compared\n" in said
+    assert "none" not in said.splitlines()[0]
