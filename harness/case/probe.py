@@ -15,7 +15,9 @@ class SqlProbe(Frozen):
 
     A query gives `{"rows": [...]}`; tables give `{"tables": {name: {rows, digest, added, removed, changed}}}`, told
     apart by their primary key, and the digest taken in its order. Both give `{"error": text}` where the database
-    refuses. Exactly one of `service` and `file`, and of `query` and `tables`.
+    refuses, and `{"unmeasurable": reason}` where it cannot be read within the limits: `timeout_s`, memory, 64 MiB of
+    database, 16 MiB of rows. SQLite files are copied into a sandbox and read there: without following anything that
+    the file names, and without a rollback journal. Exactly one of `service` and `file`, and of `query` and `tables`.
     """
 
     service: str | None = None
@@ -29,6 +31,7 @@ class SqlProbe(Frozen):
     ignore: dict[str, tuple[str, ...]] = {}
     """Table -> columns that are left out: times, random tokens."""
     timeout_s: float = Field(default=30.0, gt=0)
+    """Processor time for SQLite, for PostgreSQL the time of a statement."""
 
     @model_validator(mode="after")
     def _one_of_each(self) -> "SqlProbe":

@@ -43,7 +43,11 @@ class AskedServices(Protocol):
         ...
 
     def rows(self, name: str, query: str, timeout_s: float) -> list[JsonValue]:
-        """What a query gives. Raises QueryFailed where the database refuses, ServiceError where it is not there."""
+        """What a query gives.
+
+        Raises QueryFailed where the database refuses, Unmeasurable where it needs more than the limits give,
+        ServiceError where it is not there.
+        """
         ...
 
     def tables(self, name: str, wanted: Sequence[str], timeout_s: float) -> dict[str, Table]:

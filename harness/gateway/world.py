@@ -17,13 +17,13 @@ from harness.cassette.keys import WORLD, CallKey, StateChain, key_digest
 from harness.cassette.player import Missed, Player
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
-from harness.errors import UsageError
+from harness.errors import ServiceError, UsageError
 from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.contract import AskedServices
 from harness.gateway.ledger import Ledger
 from harness.gateway.sources.http import HttpSource
 from harness.gateway.sources.source import Reached, ToolAnswer, ToolRequest
-from harness.sandbox.sql.tables import QueryFailed, Table, changes
+from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable, changes
 from harness.trace import ReplayTier, names
 from harness.trace.recorder import TraceRecorder
 
@@ -48,7 +48,7 @@ class LiveWorld:
         """Reads the tables that will be compared. Raises ServiceError."""
         for probe in probes:
             if probe.sql is not None and probe.sql.tables is not None:
-                self._before[probe.name] = self._tables(probe.sql)
+                self._before[probe.name] = self._tables_before(probe.name, probe.sql)
 
     async def ask(self, probe: StateProbe) -> JsonObject | None:
         if probe.sql is not None:
@@ -57,21 +57,33 @@ class LiveWorld:
         return await self._of_api(probe.api)
 
     def _of_database(self, name: str, sql: SqlProbe) -> JsonObject:
-        if sql.query is not None:
-            try:
-                return {"rows": self._asked(sql).rows(sql.service or "", sql.query, sql.timeout_s)}
-            except QueryFailed as refused:
-                return {"error": str(refused)}
-        before, after = self._before[name], self._tables(sql)
-        if isinstance(before, str) or isinstance(after, str):
-            return {"error": before if isinstance(before, str) else str(after)}
-        return {"tables": changes(before, after, sql.ignore)}
-
-    def _tables(self, sql: SqlProbe) -> Mapping[str, Table] | str:
+        """Raises ServiceError; what the database refuses, and what cannot be read of it within the limits, is told."""
+        before = self._before.get(name, {})
+        if isinstance(before, str):
+            return {"error": before}
         try:
-            return self._asked(sql).tables(sql.service or "", sql.wanted, sql.timeout_s)
+            if sql.query is not None:
+                return {"rows": self._asked(sql).rows(sql.service or "", sql.query, sql.timeout_s)}
+            return {"tables": changes(before, self._tables(sql), sql.ignore)}
+        except QueryFailed as refused:
+            return {"error": str(refused)}
+        except Unmeasurable as reason:
+            return {"unmeasurable": str(reason)}
+
+    def _tables_before(self, name: str, sql: SqlProbe) -> Mapping[str, Table] | str:
+        """Before the agent has started, so that what cannot be read is none of its doing."""
+        try:
+            return self._tables(sql)
         except QueryFailed as refused:
             return str(refused)
+        except Unmeasurable as reason:
+            raise ServiceError(
+                f"probe {name!r}: the tables of service {sql.service!r} cannot be compared: {reason}",
+                remedy="name fewer tables, or raise the probe's `sql.timeout_s`",
+            ) from None
+
+    def _tables(self, sql: SqlProbe) -> Mapping[str, Table]:
+        return self._asked(sql).tables(sql.service or "", sql.wanted, sql.timeout_s)
 
     def _asked(self, sql: SqlProbe) -> AskedServices:
         if self.services is None:

@@ -1,43 +1,64 @@
-"""SQLite files that the agent left in its sandbox, asked as the probes say; the same in every tool mode."""
+"""SQLite files that the agent left in its sandbox, asked as the probes say; the same in every tool mode.
 
-from collections.abc import Sequence
+A probe gives `{"unmeasurable": reason}` where the agent left something that cannot be read within the limits.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.case import SqlProbe, StateProbe
+from harness.errors import SnapshotError
 from harness.frozen import JsonObject, JsonValue
+from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.snapshot import Snapshot
-from harness.sandbox.sql.files import NotKept, left_database, sealed_database
-from harness.sandbox.sql.sqlite import rows_in, tables_in
-from harness.sandbox.sql.tables import QueryFailed, Table, changes
+from harness.sandbox.sql.files import left_parts, sealed_parts
+from harness.sandbox.sql.sqlite import SqliteReader
+from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable, changes
+
+_Known = dict[tuple[str, tuple[str, ...]], Mapping[str, Table]]
 
 
-def states_of_files(probes: Sequence[StateProbe], snapshot: Snapshot, archive: Path) -> dict[str, JsonValue]:
-    """Probe name -> what it read; a file that was too large to be kept is left out."""
-    found: dict[str, JsonValue] = {}
-    for probe in probes:
-        if probe.sql is not None and probe.sql.file is not None and archive.exists():
-            told = _state(probe.sql, snapshot, archive)
-            if told is not None:
-                found[probe.name] = told
-    return found
+@dataclass(frozen=True, kw_only=True)
+class FileProbes:
+    """Asks in sandboxes of the run's own provider; what was sealed is read once for all trials."""
 
+    provider: SandboxProvider
+    snapshot: Snapshot
+    _sealed: _Known = field(default_factory=dict)
 
-def _state(sql: SqlProbe, snapshot: Snapshot, archive: Path) -> JsonObject | None:
-    try:
-        with left_database(snapshot, archive, sql.path) as left:
+    def states(self, probes: Sequence[StateProbe], archive: Path, trial_id: str) -> dict[str, JsonValue]:
+        """Probe name -> what it read. Raises SandboxError, and SnapshotError for a sealed file that is no database."""
+        asked = {probe.name: probe.sql for probe in probes if probe.sql is not None and probe.sql.file is not None}
+        if not asked or not archive.exists():
+            return {}
+        reader = SqliteReader(provider=self.provider, image=self.snapshot.image, name=trial_id)
+        return {name: self._state(sql, archive, reader) for name, sql in asked.items()}
+
+    def _state(self, sql: SqlProbe, archive: Path, reader: SqliteReader) -> JsonObject:
+        before = self._sealed_tables(sql, reader) if sql.query is None else {}
+        try:
+            left = left_parts(self.snapshot, archive, sql.path)
             if sql.query is None:
-                return {"tables": changes(_sealed_tables(sql, snapshot), _tables(left, sql), sql.ignore)}
-            return {"error": f"there is no database {sql.path}"} if left is None else {"rows": rows_in(left, sql.query)}
-    except QueryFailed as refused:
-        return {"error": str(refused)}
-    except NotKept:
-        return None
+                after = reader.tables(left, sql.wanted, sql.timeout_s) if "" in left else {}
+                return {"tables": changes(before, after, sql.ignore)}
+            if "" not in left:
+                return {"error": f"there is no database {sql.path}"}
+            return {"rows": reader.rows(left, sql.query, sql.timeout_s)}
+        except QueryFailed as refused:
+            return {"error": str(refused)}
+        except Unmeasurable as reason:
+            return {"unmeasurable": str(reason)}
 
-
-def _sealed_tables(sql: SqlProbe, snapshot: Snapshot) -> dict[str, Table]:
-    with sealed_database(snapshot, sql.path) as sealed:
-        return _tables(sealed, sql)
-
-
-def _tables(file: Path | None, sql: SqlProbe) -> dict[str, Table]:
-    return {} if file is None else tables_in(file, sql.wanted)
+    def _sealed_tables(self, sql: SqlProbe, reader: SqliteReader) -> Mapping[str, Table]:
+        key = (sql.path, sql.wanted)
+        if key not in self._sealed:
+            sealed = sealed_parts(self.snapshot, sql.path)
+            try:
+                self._sealed[key] = reader.tables(sealed, sql.wanted, sql.timeout_s) if "" in sealed else {}
+            except (QueryFailed, Unmeasurable) as problem:
+                raise SnapshotError(
+                    f"snapshot {self.snapshot.name!r}: the database {sql.path} cannot be read: {problem}",
+                    remedy="seal a SQLite database that no program has open, or correct the probe's `sql.file`",
+                ) from None
+        return self._sealed[key]

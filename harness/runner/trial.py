@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from harness.case import Case, Suite
@@ -20,7 +21,7 @@ from harness.gateway.session import Session
 from harness.refused import refused_by_machine
 from harness.runner.agent import Agent, AgentProgram
 from harness.runner.browsers import BrowserRoom, TrialBrowser
-from harness.runner.databases import states_of_files
+from harness.runner.databases import FileProbes
 from harness.sandbox.cleaning import clean_end_state
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
@@ -43,6 +44,10 @@ class TrialRunner:
     """Tags of the images that agents ask for by name."""
     browsers: BrowserRoom | None = None
     """None: no trial of the suite needs one."""
+
+    @cached_property
+    def _file_probes(self) -> FileProbes:
+        return FileProbes(provider=self.provider, snapshot=self.snapshot)
 
     def run_trial(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
         """Runs `case` once; the files that the agent changed go to `archive`, pictures of pages into its folder.
@@ -82,7 +87,7 @@ class TrialRunner:
             pages = {} if browsers is None else browsers.look(looks_of(self.suite, case), archive.parent)
             commands = self._run_commands(case, spec, archive)
             record = session.end()
-            files = states_of_files((*self.suite.probes, *case.probes), self.snapshot, archive)
+            files = self._file_probes.states((*self.suite.probes, *case.probes), archive, trial_id)
             states: dict[str, JsonValue] = {**record.states, **json.loads(session.clean(json.dumps(files).encode()))}
             # Only now: the checks' commands ran on what the agent really left.
             if end_state.changes and archive.exists():

@@ -6,7 +6,7 @@ the owner's label.
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -27,7 +27,13 @@ _LAST_LINES = 20
 _LOOPBACK = "127.0.0.1"
 _POLL_S = 0.02
 _LOOK_FOR_DEATH_EVERY_S = 1
+_TAR_MORE = 64 * 1024
+"""What a tar of one file is larger than the file."""
 _LOG = {"type": "json-file", "config": {"max-size": "4m", "max-file": "1"}}
+
+
+class OutputTooLarge(Exception):
+    """A service gave more than is taken of it."""
 
 
 class _Reached(DockerContainer):
@@ -150,23 +156,25 @@ class ServiceContainer:
             )
         return output
 
-    def ran(self, command: Sequence[str], timeout_s: float, what: str) -> tuple[int, bytes, str]:
+    def ran(
+        self, command: Sequence[str], timeout_s: float, what: str, most_bytes: int | None = None
+    ) -> tuple[int, bytes, str]:
         """Exit status and output of a command in the container.
 
-        Past the time limit the whole service is ended: an exec cannot be, by itself. Raises ServiceError then.
+        Past the time limit the whole service is ended: an exec cannot be, by itself. Raises ServiceError then, and
+        OutputTooLarge where the command prints more than `most_bytes`.
         """
-        wrapped = self._container.get_wrapped_container()
         late = threading.Event()
 
         def give_up() -> None:
             late.set()
             with suppress(DockerException):  # it ended at this very moment
-                wrapped.kill()
+                self._container.get_wrapped_container().kill()
 
         timer = threading.Timer(timeout_s, give_up)
         timer.start()
         try:
-            code, (output, errors) = wrapped.exec_run(list(command), demux=True)
+            code, output, errors = self._executed(command, most_bytes)
         except (DockerException, requests.RequestException) as error:
             raise ServiceError(f"{what} of service {self.name!r} failed: {error}", logs=self._logged()) from None
         finally:
@@ -176,13 +184,26 @@ class ServiceContainer:
                 f"{what} of service {self.name!r} did not end within {timeout_s:g} s",
                 remedy="correct the command, or its `timeout_s`",
             )
-        return code, bytes(output or b""), (errors or b"").decode("utf-8", errors="replace").strip()
+        return code, output, errors.decode("utf-8", errors="replace").strip()
 
-    def copy_of(self, path: str) -> bytes | None:
-        """A tar with the file at `path`; None: there is none."""
+    def _executed(self, command: Sequence[str], most_bytes: int | None) -> tuple[int, bytes, bytes]:
+        api = self._container.get_docker_client().client.api
+        started = api.exec_create(self.id, list(command))["Id"]
+        output, errors = bytearray(), bytearray()
+        for out, err in api.exec_start(started, stream=True, demux=True):
+            output += out or b""
+            errors += err or b""
+            if most_bytes is not None and len(output) + len(errors) > most_bytes:
+                raise OutputTooLarge
+        return int(api.exec_inspect(started)["ExitCode"] or 0), bytes(output), bytes(errors)
+
+    def copy_of(self, path: str, most_bytes: int) -> bytes | None:
+        """A tar with the file at `path`; None: there is none. Raises OutputTooLarge for a larger file."""
         try:
-            chunks, _ = self._container.get_wrapped_container().get_archive(path)
-            return b"".join(chunks)
+            chunks, state = self._container.get_wrapped_container().get_archive(path)
+            if state["size"] > most_bytes:
+                raise OutputTooLarge
+            return _bounded(chunks, most_bytes + _TAR_MORE)
         except NotFound:
             return None
         except (DockerException, requests.RequestException) as error:
@@ -236,3 +257,12 @@ class ServiceContainer:
         with suppress(DockerException, requests.RequestException):
             return {self.name: self.tail()}
         return {}
+
+
+def _bounded(chunks: Iterable[bytes], most_bytes: int) -> bytes:
+    taken = bytearray()
+    for chunk in chunks:
+        taken += chunk
+        if len(taken) > most_bytes:
+            raise OutputTooLarge
+    return bytes(taken)

@@ -3,14 +3,17 @@
 The gateway reaches them; a sandbox (which has no network) cannot, and they reach nothing but each other.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from harness.errors import ServiceError, UsageError
 from harness.frozen import JsonValue
 from harness.sandbox.bootstrap import Progress
+from harness.sandbox.docker import DockerSandboxProvider
 from harness.sandbox.environment import Environment
 from harness.sandbox.images import ImageStore
 from harness.sandbox.sealing import digest_of_file
@@ -18,14 +21,21 @@ from harness.sandbox.service import ServiceContainer
 from harness.sandbox.service_network import open_network
 from harness.sandbox.snapshot import ServiceDump, Snapshot
 from harness.sandbox.sql.asking import service_rows, service_tables
+from harness.sandbox.sql.sqlite import SqliteReader
 from harness.sandbox.sql.tables import Table
 
 
 class RunningServices(Mapping[str, str]):
     """Services that are ready: name -> URL. A context manager that removes them."""
 
-    def __init__(self, running: dict[str, ServiceContainer], stack: ExitStack) -> None:
+    def __init__(
+        self, running: dict[str, ServiceContainer], open_reader: Callable[[ExitStack], SqliteReader], stack: ExitStack
+    ) -> None:
+        """`open_reader` gives what SQLite databases are asked with; it is asked once, and only for such a database."""
         self._running = running
+        self._open_reader = open_reader
+        self._opened_reader: SqliteReader | None = None
+        self._lock = threading.Lock()
         self._stack = stack
 
     def __enter__(self) -> Self:
@@ -61,12 +71,21 @@ class RunningServices(Mapping[str, str]):
         return self._running[name].output_of(command, timeout_s, what)
 
     def rows(self, name: str, query: str, timeout_s: float) -> list[JsonValue]:
-        """What a query of a service's database gives. Raises QueryFailed for the query, ServiceError for the rest."""
-        return service_rows(self._running[name], query, timeout_s)
+        """What a query of a service's database gives.
+
+        Raises QueryFailed for the query, Unmeasurable for what is past the limits, ServiceError for the rest.
+        """
+        return service_rows(self._running[name], self._reader, query, timeout_s)
 
     def tables(self, name: str, wanted: Sequence[str], timeout_s: float) -> dict[str, Table]:
         """The rows of the wanted tables (none given: of all) of a service's database; raises likewise."""
-        return service_tables(self._running[name], wanted, timeout_s)
+        return service_tables(self._running[name], self._reader, wanted, timeout_s)
+
+    def _reader(self) -> SqliteReader:
+        with self._lock:
+            if self._opened_reader is None:
+                self._opened_reader = self._open_reader(self._stack)
+            return self._opened_reader
 
     def tails(self) -> dict[str, str]:
         """The end of each service's log."""
@@ -131,7 +150,15 @@ def _started(
                 running[name].start(run, network)
             for name in group:
                 running[name].wait()
-        return RunningServices(running, stack.pop_all())
+        open_reader = partial(_reader, environment, images, run)
+        return RunningServices(running, open_reader, stack.pop_all())
+
+
+def _reader(environment: Environment, images: ImageStore, run: str, stack: ExitStack) -> SqliteReader:
+    """Asks databases in containers of the image that the environment's sandboxes run in."""
+    provider = DockerSandboxProvider(run=run, client=images.client)
+    stack.callback(provider.close)
+    return SqliteReader(provider=provider, image=images.tag(environment.image), name=f"services-{run}")
 
 
 def dump_service(environment: Environment, name: str, *, images: ImageStore, start: Path, into: Path) -> ServiceDump:

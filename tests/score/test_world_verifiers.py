@@ -24,6 +24,25 @@ def told(kind: str, rule: dict[str, Any], evidence: Evidence) -> tuple[bool | No
 
 
 @pytest.mark.parametrize(
+    ("kind", "rule"),
+    [
+        ("sql", {"probe": "p", "count": 1}),
+        ("sql", {"probe": "p", "changes": {}}),
+        ("state", {"probe": "p", "equals": 1}),
+        ("json_schema", {"of": "probe", "probe": "p", "schema": {"type": "object"}}),
+    ],
+)
+def test_what_the_agent_made_unmeasurable_is_told_apart(kind: str, rule: dict[str, Any], evidence: Build) -> None:
+    """From a probe that gave nothing, which may be the harness's doing."""
+    verifier = VERIFIERS[kind].model_validate(rule)
+    passed, reason, seen = verifier.verify(evidence(states={"p": {"unmeasurable": "it has no end"}}))
+
+    assert (None, {"unmeasured_by": "agent"}) == (passed, seen)
+    assert reason.endswith("it has no end")
+    assert (None, {}) == verifier.verify(evidence(states={}))[::2]
+
+
+@pytest.mark.parametrize(
     ("rule", "passed"),
     [
         ({"equals": [{"id": 2, "n": None}, {"id": 1, "n": 2.0}]}, True),

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 _PATH_MAX = 4095
 """Longer ones cannot be named by any program, nor laid again."""
+_PATHS_TOO_LONG = b"paths are longer than %d bytes" % _PATH_MAX
+_TOO_DEEP = b"folders are nested deeper than %d levels" % DEPTH_MAX
+_TOO_LARGE = b"the changed files are larger than is read back"
+_TOO_MANY = b"more entries changed than are read back"
+LISTS_ALL_CHANGES = (_PATHS_TOO_LONG, _TOO_DEEP, _TOO_LARGE)
+"""The problems with which every change of a path within the bounds is listed all the same, if not its content."""
 _TICKS_CLOCK = 5  # CLOCK_REALTIME_COARSE, the clock of files' times
 
 
@@ -60,12 +66,12 @@ class Changes:
         """`gone` is known when all has been `found`."""
         for path, folder, name, depth, state in found:
             if len(path) > _PATH_MAX:
-                self._problem = b"paths are longer than %d bytes" % _PATH_MAX
+                self._problem = _PATHS_TOO_LONG
                 continue
             if depth == DEPTH_MAX and state.st_mode & KIND == FOLDER:
-                self._problem = b"folders are nested deeper than %d levels" % DEPTH_MAX
+                self._problem = _TOO_DEEP
             if self._entries_left == 0:
-                self._problem = b"more entries changed than are read back"
+                self._problem = _TOO_MANY
                 gone.clear()  # what was not looked at is not gone
                 break
             self._entries_left -= 1
@@ -82,7 +88,7 @@ class Changes:
         elif kind != FILE:
             self._channel.send({**entry, "kind": b"other"})
         elif state.st_size > self._bytes_left:
-            self._problem = b"the changed files are larger than is read back"
+            self._problem = _TOO_LARGE
             self._channel.send({**entry, "kind": b"file", "size": state.st_size})
         else:
             self._bytes_left -= state.st_size

@@ -1,40 +1,52 @@
-"""The database of a service asked: by `psql` in its container, or as a copy of its SQLite file."""
+"""The database of a service asked: by `psql` in its container, or as a copy of its SQLite file in a sandbox.
+
+What a service holds, its agent has written through its interface: everything that is read of it is bounded.
+"""
 
 import io
 import tarfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from harness.errors import ServiceError, UsageError
 from harness.frozen import JsonValue
 from harness.sandbox.environment import DatabasePlace
-from harness.sandbox.service import ServiceContainer
-from harness.sandbox.sql.files import PARTS, written
+from harness.sandbox.service import OutputTooLarge, ServiceContainer
+from harness.sandbox.sql.files import PARTS
 from harness.sandbox.sql.postgresql import query_command, read_rows, read_tables, tables_command
-from harness.sandbox.sql.sqlite import rows_in, tables_in
-from harness.sandbox.sql.tables import QueryFailed, Table
+from harness.sandbox.sql.sqlite import ANSWER_BYTES_MAX, PART_BYTES_MAX, SqliteReader
+from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable
 
 _QUERY_FAILED = 3
 """The exit status of psql for a script that failed; others say that the server was not reached."""
+_CONNECTION_LOST = 2
+_STATEMENT_TOO_SLOW = "statement timeout"
+_SERVER_FELL = "server closed the connection unexpectedly"
+_MORE_S = 10.0
+"""What a question may take beside the statement itself."""
 
 
-def service_rows(container: ServiceContainer, query: str, timeout_s: float) -> list[JsonValue]:
-    """Raises QueryFailed where the database refuses the query, ServiceError where it cannot be asked."""
+def service_rows(
+    container: ServiceContainer, open_reader: Callable[[], SqliteReader], query: str, timeout_s: float
+) -> list[JsonValue]:
+    """The rows of a query; `open_reader` is for a database of SQLite.
+
+    Raises QueryFailed where the database refuses the query, Unmeasurable where it needs more than the limits give,
+    ServiceError where it cannot be asked.
+    """
     place = _place(container)
     if place.sqlite is None:
-        return read_rows(_printed(container, query_command(place, query), timeout_s))
-    with _copied(container, place.sqlite) as file:
-        return rows_in(file, query)
+        return read_rows(_printed(container, query_command(place, query, timeout_s), timeout_s))
+    return open_reader().rows(_copied(container, place.sqlite), query, timeout_s)
 
 
-def service_tables(container: ServiceContainer, wanted: Sequence[str], timeout_s: float) -> dict[str, Table]:
+def service_tables(
+    container: ServiceContainer, open_reader: Callable[[], SqliteReader], wanted: Sequence[str], timeout_s: float
+) -> dict[str, Table]:
     """Raises likewise. A wanted table that is not there is left out."""
     place = _place(container)
     if place.sqlite is None:
-        return read_tables(_printed(container, tables_command(place, tuple(wanted)), timeout_s))
-    with _copied(container, place.sqlite) as file:
-        return tables_in(file, tuple(wanted))
+        return read_tables(_printed(container, tables_command(place, tuple(wanted), timeout_s), timeout_s))
+    return open_reader().tables(_copied(container, place.sqlite), tuple(wanted), timeout_s)
 
 
 def _place(container: ServiceContainer) -> DatabasePlace:
@@ -47,9 +59,18 @@ def _place(container: ServiceContainer) -> DatabasePlace:
 
 
 def _printed(container: ServiceContainer, command: Sequence[str], timeout_s: float) -> bytes:
-    code, output, errors = container.ran(command, timeout_s, "a question to the database")
+    try:
+        code, output, errors = container.ran(
+            command, timeout_s + _MORE_S, "a question to the database", most_bytes=ANSWER_BYTES_MAX
+        )
+    except OutputTooLarge:
+        raise Unmeasurable(f"the rows are larger than {ANSWER_BYTES_MAX} bytes") from None
+    if code == _QUERY_FAILED and _STATEMENT_TOO_SLOW in errors:
+        raise Unmeasurable(f"the statement takes more than {timeout_s:g} s")
     if code == _QUERY_FAILED:
         raise QueryFailed(errors)
+    if code == _CONNECTION_LOST and _SERVER_FELL in errors:
+        raise Unmeasurable(f"the database ended the connection while it was asked: {errors[-500:]}")
     if code != 0:
         raise ServiceError(
             f"the database of service {container.name!r} cannot be asked: psql gave exit status {code}\n{errors}",
@@ -59,21 +80,25 @@ def _printed(container: ServiceContainer, command: Sequence[str], timeout_s: flo
     return output
 
 
-@contextmanager
-def _copied(container: ServiceContainer, path: str) -> Iterator[Path]:
+def _copied(container: ServiceContainer, path: str) -> dict[str, bytes]:
     parts: dict[str, bytes] = {}
     for part in PARTS:
-        archive = container.copy_of(path + part)
+        try:
+            archive = container.copy_of(path + part, PART_BYTES_MAX)
+        except OutputTooLarge:
+            raise Unmeasurable(f"{path + part} is larger than {PART_BYTES_MAX} bytes") from None
         if archive is not None:
-            parts[part] = _content(archive)
-    with written(parts) as file:
-        if file is None:
-            raise ServiceError(f"service {container.name!r} has no file {path}", remedy="correct `database.sqlite`")
-        yield file
+            parts[part] = _content(archive, path + part)
+    if "" not in parts:
+        raise ServiceError(f"service {container.name!r} has no file {path}", remedy="correct `database.sqlite`")
+    return parts
 
 
-def _content(archive: bytes) -> bytes:
-    """Of the one file in a tar."""
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        stream = next((tar.extractfile(member) for member in tar if member.isfile()), None)
-        return b"" if stream is None else stream.read()
+def _content(archive: bytes, path: str) -> bytes:
+    """Of the one file in a tar that the engine made."""
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
+        member = tar.next()
+        stream = None if member is None or not member.isreg() else tar.extractfile(member)
+        if stream is None:
+            raise Unmeasurable(f"{path} is no regular file")
+        return stream.read()

@@ -1,12 +1,12 @@
 """What `psql` is given in a service's container, and how what it prints is read. Nothing here can write."""
 
 import json
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from harness.errors import ServiceError
-from harness.frozen import JsonObject, JsonValue
+from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.sandbox.environment import DatabasePlace
-from harness.sandbox.sql.tables import Table
+from harness.sandbox.sql.tables import Table, Unmeasurable
 
 _READ_ONLY = "begin transaction isolation level repeatable read read only;"
 _QUERY = """
@@ -33,17 +33,20 @@ select format('select json_build_array(%L, %L::json); select json_build_array(%L
  order by shown
 \gexec
 """
-_SCRIPT = 'printf %s "$1" | psql -X -q -A -t -v ON_ERROR_STOP=1 -v "wanted=$2" -U "$3" -d "$4"'
+_SCRIPT = (
+    'printf %s "$1" | PGOPTIONS="-c statement_timeout=$5" LC_MESSAGES=C '
+    'psql -X -q -A -t -v ON_ERROR_STOP=1 -v "wanted=$2" -U "$3" -d "$4"'
+)
 
 
-def query_command(place: DatabasePlace, query: str) -> list[str]:
-    """Prints the query's rows as one JSON list."""
-    return _command(place, _READ_ONLY + _QUERY.format(query=query.strip().rstrip(";")), "[]")
+def query_command(place: DatabasePlace, query: str, timeout_s: float) -> list[str]:
+    """Prints the query's rows as one JSON list; each statement is given `timeout_s`."""
+    return _command(place, _READ_ONLY + _QUERY.format(query=query.strip().rstrip(";")), "[]", timeout_s)
 
 
-def tables_command(place: DatabasePlace, tables: tuple[str, ...]) -> list[str]:
+def tables_command(place: DatabasePlace, tables: tuple[str, ...], timeout_s: float) -> list[str]:
     """Prints the rows of the tables (none given: of all) for `read_tables`."""
-    return _command(place, _READ_ONLY + _TABLES, json.dumps(list(tables)))
+    return _command(place, _READ_ONLY + _TABLES, json.dumps(list(tables)), timeout_s)
 
 
 def read_rows(printed: bytes) -> list[JsonValue]:
@@ -65,13 +68,20 @@ def read_tables(printed: bytes) -> dict[str, Table]:
     return {name: Table(key=key, rows=tuple(rows[name])) for name, key in keys.items()}
 
 
-def _command(place: DatabasePlace, script: str, wanted: str) -> list[str]:
-    return ["sh", "-c", _SCRIPT, "psql", script, wanted, place.user, place.postgresql or ""]
+def _command(place: DatabasePlace, script: str, wanted: str, timeout_s: float) -> list[str]:
+    database = place.postgresql or ""
+    return ["sh", "-c", _SCRIPT, "psql", script, wanted, place.user, database, str(round(timeout_s * 1000))]
 
 
 def _json(text: bytes) -> JsonValue:
+    """Of what the rows hold, which may be JSON of any depth and numbers of any length."""
     try:
-        value: JsonValue = json.loads(text)
-    except ValueError as error:
-        raise ServiceError(f"the database printed something that is not JSON: {error}") from None
+        value: JsonValue = json.loads(text, parse_constant=_no_constant)
+        canonical_json(value)  # whoever compares rows needs it
+    except (ValueError, RecursionError) as error:
+        raise Unmeasurable(f"a row cannot be read as JSON: {error}") from None
     return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")

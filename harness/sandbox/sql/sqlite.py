@@ -1,60 +1,142 @@
-"""A SQLite file asked for its rows. It is opened read-only, and as a copy: nothing is left beside it."""
+"""SQLite databases that somebody else has written, asked for their rows in a sandbox of their own.
 
-import base64
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+SQLite follows what a file says: to other files, and into work without end. So this process never opens one. Each
+question gets a fresh sandbox with limits of its own, which holds nothing but copies of the database's files.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
+from typing import NoReturn
 
-from harness.frozen import JsonObject, JsonValue
-from harness.sandbox.sql.tables import QueryFailed, Table
+from pydantic import ValidationError
 
+from harness.case.case import Limits
+from harness.errors import SandboxError
+from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
+from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable
+from harness.trace.trial import ProgramExit
 
-def rows_in(file: Path, query: str) -> list[JsonValue]:
-    """The rows of a query. Raises QueryFailed, also for a file that is no database."""
-    with _opened(file) as database:
-        return [*_rows(database, query)]
+Parts = Mapping[str, bytes]
+"""The files of one database by what their names end in: "" (the database), "-wal", "-journal"."""
 
+PART_BYTES_MAX = 64 * 1024 * 1024
+"""Of the parts together: what a sandbox reads back of a trial is no more."""
+ANSWER_BYTES_MAX = 16 * 1024 * 1024
+"""Of the rows of one answer, as JSON."""
+MEMORY_MB = 512
 
-def tables_in(file: Path, wanted: tuple[str, ...]) -> dict[str, Table]:
-    """The wanted tables (none given: all) that there are."""
-    with _opened(file) as database:
-        listed = "select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\'"
-        names = [str(name) for (name,) in database.execute(f"{listed} order by name")]
-        return {name: _table(database, name) for name in names if not wanted or name in wanted}
-
-
-def _table(database: sqlite3.Connection, name: str) -> Table:
-    columns = database.execute("select name, pk from pragma_table_info(?) where pk > 0 order by pk", (name,)).fetchall()
-    quoted = '"' + name.replace('"', '""') + '"'
-    return Table(
-        key=tuple(str(column) for column, _ in columns), rows=tuple(_rows(database, f"select * from {quoted}"))
-    )
-
-
-def _rows(database: sqlite3.Connection, query: str) -> Iterator[JsonObject]:
-    cursor = database.execute(query)
-    names = [str(column[0]) for column in cursor.description or ()]
-    for row in cursor:
-        yield {name: _plain(value) for name, value in zip(names, row, strict=True)}
+_WALL_S_PER_CPU_S = 2.0
+_STARTING_S = 15.0
+_LIMITS = Limits(
+    memory_mb=MEMORY_MB, processes=8, disk_mb=192, output_kb=ANSWER_BYTES_MAX // 1024 + 256, seconds=86_400
+)
+_PROGRAM = Path(__file__).with_name("query_program.py")
 
 
-def _plain(value: object) -> JsonValue:
-    """Bytes as `{"base64": ...}`, since JSON has none."""
-    if isinstance(value, bytes):
-        return {"base64": base64.b64encode(value).decode()}
-    assert value is None or isinstance(value, str | int | float)  # SQLite has no other values
-    return value
+class _TableRead(Frozen):
+    key: tuple[str, ...]
+    rows: tuple[JsonObject, ...]
 
 
-@contextmanager
-def _opened(file: Path) -> Iterator[sqlite3.Connection]:
+class _Answer(Frozen):
+    """What the program in the sandbox prints: one of these."""
+
+    rows: list[JsonValue] | None = None
+    tables: dict[str, _TableRead] | None = None
+    refused: str | None = None
+    unmeasurable: str | None = None
+    unable: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SqliteReader:
+    """Asks copies of SQLite files. `image` is what the sandboxes run in (local ones: in none); it needs python3."""
+
+    provider: SandboxProvider
+    image: str | None
+    name: str
+    """Stands in the labels of the sandboxes."""
+
+    def rows(self, parts: Parts, query: str, timeout_s: float) -> list[JsonValue]:
+        """The rows of a query, which gets `timeout_s` of processor time.
+
+        Raises QueryFailed for what the database refuses, also for a file that is no database; Unmeasurable where it
+        cannot be read within the limits; SandboxError where there is no sandbox.
+        """
+        answer = self._ask(parts, {"query": query}, timeout_s)
+        return _unreadable() if answer.rows is None else answer.rows
+
+    def tables(self, parts: Parts, wanted: tuple[str, ...], timeout_s: float) -> dict[str, Table]:
+        """The wanted tables (none given: all) that there are; raises likewise."""
+        answer = self._ask(parts, {"tables": list(wanted)}, timeout_s)
+        if answer.tables is None:
+            _unreadable()
+        return {name: Table(key=one.key, rows=one.rows) for name, one in answer.tables.items()}
+
+    def _ask(self, parts: Parts, question: JsonObject, timeout_s: float) -> _Answer:
+        if sum(map(len, parts.values())) > PART_BYTES_MAX:
+            raise Unmeasurable(f"the database is larger than {PART_BYTES_MAX} bytes")
+        spec = SandboxSpec(trial_id=f"{self.name}.database", limits=_LIMITS)
+        empty = Snapshot(name="database", environment="", image=self.image)
+        sandbox = self.provider.start(spec, empty)
+        try:
+            answer = _read(self._run(sandbox, parts, question, timeout_s))
+        finally:
+            sandbox.close()
+        if answer.unable is not None:
+            raise SandboxError(
+                f"the database cannot be asked: python3 of image {self.image!r} says {answer.unable!r}",
+                remedy="the image of the environment needs python3 with the module sqlite3",
+            )
+        if answer.unmeasurable is not None:
+            raise Unmeasurable(answer.unmeasurable)
+        if answer.refused is not None:
+            raise QueryFailed(answer.refused)
+        return answer
+
+    def _run(self, sandbox: Sandbox, parts: Parts, question: JsonObject, timeout_s: float) -> ProgramExit:
+        for part, content in parts.items():
+            sandbox.write_file(f"database{part}", content)
+        limits: JsonObject = {"cpu_s": timeout_s, "memory_mb": MEMORY_MB, "answer_bytes": ANSWER_BYTES_MAX}
+        request = {**question, **limits, "database": f"{sandbox.places.work}/database"}
+        sandbox.write_file("request.json", json.dumps(request).encode())
+        sandbox.write_file("query.py", _PROGRAM.read_bytes())
+        command = (
+            "python3",
+            "-I",
+            "-S",
+            "-B",
+            f"{sandbox.places.work}/query.py",
+            f"{sandbox.places.work}/request.json",
+        )
+        ended = sandbox.exec(command, {}, timeout_s * _WALL_S_PER_CPU_S + _STARTING_S)
+        if ended.timed_out:
+            raise Unmeasurable(f"reading the database does not end within {timeout_s:g} s")
+        return ended
+
+
+def _read(ended: ProgramExit) -> _Answer:
+    if ended.signal is not None:  # of the limits on processor time or memory, or a fault of SQLite
+        raise Unmeasurable(f"the program that reads the database was ended by signal {ended.signal}")
+    if ended.code == _NOT_FOUND:
+        raise SandboxError("the database cannot be asked: there is no python3", remedy="the image needs python3")
     try:
-        # Not `mode=ro`: what a crash left in a journal or a write-ahead log must be brought in first.
-        with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=rw", uri=True)) as database:
-            database.execute("select count(*) from sqlite_master").fetchone()
-            database.execute("pragma query_only = on")
-            yield database
-    except sqlite3.Error as error:
-        raise QueryFailed(str(error)) from None
+        return _Answer.model_validate(json.loads(ended.stdout, parse_constant=_refuse_constant))
+    except (ValidationError, ValueError, RecursionError):
+        _unreadable(ended.stderr)
+
+
+_NOT_FOUND = 127
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _unreadable(said: str = "") -> NoReturn:
+    last = said.strip().rpartition("\n")[2][:200]
+    raise Unmeasurable(f"the program that reads the database gave no answer{f': {last}' if last else ''}")

@@ -14,6 +14,10 @@ class QueryFailed(Exception):
     """The database refused the question, in its own words: a table is gone, a file is no database."""
 
 
+class Unmeasurable(Exception):
+    """What was left cannot be measured within the limits, says the message; whoever wrote it has caused that."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """All rows of one table. `key` names the columns that tell its rows apart; empty: the whole row does."""

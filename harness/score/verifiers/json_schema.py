@@ -13,6 +13,7 @@ from harness.case import Suite
 from harness.fitting.schema import Schema
 from harness.frozen import Frozen, JsonObject, JsonValue
 from harness.score.probing import probe_problem
+from harness.score.unmeasured import BY_AGENT, unmeasurable_state
 from harness.score.values import Evidence
 
 _SHOWN = 300
@@ -56,7 +57,7 @@ class JsonSchema(Frozen):
         try:
             value = self._subject(evidence)
         except _Untold as untold:
-            return untold.passed, str(untold), {}
+            return untold.passed, str(untold), untold.evidence
         try:
             found = Schema(self.schema_, field="with.schema").problem(value)
         except Unresolvable as error:
@@ -69,7 +70,12 @@ class JsonSchema(Frozen):
         if self.probe is not None:
             if self.probe not in evidence.trial.states:
                 raise _Untold(f"the probe {self.probe!r} gave nothing", None)
-            return evidence.trial.states[self.probe]
+            state = evidence.trial.states[self.probe]
+            unmeasurable = unmeasurable_state(state)
+            if unmeasurable is not None:
+                why = f"the probe {self.probe!r} cannot read what the agent left: {unmeasurable}"
+                raise _Untold(why, None, BY_AGENT)
+            return state
         if self.file is not None:
             return _parsed(f"the file {self.file!r}", self._content(evidence, self.file))
         answer = evidence.trial.trajectory.final_output
@@ -91,9 +97,10 @@ class JsonSchema(Frozen):
 class _Untold(Exception):
     """There is nothing to hold against the schema: a failure, or (None) nothing that could be told."""
 
-    def __init__(self, why: str, passed: bool | None) -> None:
+    def __init__(self, why: str, passed: bool | None, evidence: JsonObject | None = None) -> None:
         super().__init__(why)
         self.passed = passed
+        self.evidence = evidence or {}
 
 
 def _parsed(what: str, text: str) -> JsonValue:

@@ -10,6 +10,7 @@ from harness.frozen import Frozen, JsonObject, JsonValue, canonical_json
 from harness.score.jsonvalue import json_contains, json_equal
 from harness.score.pairing import unmatched
 from harness.score.probing import sql_problem
+from harness.score.unmeasured import BY_AGENT, unmeasurable_state
 from harness.score.values import Evidence
 
 
@@ -62,6 +63,9 @@ class Sql(Frozen):
         got = evidence.trial.states.get(self.probe)
         if not isinstance(got, dict):
             return None, f"the probe {self.probe!r} gave nothing", {}
+        unmeasurable = unmeasurable_state(got)
+        if unmeasurable is not None:
+            return None, f"the probe {self.probe!r} cannot read what the agent left: {unmeasurable}", BY_AGENT
         if "error" in got:
             return False, f"the database refused the probe {self.probe!r}: {got['error']}", {}
         if self.changes is not None:

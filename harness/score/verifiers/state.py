@@ -8,6 +8,7 @@ from harness.case import Suite
 from harness.frozen import Frozen, JsonObject, JsonValue
 from harness.score.jsonvalue import Absent, at_pointer, json_contains, json_equal
 from harness.score.probing import probe_problem
+from harness.score.unmeasured import BY_AGENT, unmeasurable_state
 from harness.score.values import Evidence
 
 
@@ -34,6 +35,9 @@ class State(Frozen):
         whole = evidence.trial.states.get(self.probe)
         if whole is None:
             return None, f"the probe {self.probe!r} gave nothing", {}
+        unmeasurable = unmeasurable_state(whole)
+        if unmeasurable is not None:
+            return None, f"the probe {self.probe!r} cannot read what the agent left: {unmeasurable}", BY_AGENT
         given = {"equals", "contains"} & self.model_fields_set
         if not given and evidence.case.expected is None:
             return None, "neither the check nor the case says what the state should be", {}
