@@ -11,6 +11,7 @@ An exception means that the *harness* could not do its work. What an agent or a 
     |   `-- ImageError           3   an image cannot be built or found
     |-- SnapshotError            3   a sealed state is missing, truncated or changed
     |-- ServiceError             3   a service did not start, died or cannot be reached
+    |   `-- UpstreamUnavailable  3   a live server, host or model of others cannot be reached
     |-- CassetteError            3   a tape cannot be read or must not be written
     |-- GatewayError             3   the gateway could not open, serve or close a session
     |-- ResultsError             3   a run folder is missing, taken or damaged
@@ -107,6 +108,23 @@ class ServiceError(HarnessError):
     def __init__(self, message: str, *, remedy: str | None = None, logs: Mapping[str, str] | None = None) -> None:
         super().__init__(message, remedy=remedy)
         self.logs = dict(logs or {})
+
+
+class UpstreamUnavailable(ServiceError):
+    """A live server, host or model provider of others gave no answer, after all retries: an outage, not a tool's error.
+
+    `server` is its name in the suite (`http:<host>` for a host, `model:<provider>` for a model), `tool` the call that
+    met the outage, `answered` whether the server has answered anything else in the run.
+    """
+
+    def __init__(
+        self, message: str, *, server: str, tool: str, reason: str, answered: bool, remedy: str | None = None
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.server = server
+        self.tool = tool
+        self.reason = reason
+        self.answered = answered
 
 
 class CassetteError(HarnessError):

@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 
 from pydantic import Field, field_validator, model_validator
 
+from harness.case.reset import Reset
 from harness.case.tool import POINTER, Effect, RateLimit
 from harness.frozen import Frozen
 
@@ -72,6 +73,10 @@ class HostSpec(Frozen):
     """Live writes are allowed only where the host says that its state may be thrown away."""
     retries: int = Field(default=2, ge=0, le=10)
     """How often a live *read* is sent again that met no connection, or one that was lost before any answer."""
+    health: str | None = Field(default=None, pattern="^/")
+    """As of a server; needs `upstream`."""
+    reset: Reset | None = None
+    """As of a server; a request needs `upstream`."""
     only_browser: bool = False
     """Only the pages of the trial's browser reach it, the agent by itself does not."""
     effects: tuple[EffectRule, ...] = ()
@@ -107,6 +112,9 @@ class HostSpec(Frozen):
     def _has_one_place(self) -> "HostSpec":
         if self.upstream is not None and self.service is not None:
             raise ValueError("a host has at most one of `upstream` and `service`")
+        asks = self.health is not None or (self.reset is not None and self.reset.path is not None)
+        if asks and self.upstream is None:
+            raise ValueError("`health` and a `reset` by request need `upstream`: the address that they are sent to")
         return self
 
     @property

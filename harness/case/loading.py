@@ -153,6 +153,13 @@ def _check_tools(document: Document, raw: SuiteFile, found: Tools) -> None:
     for name, server in raw.servers.items():
         if (server.service is None) == (server.base_url is None):
             document.refuse("servers", name, problem="needs exactly one of `service` and `base_url`")
+        if server.service is not None and (server.health is not None or server.reset is not None):
+            document.refuse(
+                "servers",
+                name,
+                problem="`health` and `reset` are for a live server; a service begins each trial restored",
+                remedy="remove them, or give the server a `base_url` instead of a `service`",
+            )
 
 
 def _host_tools(document: Document, raw: SuiteFile) -> set[str]:
@@ -242,6 +249,8 @@ def suite_digest(suite: Suite) -> str:
     """Sha-256 over all that is asked: what `Suite.digest` holds, also for a suite that was put together elsewhere."""
     asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
     _drop_unused_probes(asked)
+    for host in asked.get("hosts", ()):  # how a live host is kept is no part of what is asked
+        del host["health"], host["reset"]
     return digest_of({"asked": asked, "code": _code_digests(suite)})
 
 

@@ -13,6 +13,7 @@ from harness.case.fixture import FixturePack
 from harness.case.host import HostSpec
 from harness.case.model import ModelSpec
 from harness.case.probe import StateProbe
+from harness.case.reset import Reset
 from harness.case.tool import ToolSpec
 from harness.frozen import Frozen
 
@@ -50,6 +51,10 @@ class ToolServer(Frozen):
     retries: int = Field(default=2, ge=0, le=10)
     """How often a live *read* is sent again that met no connection, or one that was lost before any answer. A write is
     never sent twice."""
+    health: str | None = Field(default=None, pattern="^/")
+    """A path that answers with a status below 400 where the live server is ready; asked before the first trial."""
+    reset: Reset | None = None
+    """What brings the live server back to a known state before each trial."""
     mcp: McpServer | None = None
     python: str | None = None
     """A file of functions in the suite's folder."""
@@ -127,4 +132,6 @@ def _server_of(host: HostSpec) -> ToolServer:
         headers=host.headers,
         disposable=host.disposable,
         retries=host.retries,
+        health=host.health,
+        reset=host.reset,
     )

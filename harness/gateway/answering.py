@@ -14,8 +14,10 @@ from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape
 from harness.gateway.contract import AskedServices, ToolMode
 from harness.gateway.reaching import Outside
+from harness.gateway.sources.external import ExternalTools
 from harness.gateway.sources.http import HttpSource, Upstream
 from harness.gateway.sources.minting import MintingSource
+from harness.gateway.sources.reachability import Reachability, external_servers
 from harness.gateway.sources.recording import RecordingSource
 from harness.gateway.sources.replay import ReplaySource
 from harness.gateway.sources.source import Reached, ToolSource
@@ -33,6 +35,7 @@ class Answering:
     outside: Outside
     reached: Mapping[str, Upstream]
     services: Mapping[str, str]
+    reach: Reachability
     chain: StateChain = field(default_factory=StateChain)
 
     @property
@@ -63,7 +66,9 @@ class Answering:
         player = self.player("tool")
         if player is not None:
             return ReplaySource(player), (player,)
-        source = MintingSource(self.outside.source(self.reached, self.tier, closing, wait_for), redactor)
+        source = MintingSource(
+            self._external(self.outside.source(self.reached, self.tier, closing, wait_for)), redactor
+        )
         if journal is not None:
             return RecordingSource(source, journal, redactor, self.chain, self.outside.suite.header_rules), ()
         return source, ()
@@ -73,6 +78,12 @@ class Answering:
         if self.mode == "replay":
             return None
         http = HttpSource(self.outside.client, self.reached, self.outside.limiter, self.tier, self.outside.waits)
-        world = LiveWorld(services=self.own_services, http=http)
+        world = LiveWorld(services=self.own_services, http=self._external(http))
         world.begin(probes_of_the_world((*self.outside.suite.probes, *self.case.probes)))
         return world
+
+    def _external(self, source: ToolSource) -> ToolSource:
+        """`source`, whose servers may be down where they are not the run's own."""
+        if self.tier == "sealed":
+            return source
+        return ExternalTools(source, external_servers(self.outside.suite), self.reach)

@@ -39,8 +39,10 @@ from harness.gateway.overlay.faults import FaultySource
 from harness.gateway.overlay.fixtures import FixtureSource, packs_of
 from harness.gateway.rate import RateLimiter
 from harness.gateway.reaching import Outside, OwnSources
+from harness.gateway.resetting import Resets
 from harness.gateway.routes import Desk
 from harness.gateway.session import Session, SessionParts
+from harness.gateway.sources.reachability import Reachability
 from harness.gateway.thread import LoopThread
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.upstreams import check_servers, needs_services, share_services, upstreams
@@ -69,6 +71,8 @@ class Gateway:
         self._toolbox = Toolbox(suite)
         self._limiter = options.get("limiter") or RateLimiter()
         self.waiting = Waiting()
+        self._reachability = Reachability()
+        self._resets = Resets(suite)
         self._web = WebRoom(suite, mode, self._limiter) if suite.hosts else None
         self._budget = options.get("budget")
         model_mode = options.get("model_mode")
@@ -189,6 +193,7 @@ class Gateway:
                 ledger=ledger,
                 under_way=calls.under_way,
                 waits=waits,
+                reach=self._reachability,
             )
             doors.append(self._models.door(self._client, trial))
         web = None
@@ -208,6 +213,7 @@ class Gateway:
                     under_way=calls.under_way,
                     chain=answering.chain,
                     waits=waits,
+                    reach=self._reachability,
                 ),
             )
             players += () if player is None else (player,)
@@ -265,15 +271,18 @@ class Gateway:
         services = self._opened_services(request, closing)
         # A trial that is tried again has the same id, and must not find what the first try has left on the service.
         session_id = f"{request.trial_id}.{secrets.token_hex(4)}"
-        live = self._mode != "replay"
+        reached = upstreams(self._suite, services, self._secrets, session_id) if self._mode != "replay" else {}
+        if self._mode in ("live", "record"):
+            self._resets.before_trial(reached, self._client, self._thread.wait_for, closing)
         return Answering(
             mode=self._mode,
             case=request.case,
             tape=partial(self._tape, request.case),
             lenient=self._lenient,
             outside=Outside(self._suite, self._client, self._limiter, self._secrets, waits),
-            reached=upstreams(self._suite, services, self._secrets, session_id) if live else {},
+            reached=reached,
             services=services,
+            reach=self._reachability,
         )
 
     def _opened_services(self, request: SessionRequest, closing: ExitStack) -> Mapping[str, str]:

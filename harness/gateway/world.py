@@ -21,8 +21,7 @@ from harness.errors import ServiceError, UsageError
 from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.contract import AskedServices
 from harness.gateway.ledger import Ledger
-from harness.gateway.sources.http import HttpSource
-from harness.gateway.sources.source import Reached, ToolAnswer, ToolRequest
+from harness.gateway.sources.source import Reached, ToolAnswer, ToolRequest, ToolSource
 from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable, changes
 from harness.trace import ReplayTier, names
 from harness.trace.recorder import TraceRecorder
@@ -41,7 +40,7 @@ class LiveWorld:
     """The services of a trial, and the servers that it reaches. `begin` is called before the agent starts."""
 
     services: AskedServices | None
-    http: HttpSource
+    http: ToolSource
     _before: dict[str, Mapping[str, Table] | str] = field(default_factory=dict)
 
     def begin(self, probes: Sequence[StateProbe]) -> None:

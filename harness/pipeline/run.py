@@ -7,6 +7,7 @@ A trial is on disk before the next one of its job slot begins; a run that was st
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from harness.pipeline.cluster import open_cluster
 from harness.pipeline.executor import Executor, Job
 from harness.pipeline.local import LocalExecutor
 from harness.pipeline.plan import RunPlan
+from harness.pipeline.preflight import check_reachable, warn_of_shared_state
 from harness.pipeline.rescore import finish_scores
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import Say, open_world, pins
@@ -49,6 +51,7 @@ def start_run(plan: RunPlan, watch: Watch) -> RunFolder:
     """
     scorer = build_scorer(plan.suite)
     _refuse_keyless(plan)
+    _check_live(plan, watch.say)
     agent = open_agent(plan.suite, plan.agent, plan.project / ".harness" / "agents")
     name = plan.name or _default_name(plan, agent)
     job = Job(plan=plan, run=name, world=open_world(plan, name, watch.say), agent=agent, scorer=scorer)
@@ -68,6 +71,8 @@ def resume_run(plan: RunPlan, path: Path, watch: Watch) -> RunFolder:
         name = folder.manifest.run
         job = Job(plan=plan, run=name, world=open_world(plan, name, watch.say), agent=agent, scorer=scorer)
         _refuse_changed(folder.manifest, _manifest(job))
+        if _order(plan, folder):
+            _check_live(plan, watch.say)
         with _executor(job, watch.say) as executor:
             return _go(job, folder, executor, watch)
 
@@ -77,13 +82,15 @@ def _executor(job: Job, say: Say) -> AbstractContextManager[Executor]:
 
 
 def _go(job: Job, folder: RunFolder, executor: Executor, watch: Watch) -> RunFolder:
-    plan = job.plan
+    plan, outages = job.plan, _Outages()
     watch.began(folder.manifest)
-    with closing(executor.run(_within_budget(plan, folder), folder)) as results:
+    with closing(executor.run(_while_it_can(plan, folder, outages), folder)) as results:
         for ended in results:
             if ended is not None:
+                outages.note(ended[0])
                 watch.finished(*ended)
-    write_stop(folder, None if plan.budget is None else plan.budget.reached)
+    spent = None if plan.budget is None else plan.budget.reached
+    write_stop(folder, outages.reached or spent)
     finish_scores(folder, plan.suite, job.scorer)
     folder.close()
     return RunFolder.open(folder.path)
@@ -97,6 +104,12 @@ def _default_name(plan: RunPlan, agent: Agent) -> str:
     return next(one for one in itertools.chain([name], numbered) if not (plan.runs / one).exists())
 
 
+def _check_live(plan: RunPlan, say: Say) -> None:
+    """Raises UsageError or ServiceError for what live answers need and is not there."""
+    warn_of_shared_state(plan, say)
+    check_reachable(plan, secret_values(plan.suite))
+
+
 def _refuse_keyless(plan: RunPlan) -> None:
     """Raises UsageError where the model is to answer and its key is not in the environment."""
     if plan.model is not None and plan.suite.model is None:
@@ -108,10 +121,30 @@ def _refuse_keyless(plan: RunPlan) -> None:
         check_keys(plan.suite.model, plan.model_mode, secret_values(plan.suite))
 
 
-def _within_budget(plan: RunPlan, folder: RunFolder) -> Iterator[PlannedTrial]:
-    """What is to be run, until the budget is spent."""
+_TRIALS_BEFORE_STOPPING = 2
+
+
+class _Outages:
+    """Ends a run whose trials cannot be measured, because a server that they need has never answered."""
+
+    def __init__(self) -> None:
+        self._never_answered: Counter[str] = Counter()
+        self.reached: str | None = None
+        """Why the run takes no further trial; None: it goes on."""
+
+    def note(self, trial: Trial) -> None:
+        if trial.outage is None or trial.outage.answered:
+            return
+        server = trial.outage.server
+        self._never_answered[server] += 1
+        if self._never_answered[server] == _TRIALS_BEFORE_STOPPING:
+            self.reached = f"{server!r} answered no trial: {trial.outage.reason}"
+
+
+def _while_it_can(plan: RunPlan, folder: RunFolder, outages: _Outages) -> Iterator[PlannedTrial]:
+    """What is to be run, until the budget is spent or a server turns out to be down."""
     for planned in _order(plan, folder):
-        if plan.budget is not None and plan.budget.reached is not None:
+        if outages.reached is not None or (plan.budget is not None and plan.budget.reached is not None):
             return
         yield planned
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.case import Case, Suite
 from harness.case.browsing import looks_of
 from harness.case.command import CommandCheck, commands_of
-from harness.errors import HarnessError, ServiceError
+from harness.errors import HarnessError, ServiceError, UpstreamUnavailable
 from harness.frozen import JsonValue
 from harness.gateway import SessionRecord, SessionRequest
 from harness.gateway.budget import OutOfBudget
@@ -25,7 +25,7 @@ from harness.runner.databases import FileProbes
 from harness.sandbox.cleaning import clean_end_state
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
-from harness.trace import CommandResult, EndState, Outcome, ProgramExit, Trajectory, Trial
+from harness.trace import CommandResult, EndState, Outage, Outcome, ProgramExit, Trajectory, Trial
 from harness.trace.projection import trajectory_from
 from harness.trace.span import Span
 
@@ -167,7 +167,12 @@ class TrialRunner:
         logs = error.logs if isinstance(error, ServiceError) else {}
         clean = self.gateway.clean
         failed = failed_trial(self.suite, self.agent.name, case.id, attempt, clean(str(error)))
-        return failed.model_copy(update={"service_logs": {name: clean(text) for name, text in logs.items()}})
+        outage = None
+        if isinstance(error, UpstreamUnavailable):
+            outage = Outage(server=error.server, tool=error.tool, reason=clean(error.reason), answered=error.answered)
+        return failed.model_copy(
+            update={"service_logs": {name: clean(text) for name, text in logs.items()}, "outage": outage}
+        )
 
 
 def failed_trial(suite: Suite, version: str, case_id: str, attempt: int, reason: str) -> Trial:

@@ -70,6 +70,18 @@ class ModelUse(Frozen):
     """By the suite's prices; None: no reply had one."""
 
 
+class Outage(Frozen):
+    """A live server, host or model of others that gave no answer after all retries."""
+
+    server: str
+    """Its name in the suite; `http:<host>` of a host, `model:<provider>` of a model."""
+    tool: str
+    """The call that met the outage."""
+    reason: str
+    answered: bool
+    """Whether it had answered anything else in the run."""
+
+
 class Trial(Frozen):
     """One attempt at one case, with all evidence that scoring needs."""
 
@@ -86,6 +98,8 @@ class Trial(Frozen):
     commands: dict[str, CommandResult] = {}
     service_logs: dict[str, str] = {}
     """The end of what each service printed, where the harness failed for a service."""
+    outage: Outage | None = None
+    """What was down, where that is why the outcome is `harness_failed`."""
     pages: dict[str, PageSeen] = {}
     """Checks of pages: name -> what stood there at the end."""
     misses: tuple[JsonObject, ...] = ()

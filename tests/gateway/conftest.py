@@ -69,7 +69,11 @@ class ShopHandler(BaseHTTPRequestHandler):
             self.reset()
             return
         if self.command == "POST":
-            self.order.append(json.loads(self.body))
+            try:
+                self.order.append(json.loads(self.body))
+            except ValueError:
+                self.give(400, {"detail": "not JSON"})
+                return
             self.give(200, {"lines": len(self.order)})
         else:
             self.give(200, {"lines": self.order})

@@ -1,11 +1,12 @@
 """Every call is known, allowed, within the limits and valid before it is answered; and every one is traced."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from harness.case import Case, HttpRoute, Limits, Suite, ToolServer, ToolSpec
-from harness.errors import ServiceError
+from harness.errors import ServiceError, UpstreamUnavailable
 from harness.trace import Trajectory, names
 from harness.trace.projection import trajectory_from
 
@@ -186,7 +187,6 @@ def test_what_the_tool_said_is_passed_on(run, shop) -> None:
     ("name", "expected"),
     [
         ("slow", (504, "timeout")),
-        ("reset", (502, "reset")),
         ("garbled", (502, "malformed_result")),
         ("big", (502, "malformed_result")),
     ],
@@ -211,30 +211,37 @@ def test_a_service_of_the_trial_that_answers_garbage_is_the_harness_failure(run,
         run("sealed", lambda agent: agent.call(name))
 
 
-@pytest.mark.parametrize(("failing", "expected"), [(2, (200, {"lines": []})), (3, (502, "reset"))])
-def test_a_live_read_whose_connection_was_lost_is_sent_again_and_the_trace_tells(
-    run, shop, suite, failing: int, expected
-) -> None:
+def test_a_live_read_whose_connection_was_lost_is_sent_again_and_the_trace_tells(run, shop, suite) -> None:
     got = []
-    shop.resets = failing
+    shop.resets = 2
     record = run("live", lambda agent: got.append(agent.call("order")), **elsewhere(suite, shop))
     (span,) = [one for one in record.spans if one.attributes.get(names.STEP_KIND) == names.TOOL]
 
-    assert (got[0] if failing == 2 else error_of(got[0])) == expected
+    assert got[0] == (200, {"lines": []})
     lost = json.loads(str(span.attributes[names.TOOL_RETRIED]))
     assert [one.partition(":")[0] for one in lost] == ["ServerDisconnectedError"] * 2
     assert 4 == len(shop.seen)  # with the probe's read
+
+
+def test_a_live_read_that_outlasts_its_retries_is_an_outage(run, shop, suite) -> None:
+    got = []
+    shop.resets = 3
+    with pytest.raises(UpstreamUnavailable) as outage:
+        run("live", lambda agent: got.append(agent.call("order")), **elsewhere(suite, shop))
+
+    assert error_of(got[0]) == (500, "harness_failed")
+    assert (outage.value.server, outage.value.tool, outage.value.answered) == ("shop", "order", False)
+    assert "ServerDisconnectedError" in outage.value.reason
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
 def test_a_write_is_never_sent_twice(run, shop, suite, method: str) -> None:
     write = ToolSpec(name="write", server="shop", http=HttpRoute(method=method, path="/order"))
     away = elsewhere(suite.model_copy(update={"tools": (*suite.tools, write)}), shop)
-    got = []
     shop.resets = 1
-    run("live", lambda agent: got.append(agent.call("write")), **away)
+    with pytest.raises(UpstreamUnavailable, match="write: "):
+        run("live", lambda agent: agent.call("write"), **away)
 
-    assert error_of(got[0]) == (502, "reset")
     assert [method] == [sent for sent, _, _, _ in shop.seen if sent != "GET"]
 
 
@@ -246,23 +253,24 @@ def test_a_read_of_a_service_of_the_trial_is_not_sent_again(run, shop) -> None:
     assert error_of(got[0]) == (502, "reset")
 
 
-def test_a_live_read_that_finds_no_server_is_tried_again_and_a_write_is_not(run, suite, shop) -> None:
+@pytest.mark.parametrize(("tool", "retried"), [("look", True), ("add", False)])
+def test_a_live_read_that_finds_no_server_is_tried_again_and_a_write_is_not(
+    run, suite, shop, tool: str, retried: bool
+) -> None:
+    argument = "q" if tool == "look" else "item"
     shop.url = "http://127.0.0.1:1"
-    record = run(
-        "live", lambda agent: (agent.call("look", q="egg"), agent.call("add", item="egg")), **elsewhere(suite, shop)
-    )
-    retried = [names.TOOL_RETRIED in one.attributes for one in record.spans if one.name.startswith("execute_tool ")]
+    with pytest.raises(UpstreamUnavailable) as outage:
+        run("live", lambda agent: agent.call(tool, **{argument: "egg"}), **elsewhere(suite, shop))
 
-    assert [True, False, True] == retried  # the last is the probe's read
+    assert retried == ("ClientConnectorError" in outage.value.reason)
 
 
-def test_a_tool_that_cannot_be_reached_is_unavailable_and_not_recorded(run, suite: Suite) -> None:
+def test_a_recording_keeps_nothing_of_a_tool_that_cannot_be_reached(run, suite: Suite, tmp_path: Path) -> None:
     away = suite.model_copy(update={"servers": {"shop": ToolServer(base_url="http://127.0.0.1:1", disposable=True)}})
-    got = []
-    record = run("record", lambda agent: got.append(agent.call("look", q="egg")), suite=away)
+    with pytest.raises(UpstreamUnavailable):
+        run("record", lambda agent: agent.call("look", q="egg"), suite=away)
 
-    assert error_of(got[0]) == (502, "tool_unavailable")
-    assert (record.recorded, record.states) == (0, {})
+    assert list(tmp_path.glob("cassettes/**/*.yaml")) == []
 
 
 def test_past_the_limit_every_call_is_refused_and_only_the_first_is_kept(run, case: Case) -> None:

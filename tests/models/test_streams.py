@@ -11,6 +11,7 @@ import pytest
 
 from harness.case import RateLimit, Suite
 from harness.cassette.tape import load_tape
+from harness.errors import UpstreamUnavailable
 from tests.gateway.conftest import UnixConnection
 from tests.models.agents import chat_agent
 from tests.models.model_server import ModelServer, Thought
@@ -191,16 +192,16 @@ def test_other_endpoints_are_passed_recorded_and_no_step(play) -> None:
     assert names == [span.name for span in recorded.spans if span.name in names]
 
 
-def test_a_provider_that_does_not_answer_is_an_error_of_the_wire_format(play, suite: Suite) -> None:
+def test_a_provider_that_does_not_answer_is_an_outage(play, suite: Suite) -> None:
     nobody = suite.model.model_copy(update={"base_url": "http://127.0.0.1:9"})
-    answers = []
-
-    def act(agent) -> None:
-        answers.append(agent.ask("POST", CHAT, HELLO))
-
-    record = play("live", act, model="record", suite=suite.model_copy(update={"model": nobody}))
-    assert (502, "reset") == (answers[0][0], answers[0][1]["error"]["type"])
-    assert 0 == record.recorded
+    with pytest.raises(UpstreamUnavailable) as outage:
+        play(
+            "live",
+            lambda agent: agent.ask("POST", CHAT, HELLO),
+            model="record",
+            suite=suite.model_copy(update={"model": nobody}),
+        )
+    assert "model:openai" == outage.value.server
 
 
 def test_a_model_that_is_too_slow_is_a_timeout(reached, suite: Suite, models: ModelServer) -> None:

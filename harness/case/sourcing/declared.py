@@ -2,6 +2,7 @@
 
 from pydantic import Field, model_validator
 
+from harness.case.reset import Reset
 from harness.case.suite import McpServer
 from harness.frozen import Frozen, JsonObject
 
@@ -48,12 +49,17 @@ class McpPlace(McpServer):
     service: str | None = None
     headers: dict[str, str] = {}
     """Sent with every request; `${NAME}` takes a secret of the suite."""
+    health: str | None = Field(default=None, pattern="^/")
+    reset: Reset | None = None
+    """Both as of a server; of a `url` only."""
 
     @model_validator(mode="after")
     def _one_place(self) -> "McpPlace":
         given = [name for name in ("command", "url", "service") if getattr(self, name)]
         if len(given) != 1:
             raise ValueError("needs exactly one of `command`, `url` and `service`")
+        if self.url is None and (self.health is not None or self.reset is not None):
+            raise ValueError("`health` and `reset` are for a server at a `url`")
         return self
 
 

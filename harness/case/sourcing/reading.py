@@ -111,6 +111,8 @@ def server_of(group: McpTools | PythonTools | SandboxTools | BrowserTools) -> To
                 service=place.service,
                 base_url=place.url,
                 headers=place.headers,
+                health=place.health,
+                reset=place.reset,
                 mcp=McpServer.model_validate(place.model_dump(include=set(McpServer.model_fields))),
                 disposable=group.disposable,
             )

@@ -18,10 +18,14 @@ from harness.gateway.model.crossing import Crossing
 from harness.gateway.model.endpoints import Endpoint
 from harness.gateway.model.upstream import Upstream, headers_back
 from harness.gateway.rate import RateLimiter
+from harness.gateway.retrying import Tries
+from harness.gateway.sources.reachability import Reachability
 from harness.gateway.waiting import Waits
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _REFUSED_KEY = frozenset({401, 403})
+_RETRIES = 2
+"""Of a request whose connection failed before an answer began. Asking a model changes nothing there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +37,15 @@ class LiveModel:
     limiter: RateLimiter
     waits: Waits
     redactor: Redactor
+    reach: Reachability
 
     async def answer(
         self, request: web.BaseRequest, crossing: Crossing, keep: Callable[[Crossing], None]
     ) -> web.StreamResponse:
         """The provider's answer, also one that breaks off; `keep` is called when it is whole or broken.
 
-        Raises GatewayError where the provider does not take the key: that says nothing about the agent.
+        Raises GatewayError where the provider does not take the key, UpstreamUnavailable where no connection gave an
+        answer after all retries: neither says anything about the agent.
         """
         crossing.tier = "live"
         with self.waits():
@@ -55,9 +61,14 @@ class LiveModel:
             async with (
                 asyncio.timeout(self.spec.timeout_s),
                 self.upstreams[endpoint.provider].ask(
-                    endpoint, request.rel_url.raw_query_string, request.headers, crossing.raw
+                    endpoint,
+                    request.rel_url.raw_query_string,
+                    request.headers,
+                    crossing.raw,
+                    Tries(_RETRIES, self.spec.timeout_s),
                 ) as response,
             ):
+                self.reach.answered(_server(endpoint))
                 if response.status in _REFUSED_KEY:
                     await self._raise_for_key(endpoint, response)
                 hold_where_busy(self.limiter, endpoint.server, response.status, response.headers)
@@ -111,12 +122,12 @@ class LiveModel:
             answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
             keep(crossing)
             return delivery.cut()
-        message = "the model gave no answer in time" if what == "timeout" else "the model cannot be reached"
+        if what == "reset":
+            raise self.reach.lost(_server(crossing.endpoint), crossing.endpoint.path)
+        message = "the model gave no answer in time"
         crossing.error = (what, message)
         crossing.answer = Answer(
-            status=504 if what == "timeout" else 502,
-            headers={"content-type": "application/json"},
-            body=crossing.endpoint.error(what, message),
+            status=504, headers={"content-type": "application/json"}, body=crossing.endpoint.error(what, message)
         )
         return await deliver(request, crossing.answer)
 
@@ -127,6 +138,11 @@ class LiveModel:
             f"the provider {endpoint.provider!r} refused the request with status {response.status}: {said}",
             remedy="give `model` an `api_key`" if name is None else f"look at the key in the variable {name}",
         )
+
+
+def _server(endpoint: Endpoint) -> str:
+    """The provider's name in messages, beside those of servers and hosts."""
+    return f"model:{endpoint.provider}"
 
 
 class _Passage:

@@ -19,6 +19,7 @@ from harness.gateway.model.live import LiveModel
 from harness.gateway.model.taping import ModelTape
 from harness.gateway.model.upstream import Upstream
 from harness.gateway.rate import RateLimiter
+from harness.gateway.sources.reachability import Reachability
 from harness.gateway.waiting import Waits
 from harness.trace.recorder import TraceRecorder
 
@@ -34,6 +35,7 @@ class Trialled:
     ledger: Ledger
     under_way: set[asyncio.Task[object]]
     waits: Waits
+    reach: Reachability
 
 
 class ModelRoom:
@@ -69,7 +71,12 @@ class ModelRoom:
             for provider, server in self._spec.servers.items()
         }
         return LiveModel(
-            spec=self._spec, upstreams=upstreams, limiter=self._limiter, waits=trial.waits, redactor=trial.redactor
+            spec=self._spec,
+            upstreams=upstreams,
+            limiter=self._limiter,
+            waits=trial.waits,
+            redactor=trial.redactor,
+            reach=trial.reach,
         )
 
 

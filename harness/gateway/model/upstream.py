@@ -10,6 +10,7 @@ from yarl import URL
 from harness.case import ModelServer, Provider
 from harness.cassette.redaction import SECRET_HEADERS
 from harness.gateway.model.endpoints import Endpoint
+from harness.gateway.retrying import Tries, begun
 
 _NOT_PASSED_ON = SECRET_HEADERS | {
     "accept-encoding",
@@ -42,17 +43,26 @@ class Upstream:
 
     @asynccontextmanager
     async def ask(
-        self, endpoint: Endpoint, query: str, headers: Mapping[str, str], body: bytes
+        self, endpoint: Endpoint, query: str, headers: Mapping[str, str], body: bytes, tries: Tries | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Sends the agent's own bytes. Raises aiohttp.ClientError or ConnectionError."""
+        """Sends the agent's own bytes; again where the connection failed before an answer began and `tries` allows.
+
+        Raises aiohttp.ClientError or ConnectionError.
+        """
         passed = {name: value for name, value in headers.items() if name.lower() not in _NOT_PASSED_ON}
-        async with self._client.request(
-            "POST" if body else "GET",
-            URL(f"{self._url(endpoint.path)}{'?' if query else ''}{query}", encoded=True),
-            data=body or None,
-            headers={**passed, "Accept-Encoding": "identity", **self._server.headers, **self._credentials()},
-            allow_redirects=False,
-        ) as response:
+
+        async def send() -> aiohttp.ClientResponse:
+            return await begun(
+                self._client.request(
+                    "POST" if body else "GET",
+                    URL(f"{self._url(endpoint.path)}{'?' if query else ''}{query}", encoded=True),
+                    data=body or None,
+                    headers={**passed, "Accept-Encoding": "identity", **self._server.headers, **self._credentials()},
+                    allow_redirects=False,
+                )
+            )
+
+        async with await (tries or Tries(0, 0.0))(send) as response:
             yield response
 
     def _url(self, path: str) -> str:

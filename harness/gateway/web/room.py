@@ -17,9 +17,11 @@ from harness.gateway.contract import ToolMode
 from harness.gateway.ledger import Ledger
 from harness.gateway.rate import RateLimiter
 from harness.gateway.sources.http import Upstream
+from harness.gateway.sources.reachability import Reachability, external_servers
 from harness.gateway.waiting import Waits
 from harness.gateway.web.desk import WebAccount, WebDesk
 from harness.gateway.web.door import WebDoor
+from harness.gateway.web.external import ExternalHosts
 from harness.gateway.web.live import LiveWeb
 from harness.gateway.web.pages import PageDesk
 from harness.gateway.web.sources import RecordingWeb, ReplayWeb, WebSource
@@ -47,6 +49,7 @@ class WebTrial:
     under_way: set[asyncio.Task[object]]
     chain: StateChain
     waits: Waits
+    reach: Reachability
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +107,8 @@ class WebRoom:
     def _source(self, client: aiohttp.ClientSession, trial: WebTrial) -> WebSource:
         if trial.player is not None:
             return ReplayWeb(trial.player)
-        live = LiveWeb(client, trial.reached, self._limiter, self._tier, trial.waits)
+        live: WebSource = LiveWeb(client, trial.reached, self._limiter, self._tier, trial.waits)
+        live = live if self._tier == "sealed" else ExternalHosts(live, external_servers(self._suite), trial.reach)
         return live if trial.journal is None else RecordingWeb(live, trial.journal, trial.redactor, trial.chain)
 
     def _protected(self) -> frozenset[str]:

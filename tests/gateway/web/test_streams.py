@@ -7,6 +7,7 @@ import time
 import pytest
 
 from harness.case import HostSpec
+from harness.errors import UpstreamUnavailable
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import Session
@@ -52,7 +53,6 @@ def test_a_stream_that_is_cut_is_cut_for_the_agent_too_live_and_replayed(started
         ("/huge", 502, "malformed_result"),
         ("/garbled", 502, "malformed_result"),
         ("/headers", 502, "malformed_result"),
-        ("/reset", 502, "reset"),
         ("/slow", 504, "timeout"),
     ],
 )
@@ -83,13 +83,22 @@ def test_two_hundred_megabytes_are_not_read_to_their_end(started, outside) -> No
         assert outside[0].gone.wait(60)
 
 
-def test_a_host_that_cannot_be_reached_is_told(suite, case, tmp_path) -> None:
+def test_a_host_that_cannot_be_reached_is_an_outage(suite, case, tmp_path) -> None:
     host = HostSpec(host=HOST, upstream="http://127.0.0.1:9", disposable=True)
     chosen = suite.model_copy(update={"hosts": (host,), "probes": (), "servers": {}, "tools": ()})
     request = SessionRequest(trial_id="t", case=case, attempt=1, agent="a")
     with Gateway(chosen, "live", cassettes=tmp_path) as gateway, gateway.open(request) as session:
-        assert 502 == ask(session, "/")[0]
-        assert "tool_unavailable" == error_of(session.end())
+        status, body = ask(session, "/")
+        assert (500, "harness_failed") == (status, json.loads(body)["error"]["type"])
+        with pytest.raises(UpstreamUnavailable, match=f"http:{HOST}"):
+            session.end()
+
+
+def test_a_host_that_loses_every_connection_is_an_outage(started) -> None:
+    with started() as session:
+        assert 500 == ask(session, "/reset")[0]
+        with pytest.raises(UpstreamUnavailable):
+            session.end()
 
 
 def test_a_request_under_way_at_the_end_is_traced(started, outside) -> None:

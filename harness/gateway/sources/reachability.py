@@ -1,0 +1,58 @@
+"""Whether the servers of others answered, so that their outage is not charged to the agent.
+
+A call of a live server, host or model that meets no connection, or loses it before an answer, after all retries, ends
+the measurement of its trial: `UpstreamUnavailable`. A timeout is given to the agent: it may be the tool's own doing.
+"""
+
+from typing import Final
+
+from harness.case import Suite
+from harness.errors import UpstreamUnavailable
+from harness.gateway.sources.source import ToolAnswer
+
+_LOST: Final = {
+    "unreachable": "no connection could be made",
+    "reset": "the connection was lost before the answer",
+}
+
+
+def external_servers(suite: Suite) -> frozenset[str]:
+    """The servers and hosts that run elsewhere: no services of the environment, no programs that a trial starts."""
+    return frozenset(
+        name
+        for name, server in suite.reached.items()
+        if server.service is None and not (server.is_program or server.sandbox or server.browser)
+    )
+
+
+class Reachability:
+    """Which servers have answered in this run; shared by its trials, used on the gateway's own thread only.
+
+    `server` is a name of the suite: of a server, `http:<host>` of a host, `model:<provider>` of a model.
+    """
+
+    def __init__(self) -> None:
+        self._answered: set[str] = set()
+
+    def note(self, server: str, tool: str, answer: ToolAnswer) -> None:
+        """Notes what came of a call. Raises UpstreamUnavailable for a connection that failed before any answer."""
+        if answer.status == 0 and answer.outcome in _LOST:
+            detail = f" ({answer.retried[-1]})" if answer.retried else ""
+            raise self.lost(server, tool, _LOST[answer.outcome] + detail)
+        if answer.status != 0:  # one that began and broke off, too: it has reached the agent
+            self.answered(server)
+
+    def answered(self, server: str) -> None:
+        """The server gave an answer, of whatever status."""
+        self._answered.add(server)
+
+    def lost(self, server: str, tool: str, reason: str = _LOST["reset"]) -> UpstreamUnavailable:
+        """The error to raise for a connection that failed after all retries."""
+        return UpstreamUnavailable(
+            f"{tool}: the live server {server!r} is not available: {reason}",
+            server=server,
+            tool=tool,
+            reason=reason,
+            answered=server in self._answered,
+            remedy="start it again and go on with `harness run --resume RUN`, or replay: --tools replay",
+        )

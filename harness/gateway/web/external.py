@@ -1,0 +1,21 @@
+"""Answers of hosts that run elsewhere: their outage ends the trial's measurement instead of reaching the agent."""
+
+from harness.gateway.sources.reachability import Reachability
+from harness.gateway.sources.source import ToolAnswer
+from harness.gateway.web.call import WebCall
+from harness.gateway.web.sources import Sink, WebMiss, WebSource
+
+
+class ExternalHosts:
+    """Passes requests on to `inner`. Raises UpstreamUnavailable where the connection to an external host failed."""
+
+    def __init__(self, inner: WebSource, external: frozenset[str], reach: Reachability) -> None:
+        self._inner = inner
+        self._external = external
+        self._reach = reach
+
+    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | WebMiss:
+        answer = await self._inner.answer(call, sink)
+        if call.host.tool in self._external and isinstance(answer, ToolAnswer):
+            self._reach.note(call.host.tool, f"{call.method} {call.address.place.origin}", answer)
+        return answer
