@@ -15,13 +15,17 @@ class CommandCheck(Frozen):
 
     name: str
     run: tuple[str, ...] = Field(min_length=1)
-    """Program and arguments; `{work}` is the working directory."""
+    """Program and arguments; `{work}` is the agent's working directory."""
+    cwd: str | None = None
+    """Where it starts, such as `{work}`; None: in an empty folder of its own."""
+    executes: bool = False
+    """Whether what the agent left keeps its modes and its owner: it can be executed, and changed by the command."""
     timeout_s: float = Field(default=30.0, gt=0)
 
     @property
     def digest(self) -> str:
-        """Of what is run: a result is only good for the command that gave it."""
-        return digest_of({"run": self.run, "timeout_s": self.timeout_s})
+        """Of what is run and where: a result is only good for the command that gave it."""
+        return digest_of({"run": self.run, "timeout_s": self.timeout_s, "cwd": self.cwd, "executes": self.executes})
 
 
 def commands_of(suite: Suite, case: Case) -> tuple[CommandCheck, ...]:
@@ -32,10 +36,10 @@ def commands_of(suite: Suite, case: Case) -> tuple[CommandCheck, ...]:
 
 def _command(case: Case, check: CheckSpec) -> CommandCheck:
     run = check.parameters.get("run")
-    timeout = check.parameters.get("timeout_s", 30.0)
     if not isinstance(run, list) or not run or not all(isinstance(part, str) for part in run):
         raise UsageError(
             f"case {case.id!r}, check {check.name!r}: `with.run` must be a list of words",
             remedy='for example  run: [python3, -c, "..."]',
         )
-    return CommandCheck.model_validate({"name": check.name, "run": run, "timeout_s": timeout})
+    given = {name: check.parameters[name] for name in ("cwd", "executes", "timeout_s") if name in check.parameters}
+    return CommandCheck.model_validate({"name": check.name, "run": run, **given})

@@ -153,7 +153,13 @@ class TrialRunner:
 
     def _run_command(self, check: CommandCheck, spec: SandboxSpec, archive: Path) -> CommandResult:
         restored = SandboxSpec(
-            trial_id=f"{spec.trial_id}.{check.name}", limits=spec.limits, clock=spec.clock, end_state_from=archive
+            trial_id=f"{spec.trial_id}.{check.name}",
+            limits=spec.limits,
+            clock=spec.clock,
+            end_state_from=archive,
+            inspects=not check.executes,
+            own_home=True,
+            cwd=None if check.cwd is None else check.cwd.replace("{work}", "/work"),
         )
         sandbox = self.provider.start(restored, self.snapshot)
         try:

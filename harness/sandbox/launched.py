@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from harness.errors import SandboxError
+from harness.sandbox.clean_world import OWN_HOME, OWN_WORK, clean_environment
 from harness.sandbox.control import Control, LauncherLost, Refused
 from harness.sandbox.endstate import Seal, write_end_state
 from harness.sandbox.layout import Layout
@@ -62,6 +63,8 @@ class LaunchedSandbox:
         self._why_dead = why_dead
         self._discard = discard
         self._outside = spec.outside
+        self._own_home = spec.own_home
+        self._cwd = spec.cwd
         self._places = inside.places
         self._env: dict[str, str] = {}
         self._seal = Seal(files={})
@@ -104,7 +107,7 @@ class LaunchedSandbox:
         request: dict[str, Any] = {
             "do": "run",
             "argv": list(command),
-            "cwd": self._places.work,
+            "cwd": self._where_it_starts(),
             "timeout_ms": round(timeout_s * 1000),
             "keep": self._limits.output_kb * 1024,
         }
@@ -206,7 +209,7 @@ class LaunchedSandbox:
             raise SandboxError(f"{lost.message}; {reason}") from lost
 
     def _pinned(self, snapshot: Snapshot) -> dict[str, str]:
-        return {
+        pinned = {
             "PATH": self._inside.search_path,
             "HOME": self._places.work,
             "TMPDIR": self._inside.temporary,
@@ -218,6 +221,21 @@ class LaunchedSandbox:
             "PYTHONDONTWRITEBYTECODE": "1",
             **snapshot.env,
         }
+        if not self._own_home:
+            return pinned
+        return clean_environment(pinned, self._real(OWN_HOME), (*self._inside.real, *self._inside.real.values()))
+
+    def _where_it_starts(self) -> str:
+        if self._cwd is not None:
+            return self._real(self._cwd)
+        return self._real(OWN_WORK) if self._own_home else self._places.work
+
+    def _real(self, shown: str) -> str:
+        """Where the launcher finds a path below one of the writable places."""
+        for place, real in self._inside.real.items():
+            if shown == place or shown.startswith(f"{place}/"):
+                return real + shown[len(place) :]
+        return shown
 
     def _gateway_env(self) -> dict[str, str]:
         if self._places.gateway_url is None or self._places.gateway_socket is None:

@@ -5,13 +5,14 @@ root-owned entry is root's too, and sticky: the agent adds files there and canno
 """
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
 from harness.errors import SnapshotError
+from harness.sandbox.clean_world import OWN_FOLDERS, inspected
 from harness.sandbox.control import file_content
 from harness.sandbox.endstate import OpenEndState
 from harness.sandbox.inside.wire import frame
@@ -53,7 +54,10 @@ class Entry:
 class Layout:
     """All entries of a sandbox, parents first. `absent` are the sealed ones that the end state had deleted."""
 
-    def __init__(self, snapshot: Snapshot, over: OpenEndState | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, over: OpenEndState | None = None, *, inspects: bool = False, own_home: bool = False
+    ) -> None:
+        """`inspects`, `own_home`: see SandboxSpec."""
         entries = {file.path: _sealed(snapshot, file) for file in snapshot.files}
         self.unsealed = _lay_over(entries, over) if over is not None else ()
         self.absent = frozenset(file.path for file in snapshot.files if file.path not in entries)
@@ -61,6 +65,12 @@ class Layout:
         self.implied = _add_parents(entries, self.places)
         self._entries = _protect(entries, self.places)
         _refuse_shut_folders(self._entries)
+        if inspects:
+            self._entries = _for_inspection(self._entries, frozenset(self.unsealed), self.places)
+        if own_home:
+            self._entries |= {
+                path: Entry(path=path, kind="directory", mode=0o700, owner="agent") for path in OWN_FOLDERS
+            }
         self._place_owners = {place: self._owner_of(place) for place in self.places}
         ordered = [entry for _, entry in sorted(self._entries.items())]
         self._owned = {owner: [entry for entry in ordered if entry.owner == owner] for owner in get_args(Owner)}
@@ -160,6 +170,13 @@ def _protect(entries: Mapping[str, Entry], places: Iterable[str]) -> dict[str, E
         else entry
         for path, entry in entries.items()
     }
+
+
+def _for_inspection(entries: Mapping[str, Entry], left: Collection[str], places: Iterable[str]) -> dict[str, Entry]:
+    """All that is laid, and the places themselves but for the temporary one, as `inspected`."""
+    shown = {path: inspected(entry, was_left=path in left) for path, entry in entries.items()}
+    tops = {place: Entry(path=place, kind="directory", mode=0o555, owner="root") for place in places if place != "/tmp"}
+    return {**shown, **tops}
 
 
 def _refuse_shut_folders(entries: Mapping[str, Entry]) -> None:

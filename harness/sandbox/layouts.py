@@ -25,7 +25,7 @@ class Layouts:
             instant_ns(spec.clock)
         if spec.end_state_from is not None:
             with open_end_state(spec.end_state_from) as over:
-                return Layout(snapshot, over)
+                return Layout(snapshot, over, inspects=spec.inspects, own_home=spec.own_home)
         with self._lock:
             for known, layout in self._latest:
                 if known is snapshot:

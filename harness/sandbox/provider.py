@@ -30,6 +30,13 @@ class SandboxSpec:
     """ISO 8601 instant at which CLOCK_REALTIME starts; None: the real time."""
     end_state_from: Path | None = None
     """Archive of an earlier trial's end state to lay over the snapshot's files."""
+    inspects: bool = False
+    """Whether the programs inspect what another has left: what is laid cannot be changed by them, and what was left
+    cannot be executed either. Only beside `end_state_from`."""
+    own_home: bool = False
+    """Whether HOME is an empty folder of the programs' own, and no variable leads to code in a writable place."""
+    cwd: str | None = None
+    """Where programs start; None: in the working directory, with `own_home` in another empty folder."""
     labels: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -16,11 +16,19 @@ from harness.trace import CommandResult
 
 
 class Command(Frozen):
-    """Exit status and output of `run`."""
+    """Exit status and output of `run`.
 
-    version: ClassVar[str] = "1"
+    The command runs nothing that the agent left unless it says so: HOME and the working directory are empty folders of
+    its own, Python looks for modules neither beside the script nor in a user's packages, PATH leads to the image's
+    programs, and what the agent left is read-only and not executable. `cwd: "{work}"` starts it in the agent's working
+    directory, `executes: true` lets it execute and change what the agent left.
+    """
+
+    version: ClassVar[str] = "2"
 
     run: tuple[str, ...] = Field(min_length=1)
+    cwd: str | None = None
+    executes: bool = False
     timeout_s: float = Field(default=30.0, gt=0)
     exit_code: int | None = 0
     """None: any exit status will do."""
@@ -41,7 +49,8 @@ class Command(Frozen):
         return problem is None, problem or "the command gave what it should", seen
 
     def _result(self, evidence: Evidence) -> CommandResult | None:
-        digest = CommandCheck(name="", run=self.run, timeout_s=self.timeout_s).digest
+        check = CommandCheck(name="", run=self.run, cwd=self.cwd, executes=self.executes, timeout_s=self.timeout_s)
+        digest = check.digest
         return next((result for result in evidence.trial.commands.values() if result.digest == digest), None)
 
     def _problem_with(self, result: CommandResult) -> str | None:
