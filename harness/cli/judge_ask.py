@@ -23,7 +23,7 @@ def command(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     harness judge ask --criterion "Names the right city." --question "Capital of France?" \\
         --answer "It is Paris." --reference "Paris" --model my-model --base-url http://127.0.0.1:8000/v1
     """
-    from harness.cli.console import print_json
+    from harness.cli.console import print_json, say
     from harness.errors import ExitCode
     from harness.judge.prompts import PromptRegistry
     from harness.judge.single import Single, judge_single
@@ -37,7 +37,7 @@ def command(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
         reference=None if options["reference"] is None else _text(options["reference"]),
     )
     prompt = PromptRegistry(project).get("judge", settings.label)
-    said = judge_single(project, single, settings, prompt, options["mode"])
+    said = judge_single(project, single, settings, prompt, options["mode"], say)
     if as_json:
         print_json(said.model_dump(mode="json"))
     else:

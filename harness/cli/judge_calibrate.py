@@ -70,6 +70,7 @@ def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_jso
 
 
 def _asked(project: Path, runs: Sequence[str], rubric_name: str, options: dict[str, Any]) -> "Calibrating":
+    from harness.cli.console import say
     from harness.cli.judge_runs import opened_runs, prompt_of
     from harness.gateway.budget import budget_of
     from harness.judge.calibration import Settings
@@ -88,6 +89,7 @@ def _asked(project: Path, runs: Sequence[str], rubric_name: str, options: dict[s
             prompt=prompt_of(project, opened.rubric, options["prompt_version"], settings.label),
             settings=settings,
             budget=budget_of(options["budget_usd"], None, ()),
+            say=say,
         ),
         reflector=_reflector(settings, options),
         settings=Settings(

@@ -54,6 +54,7 @@ def command(ctx: click.Context, /, run_a: str, run_b: str, as_json: bool, **opti
 
 
 def _compare(project: Path, names: tuple[str, str], options: dict[str, Any]) -> "Paired":
+    from harness.cli.console import say
     from harness.cli.judge_runs import opened_runs
     from harness.gateway.budget import budget_of
     from harness.judge.prompts import PromptRegistry
@@ -74,6 +75,7 @@ def _compare(project: Path, names: tuple[str, str], options: dict[str, Any]) -> 
         mode=options["mode"],
         budget=budget_of(options["budget_usd"], options["budget_tokens"], ()),
         cases=options["cases"],
+        say=say,
     )
     return compare_pairs(project, a, b, request)
 

@@ -62,6 +62,7 @@ def command(ctx: click.Context, /, run: str, as_json: bool, **options: Any) -> N
 
 
 def _judge(project: Path, path: Path, options: dict[str, Any]) -> "Judged":
+    from harness.cli.console import say
     from harness.gateway.budget import budget_of
     from harness.judge.loading import load_rubric
     from harness.judge.prompts import PromptRegistry
@@ -88,6 +89,7 @@ def _judge(project: Path, path: Path, options: dict[str, Any]) -> "Judged":
             cases=options["cases"],
             criteria=options["criteria"],
             again=options["again"],
+            say=say,
         ),
     )
 

@@ -32,7 +32,7 @@ def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_jso
     Nothing is taken from a recording and nothing is kept. The flip rate is the chance that two more answers to the same
     question differ: what a judged score may change by without any change of the agent.
     """
-    from harness.cli.console import out, print_json
+    from harness.cli.console import out, print_json, say
     from harness.cli.judge_runs import opened_runs, prompt_of
     from harness.errors import ExitCode
     from harness.gateway.budget import budget_of
@@ -45,7 +45,9 @@ def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_jso
     opened = opened_runs(project, runs, rubric_name)
     settings = settings_of(project, suite_of(project, opened.folders[0]).folder, options)
     prompt = prompt_of(project, opened.rubric, options["prompt_version"], settings.label)
-    bench = Bench(runs=opened, prompt=prompt, settings=settings, budget=budget_of(options["budget_usd"], None, ()))
+    bench = Bench(
+        runs=opened, prompt=prompt, settings=settings, budget=budget_of(options["budget_usd"], None, ()), say=say
+    )
     questions = opened.unlabelled(spread(opened.work, options["items"]))
     found = stability(bench.judge(), prompt.text, questions, opened.rubric, options["times"])
     if as_json:

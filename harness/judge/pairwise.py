@@ -10,7 +10,7 @@ from harness.frozen import Frozen, JsonObject
 from harness.gateway.model.asking import AskedTape, ModelAsker
 from harness.judge.asking.answer import JudgeFailed, told_object
 from harness.judge.asking.evidence import Shown, shown_evidence
-from harness.judge.asking.request import MAX_EVIDENCE_CHARS, MAX_TOKENS, TOOL, asked_criterion
+from harness.judge.asking.request import MAX_EVIDENCE_CHARS, TOOL, asked_criterion
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion
 from harness.judge.transcript import Piece
@@ -32,7 +32,7 @@ _SCHEMA: Final[JsonObject] = {
     "type": "object",
     "additionalProperties": False,
     "required": ["rationale", "better"],
-    "properties": {"rationale": {"type": "string"}, "better": {"enum": ["A", "B", "neither"]}},
+    "properties": {"rationale": {"type": "string"}, "better": {"type": "string", "enum": ["A", "B", "neither"]}},
 }
 
 
@@ -114,8 +114,6 @@ class Pairwise:
         if self.asker.provider == "anthropic":
             return {
                 "model": self.model,
-                "max_tokens": MAX_TOKENS,
-                "temperature": 0,
                 "system": system,
                 "messages": [{"role": "user", "content": user}],
                 "tools": [{"name": TOOL, "description": "Gives the preference.", "input_schema": _SCHEMA}],
@@ -123,7 +121,6 @@ class Pairwise:
             }
         return {
             "model": self.model,
-            "temperature": 0,
             "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
             "response_format": {
                 "type": "json_schema",

@@ -15,6 +15,9 @@ Kind = Literal["llm", "code", "checklist"]
 checklist."""
 
 
+MIN_COVERAGE = 0.5
+
+
 class Criterion(Frozen):
     """One question with the answers pass, fail and "does not apply"."""
 
@@ -78,6 +81,8 @@ class Rubric(Frozen):
     """Case id -> what must hold there, item by item; what criteria of kind `checklist` ask."""
     prompt: Name = "judge"
     """Name of the prompt that its judge is given."""
+    min_coverage: float = Field(default=MIN_COVERAGE, ge=0, le=1)
+    """Share of the criteria that must have an answer; below it the score of a trajectory, and of a run, is unknown."""
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
@@ -97,7 +102,10 @@ class Rubric(Frozen):
     @property
     def digest(self) -> str:
         """Sha-256 of everything that it says."""
-        return digest_of(self.model_dump(mode="json", by_alias=True))
+        told = self.model_dump(mode="json", by_alias=True)
+        if self.min_coverage == MIN_COVERAGE:
+            del told["min_coverage"]  # a rubric that does not name it keeps the digest that it had before
+        return digest_of(told)
 
     @property
     def weights(self) -> Mapping[str, float]:

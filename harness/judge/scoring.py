@@ -3,7 +3,7 @@
 A domain's value is the points that passed over the points that were eligible and judged: points of ineligible criteria
 are thereby spread over the others of their domain. A domain in which nothing was eligible gives its weight to the
 others in proportion to theirs. A criterion whose judge failed leaves both sides and lowers the coverage: it is never
-taken for a fail.
+taken for a fail. Below the rubric's `min_coverage` there is no score: what is left may be the easy part.
 """
 
 import math
@@ -35,7 +35,8 @@ class RubricScore(Frozen):
     rubric: str
     rubric_version: str
     value: float | None
-    """From 0 to 1, weighted over the domains; None: nothing was eligible and judged."""
+    """From 0 to 1, weighted over the domains; None: nothing was eligible and judged, or the coverage is below the
+    rubric's floor."""
     passed: bool | None
     """False where a critical criterion failed; None where one of them could not be judged, or nothing was."""
     critical_failed: tuple[str, ...] = ()
@@ -55,7 +56,12 @@ def score_rubric(rubric: Rubric, case_id: str, judgements: Iterable[Judgement]) 
     answers = [said[one.id].answer if one.id in said else "judge_failed" for one in criteria]
     failed = tuple(one.id for one in criteria if one.critical and one.id in said and said[one.id].answer == "fail")
     open_ones = any(one.critical and answer == "judge_failed" for one, answer in zip(criteria, answers, strict=True))
-    value = weighted_mean({one.domain: one.value for one in domains}, rubric.weights)
+    coverage = sum(answer != "judge_failed" for answer in answers) / len(answers)
+    value = (
+        None
+        if coverage < rubric.min_coverage
+        else weighted_mean({one.domain: one.value for one in domains}, rubric.weights)
+    )
     return RubricScore(
         rubric=rubric.name,
         rubric_version=rubric.version,
@@ -63,7 +69,7 @@ def score_rubric(rubric: Rubric, case_id: str, judgements: Iterable[Judgement]) 
         passed=False if failed else None if open_ones or value is None else True,
         critical_failed=failed,
         domains=domains,
-        coverage=sum(answer != "judge_failed" for answer in answers) / len(answers),
+        coverage=coverage,
         eligible=sum(answer in ("pass", "fail") for answer in answers),
         not_eligible=answers.count("not_eligible"),
         judge_failed=answers.count("judge_failed"),

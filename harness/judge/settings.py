@@ -11,6 +11,7 @@ from harness.case import ModelServer, ModelSpec, Price, Provider, RateLimit
 from harness.documents import read_document
 from harness.errors import UsageError
 from harness.frozen import Frozen
+from harness.gateway.model.sampling import Sampling
 from harness.judge.family import family_of
 from harness.judge.prompts import PRODUCTION
 
@@ -43,6 +44,8 @@ class JudgeSettings(Frozen):
     """Requests at a time."""
     samples: int = Field(default=1, ge=1, le=99)
     """How often each question is put; the majority counts."""
+    sampling: Sampling = Sampling()
+    """Sent with every question; what a model refuses is left out, which is learnt from its first error."""
     label: str = PRODUCTION
     """Which version of the prompt."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.frozen import Frozen
@@ -27,11 +28,23 @@ class Single(Frozen):
 
 
 def judge_single(
-    project: Path, single: Single, settings: JudgeSettings, prompt: Prompt, mode: AskMode = "auto"
+    project: Path,
+    single: Single,
+    settings: JudgeSettings,
+    prompt: Prompt,
+    mode: AskMode = "auto",
+    say: Callable[[str], None] = lambda _: None,
 ) -> Judgement:
     """Pass or fail; the criterion always applies. Recordings are kept in `cassettes/judge/`."""
     secrets = {name: os.environ[name] for name in settings.spec.secrets if os.environ.get(name)}
-    options = AskerOptions(mode=mode, cassettes=project / "cassettes", suite="judge", secrets=secrets)
+    options = AskerOptions(
+        mode=mode,
+        cassettes=project / "cassettes",
+        suite="judge",
+        secrets=secrets,
+        sampling=settings.sampling,
+        say=say,
+    )
     asker = ModelAsker(settings.spec, settings.provider, options)
     criterion = Criterion(id=_NAME, statement=_statement(single), evidence=("everything",))
     rubric = Rubric(name=_NAME, criteria=(criterion,))

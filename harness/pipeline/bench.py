@@ -1,6 +1,6 @@
 """A judge put to the test: with the stored runs, the labels and the questions that it is tried on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -79,11 +79,19 @@ class Bench:
     prompt: Prompt
     settings: JudgeSettings
     budget: Budget | None = None
+    say: Callable[[str], None] = lambda _: None
+    """Told of each parameter that the model refuses."""
 
     def judge(self) -> AskingJudge:
         """To be asked anything of `runs.work`; raises UsageError where its key is not there."""
         suite = suite_of(self.runs.project, self.runs.folders[0])
-        options = AskerOptions(mode="live", secrets=secrets_of(suite, self.settings), budget=self.budget)
+        options = AskerOptions(
+            mode="live",
+            secrets=secrets_of(suite, self.settings),
+            budget=self.budget,
+            sampling=self.settings.sampling,
+            say=self.say,
+        )
         asker = ModelAsker(self.settings.spec, self.settings.provider, options)
         judge = Judge(
             rubric=self.runs.rubric, prompt=self.prompt, model=self.settings.model, asker=asker, folder=suite.folder

@@ -42,6 +42,8 @@ class JudgeRequest:
     again: bool = False
     """Also what was judged before."""
     watch: Callable[[Judgement], None] = field(default=lambda _: None)
+    say: Callable[[str], None] = field(default=lambda _: None)
+    """Told what people should know while it goes on."""
 
 
 class Judged(Frozen):
@@ -61,6 +63,8 @@ class Judged(Frozen):
     input_tokens: int
     output_tokens: int
     usd: float | None
+    left_out: dict[str, str] = {}
+    """Sampling parameters that the model refused -> its words."""
     stopped: str | None
     warning: str | None
 
@@ -69,7 +73,7 @@ def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged
     """Judges the measured trials of a run; raises UsageError for a case or criterion that there is not."""
     suite = suite_of(project, folder)
     _check(request, suite)
-    asker = asker_of(project, folder, request.settings, request.mode, request.budget)
+    asker = asker_of(project, folder, request.settings, request.mode, request.budget, request.say)
     judge = Judge(
         rubric=request.rubric,
         prompt=request.prompt,
@@ -84,7 +88,12 @@ def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged
 
 
 def asker_of(
-    project: Path, folder: RunFolder, settings: JudgeSettings, mode: AskMode, budget: Budget | None
+    project: Path,
+    folder: RunFolder,
+    settings: JudgeSettings,
+    mode: AskMode,
+    budget: Budget | None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> ModelAsker:
     """Asks the judge's model about a run, with the tapes of the suite's judge. Raises UsageError for a missing key."""
     suite = suite_of(project, folder)
@@ -96,6 +105,8 @@ def asker_of(
         budget=budget,
         tries=settings.tries,
         first_wait_s=settings.first_wait_s,
+        sampling=settings.sampling,
+        say=say,
     )
     return ModelAsker(settings.spec, settings.provider, options)
 
@@ -131,6 +142,7 @@ def _told(sitting: "_Sitting", spent: Spent, stopped: str | None) -> Judged:
         input_tokens=spent.input_tokens,
         output_tokens=spent.output_tokens,
         usd=spent.usd,
+        left_out=dict(sitting.judge.asker.parameters.refused),
         stopped=stopped,
         warning=family_warning(sitting.judge.model, (sitting.folder,)),
     )

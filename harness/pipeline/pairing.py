@@ -1,7 +1,7 @@
 """Two stored runs compared by a criterion, case by case: each comparison is on disk as soon as it is made."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -43,6 +43,8 @@ class PairRequest:
     budget: Budget | None = None
     cases: tuple[str, ...] = ()
     """Only these; empty: all that both runs have."""
+    say: Callable[[str], None] = lambda _: None
+    """Told of each parameter that the model refuses."""
 
 
 class Paired(Frozen):
@@ -79,7 +81,7 @@ def compare_pairs(project: Path, a: RunFolder, b: RunFolder, request: PairReques
     """
     suite = suite_of(project, b)
     _check(request, suite)
-    asker = asker_of(project, b, request.settings, request.mode, request.budget)
+    asker = asker_of(project, b, request.settings, request.mode, request.budget, request.say)
     sitting = _Sitting(a=a, b=b, suite=suite, request=request, asker=asker)
     try:
         asyncio.run(sitting.sit())

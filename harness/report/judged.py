@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.frozen import Frozen
 from harness.judge.calibration.record import read_records, record_path, uncalibrated
 from harness.judge.judgement import JudgeIdentity, Judgement
-from harness.judge.rubric import Rubric
+from harness.judge.rubric import MIN_COVERAGE, Rubric
 from harness.judge.scoring import RubricScore, plain_mean, score_rubric
 from harness.judge.triage import TriageFile, triage_path, triaged
 from harness.results import RunFolder
@@ -58,13 +58,17 @@ class JudgedRubric(Frozen):
     """Whose verdicts count; code has none."""
     trials: int
     mean: float | None
-    """Of the trials' scores, from 0 to 1."""
+    """Of the trials' scores, from 0 to 1. None: none is known, or the run's coverage is below the floor."""
     interval: Interval | None
     pass_rate: float | None
     """Trials in which no critical criterion failed, among those of which it is known."""
     pass_interval: Interval | None
     coverage: float | None
     """Mean share of criteria that were answered; below 1 a judge failed."""
+    min_coverage: float = MIN_COVERAGE
+    """The rubric's floor: below it the score of a trial, and that of the run, is unknown."""
+    below_floor: int = 0
+    """Trials whose score is unknown because of it."""
     domain_mean: float | None
     """Unweighted mean of the domains."""
     domains: tuple[JudgedDomain, ...]
@@ -139,10 +143,14 @@ def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Itera
     scores = {key: score_rubric(rubric, key[0], own) for key, own in by_trial.items()}
     values = _by_case(scores, lambda one: one.value)
     passes = _by_case(scores, lambda one: None if one.passed is None else float(one.passed))
+    coverage = sum(one.coverage for one in scores.values()) / len(scores) if scores else None
+    known = [one for one in scores.values() if one.coverage >= rubric.min_coverage]
+    if coverage is not None and coverage < rubric.min_coverage:
+        values, known = {}, []  # the few trials that were judged in full are no sample of the run
     flat = [value for each in values.values() for value in each]
     told = [value for each in passes.values() for value in each]
     rate = sum(told) / len(told) if told else None
-    domains = _domains(rubric, list(scores.values()))
+    domains = _domains(rubric, known)
     return JudgedRubric(
         rubric=rubric.name,
         rubric_version=rubric.version,
@@ -152,7 +160,9 @@ def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Itera
         interval=bootstrap(values) if flat else None,
         pass_rate=rate,
         pass_interval=None if rate is None else wilson(rate, effective_n(passes)),
-        coverage=sum(one.coverage for one in scores.values()) / len(scores) if scores else None,
+        coverage=coverage,
+        min_coverage=rubric.min_coverage,
+        below_floor=sum(one.coverage < rubric.min_coverage for one in scores.values()),
         domain_mean=plain_mean({one.domain: one.mean for one in domains}),
         domains=domains,
         criteria=_criteria(rubric, judgements, frozenset(open_criteria)),

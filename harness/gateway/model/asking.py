@@ -7,8 +7,8 @@ while, which an agent's own client would see to by itself.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -32,6 +32,7 @@ from harness.gateway.model.endpoints import Endpoint, endpoint_of
 from harness.gateway.model.keys import RequestKeys
 from harness.gateway.model.pricing import cost_usd, estimated
 from harness.gateway.model.room import check_keys
+from harness.gateway.model.sampling import Sampling, SentParameters
 from harness.gateway.model.taping import ModelTape
 from harness.gateway.model.upstream import Upstream
 from harness.gateway.model.wire.format import Replied
@@ -44,6 +45,8 @@ provider, past the tape, and kept nowhere."""
 _PATHS: Final[dict[Provider, str]] = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
 _REFUSED_KEY: Final = frozenset({401, 403})
 _LONGEST_WAIT_S: Final = 60.0
+_PATIENCE_S: Final = 5.0
+"""How long other requests wait for the first one."""
 _MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 
 
@@ -83,6 +86,10 @@ class AskerOptions:
     tries: int = 5
     first_wait_s: float = 0.5
     """Before the second try; doubled each time, unless the provider says how long."""
+    sampling: Sampling | None = None
+    """What is sent with every request; None: what its body says."""
+    say: Callable[[str], None] = lambda _: None
+    """Told once of each parameter that the model refuses."""
 
 
 class AskedTape:
@@ -103,6 +110,10 @@ class AskedTape:
             if self._path.exists():
                 self._tape = open_tape(self._path).only("model")
                 refuse_secrets(self._path, self._tape.recordings, self._redactor)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._tape.recordings
 
     def recorded(self, key: CallKey) -> Answer | None:
         found = self._tape.answers(key.key, initial_state(key.server))
@@ -147,6 +158,9 @@ class ModelAsker:
         self._endpoint: Endpoint = endpoint
         self._limiter = RateLimiter()
         self._redactor = Redactor(options.secrets)
+        self.parameters = SentParameters(provider=provider, sampling=options.sampling)
+        self._first_is_out = False
+        self._first_is_back = asyncio.Event()
         self._client: aiohttp.ClientSession | None = None
         self._upstream: Upstream | None = None
 
@@ -182,24 +196,70 @@ class ModelAsker:
         return AskedTape(self.options, self.spec, case)
 
     async def ask(self, tape: AskedTape, body: JsonObject) -> Reply:
-        """The model's reply, or why there is none.
+        """The model's reply, or why there is none. A sampling parameter that the model refuses is left out.
 
         Raises OutOfBudget where the budget is spent, GatewayError where the provider refuses the key or a model without
         a price is to be paid from a budget.
         """
+        complete = self.parameters.complete(body)
+        recorded = None if self.options.mode == "live" else self._recorded(tape, complete)
+        if recorded is not None:
+            return recorded
+        if self.options.mode == "replay":
+            return Reply(replied=Replied(), recorded=False, problem="no recording answers this request")
+        if self._first_is_out:
+            await self._wait_for_the_first()
+        self._first_is_out = True
+        try:
+            while True:
+                sent = self.parameters.accepted(complete)
+                reply = await self._asked(tape, self._crossing(tape, sent))
+                if reply is not None:
+                    return reply
+        finally:
+            self._first_is_back.set()
+
+    async def _wait_for_the_first(self) -> None:
+        """Lets the first request learn what is refused, so that not all of them have to."""
+        if not self._first_is_back.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._first_is_back.wait(), _PATIENCE_S)
+
+    def _crossing(self, tape: AskedTape, body: JsonObject) -> Crossing:
         crossing = Crossing(endpoint=self._endpoint, started_ns=0, body=body)
         crossing.key = tape.keys.key(self._endpoint, body)
-        answer = tape.recorded(crossing.key) if self.options.mode != "live" else None
-        if answer is not None:
+        crossing.raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        return crossing
+
+    def _recorded(self, tape: AskedTape, complete: JsonObject) -> Reply | None:
+        """What the tape answers to this request, or to the same one without what the model has refused."""
+        if tape.is_empty:
+            return None
+        for body in self.parameters.variants(complete):
+            crossing = self._crossing(tape, body)
+            assert crossing.key is not None
+            answer = tape.recorded(crossing.key)
+            if answer is None or self._learns(body, answer):
+                continue
+            self.parameters.adopt(complete, body)
             crossing.answer = answer
             self.spent.recorded += 1
             return _reply(crossing, recorded=True)
-        if self.options.mode == "replay":
-            return Reply(replied=Replied(), recorded=False, problem="no recording answers this request")
-        crossing.raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        return await self._asked(tape, crossing)
+        return None
 
-    async def _asked(self, tape: AskedTape, crossing: Crossing) -> Reply:
+    def _learns(self, sent: JsonObject, answer: Answer) -> bool:
+        """Whether the answer is the refusal of a parameter; it is reported and left out from now on."""
+        name = self.parameters.learn(sent, answer)
+        if name is None:
+            return False
+        self.options.say(
+            f"{sent.get('model')} refuses {name!r}, which is left out: {self.parameters.refused[name]} "
+            f"(to leave it out from the start: `sampling: {{{name}: null}}` in judge.yaml)"
+        )
+        return True
+
+    async def _asked(self, tape: AskedTape, crossing: Crossing) -> Reply | None:
+        """None: a parameter was refused, and the request is to be sent without it."""
         problem, wait_s = "", self.options.first_wait_s
         for attempt in range(self.options.tries):
             if attempt:
@@ -217,6 +277,8 @@ class ModelAsker:
                 hold_where_busy(self._limiter, self._endpoint.server, answer.status, answer.headers)
                 wait_s = min(max(wait_s, told_to_wait_s(answer.headers)), _LONGEST_WAIT_S)
                 continue
+            if self._learns(crossing.body, answer):
+                return None
             crossing.answer = answer
             tape.keep(crossing)
             reply = _reply(crossing, recorded=False)

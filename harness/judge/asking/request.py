@@ -11,7 +11,6 @@ from harness.frozen import JsonObject
 from harness.judge.asking.evidence import Shown
 from harness.judge.rubric import Criterion
 
-MAX_TOKENS: Final = 1024
 MAX_EVIDENCE_CHARS: Final = 400_000
 TOOL: Final = "verdict"
 
@@ -29,15 +28,13 @@ Answer with one JSON object and nothing else:
 
 
 def judge_request(prompt: str, model: str, provider: Provider, criterion: Criterion, evidence: Shown) -> JsonObject:
-    """The body of the request; the same criterion and evidence always give the same."""
+    """The body of the request without sampling parameters; the same criterion and evidence always give the same."""
     system = f"{prompt.strip()}\n\n{FORM}"
     user = f"# Criterion\n\n{asked_criterion(criterion)}\n\n# Evidence\n\n{evidence.block}"
     schema = verdict_schema(criterion)
     if provider == "anthropic":
         return {
             "model": model,
-            "max_tokens": MAX_TOKENS,
-            "temperature": 0,
             "system": system,
             "messages": [{"role": "user", "content": user}],
             "tools": [{"name": TOOL, "description": "Gives the verdict.", "input_schema": schema}],
@@ -45,7 +42,6 @@ def judge_request(prompt: str, model: str, provider: Provider, criterion: Criter
         }
     return {
         "model": model,
-        "temperature": 0,
         "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
         "response_format": {"type": "json_schema", "json_schema": {"name": TOOL, "strict": True, "schema": schema}},
     }
@@ -61,7 +57,7 @@ def verdict_schema(criterion: Criterion) -> JsonObject:
             "criterion": {"type": "string", "enum": [criterion.id]},
             "eligible": {"type": "boolean"},
             "rationale": {"type": "string"},
-            "verdict": {"enum": ["pass", "fail", None]},
+            "verdict": {"type": ["string", "null"], "enum": ["pass", "fail", None]},
             "refs": {"type": "array", "items": {"type": "string"}},
         },
     }

@@ -28,9 +28,14 @@ def _row(one: JudgedCriterion) -> tuple[str, ...]:
 
 
 def _notes(judged: JudgedRubric) -> list[str]:
-    score = f"score {percent(judged.mean)} {percent_between(judged.interval)}".rstrip()
+    score = _score(judged)
     passed = f"no critical failure in {percent(judged.pass_rate)} {percent_between(judged.pass_interval)}".rstrip()
     notes = [f"{score}; {passed}; {judged.trials} trials, coverage {percent(judged.coverage)}"]
+    if judged.below_floor and judged.mean is not None:
+        notes.append(
+            f"{judged.below_floor} of {judged.trials} trials have no score: fewer than {percent(judged.min_coverage)} "
+            "of their criteria were answered"
+        )
     notes += [f"judge: {judge_words(judge)}" for judge in judged.judges]
     if judged.set_aside:
         notes.append(
@@ -41,6 +46,16 @@ def _notes(judged: JudgedRubric) -> list[str]:
             "uncal.: uncalibrated; nobody has held this judge against people there; see harness judge calibrate"
         )
     return notes
+
+
+def _score(judged: JudgedRubric) -> str:
+    if judged.mean is not None:
+        return f"score {percent(judged.mean)} {percent_between(judged.interval)}".rstrip()
+    if judged.below_floor:
+        return (
+            f"score unknown: coverage {percent(judged.coverage)} is below the floor of {percent(judged.min_coverage)}"
+        )
+    return "score unknown"
 
 
 def judge_words(judge: JudgeIdentity) -> str:

@@ -146,3 +146,22 @@ def test_the_items_of_a_checklist_are_criteria_of_their_own_that_share_the_point
 def test_a_rubric_that_does_not_hang_together_is_refused(problem, made):
     with pytest.raises(ValidationError, match=problem):
         made()
+
+
+def test_below_the_coverage_floor_there_is_no_score():
+    answers = {"a": "pass", "b": "judge_failed", "c": "judge_failed", "d": "judge_failed"}
+    score = scored(FOUR, **answers)
+    assert (None, 0.25, None) == (score.value, score.coverage, score.passed)
+    lower = FOUR.model_copy(update={"min_coverage": 0.25})
+    assert 1.0 == scored(lower, **answers).value
+
+
+def test_a_failed_critical_criterion_fails_the_trajectory_at_any_coverage():
+    score = scored(FOUR, a="judge_failed", b="judge_failed", c="fail", d="judge_failed")
+    assert (None, False) == (score.value, score.passed)
+
+
+def test_a_floor_that_is_not_named_leaves_a_rubrics_digest_as_it_was():
+    assert "min_coverage" not in str(FOUR.model_dump(exclude_defaults=True))
+    assert FOUR.digest == FOUR.model_copy(update={"min_coverage": 0.5}).digest
+    assert FOUR.digest != FOUR.model_copy(update={"min_coverage": 0.9}).digest
