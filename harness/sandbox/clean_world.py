@@ -1,15 +1,10 @@
-"""The surroundings of a program that must run nothing that an agent has left: folders, variables, modes of files.
+"""The surroundings of a program that must run nothing that an agent has left: folders and variables.
 
 The search for code goes by HOME (start files of shells, a user's Python packages), by the working directory and the
 folder of a script, and by variables. Here each of them leads to an empty folder, or nowhere.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from harness.sandbox.layout import Entry
 
 OWN_FOLDER = "/tmp/harness-own"
 """Below the temporary folder, of which nothing is ever taken from one sandbox into another."""
@@ -34,17 +29,6 @@ def clean_environment(environment: Mapping[str, str], home: str, places: Collect
             kept[name] = ":".join(part for part in kept[name].split(":") if _is_outside(part, places))
     # Compiled code that lies beside a module is taken for the module's: nobody looks for it there.
     return {**kept, **_PYTHON, "HOME": home, "PYTHONPYCACHEPREFIX": f"{home}/.pycache"}
-
-
-def inspected(entry: "Entry", *, was_left: bool) -> "Entry":
-    """As it is laid for who inspects it: readable, and not to be changed; executable only where it was sealed so."""
-    match entry.kind:
-        case "link":
-            return replace(entry, owner="root")
-        case "directory":
-            return replace(entry, owner="root", mode=0o555)
-        case "file":
-            return replace(entry, owner="root", mode=0o444 if was_left else (entry.mode | 0o444) & 0o555)
 
 
 def _is_outside(folder: str, places: Collection[str]) -> bool:

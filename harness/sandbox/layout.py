@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from harness.errors import SnapshotError
-from harness.sandbox.clean_world import OWN_FOLDERS, inspected
+from harness.sandbox.clean_world import OWN_FOLDERS
 from harness.sandbox.control import file_content
 from harness.sandbox.endstate import OpenEndState
 from harness.sandbox.inside.wire import frame
@@ -173,10 +173,21 @@ def _protect(entries: Mapping[str, Entry], places: Iterable[str]) -> dict[str, E
 
 
 def _for_inspection(entries: Mapping[str, Entry], left: Collection[str], places: Iterable[str]) -> dict[str, Entry]:
-    """All that is laid, and the places themselves but for the temporary one, as `inspected`."""
-    shown = {path: inspected(entry, was_left=path in left) for path, entry in entries.items()}
+    """All that is laid, and the places themselves but for the temporary one, for who inspects it."""
+    shown = {path: _inspected(entry, was_left=path in left) for path, entry in entries.items()}
     tops = {place: Entry(path=place, kind="directory", mode=0o555, owner="root") for place in places if place != "/tmp"}
     return {**shown, **tops}
+
+
+def _inspected(entry: Entry, *, was_left: bool) -> Entry:
+    """As it is laid for who inspects it: readable, and not to be changed; executable only where it was sealed so."""
+    match entry.kind:
+        case "link":
+            return replace(entry, owner="root")
+        case "directory":
+            return replace(entry, owner="root", mode=0o555)
+        case "file":
+            return replace(entry, owner="root", mode=0o444 if was_left else (entry.mode | 0o444) & 0o555)
 
 
 def _refuse_shut_folders(entries: Mapping[str, Entry]) -> None:
