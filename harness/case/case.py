@@ -20,6 +20,9 @@ class Limits(Frozen):
     """Input and output of the model together; the call after the one that reaches it is refused. None: no limit."""
     cost_usd: float | None = Field(default=None, gt=0)
     """What the model's replies may cost by the suite's prices, refused like tokens. None: no limit."""
+    misses: int | None = Field(default=None, ge=0, lt=100)
+    """Different calls that may meet no recording. A trial with more of them fails its case, instead of being
+    `inconclusive`; None: any number makes it inconclusive."""
     memory_mb: int = Field(default=512, ge=32)
     processes: int = Field(default=128, ge=4)
     cpus: float = Field(default=1.0, gt=0)

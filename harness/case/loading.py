@@ -249,6 +249,7 @@ def suite_digest(suite: Suite) -> str:
     """Sha-256 over all that is asked: what `Suite.digest` holds, also for a suite that was put together elsewhere."""
     asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
     _drop_unused_probes(asked)
+    _drop_unset_limits(asked)
     for host in asked.get("hosts", ()):  # how a live host is kept is no part of what is asked
         del host["health"], host["reset"]
     return digest_of({"asked": asked, "code": _code_digests(suite)})
@@ -263,6 +264,13 @@ def _drop_unused_probes(asked: dict[str, Any]) -> None:
         for kind in ("sql", "api"):
             if probe[kind] is None:
                 del probe[kind]
+
+
+def _drop_unset_limits(asked: dict[str, Any]) -> None:
+    """Likewise for a budget of misses."""
+    for limits in (asked["defaults"], *(case["limits"] for case in asked["cases"])):
+        if limits["misses"] is None:
+            del limits["misses"]
 
 
 _CODE: Final = re.compile(r"[\w./-]+\.py:[A-Za-z_]\w*")

@@ -20,6 +20,9 @@ _STATUS: dict[ToolErrorType, int] = {
     "limit_reached": 403,
 }
 
+_NOT_OF_STATE = frozenset({401, 403, 407, 408, 425, 429})
+"""Statuses about the harness's own access and pace."""
+
 TOOL_STATUSES: dict[int, tuple[ToolErrorType, ...]] = {
     status: tuple(kind for kind, its in _STATUS.items() if its == status) for status in sorted({*_STATUS.values()})
 }
@@ -40,6 +43,15 @@ class Failure:
     @property
     def http_status(self) -> int:
         return self.status or _STATUS[self.type]
+
+    @property
+    def is_of_state(self) -> bool:
+        """Whether a probe failed on what it was to read: the tool refused it, or answered more than is read back.
+
+        Other failures are those of the way to the tool, and nothing is known of the state.
+        """
+        refused = self.type == "tool_error" and self.status not in _NOT_OF_STATE
+        return refused or self.type == "malformed_result"
 
     @property
     def http_headers(self) -> dict[str, str]:

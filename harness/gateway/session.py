@@ -215,6 +215,8 @@ class Session:
             content, failure = await calls.probe(probe, self._parts.desk.ledger)
             if failure is None:
                 states[probe.name] = content
+            elif failure.is_of_state:
+                states[probe.name] = {"unmeasurable": self.clean(failure.message.encode()).decode()}
         states |= await self._parts.world.read()
         self._raise_failure()
         return states

@@ -19,7 +19,8 @@ class BaselineGate(Frozen):
 
     Where tools and model were replayed, the same agent does the same again: a trial that succeeded and now fails is
     lost, and one is enough. Where a model answered live, chance has a part: the gate fails where the success rate is
-    worse by the paired test of the comparison.
+    worse by the paired test of the comparison. A trial that succeeded and cannot be told now, because a check cannot
+    tell or a call met no recording, is lost like one that fails: an agent must gain nothing by hiding.
     """
 
     holding: Holding
@@ -64,18 +65,19 @@ def hold_against(
     measured = {(card.case_id, card.attempt) for card in folder.scorecards() if card.outcome in MEASURED}
     asked = {(one.case_id, one.attempt) for one in folder.manifest.planned}
     missing = len((asked & known) - measured)
-    lost = tuple(one for one in comparison.changed if one.before)
+    lost = (*(one for one in comparison.changed if one.before), *comparison.hidden)
+    success = comparison.held or comparison.success
     holding: Holding
-    if missing > allow_unmeasured or not comparison.success.pairs:
+    if missing > allow_unmeasured or not success.pairs:
         holding, reason = "not_measured", f"{missing} of {len(asked & known)} trials could not be measured"
     elif _is_replayed(folder.manifest):
         holding = "fails" if lost else "holds"
-        reason = f"{len(lost)} of {comparison.success.pairs} trials succeeded in the baseline and fail now"
+        reason = f"{len(lost)} of {success.pairs} trials succeeded in the baseline and fail now"
     else:
-        holding = "fails" if comparison.success.found == "worse" else "holds"
-        reason = (
-            f"success {comparison.success.before:.3g} -> {comparison.success.after:.3g}: {comparison.success.verdict}"
-        )
+        holding = "fails" if success.found == "worse" else "holds"
+        reason = f"success {success.before:.3g} -> {success.after:.3g}: {success.verdict}"
+    if comparison.hidden:
+        reason += f"; {len(comparison.hidden)} of the lost cannot be told"
     return BaselineGate(holding=holding, reason=reason, lost=lost, left_out=left_out)
 
 

@@ -44,9 +44,10 @@ class CaseChange(Frozen):
     attempt: int
     category: str
     before: bool
-    after: bool
+    after: bool | None
+    """None: it succeeded before, and cannot be told now."""
     reasons: tuple[str, ...]
-    """Why it fails where it fails."""
+    """Why it fails, or cannot be told."""
 
 
 class Comparison(Frozen):
@@ -61,6 +62,12 @@ class Comparison(Frozen):
     """Corrected among themselves."""
     categories: tuple[GroupChange, ...]
     changed: tuple[CaseChange, ...]
+    hidden: tuple[CaseChange, ...] = ()
+    """Trials that succeeded before and of which it cannot be told now, by the agent's doing as far as anybody knows: a
+    check that cannot tell, a call without a recording. Gates count them as lost. Trials that the harness could not run
+    are none of them."""
+    held: Change | None = None
+    """`success` with the hidden trials counted as failed: what gates decide by. None: nothing is hidden."""
     unpaired: int
     """Trials that only one of the runs has, or that one of them could not measure."""
     slices: tuple[SliceChange, ...] = ()
@@ -103,6 +110,7 @@ def compare(
         raise UsageError(f"runs {before.run!r} and {after.run!r} have no trial in common")
     pairs = [(old[key], new[key]) for key in keys]
     known = [pair for pair in pairs if pair[0].success is not None and pair[1].success is not None]
+    hidden = [pair for pair in pairs if pair[0].success and _is_hidden(pair[1])]
     categories: dict[str, list[_Pair]] = {}
     for pair in pairs:
         categories.setdefault(pair[1].category, []).append(pair)
@@ -114,6 +122,8 @@ def compare(
         metrics=corrected(_metrics(pairs)),
         categories=tuple(_group(name, own) for name, own in categories.items()),
         changed=tuple(_case(*pair) for pair in known if pair[0].success != pair[1].success),
+        hidden=tuple(_case(*pair) for pair in hidden),
+        held=_success([*known, *hidden]) if hidden else None,
         unpaired=len({*old, *new}) - len(known),
         slices=tuple(_slices(known)),
         failures=corrected(_failures(pairs)),
@@ -223,6 +233,10 @@ def _moved(before: str, after: str) -> Sequence[str]:
     return (after,) if before == after else (f"{before or 'none'} → {after or 'none'}",)
 
 
+def _is_hidden(card: Scorecard) -> bool:
+    return card.success is None and (card.undecided or card.outcome == "inconclusive")
+
+
 def _case(old: Scorecard, new: Scorecard) -> CaseChange:
     failing = new if old.success else old
     return CaseChange(
@@ -230,6 +244,6 @@ def _case(old: Scorecard, new: Scorecard) -> CaseChange:
         attempt=new.attempt,
         category=new.category,
         before=bool(old.success),
-        after=bool(new.success),
-        reasons=tuple(f"{one.check}: {one.reason}" for one in failing.verdicts if one.passed is False),
+        after=new.success,
+        reasons=tuple(f"{one.check}: {one.reason}" for one in failing.verdicts if one.passed is failing.success),
     )

@@ -47,7 +47,9 @@ def gate(summary: Summary, floors: Sequence[str], allow_unmeasured: int = 0) -> 
 
     `task_success` is the success rate; other names are metrics' means or the suite's run metrics. Not measured: no
     trial was, more are unmeasured than allowed (for `task_success` those where success is not known too), or the
-    figure is None. Raises UsageError for a floor that is malformed or names no figure of the run.
+    figure is None. Of those allowed, a measured trial whose checks cannot tell counts as failed.
+
+    Raises UsageError for a floor that is malformed or names no figure of the run.
     """
     checks = tuple(_check(summary, *_parsed(summary, floor), allow_unmeasured) for floor in floors)
     found = {check.holding for check in checks}
@@ -99,9 +101,17 @@ def _check(summary: Summary, metric: str, floor: float, allow_unmeasured: int) -
     return GateCheck(metric=metric, floor=floor, value=value, holding=holding, reason=reason)
 
 
+def _success_at_least(summary: Summary) -> float | None:
+    """The success rate, each measured trial whose checks cannot tell counted as failed: hiding must not pay."""
+    rate = summary.success
+    if rate.rate is None or not summary.counts.undecided:
+        return rate.rate
+    return rate.successes / (rate.n + summary.counts.undecided)
+
+
 def _value(summary: Summary, metric: str) -> float | None:
     if metric == SUCCESS:
-        return summary.success.rate
+        return _success_at_least(summary)
     figure = summary.figure(metric)
     if figure is not None:
         return figure.mean

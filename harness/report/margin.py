@@ -61,7 +61,8 @@ def no_worse_than(comparison: Comparison, specs: Sequence[str], runs: Sequence[R
     """Raises UsageError for a margin that is malformed or names no metric of the comparison.
 
     `better`: the whole interval is above 0. `parity`: it is above minus the margin. `worse`: it is below minus the
-    margin. `cannot_tell`: it lies across; more cases would tell. `runs` are those in which repetitions are looked for.
+    margin. `cannot_tell`: it lies across; more cases would tell. A success that turned unknown counts as
+    lost. `runs` are those in which repetitions are looked for.
     """
     parsed = [_parsed(comparison, spec) for spec in specs]
     cards = [(run.manifest, run.scorecards()) for run in runs]
@@ -162,7 +163,8 @@ def _version(manifest: RunManifest) -> str:
 
 def _parsed(comparison: Comparison, spec: str) -> tuple[Change, float]:
     found = _SPEC.fullmatch(spec)
-    known = {one.metric: one for one in (comparison.success, *comparison.metrics)}
+    success = comparison.held or comparison.success
+    known = {one.metric: one for one in (success, *comparison.metrics)}
     if found is None:
         raise UsageError(f"{spec!r} is no margin", remedy="METRIC=MARGIN, for example task_success=0.05")
     metric, text = found.groups()

@@ -33,6 +33,8 @@ class Rate(Frozen):
     rate: float | None
     interval: Interval | None
     """Wilson; where cases were tried several times, over as many observations as the trials are worth."""
+    unknown: int = 0
+    """Further trials of which it is not known: measured and undecided, without a check, or not measured."""
 
 
 class Figure(Frozen):
@@ -50,6 +52,8 @@ class Counts(Frozen):
     """Trials by how they ended."""
 
     planned: int
+    undecided: int = 0
+    """Of the measured ones, those whose checks do not say whether they succeeded."""
     finished: int = 0
     limit_reached: int = 0
     agent_failed: int = 0
@@ -162,7 +166,7 @@ def summarise(
     return Summary(
         manifest=manifest,
         counts=_counts(manifest, ordered),
-        success=_rate(ordered),
+        success=_rate(ordered, len(manifest.planned)),
         figures=_figures(ordered, with_interval=True),
         run_scores=tuple(run_scores),
         categories=_groups(_parted((card.category, card) for card in ordered)),
@@ -216,17 +220,21 @@ def _in_planned_order(manifest: RunManifest, cards: Sequence[Scorecard]) -> list
 def _counts(manifest: RunManifest, cards: Sequence[Scorecard]) -> Counts:
     outcomes: dict[str, int] = Counter(str(card.outcome) for card in cards)
     planned = max(len(manifest.planned), len(cards))
-    return Counts(planned=planned, not_run=planned - len(cards), **outcomes)
+    undecided = sum(card.undecided for card in cards)
+    return Counts(planned=planned, not_run=planned - len(cards), undecided=undecided, **outcomes)
 
 
-def _rate(cards: Sequence[Scorecard]) -> Rate:
+def _rate(cards: Sequence[Scorecard], planned: int = 0) -> Rate:
     known = _parted((card.case_id, float(card.success)) for card in cards if card.success is not None)
     values = [value for each in known.values() for value in each]
+    unknown = max(planned, len(cards)) - len(values)
     if not values:
-        return Rate(successes=0, n=0, rate=None, interval=None)
+        return Rate(successes=0, n=0, rate=None, interval=None, unknown=unknown)
     successes = int(sum(values))
     share = successes / len(values)
-    return Rate(successes=successes, n=len(values), rate=share, interval=wilson(share, effective_n(known)))
+    return Rate(
+        successes=successes, n=len(values), rate=share, interval=wilson(share, effective_n(known)), unknown=unknown
+    )
 
 
 def _figures(cards: Sequence[Scorecard], *, with_interval: bool) -> tuple[Figure, ...]:

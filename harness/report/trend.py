@@ -33,6 +33,8 @@ class TrendPoint(Frozen):
     n: int
     """Trials in which it is known."""
     value: float | None
+    unknown: int = 0
+    """Further trials of the release in which it is not known; those that were not measured are among them."""
     p: float | None = None
     """One-sided, corrected; None: nothing to compare with."""
     test: Test | None = None
@@ -129,7 +131,8 @@ def _lines(cards: Mapping[str, Sequence[Scorecard]]) -> list[tuple[_Figure, dict
 
 
 def _success(card: Scorecard) -> float | None:
-    return None if card.success is None else float(card.success)
+    """A trial whose checks cannot tell counts as failed: a release must not look better by hiding."""
+    return 0.0 if card.undecided else None if card.success is None else float(card.success)
 
 
 def _metric(name: str) -> Callable[[Scorecard], float | None]:
@@ -158,7 +161,7 @@ def _flagged(
         tested = [_tested(line, earlier, release) for line, earlier in zip(lines, before, strict=True)]
         corrected = holm([p for p, _ in tested])
         for place, ((_, by_release), (_, test), p) in enumerate(zip(lines, tested, corrected, strict=True)):
-            points[place].append(_point(release, by_release[release], p, test))
+            points[place].append(_point(release, len(cards[release]), by_release[release], p, test))
             for case, values in by_release[release].items():
                 before[place].setdefault(case, []).extend(values)
     return tuple(
@@ -167,10 +170,12 @@ def _flagged(
     )
 
 
-def _point(release: str, values: _Values, p: float | None, test: Test | None) -> TrendPoint:
+def _point(release: str, trials: int, values: _Values, p: float | None, test: Test | None) -> TrendPoint:
     every = [value for own in values.values() for value in own]
     mean = round(math.fsum(every) / len(every), 12) if every else None
-    return TrendPoint(release=release, n=len(every), value=mean, p=p, test=test, spike=p is not None and p <= LEVEL)
+    spike = p is not None and p <= LEVEL
+    unknown = trials - len(every)
+    return TrendPoint(release=release, n=len(every), value=mean, unknown=unknown, p=p, test=test, spike=spike)
 
 
 def _tested(

@@ -213,9 +213,17 @@ def _trajectory(record: SessionRecord, program: AgentProgram, exit_: ProgramExit
     return trajectory.model_copy(update={"final_output": printed or None})
 
 
+def missed_outcome(case: Case, misses: int) -> tuple[Outcome, str]:
+    """How a trial ends in which so many different calls met no recording."""
+    said = f"{misses} call(s) met no recording"
+    if case.limits.misses is not None and misses > case.limits.misses:
+        return "limit_reached", f"{said}: more than `limits.misses: {case.limits.misses}` allows"
+    return "inconclusive", said
+
+
 def _outcome(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str | None]:
     if record.misses:
-        return "inconclusive", f"{len(record.misses)} call(s) met no recording"
+        return missed_outcome(case, len(record.misses))
     if record.limit_reached is not None:
         return "limit_reached", record.limit_reached
     if exit_.timed_out:

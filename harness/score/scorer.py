@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from harness.case import CheckSpec, Suite
-from harness.errors import OutOfTime, UsageError
+from harness.errors import HarnessError, OutOfTime, UsageError
 from harness.frozen import digest_of
 from harness.plugins import described
 from harness.score.composite import composite_score
@@ -16,7 +16,9 @@ from harness.score.loading import NamedVerifier, metrics_of, run_metrics_of, ver
 from harness.score.metrics import METRICS
 from harness.score.metrics.step_efficiency import StepEfficiency, StepRatio
 from harness.score.tooluse import models, prompt, tool_use
-from harness.score.values import Evidence, Metric, RunMetric, Score, Scorecard, Verdict
+from harness.score.unmeasured import BY_AGENT, MADE_UNMEASURABLE
+from harness.score.values import Evidence, Metric, RunMetric, Score, Scorecard, Verdict, Verifier
+from harness.score.verifiers import VERIFIERS
 from harness.trace import MEASURED, Trajectory
 
 _BY_OPTIMUM: Final = frozenset({StepEfficiency.name, StepRatio.name})
@@ -50,7 +52,7 @@ class Scorer:
             raise UsageError(f"case {evidence.case.id!r} is none of the suite {self.suite.name!r}")
         trial = evidence.trial
         if trial.outcome in MEASURED:
-            verdicts = tuple(_verdict(one, evidence) for one in checks)
+            verdicts = (*(_verdict(one, evidence) for one in checks), *_too_many_misses(evidence))
             complete = evidence.model_copy(update={"verdicts": verdicts})
             scores = tuple(score for metric in self.metrics for score in _measured(metric, complete))
             scores = (*scores, *self._composed(scores))
@@ -129,11 +131,29 @@ def score_trial(evidence: Evidence, suite: Suite) -> Scorecard:
 def _verdict(one: NamedVerifier, evidence: Evidence) -> Verdict:
     try:
         passed, reason, seen = one.verifier.verify(evidence)
-        return _verdict_of(one.check, one.version, passed, reason).model_copy(update={"evidence": seen})
     except OutOfTime as error:
-        return _verdict_of(one.check, one.version, None, f"could not be told: {error}")
+        passed, reason, seen = None, str(error), BY_AGENT
     except Exception as error:  # noqa: BLE001 - a plug-in's own code: its fault must cost no other verdict of the run
-        return _verdict_of(one.check, one.version, None, f"the check itself failed: {described(error)}")
+        passed, reason, seen = None, f"the check itself failed: {described(error)}", {}
+        if _never_raises(one.verifier) and not isinstance(error, HarnessError | OSError):
+            seen = BY_AGENT  # nested too deep, too long a number
+    if passed is None and seen.get("unmeasured_by") == "agent":
+        passed, reason = False, f"{MADE_UNMEASURABLE}: {reason}"
+    return _verdict_of(one.check, one.version, passed, reason).model_copy(update={"evidence": seen})
+
+
+def _too_many_misses(evidence: Evidence) -> tuple[Verdict, ...]:
+    """A failure where the case's budget of misses is exceeded: who makes other calls on purpose is not excused."""
+    allowed, made = evidence.case.limits.misses, len(evidence.trial.misses)
+    if allowed is None or made <= allowed:
+        return ()
+    reason = f"{made} call(s) met no recording, and the case allows {allowed}"
+    return (Verdict(check="limits.misses", verifier="limits.misses", version="1", passed=False, reason=reason),)
+
+
+def _never_raises(verifier: Verifier) -> bool:
+    """A verifier of the harness's own that calls no code of the suite's."""
+    return type(verifier) in VERIFIERS.values() and getattr(verifier, "function", None) is None
 
 
 def _as_far_as_known(told: Callable[[Evidence], tuple[_T, ...]], evidence: Evidence) -> tuple[_T, ...]:

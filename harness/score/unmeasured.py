@@ -4,8 +4,12 @@ A verdict whose `passed` is None carries `{"unmeasured_by": "agent"}` in its evi
 reason: a database that cannot be read within the limits, a file larger than is read back.
 """
 
+from typing import Final
+
 from harness.frozen import JsonObject, JsonValue
 
+MADE_UNMEASURABLE: Final = "failed, because what the agent left cannot be checked"
+"""The scorer turns such a verdict into a failure, with this before its reason."""
 BY_AGENT: JsonObject = {"unmeasured_by": "agent"}
 """Evidence of a verdict that the agent has made impossible."""
 

@@ -10,7 +10,7 @@ from harness.case import Case, ToolSpec
 from harness.errors import OutOfTime
 from harness.frozen import Frozen, JsonObject
 from harness.score.diagnosis import Diagnosis
-from harness.trace import Outcome, ToolCall, Trial
+from harness.trace import MEASURED, Outcome, ToolCall, Trial
 
 T = TypeVar("T")
 
@@ -172,6 +172,11 @@ class Scorecard(Frozen):
     """The prompts that spans name (`name@version`), else the digest of the system messages seen; None: neither was."""
     digest: str
     """The trajectory's."""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the trial was measured and has checks, and yet it is not known whether it succeeded."""
+        return self.success is None and bool(self.verdicts) and self.outcome in MEASURED
 
     def value(self, metric: str) -> float | None:
         """The value of a metric by name; None where it is absent or not known."""

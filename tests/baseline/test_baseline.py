@@ -10,7 +10,11 @@ from click.testing import CliRunner, Result
 from harness.case.loading import load_suite
 from harness.cli.main import harness
 from harness.errors import ExitCode, NotMeasured, UsageError
+from harness.report import gate, summarise_run
 from harness.report.baseline import BaselineGate, compare_with_baseline, hold_against
+from harness.report.margin import no_worse_than
+from harness.report.render.wording import measured_words, success_words
+from harness.report.trend import trend
 from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.results.baseline import baseline_of, read_baseline, write_baseline
 from harness.score import Score, Scorecard, Verdict
@@ -22,8 +26,8 @@ VERSIONS = {"verifier:v": "1", "metric:m": "1"}
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    def build(run: str, successes: Mapping[str, bool | None], **fields: object) -> RunFolder:
-        """A stored run; success None: the trial met a replay miss."""
+    def build(run: str, successes: Mapping[str, bool | str | None], **fields: object) -> RunFolder:
+        """A stored run; None: the trial met a replay miss; `undecided`: its check could not tell; else an outcome."""
         said = {
             "run": run, "created": "2026-11-22T00:00:00Z", "harness_version": "0.1.0", "suite": "s",
             "suite_digest": "d" * 64, "agent": "v1", "agent_digest": "a" * 64, "snapshot_digest": "e" * 64,
@@ -40,8 +44,11 @@ def make(tmp_path: Path) -> Make:
     return build
 
 
-def _trial(case: str, success: bool | None) -> tuple[Trial, Scorecard]:
-    outcome: Outcome = "inconclusive" if success is None else "finished"
+def _trial(case: str, told: bool | str | None) -> tuple[Trial, Scorecard]:
+    success = told if isinstance(told, bool) else None
+    outcome: Outcome = "inconclusive" if told is None else "finished"
+    if told == "harness_failed":
+        outcome = "harness_failed"
     trajectory = Trajectory(trace_id="t", agent="s", steps=(), final_output="the agent's own words")
     card = Scorecard(
         case_id=case,
@@ -62,7 +69,7 @@ def held(before: RunFolder, after: RunFolder, allow: int = 0) -> BaselineGate:
     return hold_against(baseline, after, compare_with_baseline(baseline, after), allow)
 
 
-def cases(*failing: int, of: int = 12) -> dict[str, bool | None]:
+def cases(*failing: int, of: int = 12) -> dict[str, bool | str | None]:
     return {f"case-{number}": number not in failing for number in range(of)}
 
 
@@ -101,7 +108,37 @@ def test_what_could_not_be_measured_is_no_pass(make: Make) -> None:
     before = make("before", cases())
     missed = make("missed", {**cases(), "case-1": None})
     assert ("not_measured", ExitCode.COULD_NOT) == (held(before, missed).holding, held(before, missed).exit_code)
-    assert "holds" == held(before, missed, allow=1).holding
+    lost = held(before, missed, allow=1)
+    assert ("fails", ["case-1"]) == (lost.holding, [one.case_id for one in lost.lost])
+    before_too = make("before-too", cases(1))
+    assert "holds" == held(before_too, missed, allow=1).holding
+
+
+def test_a_success_that_turned_unknown_is_lost_in_every_gate(make: Make) -> None:
+    before = make("before", cases())
+    hidden = make("hidden", {**cases(), "case-2": "undecided"})
+    lost = held(before, hidden)
+    assert ("fails", ExitCode.VERDICT, ["case-2"]) == (lost.holding, lost.exit_code, [one.case_id for one in lost.lost])
+    assert "1 of the lost cannot be told" in lost.reason
+    comparison = compare_with_baseline(baseline_of(before), hidden)
+    assert ([], ["case-2"]) == (list(comparison.changed), [one.case_id for one in comparison.hidden])
+    many = make("many", dict.fromkeys(cases(), "undecided"))
+    checked = no_worse_than(compare_with_baseline(baseline_of(before), many), ["task_success=0.05"])
+    assert ["worse"] == [one.standing for one in checked]
+    summary = summarise_run(hidden)
+    assert "11/11 succeeded = 100 %" in success_words(summary.success)
+    assert success_words(summary.success).endswith("; not known of 1 of 12")
+    assert "11 of 12 trials measured; of 1 more the checks cannot tell" == measured_words(summary)
+    assert "not_measured" == gate(summary, ["task_success=0.95"]).holding
+    assert "fails" == gate(summary, ["task_success=0.95"], allow_unmeasured=1).holding
+    assert "holds" == gate(summary, ["task_success=0.9"], allow_unmeasured=1).holding
+    (line,) = (one for one in trend("s", [before, hidden]).lines if one.name == "task_success")
+    assert [1.0, 11 / 12] == [pytest.approx(point.value) for point in line.points]
+
+
+def test_trials_that_the_harness_could_not_run_are_not_lost(make: Make) -> None:
+    failed = make("failed", {**cases(), "case-1": "harness_failed"})
+    assert ("holds", ()) == ((found := held(make("before", cases()), failed, allow=1)).holding, found.lost)
 
 
 def test_a_part_of_the_suite_is_held_against_its_part(make: Make) -> None:

@@ -110,11 +110,20 @@ def test_tokens_that_are_not_told_are_estimated_for_limits_and_stay_unknown_in_t
     assert all("gen_ai.usage.input_tokens" not in told for told in chats)
 
 
-def test_a_cost_limit_without_a_price_is_the_harnesss_failure(play, case: Case) -> None:
+def test_an_agent_that_names_a_model_without_a_price_under_a_cost_limit_reaches_it(play, case: Case, suite) -> None:
     limited = case.model_copy(update={"limits": Limits(cost_usd=1)})
     ask = HELLO | {"model": "unpriced"}
-    with pytest.raises(GatewayError, match="'unpriced' has no price"):
-        play("live", lambda agent: agent.ask("POST", CHAT, ask), model="live", case=limited)
+    answers = []
+
+    record = play("live", lambda agent: answers.append(agent.ask("POST", CHAT, ask)), model="live", case=limited)
+
+    assert [(403, "limit_reached")] == [(status, answer["error"]["type"]) for status, answer in answers]
+    assert "'unpriced' has no price" in record.limit_reached
+    assert "(priced: small-1)" in record.limit_reached
+
+    unpriced = suite.model_copy(update={"model": suite.model.model_copy(update={"prices": {}})})
+    with pytest.raises(GatewayError, match="'unpriced' has no price"):  # no agent could have named another
+        play("live", lambda agent: agent.ask("POST", CHAT, ask), model="live", case=limited, suite=unpriced)
 
 
 def test_a_budget_is_spent_by_real_calls_only_and_over_all_trials(play, case: Case) -> None:

@@ -65,7 +65,7 @@ def test_the_terminal_shows_scores_what_was_not_measured_and_where_the_report_is
         sandbox   local: NOT sealed from this machine
         snapshot  breakfast eeeeeeeeeeee
 
-        1/2 succeeded = 50 % (95 %: 9 to 91 %)
+        1/2 succeeded = 50 % (95 %: 9 to 91 %); not known of 1 of 3
         2 of 3 trials measured
 
         1 of 3 trials not measured: 1 inconclusive; they stand in no figure
@@ -75,15 +75,15 @@ def test_the_terminal_shows_scores_what_was_not_measured_and_where_the_report_is
         record what is missing:  harness record drive_thru --agent v1
 
                                                own
-        category      n   success    %   95 %   figure
+        category      n   success         %   95 %   figure
         ──────────────────────────────────────────────
         not on menu   2       1/2   50   9-91    0.500
-        simple        1         -    -               -
+        simple        1   - (1 unknown)    -               -
 
                                                 own
         difficulty   n   success     %     95 %   figure
         ────────────────────────────────────────────────
-        easy         2       1/1   100   21-100    1.000
+        easy         2   1/1 (1 unknown)   100   21-100    1.000
         hard         1       0/1     0     0-79    0.000
 
         mean by metric    mean           95 %   known for
@@ -177,10 +177,10 @@ def test_junit_tells_failures_errors_and_skipped_trials_apart(card: Card, manife
         "bad/1": [("failure", "k: as seen")],
         "broken/1": [("error", "no engine")],
         "missed/1": [("skipped", "no recording")],
-        "unknown/1": [("skipped", "k: as seen")],
+        "unknown/1": [("error", "k: as seen")],
         "never/1": [("skipped", "the run ended before this trial")],
     }
-    assert [root.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["6", "1", "1", "3"]
+    assert [root.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["6", "1", "2", "2"]
 
 
 def test_json_holds_every_field_of_the_summary(summary: Summary) -> None:
@@ -190,7 +190,7 @@ def test_json_holds_every_field_of_the_summary(summary: Summary) -> None:
 def test_markdown_names_what_terminal_names(summary: Summary) -> None:
     text = summary_markdown(summary)
 
-    assert "**1/2 succeeded = 50 % (95 %: 9 to 91 %)**; 2 of 3 trials measured." in text
+    assert "**1/2 succeeded = 50 % (95 %: 9 to 91 %); not known of 1 of 3**; 2 of 3 trials measured." in text
     assert "## 1 of 3 trials not measured: 1 inconclusive" in text
     assert "| not\\_on\\_menu | 2 | 1/2 | 50 % | 9 to 91 % | 0.500 |" in text
     assert "Record what is missing: `harness record drive_thru --agent v1`" in text

@@ -1,4 +1,4 @@
-"""Expressions that never end on what an agent left: nobody can tell, which is said, and nothing hangs."""
+"""Expressions that never end on what an agent left: the check fails and says why, and nothing hangs."""
 
 import re
 import time
@@ -37,24 +37,24 @@ CHECKS = [
 
 
 @pytest.mark.parametrize(("check", "answer", "said"), CHECKS)
-def test_a_check_whose_expression_takes_too_long_cannot_tell(evidence, suite, check, answer, said) -> None:
+def test_a_check_whose_expression_takes_too_long_fails(evidence, suite, check, answer, said) -> None:
     card = score_trial(evidence(answer=answer), suite([{"checks": [{"name": "one", **check}]}]))
 
-    assert None is card.success
+    assert False is card.success
     (verdict,) = card.verdicts
-    assert None is verdict.passed
-    assert verdict.reason.startswith(f"could not be told: {said}")
+    assert False is verdict.passed
+    assert verdict.reason.startswith(f"failed, because what the agent left cannot be checked: {said}")
     assert "write the expression without repeats inside of repeats" in verdict.reason
 
 
-def test_a_path_that_searches_by_an_expression_cannot_tell(evidence, suite) -> None:
+def test_a_path_that_searches_by_an_expression_fails(evidence, suite) -> None:
     path = f"$.items[?search(@.name, '{NESTED}')]"
     probe = {"name": "shelf", "api": {"server": "shop", "path": "/items"}}
     check = {"name": "one", "verifier": "api", "with": {"probe": "shelf", "body": [{"path": path}]}}
     one = evidence(states={"shelf": {"status": 200, "body": {"items": [{"name": HOSTILE}]}}})
     card = score_trial(one, suite([{"checks": [check], "probes": [probe]}]))
 
-    assert [(None, f"could not be told: with.body.path: {path!r}")] == [
+    assert [(False, f"failed, because what the agent left cannot be checked: with.body.path: {path!r}")] == [
         (one.passed, one.reason.split(" was not answered")[0]) for one in card.verdicts
     ]
 

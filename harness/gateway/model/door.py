@@ -116,10 +116,11 @@ class ModelDoor:
         ledger, spec = self._parts.ledger, self._parts.spec
         model = crossing.asked.model or ""
         if ledger.counts_cost and crossing.endpoint.wire is not None and spec.price_of(model) is None:
-            raise GatewayError(
-                f"the model {model!r} has no price, so a limit of its cost cannot be held",
-                remedy="give it one in the suite: `model.prices`",
-            )
+            said = f"the model {model!r} has no price, so a limit of its cost cannot be held"
+            if not spec.prices:  # whatever the agent had asked for: the suite is wrong
+                raise GatewayError(said, remedy="give it one in the suite: `model.prices`")
+            ledger.limit_reached = ledger.limit_reached or f"{said} (priced: {', '.join(sorted(spec.prices))})"
+            return "limit_reached", said
         reason = ledger.refuses_model()
         return None if reason is None else ("limit_reached", f"the limit of {reason} is reached")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.errors import UsageError
 from harness.frozen import JsonObject, JsonValue
 from harness.report.change import Change
-from harness.report.compare import compare_runs
+from harness.report.compare import Comparison, compare_runs
 from harness.report.divergence import Divergence
 from harness.report.html.judged import judged_tables
 from harness.report.html.payload import present
@@ -90,7 +90,7 @@ def comparison_view(before: RunFolder, after: RunFolder) -> JsonObject:
     except UsageError as error:
         return {"refused": error.message}
     return {
-        "verdict": found.success.verdict,
+        "verdict": _with_hidden(found),
         "cause": found.attribution.verdict,
         "separating": list(found.attribution.separating),
         "metrics": {one.metric: _changed(one.metric, one) for one in (found.success, *found.metrics)},
@@ -99,6 +99,11 @@ def comparison_view(before: RunFolder, after: RunFolder) -> JsonObject:
         "differences": [[one.field, one.before, one.after, one.note] for one in found.differences],
         "divergence": None if found.divergence is None else _divergence(found.divergence),
     }
+
+
+def _with_hidden(found: Comparison) -> str:
+    hidden = len(found.hidden)
+    return found.success.verdict + (f"; {hidden} succeeded before and cannot be told now" if hidden else "")
 
 
 def _divergence(found: Divergence) -> JsonObject:

@@ -1,7 +1,8 @@
 """A run as JUnit XML, as continuous integration reads it.
 
-A failed check is a `failure`; a trial that the harness could not run is an `error`; an inconclusive one, one that never
-ran and one whose checks could not tell are `skipped`: they are neither passes nor fails.
+A failed check is a `failure`; a trial that the harness could not run and one whose checks cannot tell are an `error`,
+which no reader of the file takes for a pass; an inconclusive one, one that never ran and one without a check are
+`skipped`.
 """
 
 from collections.abc import Sequence
@@ -58,7 +59,10 @@ def _verdicts(test: ET.Element, card: Scorecard) -> None:
         ET.SubElement(test, "failure", message=printable(f"{one.check}: {one.reason}"), type=one.verifier)
     if not failed and card.success is None:
         unknown = [f"{one.check}: {one.reason}" for one in card.verdicts if one.passed is None]
-        ET.SubElement(test, "skipped", message=printable("; ".join(unknown) or "the case has no check"))
+        if unknown:
+            ET.SubElement(test, "error", message=printable("; ".join(unknown)), type="undecided")
+        else:
+            ET.SubElement(test, "skipped", message="the case has no check")
 
 
 def _count(element: ET.Element) -> None:

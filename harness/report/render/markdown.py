@@ -135,8 +135,11 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         yield f"- {_plain(one.field.replace('_', ' '))}: {_plain(one.before)} → {_plain(one.after)}{note}"
     if not comparison.differences:
         yield "Nothing else."
-    if comparison.changed:
+    if comparison.changed or comparison.hidden:
         yield from ["", "## Changed", ""]
+    for case in comparison.hidden:
+        why = _plain("; ".join(case.reasons))
+        yield f"- {_plain(case.case_id)}/{case.attempt} succeeded before, cannot be told now: {why}"
     for case in comparison.changed:
         now = "now succeeds; was" if case.after else "now fails"
         yield f"- {_plain(case.case_id)}/{case.attempt} {now}: {_plain('; '.join(case.reasons))}"

@@ -251,6 +251,13 @@ def _changed_cases(comparison: Comparison) -> Iterator[RenderableType]:
             yield Text(f"{len(found)} {title}", style="bold green" if after else "bold red")
             yield _cases([(case.case_id, case.attempt, was + "; ".join(case.reasons)) for case in found])
             yield from _and_more(len(found))
+    if comparison.hidden:
+        yield Text()
+        yield Text(
+            f"{len(comparison.hidden)} succeeded before and cannot be told now: lost, say gates", style="bold red"
+        )
+        yield _cases([(case.case_id, case.attempt, "; ".join(case.reasons)) for case in comparison.hidden])
+        yield from _and_more(len(comparison.hidden))
 
 
 def _differences(comparison: Comparison) -> Iterator[RenderableType]:

@@ -1,7 +1,10 @@
 """A trend as a table: a row a figure, a column a release, jumps marked and told below."""
 
+from collections.abc import Iterator
+
 from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN
+from harness.report.summary import SUCCESS
 from harness.report.trend import Trend, TrendLine, TrendPoint
 
 _MARK = "!"
@@ -11,7 +14,7 @@ def trend_sections(trend: Trend, widest: int = 200) -> tuple[Section, ...]:
     """Metrics, failure modes. `widest`: characters of a release's name that are shown."""
     heads = tuple(_cut(release.name, widest) for release in trend.releases)
     counts = ("trials", *(str(release.trials) for release in trend.releases))
-    metrics = tuple(_row(line) for line in trend.lines if line.kind == "metric")
+    metrics = tuple(row for line in trend.lines if line.kind == "metric" for row in _rows(line))
     failures = tuple(_row(line) for line in trend.lines if line.kind == "failure")
     return (
         Section(
@@ -28,6 +31,13 @@ def trend_sections(trend: Trend, widest: int = 200) -> tuple[Section, ...]:
 
 def _cut(name: str, most: int) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _rows(line: TrendLine) -> Iterator[tuple[str, ...]]:
+    """The figure; below success how many trials it leaves out, where it leaves out any."""
+    yield _row(line)
+    if line.name == SUCCESS and any(point.unknown for point in line.points):
+        yield ("  not known of", *(f"{p.unknown} of {p.n + p.unknown}" if p.unknown else "" for p in line.points))
 
 
 def _row(line: TrendLine) -> tuple[str, ...]:

@@ -46,7 +46,13 @@ def percent_between(interval: Interval | None) -> str:
 
 
 def share(rate: Rate) -> str:
-    return f"{rate.successes}/{rate.n}" if rate.n else UNKNOWN
+    known = f"{rate.successes}/{rate.n}" if rate.n else UNKNOWN
+    return f"{known} ({rate.unknown} unknown)" if rate.unknown else known
+
+
+def unknown_words(rate: Rate) -> str:
+    """The share of the trials of which success is not known, to stand beside the rate."""
+    return f"{rate.unknown} of {rate.n + rate.unknown}" if rate.unknown else ""
 
 
 def printable(text: str, most: int | None = None) -> str:
@@ -97,14 +103,21 @@ def measured_words(summary: Summary) -> str:
     counts = summary.counts
     kinds = {"reached a limit": counts.limit_reached, "agent failed": counts.agent_failed}
     named = "".join(f", {count} {kind}" for kind, count in kinds.items() if count)
-    return f"{counts.measured} of {counts.planned} trials measured{named}"
+    known = counts.measured - counts.undecided
+    undecided = f"; of {counts.undecided} more the checks cannot tell" if counts.undecided else ""
+    return f"{known} of {counts.planned} trials measured{named}{undecided}"
 
 
 def success_words(rate: Rate) -> str:
     if rate.rate is None:
         return "success not known: no trial was measured"
     interval = percent_between(rate.interval)
-    return f"{share(rate)} succeeded = {percent(rate.rate)}" + (f" (95 %: {interval})" if interval else "")
+    unknown = f"; not known of {unknown_words(rate)}" if rate.unknown else ""
+    return (
+        f"{rate.successes}/{rate.n} succeeded = {percent(rate.rate)}"
+        + (f" (95 %: {interval})" if interval else "")
+        + unknown
+    )
 
 
 def record_words(summary: Summary) -> str:
@@ -151,7 +164,8 @@ def change_words(comparison: Comparison) -> str:
     change = comparison.success
     if change.before is None or change.after is None:
         return "success cannot be compared: no trial was measured in both runs"
+    hidden = f"; {len(comparison.hidden)} succeeded before and cannot be told now" if comparison.hidden else ""
     return (
         f"success {percent(change.before)} → {percent(change.after)} over {change.pairs} pairs: "
-        f"{change.better} better, {change.worse} worse, {change.same} same; {change.verdict}"
+        f"{change.better} better, {change.worse} worse, {change.same} same; {change.verdict}{hidden}"
     )

@@ -10,6 +10,7 @@ from harness.fitting.path import found_at
 from harness.frozen import Frozen, JsonObject, JsonValue, canonical_json
 from harness.score.jsonvalue import json_contains, json_equal
 from harness.score.probing import probe_problem
+from harness.score.unmeasured import BY_AGENT, unmeasurable_state
 from harness.score.values import Evidence
 
 
@@ -83,6 +84,9 @@ class Api(Frozen):
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         got = evidence.trial.states.get(self.probe)
+        unmeasurable = unmeasurable_state(got)
+        if unmeasurable is not None:
+            return None, f"the probe {self.probe!r} cannot read what the agent left: {unmeasurable}", BY_AGENT
         if not isinstance(got, dict) or "status" not in got:
             return None, f"the probe {self.probe!r} gave no answer", {}
         if self.status not in ("any", got["status"]):

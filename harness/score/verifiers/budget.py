@@ -12,16 +12,18 @@ from harness.score.values import Evidence
 class MaxTokens(Frozen):
     """Input and output tokens of all model replies, at most `limit` or the case's `limits.tokens`.
 
-    Without a limit, or where no reply told its tokens, it cannot tell.
+    Counted as the gateway did: where a reply did not tell its tokens, they are estimated from its length, and a trial
+    in which no model replied used none. Of an imported trial only what the replies told is known. Without a limit, or
+    where an imported trial tells none, it cannot tell.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     limit: int | None = Field(default=None, gt=0)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         limit = evidence.case.limits.tokens if self.limit is None else self.limit
-        used, why = Tokens().measure(evidence)
+        used, why = _tokens(evidence)
         if limit is None:
             return None, "neither the check nor the case has a limit of tokens", {}
         if used is None:
@@ -44,3 +46,14 @@ class MaxIterations(Frozen):
         steps = [step for step in evidence.trial.trajectory.steps if step.source == "agent"]
         made = sum(bool(step.calls) or step.message is not None or step.model is not None for step in steps)
         return made <= limit, f"{made} of {limit} iterations", {"iterations": made}
+
+
+def _tokens(evidence: Evidence) -> tuple[float | None, str]:
+    """What the gateway counted, else what the trajectory tells."""
+    trial = evidence.trial
+    if trial.model_use is not None:
+        return float(trial.model_use.input_tokens + trial.model_use.output_tokens), "as the gateway counted"
+    told, why = Tokens().measure(evidence)
+    if told is None and trial.exit is not None:  # we ran it, and no model replied
+        return 0.0, "no model replied"
+    return told, why

@@ -11,6 +11,7 @@ from pydantic import Field
 from harness.case.command import CommandCheck
 from harness.frozen import Frozen, JsonObject
 from harness.score.textrule import TextRule
+from harness.score.unmeasured import BY_AGENT
 from harness.score.values import Evidence
 from harness.trace import CommandResult
 
@@ -41,6 +42,10 @@ class Command(Frozen):
             ran = bool(evidence.trial.commands)
             why = "the command changed since it was run" if ran else "the command was not run"
             return None, f"{why}: run again", {}
+        end = evidence.trial.end_state
+        if end is not None and not end.complete:
+            told = f"the command saw a part of the end state only: {end.problem or 'it was too large'}"
+            return None, told, BY_AGENT
         ended = result.exit
         seen: JsonObject = {"code": ended.code, "signal": ended.signal, "stdout": ended.stdout[:2000]}
         if ended.timed_out:

@@ -13,6 +13,7 @@ from harness.case import Suite
 from harness.case.browsing import Whose, page_look
 from harness.frozen import Frozen, JsonObject
 from harness.score.textrule import TextRule
+from harness.score.unmeasured import BY_AGENT
 from harness.score.values import Evidence
 from harness.trace.page import ElementSeen, ElementsSeen, PageSeen
 
@@ -112,7 +113,8 @@ class Dom(Frozen):
             looked = bool(evidence.trial.pages)
             return None, "the check looks elsewhere since: run again" if looked else "no page was looked at", {}
         if seen.problem is not None:
-            return None, f"there is no page to see: {seen.problem}", {"url": seen.url}
+            by_agent = BY_AGENT if self.browser == "agent" else {}
+            return None, f"there is no page to see: {seen.problem}", {"url": seen.url} | by_agent
         problems = list(self._problems(seen))
         told: JsonObject = {"url": seen.url, "title": seen.title, "screenshot": seen.screenshot}
         if problems:

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from harness.frozen import Frozen, JsonObject
 from harness.score.textrule import TextRule
+from harness.score.unmeasured import BY_AGENT
 from harness.score.values import Evidence
 from harness.trace import EndState, FileChange
 
@@ -17,8 +18,8 @@ class Files(Frozen):
     """Patterns of paths: `*` and `?` stay inside one folder, `**` crosses folders, `/work/` is the default start.
 
     Each pattern must be met by at least one change of its kind, and each change must meet a pattern or be allowed.
-    The folders that lead to an expected file may be new. An end state that is larger than the harness reads back can
-    show a violation, but never that there is none.
+    The folders that lead to an expected file may be new. An end state that is larger than the harness reads back
+    fails: it cannot show that nothing else changed.
     """
 
     version: ClassVar[str] = "1"
@@ -40,7 +41,7 @@ class Files(Frozen):
         if problem is not None:
             return False, problem, seen
         if not end.complete:
-            return None, f"the end state is not complete: {end.problem or 'it was too large'}", seen
+            return None, f"the end state is not complete: {end.problem or 'it was too large'}", seen | BY_AGENT
         passed, reason = self._content(evidence)
         return passed, reason, seen
 
