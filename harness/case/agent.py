@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from harness.frozen import Frozen, JsonValue
 
@@ -11,6 +11,7 @@ class ChatEndpoint(Frozen):
     """How an agent that is an HTTP chat endpoint is talked to, inside its sandbox."""
 
     path: str = Field(default="/chat", pattern="^/")
+    """Path that a message is posted to."""
     port: int | None = Field(default=None, ge=1, le=65535)
     """None: a free one, which the agent is told as `{port}` in its command and as the environment variable PORT."""
     send: JsonValue = {"message": "{message}"}
@@ -21,6 +22,7 @@ class ChatEndpoint(Frozen):
     ready: str | None = Field(default=None, pattern="^/")
     """A path that answers 200 when the agent is ready; None: as soon as the port can be connected to."""
     start_s: float = Field(default=30.0, gt=0)
+    """Seconds within which the agent must be ready."""
 
 
 class AgentVersion(Frozen):
@@ -31,11 +33,14 @@ class AgentVersion(Frozen):
     """
 
     command: tuple[str, ...] = Field(min_length=1)
-    files: str
-    """Folder with the agent's files, relative to the suite; its digest names the agent in every manifest."""
+    """Program and its arguments."""
+    files: str | None = None
+    """Folder with the agent's files, relative to the suite; its digest names the agent in every manifest. None: the
+    image holds all that the command needs, and `{agent}` is an empty folder."""
     prompts: tuple[str, ...] = ()
     """Files inside `files` that hold prompts: they get a digest of their own, so that a change is attributed."""
     env: dict[str, str] = {}
+    """Environment variables of the agent; no secrets: they stand in the manifest."""
     image: str | None = None
     """An image of its own to run in; None: the environment's."""
     answer: Literal["reply", "stdout"] = "reply"
@@ -45,3 +50,9 @@ class AgentVersion(Frozen):
     writes lines of JSON. The last two are driven by a program of the harness inside the sandbox (needs its python3)."""
     chat: ChatEndpoint = ChatEndpoint()
     """For `speaks: http`."""
+
+    @model_validator(mode="after")
+    def _prompts_lie_in_files(self) -> "AgentVersion":
+        if self.prompts and self.files is None:
+            raise ValueError("`prompts` are files inside `files`, which is not given")
+        return self

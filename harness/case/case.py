@@ -14,6 +14,7 @@ class Limits(Frozen):
     """What one trial may use; reaching one is the outcome `limit_reached`, not a failure of the harness."""
 
     seconds: float = Field(default=60.0, gt=0, le=86_400)
+    """Wall-clock time of the trial."""
     steps: int = Field(default=50, gt=0)
     """Tool calls that the gateway answers; later ones are refused with `limit_reached`."""
     tokens: int | None = Field(default=None, gt=0)
@@ -24,8 +25,11 @@ class Limits(Frozen):
     """Different calls that may meet no recording. A trial with more of them fails its case, instead of being
     `inconclusive`; None: any number makes it inconclusive."""
     memory_mb: int = Field(default=512, ge=32)
+    """Of all processes of the trial together."""
     processes: int = Field(default=128, ge=4)
+    """Processes and threads at one time."""
     cpus: float = Field(default=1.0, gt=0)
+    """Processors that the trial may use, also in fractions."""
     disk_mb: int = Field(default=64, ge=1)
     """Size of each writable place."""
     output_kb: int = Field(default=256, ge=1)
@@ -36,18 +40,24 @@ class ReferenceCall(Frozen):
     """One call of the reference solution; `after` names the calls that must precede it (none: any time)."""
 
     id: str
+    """Name of the call within the reference."""
     tool: str
+    """Name of a tool of the suite."""
     arguments: JsonObject = {}
+    """What the tool is called with."""
     after: tuple[str, ...] = ()
+    """Ids of calls that must precede it. Empty: any time."""
 
 
 class CheckSpec(Frozen):
     """A verifier by name with its parameters. A case succeeds when every one of its checks passes."""
 
     name: str
+    """Name of the check in reports; unique within a case."""
     verifier: str
     """A built-in's name, an entry point's, `module:Name`, or `file.py:Name` in the suite's folder."""
     parameters: JsonObject = Field(default={}, alias="with")
+    """The verifier's own parameters."""
 
 
 Difficulty = Literal["easy", "medium", "hard"]
@@ -57,23 +67,33 @@ class Case(Frozen):
     """One thing asked of the agent."""
 
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    """Unique within the suite; part of file names."""
     description: str = ""
+    """One line on what the case is about."""
     category: str = "general"
+    """Group of cases in reports, and what `--category` selects."""
     difficulty: Difficulty = "medium"
+    """How hard the case is meant to be; reports group by it."""
     task: str = Field(min_length=1)
     """The opening message; the agent reads it from `/turn`."""
     conversation: Conversation | None = None
     """What the user says after it; None: nothing more."""
     system: str | None = None
+    """System prompt that `/turn` hands to the agent. None: none."""
     user_profile: JsonObject | None = None
+    """What the agent may know about the user; handed out by `/turn`."""
     tools: tuple[str, ...] | None = None
     """Names of the allowed tools; None: all of the suite's."""
     forbidden_tools: tuple[str, ...] = ()
+    """Tools whose call fails the built-in tool checks."""
     required_tools: tuple[str, ...] = ()
+    """Tools that must be called."""
     reference: tuple[ReferenceCall, ...] | None = None
     """One good way to do it. None: not known. Empty: no call is needed."""
     optimal_steps: int | None = Field(default=None, ge=0)
+    """Fewest tool calls that solve the case. None: not known."""
     expected_output: JsonValue = None
+    """The answer that is expected; checks and evaluators compare with it."""
     expected: JsonValue = None
     """What the suite's own checks compare with; its shape is theirs."""
     probes: tuple[StateProbe, ...] = ()
@@ -83,6 +103,7 @@ class Case(Frozen):
     nop_passes: bool = False
     """An agent that does nothing passes this case, and that is meant so."""
     limits: Limits = Limits()
+    """What one trial may use."""
     fixtures: tuple[str, ...] = ()
     """Packs in the suite's `fixtures/`, laid over the tools' answers; later ones win."""
     faults: tuple[FaultSpec, ...] = ()
@@ -90,7 +111,9 @@ class Case(Frozen):
     clock: str | None = None
     """ISO 8601 instant at which the agent's wall clock starts; None: the real time."""
     tags: tuple[str, ...] = ()
+    """Words that `--tag` selects by."""
     origin: str | None = None
+    """Where the case comes from, such as the run and trial that it was made of."""
 
     @model_validator(mode="before")
     @classmethod

@@ -14,8 +14,11 @@ class CompositePart(Frozen):
     """
 
     weight: float = Field(gt=0, allow_inf_nan=False)
+    """Share of the metric, relative to the other parts."""
     worst: float | None = Field(default=None, allow_inf_nan=False)
+    """Value of the metric that counts as 0."""
     best: float | None = Field(default=None, allow_inf_nan=False)
+    """Value of the metric that counts as 1."""
 
     @model_validator(mode="before")
     @classmethod

@@ -12,11 +12,13 @@ class When(Frozen):
     contains: str | tuple[str, ...] = ()
     """Texts that all stand in the last reply, in upper or lower case."""
     lacks: str | tuple[str, ...] = ()
+    """Texts of which none stands in the last reply."""
     regex: str | None = None
     """Found somewhere in the last reply; upper and lower case are one."""
     called: str | tuple[str, ...] = ()
     """Tools that have been called without an error so far."""
     not_called: str | tuple[str, ...] = ()
+    """Tools that have not been called without an error so far."""
 
     @field_validator("regex")
     @classmethod
@@ -32,6 +34,7 @@ class UserTurn(Frozen):
     when: When | None = None
     """None: at any time."""
     say: str | None = Field(default=None, min_length=1)
+    """The user's message."""
     optional: bool = False
     """Nothing is missing where it is never said; the report does not mention it."""
     end: bool = False
@@ -50,6 +53,7 @@ class Conversation(Frozen):
     opening: str | None = Field(default=None, min_length=1)
     """The first message; stands for the case's `task`."""
     turns: tuple[UserTurn, ...] = ()
+    """What the user may say after the opening."""
     max_turns: int = Field(default=20, ge=1, le=1000)
     """Messages of the user at most, the opening included."""
     plan: str | None = None

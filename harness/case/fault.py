@@ -44,6 +44,7 @@ class FaultSpec(Frozen):
     tool: str
     """Name of a tool, or `*`: any of them, counted together."""
     kind: FaultKind
+    """What happens to the call or to its answer."""
     call: int | None = Field(default=None, ge=1)
     """The n-th call is struck."""
     times: int = Field(default=1, ge=1)
@@ -51,7 +52,9 @@ class FaultSpec(Frozen):
     probability: float | None = Field(default=None, gt=0, le=1)
     """Each call is struck with this probability, by `seed`: the same calls in every trial."""
     seed: int = 0
+    """Of `probability`."""
     status: int | None = Field(default=None, ge=400, le=599)
+    """HTTP status of a fault of kind `http_status`."""
     retry_after_s: int | None = Field(default=None, ge=0)
     """Told as `Retry-After`; a 429 has 1 where nothing is said."""
     seconds: float = Field(default=0.0, ge=0, le=3600)

@@ -23,6 +23,7 @@ class EffectRule(Frozen):
     path: str = "*"
     """`*` stands for any characters, slashes too."""
     effect: Effect
+    """What the requests that fit do."""
 
     def fits(self, method: str, path: str) -> bool:
         return (not self.methods or method in self.methods) and fnmatchcase(path, self.path)
@@ -61,6 +62,7 @@ class HostSpec(Frozen):
     host: str = Field(pattern=_NAME, max_length=253)
     """The name as the agent knows it, in lower case; not a pattern, and no address."""
     ports: tuple[int, ...] = (80, 443)
+    """Ports that the agent may connect to."""
     upstream: str | None = None
     """An address that live requests go to instead; the request's path is put behind it."""
     service: str | None = None
@@ -82,9 +84,11 @@ class HostSpec(Frozen):
     effects: tuple[EffectRule, ...] = ()
     """The first that fits counts. Where none does, GET, HEAD and OPTIONS read, and all others write."""
     ignore: IgnoredParts = IgnoredParts()
+    """What is left out of the cassette key."""
     match_headers: tuple[str, ...] = ()
     """Request headers that are part of the cassette key, beside those that always choose the answer."""
     rate_limit: RateLimit | None = None
+    """How often the live host may be asked. None: without limit."""
     timeout_s: float = Field(default=60.0, gt=0)
     """For the answer to begin, and between its pieces."""
 

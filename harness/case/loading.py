@@ -32,7 +32,9 @@ class Defaults(Frozen):
     """What every case of the suite takes unless it says otherwise."""
 
     limits: JsonObject = {}
+    """Fields of a case's `limits`, for every case that does not set them itself."""
     clock: str | None = None
+    """ISO 8601 instant at which the agent's wall clock starts. None: the real time."""
 
 
 class SuiteFile(Frozen):
@@ -41,24 +43,41 @@ class SuiteFile(Frozen):
     name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
     """It becomes the name of files and folders."""
     description: str = ""
+    """One line on what the suite asks."""
     environment: str | None = None
+    """Name of a folder in `images/` with an `environment.yaml`. None: the base image without services."""
     snapshot: str | None = None
+    """Name of a state of that environment, which every trial starts from."""
     agents: dict[str, AgentVersion]
+    """Version -> the agent under test."""
     default_agent: str | None = None
+    """The version that runs where the command line names none. None: the first."""
     servers: dict[str, ToolServer] = {}
+    """Name -> where the tools of that name are served. Tools of one server share their write state."""
     tools: JsonValue = []
     """A list of tools and of groups (`openapi`, `mcp`, `python`, `sandbox`, `browser`), or a file that holds one."""
     model: ModelSpec | None = None
+    """Which models the agent may reach. None: no model through the gateway."""
     hosts: tuple[HostSpec, ...] = ()
+    """What the agent may reach over HTTP by itself; every other name is refused."""
     probes: tuple[StateProbe, ...] = ()
+    """Reads that the harness makes after every trial, as evidence for checks."""
     checks: tuple[CheckSpec, ...] = ()
+    """Verifiers that every case is checked with, beside its own."""
     metrics: tuple[str, ...] = ()
+    """Metrics of the suite's own: `file.py:Name`, `module:Name` or an entry point."""
     run_metrics: tuple[str, ...] = ()
+    """Figures of the suite's own over a whole run, named in the same way."""
     composite: dict[str, CompositePart] = {}
+    """Metric -> its weight in the figure `composite`. Empty: there is none."""
     secrets: tuple[str, ...] = ()
+    """Names of environment variables that `${NAME}` may stand for, and whose values are never stored."""
     drift: dict[str, tuple[AnswerRule, ...]] = {}
+    """Tool (a pattern such as `get_*`) -> how its answers are compared with their recordings."""
     defaults: Defaults = Defaults()
+    """What cases take unless they say otherwise."""
     cases: str | tuple[str, ...] = "cases.yaml"
+    """File, or files, that hold the cases; shell patterns are allowed."""
 
 
 def suite_names(project: Path) -> list[str]:
@@ -131,7 +150,7 @@ def _folder(project: Path, name: str) -> Path:
 
 def _default_agent(document: Document, raw: SuiteFile) -> str:
     for version, agent in raw.agents.items():
-        if not is_folder(document.path.parent / agent.files):
+        if agent.files is not None and not is_folder(document.path.parent / agent.files):
             document.refuse("agents", version, "files", problem=f"there is no folder {agent.files!r}")
     chosen = raw.default_agent or next(iter(raw.agents))
     if chosen not in raw.agents:

@@ -41,8 +41,11 @@ class Price(Frozen):
     """What a million tokens cost; cached input is counted as input where it has no price of its own."""
 
     input_usd_per_mtok: float = Field(ge=0)
+    """US dollars for a million input tokens."""
     output_usd_per_mtok: float = Field(ge=0)
+    """US dollars for a million output tokens."""
     cached_input_usd_per_mtok: float | None = Field(default=None, ge=0)
+    """US dollars for a million input tokens that the provider had cached. None: as input."""
 
 
 class ModelSpec(Frozen):
@@ -53,6 +56,7 @@ class ModelSpec(Frozen):
     api_key: str | None = None
     """Name of the environment variable that holds the key."""
     providers: dict[Provider, ModelServer] = {}
+    """Family of wire formats -> where it is served. Empty: one address serves all."""
     mode: ModelMode = "replay"
     """Unless the command line says otherwise."""
     prices: dict[str, Price] = {}
@@ -64,6 +68,7 @@ class ModelSpec(Frozen):
     rate_limit: RateLimit | None = None
     """Of each provider, over all trials together; live calls only."""
     timeout_s: float = Field(default=300.0, gt=0)
+    """Seconds for the reply to begin, and between its pieces."""
     pace: Literal["at_once", "recorded"] = "at_once"
     """How a streamed reply is replayed."""
 

@@ -64,7 +64,9 @@ class ApiProbe(Frozen):
     path: str = Field(pattern=r"^/[^{}\s]*$")
     """Below the server's address, the query included."""
     body: JsonValue = None
+    """JSON body of a POST."""
     timeout_s: float = Field(default=30.0, gt=0)
+    """Seconds within which the server must have answered."""
 
 
 class StateProbe(Frozen):
@@ -75,12 +77,15 @@ class StateProbe(Frozen):
     """
 
     name: str
+    """Name that checks refer to."""
     tool: str | None = None
     """A tool of the suite with effect: read."""
     arguments: JsonObject = {}
     """Of the tool."""
     sql: SqlProbe | None = None
+    """Rows of a database."""
     api: ApiProbe | None = None
+    """A request to a tool server."""
 
     @field_validator("name")
     @classmethod

@@ -14,6 +14,7 @@ class Reset(Frozen):
     """
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "POST"
+    """Of the request."""
     path: str | None = Field(default=None, pattern="^/")
     """Put behind the server's `base_url`; the server's `headers` are sent, any status below 400 counts as done."""
     body: JsonValue = None
@@ -21,6 +22,7 @@ class Reset(Frozen):
     command: tuple[str, ...] = ()
     """Run in the suite's folder with PATH, HOME and the locale of this environment; status 0 counts as done."""
     timeout_s: float = Field(default=60.0, gt=0)
+    """Seconds within which it must be done."""
 
     @model_validator(mode="after")
     def _one_way(self) -> "Reset":

@@ -42,8 +42,12 @@ class ToolServer(Frozen):
     """
 
     service: str | None = None
+    """A service of the environment. Exactly one of `service` and `base_url` is given."""
     base_url: str | None = None
+    """Address that a tool's path is put behind."""
     session_header: str | None = None
+    """Header that carries the trial's id, so that trials that share a live server can be told apart there. It never
+    enters a recording."""
     headers: dict[str, str] = {}
     """Sent with every live call; `${NAME}` takes the environment variable NAME, which must be in `secrets`."""
     disposable: bool = False
@@ -56,10 +60,13 @@ class ToolServer(Frozen):
     reset: Reset | None = None
     """What brings the live server back to a known state before each trial."""
     mcp: McpServer | None = None
+    """That the server speaks MCP; set by a group of tools, not by hand."""
     python: str | None = None
     """A file of functions in the suite's folder."""
     sandbox: bool = False
+    """Set by a group of sandbox tools, not by hand."""
     browser: bool = False
+    """Set by a group of browser tools, not by hand."""
 
     @property
     def is_program(self) -> bool:

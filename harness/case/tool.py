@@ -16,8 +16,10 @@ POINTER = r"^(/[^/]*)+$"
 class HttpRoute(Frozen):
     """A call described over HTTP. Placeholders `{name}` in `path` and `query` are filled from the arguments."""
 
-    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
+    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] = "GET"
+    """HTTP method. The result of HEAD is the status and the headers of the answer."""
     path: str
+    """Path below the server's address; `{name}` takes the argument of that name."""
     query: dict[str, str] = {}
     """Query parameter -> argument name. An argument that the call leaves out is left out of the query."""
     body: Literal["arguments", "body", "none"] = "none"
@@ -29,13 +31,16 @@ class RateLimit(Frozen):
     """At most `calls` in every `per_s` seconds, over all trials together; live calls only."""
 
     calls: int = Field(gt=0)
+    """Calls that may begin within the period."""
     per_s: float = Field(gt=0)
+    """Length of the period in seconds."""
 
 
 class VolatilePart(Frozen):
     """What changes with every run inside an argument that otherwise matters."""
 
     at: str = Field(pattern=POINTER)
+    """JSON pointer to the argument; `*` stands for every item of a list."""
     pattern: str
     """Regular expression; what it finds is left out of the key."""
 
@@ -50,12 +55,15 @@ class ToolSpec(Frozen):
     """One tool. `server` names an entry of the suite's `servers`: calls of one server share their write state."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    """Name as the agent calls it."""
     description: str = ""
+    """What the agent reads about the tool."""
     parameters: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
     """JSON Schema (2020-12) of the arguments object."""
     effect: Effect = "write"
     """What is not declared counts as a write."""
     server: str
+    """Name of an entry of the suite's `servers`, which answers the tool."""
     source: ToolKind = "http"
     """Who answers it."""
     http: HttpRoute | None = None
@@ -68,7 +76,9 @@ class ToolSpec(Frozen):
     """JSON Schema of a good answer of an HTTP tool, where one is declared; `harness drift` reads it. It changes nothing
     of what is asked, so it is no part of the suite's digest."""
     rate_limit: RateLimit | None = None
+    """How often the live tool may be called. None: without limit."""
     timeout_s: float = Field(default=30.0, gt=0)
+    """Seconds within which the tool must have answered."""
     ignore_arguments: tuple[str | VolatilePart, ...] = ()
     """What is left out of the cassette key, volatile by rule (request ids, timestamps): names of top-level arguments,
     JSON pointers (`/filter/requested_at`, `/items/*/trace`), and parts of texts (`{at: /query, pattern: ...}`)."""

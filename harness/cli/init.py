@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.schema import write_schemas
 from harness.errors import UsageError
 
 _TEMPLATE = Path(__file__).parent / "template"
@@ -64,6 +65,8 @@ def _write_project(folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(path.read_bytes())
         click.echo(f"wrote {target}")
+    for written in write_schemas(folder):
+        click.echo(f"wrote {written}")
 
 
 def _target(folder: Path, path: Path) -> Path:

@@ -31,6 +31,7 @@ _VERBS = {
     "cassette": "List, check and show recordings.",
     "issue": "File drift as issues, and list them.",
     "snapshot": "Build, list, verify and compare sealed states.",
+    "schema": "Print the JSON Schemas of the files that people write, for editors.",
     "image": "Build and list the images that sandboxes and services run in.",
     "import": "Read somebody else's trajectories into a run folder.",
     "export": "Write a run's trials as ATIF or OTLP JSON.",

@@ -22,11 +22,13 @@ class Criterion(Frozen):
     """One question with the answers pass, fail and "does not apply"."""
 
     id: Name
+    """Name of the criterion within the rubric."""
     statement: str = Field(min_length=1)
     """What must hold for a pass."""
     fail: str | None = None
     """What makes it fail, where that is not just the statement's opposite."""
     domain: Name = "general"
+    """The domain that its points count in."""
     points: float = Field(default=1, gt=0, allow_inf_nan=False)
     """Weight among the eligible criteria of its domain."""
     critical: bool = False
@@ -39,6 +41,7 @@ class Criterion(Frozen):
     evidence: tuple[str, ...] = ("conversation",)
     """The views of the transcript that the judge is shown, and nothing else."""
     kind: Kind = "llm"
+    """Who decides: a judge model, code, or a judge model item by item of the case's checklist."""
     code: str | None = None
     """Of kind `code`: the name of a built-in check, or `file.py:Name` beside the rubric."""
     parameters: JsonObject = Field(default={}, alias="with")
@@ -66,17 +69,22 @@ class Domain(Frozen):
     weight: float = Field(default=1, gt=0, allow_inf_nan=False)
     """Share of the whole score, relative to the other domains'."""
     title: str | None = None
+    """Heading in reports. None: the domain's name."""
 
 
 class Rubric(Frozen):
     """What a trajectory is held to."""
 
     name: Name
+    """Name of the rubric; verdicts are stored under it."""
     version: str = "1"
+    """Changed with the meaning of the rubric."""
     description: str = ""
+    """One line on what the rubric is for."""
     domains: dict[Name, Domain] = {}
     """Those that are not named weigh 1 each."""
     criteria: tuple[Criterion, ...] = Field(min_length=1)
+    """The questions."""
     checklists: dict[str, tuple[str, ...]] = {}
     """Case id -> what must hold there, item by item; what criteria of kind `checklist` ask."""
     prompt: Name = "judge"

@@ -72,6 +72,7 @@ class Wait(Frozen):
     """When a service is ready: a path that answers 200, or a line of its log. Exactly one of the two."""
 
     http: str | None = Field(default=None, pattern=r"^/")
+    """Path that answers 200 when the service is ready."""
     log: str | None = None
     """Regular expression searched in what the service prints."""
 
@@ -86,7 +87,9 @@ class Dump(Frozen):
     """The command, run in the service's container, that prints the canonical state: equal states, equal bytes."""
 
     command: tuple[str, ...] = Field(min_length=1)
+    """Program and its arguments."""
     timeout_s: float = Field(default=60.0, gt=0)
+    """Seconds within which it must have printed the state."""
 
 
 class DatabasePlace(Frozen):
@@ -95,6 +98,7 @@ class DatabasePlace(Frozen):
     postgresql: str | None = Field(default=None, min_length=1)
     """Name of the database; asked by `psql` in the service's own container, which only reads."""
     user: str = "postgres"
+    """Role that psql connects as."""
     sqlite: AbsolutePath | None = None
     """The database file in the container (on no tmpfs); a copy of it is asked."""
 
@@ -109,29 +113,38 @@ class Service(Frozen):
     """One service beside the agent, a container of its own."""
 
     image: ImageName
+    """Folder with a Dockerfile, in the environment's folder or in `images/`."""
     port: int = Field(gt=0, lt=65_536)
+    """Port that the service listens on inside its container."""
     wait: Wait
+    """When the service is ready."""
     command: tuple[str, ...] | None = None
     """None: the image's own."""
     env: dict[Variable, Value] = {}
+    """Environment variables of the container."""
     restore: AbsolutePath | None = None
     """File in the container where the state is mounted; None: the service has no state."""
     dump: Dump | None = None
+    """How the service's state is read for a snapshot. None: it has none."""
     needs: tuple[Name, ...] = ()
     """Services that are ready before this one is started. It reaches all of its environment by their names."""
     database: DatabasePlace | None = None
+    """How probes of kind `sql` ask for rows. None: they cannot."""
     internet: bool = False
     """Whether it may reach the outside world, which makes its answers depend on it."""
     timeout_s: float = Field(default=60.0, gt=0)
     """Within which it must be ready."""
     memory_mb: int = Field(default=512, ge=32)
+    """Memory of the container."""
     processes: int = Field(default=256, ge=4)
+    """Processes and threads of the container at one time."""
 
 
 class Seed(Frozen):
     """The state that a service starts from when it is sealed; mounted at the service's `restore`."""
 
     seed: InsidePath
+    """File in the environment's folder."""
 
 
 class State(Frozen):
@@ -148,6 +161,7 @@ class State(Frozen):
     """Globs over absolute paths: what the agent can read and not change. In a folder of the agent's own it can still be
     replaced by another file: name the folder too."""
     env: dict[Variable, Value] = {}
+    """Environment variables of the agent's sandbox."""
     browser_url: str | None = None
     """Where every browser of a trial begins: the page of a host that the suite declares."""
     browser_profile: InsidePath | None = None
@@ -156,6 +170,7 @@ class State(Frozen):
     writable: tuple[Place, ...] = DEFAULT_PLACES
     """Places that the agent may write; sealed files lie inside them."""
     services: dict[str, Seed] = {}
+    """Service -> the state that it starts from."""
     parent: str | None = None
     """Another state of this environment, sealed before: its files, env and dumps are the start of this one."""
 
@@ -164,8 +179,11 @@ class EnvironmentFile(Frozen):
     """What the file says."""
 
     image: ImageName = BASE_IMAGE
+    """Image that the agent's sandbox runs in."""
     services: dict[Name, Service] = {}
+    """Name -> a service beside the agent, reached through the gateway only."""
     states: dict[Name, State] = {}
+    """Name -> a state that `harness snapshot build` turns into a snapshot."""
 
     @model_validator(mode="after")
     def _services_fit(self) -> Self:

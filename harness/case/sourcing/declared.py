@@ -17,6 +17,7 @@ class ToolGroup(Frozen):
     prefix: str = ""
     """Put before each name, where two sources use the same."""
     reads: tuple[str, ...] = ()
+    """Patterns of tools that only read, whatever their source says."""
     writes: tuple[str, ...] = ()
     """Overrules what the source itself says of a tool's effect; what nobody says is a write."""
     override: dict[str, JsonObject] = {}
@@ -26,7 +27,7 @@ class ToolGroup(Frozen):
 
 
 class OpenApiTools(ToolGroup):
-    """The operations of an OpenAPI 3 document; `server` is one of the suite's `servers`, and the base address."""
+    """The operations of an OpenAPI 3 or Swagger 2.0 document; `server` is one of `servers`, and the base address."""
 
     openapi: str = Field(min_length=1)
     """A file in the suite's folder, or the URL of one (kept in `tools/` by `harness tool refresh`)."""
@@ -40,18 +41,22 @@ class McpTools(ToolGroup):
     """The tools of an MCP server: a program (`command`), an address (`url`), or a service of the environment."""
 
     mcp: "McpPlace"
+    """Where the MCP server is: a program, an address, or a service of the environment."""
 
 
 class McpPlace(McpServer):
     """Exactly one of `command`, `url` and `service`."""
 
     url: str | None = None
+    """Address of a server that speaks MCP over HTTP."""
     service: str | None = None
+    """A service of the environment that speaks MCP."""
     headers: dict[str, str] = {}
     """Sent with every request; `${NAME}` takes a secret of the suite."""
     health: str | None = Field(default=None, pattern="^/")
+    """As of a server; of a `url` only."""
     reset: Reset | None = None
-    """Both as of a server; of a `url` only."""
+    """As of a server; of a `url` only."""
 
     @model_validator(mode="after")
     def _one_place(self) -> "McpPlace":
@@ -77,8 +82,11 @@ class SandboxTools(Frozen):
     sandbox: tuple[str, ...] = Field(min_length=1)
     """Of `shell`, `read_file`, `write_file`."""
     server: str = "sandbox"
+    """Name of the server that the tools share their write state under."""
     prefix: str = ""
+    """Put before each name."""
     override: dict[str, JsonObject] = {}
+    """Tool -> fields to set, as in other groups."""
 
 
 class BrowserTools(Frozen):
@@ -87,8 +95,11 @@ class BrowserTools(Frozen):
     browser: tuple[str, ...] = Field(min_length=1)
     """Of `open`, `click`, `type`, `read`."""
     server: str = "browser"
+    """Name of the server that the tools share their write state under."""
     prefix: str = "browser_"
+    """Put before each name."""
     override: dict[str, JsonObject] = {}
+    """Tool -> fields to set, as in other groups."""
 
 
 Group = OpenApiTools | McpTools | PythonTools | SandboxTools | BrowserTools

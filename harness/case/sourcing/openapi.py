@@ -1,4 +1,4 @@
-"""The operations of an OpenAPI 3 document as tools: each one call over HTTP, its parameters and body one schema.
+"""The operations of an OpenAPI 3 or Swagger 2.0 document as tools: each one HTTP call, parameters and body one schema.
 
 The document's own `servers` are not used: where the service is reached is the suite's to say.
 """
@@ -11,10 +11,11 @@ from fnmatch import fnmatchcase
 from harness.case.sourcing.declared import OpenApiTools
 from harness.case.sourcing.listing import chosen, effect_of, own_name
 from harness.case.sourcing.schemas import bundled, resolved
+from harness.case.sourcing.swagger import is_swagger, openapi_of
 from harness.case.tool import Effect
 from harness.frozen import JsonObject, JsonValue
 
-_METHODS = ("get", "post", "put", "patch", "delete")
+_METHODS = ("get", "head", "post", "put", "patch", "delete")
 _LEFT_OUT = frozenset({"header", "cookie"})
 _BODY = "body"
 _JSON = re.compile(r"application/(.*\+)?json")
@@ -60,8 +61,10 @@ def openapi_surface(group: OpenApiTools, document: JsonValue) -> dict[str, JsonO
 
 
 def _checked(document: JsonValue) -> JsonObject:
+    if isinstance(document, dict) and is_swagger(document):
+        return openapi_of(document)
     if not isinstance(document, dict) or not str(document.get("openapi", "")).startswith("3."):
-        raise ValueError("is no OpenAPI document of version 3")
+        raise ValueError("is no OpenAPI document of version 3, nor one of Swagger 2.0")
     return document
 
 
@@ -130,7 +133,7 @@ def _effect(operation: _Operation) -> Effect:
         case "write":
             return "write"
         case None:
-            return "read" if operation.method == "GET" else "write"
+            return "read" if operation.method in {"GET", "HEAD"} else "write"
         case other:
             raise ValueError(f"{operation.name}: x-effect is read or write, not {other!r}")
 

@@ -23,6 +23,10 @@ from harness.gateway.waiting import Waits
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _CHUNK = 65_536
+_OF_THE_CONNECTION = frozenset(
+    {"age", "connection", "date", "keep-alive", "server", "set-cookie", "transfer-encoding", "via"}
+)
+"""Headers of a HEAD answer that say nothing about what was asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,13 +125,21 @@ class HttpSource:
                     return ToolAnswer(outcome="oversized", tier=self._tier, status=response.status)
             if upstream.service is not None and response.status < 300 and content and not request.probe:
                 self._refuse_no_json(request, bytes(content))
+            headers = {str(name).lower(): value for name, value in response.headers.items()}
+            found = response.status < 300 and route.method == "HEAD"
             return ToolAnswer(
                 outcome="answer",
                 tier=self._tier,
                 status=response.status,
-                headers={str(name).lower(): value for name, value in response.headers.items()},
-                body=bytes(content),
+                headers=headers,
+                body=_head_result(response.status, headers) if found else bytes(content),
             )
+
+
+def _head_result(status: int, headers: Mapping[str, str]) -> bytes:
+    """What a tool asked by HEAD gives, whose answer has no body of its own."""
+    told: JsonObject = {name: value for name, value in headers.items() if name not in _OF_THE_CONNECTION}
+    return canonical_json({"status": status, "headers": told}).encode()
 
 
 def unroutable(tool: ToolSpec, arguments: JsonObject) -> str | None:

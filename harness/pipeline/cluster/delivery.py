@@ -76,7 +76,9 @@ def _refuse_outsiders(plan: RunPlan) -> None:
         )
     name = plan.agent or suite.default_agent
     version = suite.agents.get(name)
-    if version is not None and not (suite.folder / version.files).resolve().is_relative_to(suites):
+    if version is None or version.files is None:
+        return
+    if not (suite.folder / version.files).resolve().is_relative_to(suites):
         raise UsageError(
             f"the files of agent {name!r} lie in {version.files!r}, outside of the project's suites/, and are not sent"
             " to other machines",

@@ -28,7 +28,7 @@ class ProgramAgent:
     def __init__(self, suite: Suite, version: str, staging: Path) -> None:
         self.name = version
         self._declared: AgentVersion = suite.agents[version]
-        self._source = suite.folder / self._declared.files
+        self._source = None if self._declared.files is None else suite.folder / self._declared.files
         self._staging = staging
 
     @cached_property
@@ -47,6 +47,7 @@ class ProgramAgent:
         """Sha-256 over the declared prompt files; raises UsageError where one is missing."""
         if not self._declared.prompts:
             return None
+        assert self._source is not None  # what has prompts has files
         for prompt in self._declared.prompts:
             if not is_file(self._source / prompt):
                 raise UsageError(
@@ -86,18 +87,20 @@ class ProgramAgent:
         )
 
 
-def _agent_files(source: Path) -> list[Path]:
+def _agent_files(source: Path | None) -> dict[str, Path]:
+    """Every file by its name inside the folder, sorted folder by folder."""
+    if source is None:
+        return {}
     found: list[Path] = []
     for folder, folders, names in os.walk(source):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         found += [Path(folder) / name for name in sorted(names)]
-    return found
+    return {path.relative_to(source).as_posix(): path for path in found}
 
 
-def _file_digests(source: Path) -> dict[str, list[str]]:
+def _file_digests(source: Path | None) -> dict[str, list[str]]:
     digests: dict[str, list[str]] = {}
-    for path in _agent_files(source):
-        name = path.relative_to(source).as_posix()
+    for name, path in _agent_files(source).items():
         if path.is_symlink():
             digests[name] = ["link", str(path.readlink())]
         else:
@@ -105,14 +108,13 @@ def _file_digests(source: Path) -> dict[str, list[str]]:
     return digests
 
 
-def _freeze(source: Path, target: Path, more: Mapping[str, Path]) -> None:
+def _freeze(source: Path | None, target: Path, more: Mapping[str, Path]) -> None:
     make_folder(target.parent)
     temporary = target.parent / half_made("agent")
     try:
         temporary.mkdir()
         temporary.chmod(0o755)
-        files = {path.relative_to(source).as_posix(): path for path in _agent_files(source)}
-        for name, path in {**files, **more}.items():
+        for name, path in {**_agent_files(source), **more}.items():
             copy = temporary / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy, follow_symlinks=False)

@@ -1,0 +1,83 @@
+"""JSON Schemas of the documents that people write, taken from the shapes that read them.
+
+A field's description is the text below it in the source, so that code, schema and reference cannot disagree.
+"""
+
+import ast
+import inspect
+from functools import cache
+from textwrap import dedent
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import models_json_schema
+
+from harness.frozen import JsonObject
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def field_docs(model: type[BaseModel]) -> dict[str, str]:
+    """Field -> the text that stands below it in its class or the nearest base; fields without one are left out."""
+    found: dict[str, str] = {}
+    for cls in reversed(model.__mro__):
+        if issubclass(cls, BaseModel) and cls is not BaseModel:
+            found |= _docs_of(cls)
+    return {name: found[name] for name in model.model_fields if name in found}
+
+
+def schema_of(model: type[BaseModel], *others: type[BaseModel]) -> JsonObject:
+    """The JSON Schema (2020-12) of a document, and in its `$defs` those of `others` by their class names."""
+    models = [*dict.fromkeys((model, *others))]
+    references, definitions = models_json_schema([(one, "validation") for one in models], by_alias=True)
+    names = {key[0]: str(reference["$ref"]).rpartition("/")[2] for key, reference in references.items()}
+    schemas: dict[str, Any] = definitions["$defs"]
+    for one in all_models(models):
+        name = names.get(one, one.__name__)
+        if name in schemas:
+            _describe(schemas[name], one)
+    return {"$schema": DIALECT, "$ref": f"#/$defs/{names[model]}", "$defs": schemas}
+
+
+def name_in_file(name: str, info: FieldInfo) -> str:
+    """What a field is called in a document."""
+    return info.alias or name
+
+
+def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
+    for name, text in field_docs(model).items():
+        schema["properties"][name_in_file(name, model.model_fields[name])]["description"] = text
+
+
+def all_models(models: list[type[BaseModel]]) -> list[type[BaseModel]]:
+    """The models and every model that stands in a field of theirs."""
+    found = list(models)
+    for model in found:  # grows while it is read
+        model.model_rebuild()  # a type that stands further down in its module is a name until then
+        for info in model.model_fields.values():
+            found += [inner for inner in models_in(info.annotation) if inner not in found]
+    return found
+
+
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The models that a field's type is made of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in getattr(annotation, "__args__", ()) for model in models_in(part)]
+
+
+@cache
+def _docs_of(cls: type[BaseModel]) -> dict[str, str]:
+    tree = ast.parse(dedent(inspect.getsource(cls)))
+    body = tree.body[0]
+    assert isinstance(body, ast.ClassDef)
+    docs: dict[str, str] = {}
+    for statement, following in zip(body.body, body.body[1:], strict=False):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            match following:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    docs[statement.target.id] = " ".join(text.split())
+                case _:
+                    pass
+    return docs
