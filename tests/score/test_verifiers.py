@@ -140,6 +140,67 @@ def test_the_expected_files_changed_and_nothing_else(
     assert passed("files", rule, evidence(end_state=end)) is told
 
 
+def left(*entries: tuple[str, str, str, str | None]) -> EndState:
+    return EndState.model_validate(
+        {
+            "changes": [
+                {"path": path, "change": change, "kind": kind, "link": link} for path, change, kind, link in entries
+            ]
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "entry", "why"),
+    [
+        ({"added": ["a"]}, ("/work/a", "added", "file", None), None),
+        ({"added": ["a"]}, ("/work/a", "added", "directory", None), "'/work/a' was added as a folder, where 'a' means"),
+        ({"added": ["a"]}, ("/work/a", "added", "link", "/no/where"), "was added as a link, which is not expected"),
+        ({"added": ["a"]}, ("/work/a", "added", "other", None), "as a device, pipe or socket, which is not expected"),
+        ({"added": ["**"]}, ("/work/a", "added", "other", None), "which is not expected"),
+        ({"added": ["**"]}, ("/work/a", "added", "directory", None), "where '**' means a regular file"),
+        ({"modified": ["a"]}, ("/work/a", "modified", "file", None), None),
+        ({"modified": ["a"]}, ("/work/a", "modified", "directory", None), "was modified as a folder, which is not"),
+        ({"modified": ["a"]}, ("/work/a", "modified", "link", "b"), "was modified as a link, which is not expected"),
+        (
+            {"content": {"a": {}}},
+            ("/work/a", "added", "directory", None),
+            "was added as a folder, which is not expected",
+        ),
+        ({"content": {"a": {}}}, ("/work/a", "added", "link", "/etc/passwd"), "was added as a link, which is not"),
+        ({"added": ["a/"]}, ("/work/a", "added", "directory", None), None),
+        ({"added": ["a/"]}, ("/work/a", "added", "file", None), "'/work/a' was added, which is not expected"),
+        ({"links": {"a": "b"}}, ("/work/a", "added", "link", "b"), None),
+        ({"links": {"a": "b"}}, ("/work/a", "added", "link", "c"), "'a' is not a link to 'b'"),
+        ({"links": {"a": "b"}}, ("/work/a", "added", "file", None), "'/work/a' was added, which is not expected"),
+        ({"deleted": ["a"]}, ("/work/a", "deleted", "link", None), None),
+        ({"allow": ["a"]}, ("/work/a", "added", "other", None), None),
+    ],
+)
+def test_a_pattern_is_met_by_the_kind_that_it_means(
+    evidence: Build, rule: dict[str, Any], entry: tuple[str, str, str, str | None], why: str | None
+) -> None:
+    told, reason, _ = VERIFIERS["files"].model_validate(rule).verify(evidence(end_state=left(entry)))
+    assert told is (why is None), reason
+    assert why is None or why in reason
+
+
+def test_a_folder_that_was_there_before_may_not_change(evidence: Build) -> None:
+    new, old = ("/work/d", "added", "directory", None), ("/work/d", "modified", "directory", None)
+    file = ("/work/d/a", "added", "file", None)
+
+    assert passed("files", {"added": ["d/a"]}, evidence(end_state=left(new, file))) is True
+    assert passed("files", {"added": ["d/a"]}, evidence(end_state=left(old, file))) is False
+    assert passed("files", {"added": ["d/a"], "allow": ["d"]}, evidence(end_state=left(old, file))) is True
+
+
+def test_what_the_agent_left_too_large_is_told_as_its_doing(evidence: Build) -> None:
+    end = EndState(changes=left(("/work/a", "added", "file", None)).changes, complete=False, problem="too large")
+    told, _, seen = VERIFIERS["files"].model_validate({"added": ["a"]}).verify(evidence(end_state=end))
+
+    assert (None, "agent") == (told, seen["unmeasured_by"])
+
+
 def test_tens_of_thousands_of_changes_are_judged_in_bounded_time(evidence: Build) -> None:
     many = EndState(changes=tuple(FileChange(path=f"/work/d/{i}", change="added") for i in range(30_000)))
     started = time.process_time()

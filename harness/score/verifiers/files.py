@@ -1,6 +1,7 @@
 """The expected files changed, and nothing else did."""
 
 import re
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import ClassVar, Literal
 
@@ -9,26 +10,37 @@ from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
 from harness.score.values import Evidence
 from harness.trace import EndState, FileChange
+from harness.trace.trial import FileKind
 
 _PART = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
 Change = Literal["added", "modified", "deleted"]
+_CHANGES: tuple[Change, ...] = ("added", "modified", "deleted")
+_KINDS: dict[FileKind, str] = {
+    "file": "a regular file",
+    "directory": "a folder",
+    "link": "a link",
+    "other": "a device, pipe or socket",
+}
 
 
 class Files(Frozen):
     """Patterns of paths: `*` and `?` stay inside one folder, `**` crosses folders, `/work/` is the default start.
 
     Each pattern must be met by at least one change of its kind, and each change must meet a pattern or be allowed.
-    The folders that lead to an expected file may be new. An end state that is larger than the harness reads back
-    fails: it cannot show that nothing else changed.
+    `added` and `modified` mean regular files, with a `/` at the end folders; a link is meant by `links` alone, and
+    devices, pipes and sockets by none. The folders that lead to an expected file may be new, and those that meet its
+    pattern. An end state that is larger than the harness reads back fails: it cannot show that nothing else changed.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     added: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     """May change in any way, and need not."""
+    links: dict[str, str] = {}
+    """Path (no pattern) of a link that was added or changed -> where it leads, as it is written in it."""
     content: dict[str, TextRule] = {}
     """Path (no pattern) of a changed file -> what its text must be."""
 
@@ -53,19 +65,38 @@ class Files(Frozen):
                 folders.update(str(folder) for folder in PurePosixPath(change.path).parents)
             else:
                 rest.append(change)
-        others = [change for change in rest if not (change.kind == "directory" and change.path in folders)]
+        others = [change for change in rest if not self._may_be(change, folders)]
         if not others:
             return None
         more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
-        return f"{others[0].path!r} was {others[0].change}, which is not expected{more}"
+        first = others[0]
+        kind = "" if first.kind == "file" or first.change == "deleted" else f" as {_KINDS[first.kind]}"
+        return f"{first.path!r} was {first.change}{kind}, which is not expected{more}"
+
+    def _may_be(self, change: FileChange, folders: set[str]) -> bool:
+        """Of what meets no pattern: a new folder above, or among, what does."""
+        if change.kind != "directory" or change.change != "added":
+            return False
+        return change.path in folders or _meets(change.path, self.added)
 
     def _missing(self, end: EndState) -> str | None:
-        for kind in ("added", "modified", "deleted"):
-            paths = [change.path for change in end.changes if change.change == kind]
+        for kind in _CHANGES:
+            changes = [change for change in end.changes if change.change == kind]
             for pattern in self._patterns(kind):
-                if not any(_meets(path, (pattern,)) for path in paths):
-                    return f"nothing that meets {pattern!r} was {kind}"
+                if not any(_is_meant(change, pattern) for change in changes):
+                    return self._told_missing(kind, pattern, changes)
+        links = {change.path: change.link for change in end.changes if change.kind == "link"}
+        for path, target in self.links.items():
+            if links.get(_absolute(path)) != target:
+                return f"{path!r} is not a link to {target!r}"
         return None
+
+    def _told_missing(self, kind: Change, pattern: str, changes: Sequence[FileChange]) -> str:
+        other = next((change for change in changes if _meets(change.path, (pattern.rstrip("/"),))), None)
+        if other is None:
+            return f"nothing that meets {pattern!r} was {kind}"
+        wanted = _KINDS["directory" if pattern.endswith("/") else "file"]
+        return f"{other.path!r} was {kind} as {_KINDS[other.kind]}, where {pattern!r} means {wanted}"
 
     def _content(self, evidence: Evidence) -> tuple[bool | None, str]:
         from harness.sandbox.endstate import read_changed_file
@@ -83,9 +114,12 @@ class Files(Frozen):
         return True, "the expected files changed, and nothing else"
 
     def _expects(self, change: FileChange) -> bool:
-        return _meets(change.path, self._patterns(change.change)) or (
-            change.change != "deleted" and change.path in {_absolute(path) for path in self.content}
-        )
+        if any(_is_meant(change, pattern) for pattern in self._patterns(change.change)):
+            return True
+        if change.change == "deleted":
+            return False
+        named: Mapping[FileKind, Collection[str]] = {"file": self.content, "link": self.links}
+        return change.path in {_absolute(path) for path in named.get(change.kind, ())}
 
     def _patterns(self, kind: Change) -> tuple[str, ...]:
         match kind:
@@ -99,6 +133,14 @@ class Files(Frozen):
 
 def _absolute(path: str) -> str:
     return path if path.startswith("/") else f"/work/{path}"
+
+
+def _is_meant(change: FileChange, pattern: str) -> bool:
+    """Whether the change meets the pattern, and is of the kind that it means; what is gone may have been of any."""
+    if change.change == "deleted":
+        return _meets(change.path, (pattern.rstrip("/"),))
+    kind = "directory" if pattern.endswith("/") else "file"
+    return change.kind == kind and _meets(change.path, (pattern.rstrip("/"),))
 
 
 def _meets(path: str, patterns: tuple[str, ...]) -> bool:
