@@ -13,6 +13,7 @@ from harness.pipeline.rescore import finish_scores
 from harness.results import PlannedTrial, RunFolder, RunManifest, default_run_name
 from harness.score import Evidence, Scorer, build_scorer
 from harness.score.verifiers.reward import REWARD
+from harness.trace.provenance import unattributed
 
 IMPORTED = "imported"
 """Stands in the manifest where a run of ours names its modes, its sandbox and its digests."""
@@ -35,7 +36,9 @@ def store_imported(
         for trial, spans in imported.trials:
             reward = imported.rewards.get((trial.case_id, trial.attempt))
             states = trial.states if reward is None else {**trial.states, REWARD: reward}
-            kept = trial.model_copy(update={"attempt": trial.attempt + 1, "states": states})
+            kept = trial.model_copy(
+                update={"attempt": trial.attempt + 1, "states": states, "trajectory": unattributed(trial.trajectory)}
+            )
             evidence = Evidence(case=cases[kept.case_id], trial=kept, tools=suite.tools)
             folder.commit(kept, spans, scorer.score(evidence))
             progress(f"{kept.case_id}/{kept.attempt}")

@@ -41,6 +41,8 @@ class Reader:
         offered = box.offered(self.case)
         for step in trial.trajectory.steps:
             for call in step.calls if step.source == "agent" else ():
+                if call.evidence == "self_reported":  # what an agent invents must not become a recording
+                    continue
                 found = seen.get(call.id)
                 if call.name in offered and call.arguments is not None and _reached(found):
                     made = self._call(box, call.name, call.arguments, None if found is None else _answer(found))

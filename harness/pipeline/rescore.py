@@ -75,7 +75,7 @@ def best_known(folder: RunFolder, suite: Suite, latest: tuple[Scorecard, ...] | 
     best: dict[str, int] = {}
     for one in evidence_of(folder, suite) if good else ():
         if (one.trial.case_id, one.trial.attempt) in good:
-            steps = len(decisions(one))
+            steps = len(decisions(one.counted))
             best[one.case.id] = min(steps, best.get(one.case.id, steps))
     return best
 

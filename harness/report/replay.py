@@ -35,6 +35,8 @@ class Replay(Frozen):
     """`case/attempt: fault`: it struck no call, so the trial does not show how the agent takes it."""
     unsaid_turns: tuple[str, ...] = ()
     """`case/attempt: message`: the scripted user never came to say it."""
+    self_reported_calls: int = 0
+    """Calls that only the agent tells of: none of them crossed the gateway."""
     model_tiers: dict[str, int] = {}
     """Requests to models, by where the answer came from."""
     model_use: ModelUse | None = None
@@ -50,9 +52,11 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
     unsaid: list[str] = []
     model_tiers: Counter[str] = Counter()
     uses: list[ModelUse] = []
+    reported = 0
     for trial in trials:
         model_tiers.update(trial.model_tiers)
         uses += [] if trial.model_use is None else [trial.model_use]
+        reported += sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
         name = f"{trial.case_id}/{trial.attempt}"
         tiers.update(trial.tiers)
         degraded += [name] if trial.tiers.get("earlier_state") else []
@@ -67,6 +71,7 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
         degraded=tuple(degraded),
         unfired_faults=tuple(unfired),
         unsaid_turns=tuple(unsaid),
+        self_reported_calls=reported,
         model_tiers=dict(sorted(model_tiers.items())),
         model_use=_summed(uses),
     )

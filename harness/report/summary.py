@@ -127,6 +127,8 @@ class Summary(Frozen):
     degraded: tuple[str, ...] = ()
     unfired_faults: tuple[str, ...] = ()
     unsaid_turns: tuple[str, ...] = ()
+    self_reported_calls: int = 0
+    """See Replay.self_reported_calls."""
     model_tiers: dict[str, int] = {}
     model_use: ModelUse | None = None
     stopped: str | None = None
@@ -179,6 +181,7 @@ def summarise(
         degraded=replay.degraded,
         unfired_faults=replay.unfired_faults,
         unsaid_turns=replay.unsaid_turns,
+        self_reported_calls=replay.self_reported_calls,
         model_tiers=replay.model_tiers,
         model_use=replay.model_use,
         stopped=stopped,

@@ -53,21 +53,21 @@ class Scorer:
         trial = evidence.trial
         if trial.outcome in MEASURED:
             verdicts = (*(_verdict(one, evidence) for one in checks), *_too_many_misses(evidence))
-            complete = evidence.model_copy(update={"verdicts": verdicts})
+            complete = evidence.counted.model_copy(update={"verdicts": verdicts})
             scores = tuple(score for metric in self.metrics for score in _measured(metric, complete))
             scores = (*scores, *self._composed(scores))
         else:
             reason = f"not measured: {trial.outcome}"
             verdicts = tuple(_unmeasured(one, reason) for one in checks)
-            complete = evidence
+            complete = evidence.counted
             scores = tuple(_unknown(metric, reason) for metric in self.metrics)
-        card = self._card(complete, verdicts, scores)
+        card = self._card(complete, trial.trajectory, verdicts, scores)
         evidence.forget()
         return card
 
     def with_optimum(self, card: Scorecard, evidence: Evidence) -> Scorecard:
         """The card with just the figures anew that look at the best known success, now that it is known."""
-        complete = evidence.model_copy(update={"verdicts": card.verdicts})
+        complete = evidence.counted.model_copy(update={"verdicts": card.verdicts})
         own = (metric for metric in self.metrics if metric.name in _BY_OPTIMUM)
         fresh = {score.metric: score for metric in own for score in _measured(metric, complete)}
         kept = card.scores[:-1] if self.suite.composite else card.scores
@@ -77,7 +77,9 @@ class Scorer:
     def _composed(self, scores: Sequence[Score]) -> tuple[Score, ...]:
         return (composite_score(self.suite.composite, scores),) if self.suite.composite else ()
 
-    def _card(self, evidence: Evidence, verdicts: tuple[Verdict, ...], scores: tuple[Score, ...]) -> Scorecard:
+    def _card(
+        self, evidence: Evidence, trajectory: Trajectory, verdicts: tuple[Verdict, ...], scores: tuple[Score, ...]
+    ) -> Scorecard:
         trial = evidence.trial
         measured = trial.outcome in MEASURED
         return Scorecard(
@@ -95,7 +97,7 @@ class Scorer:
             tool_use=_as_far_as_known(tool_use, evidence),
             models=models(evidence),
             prompt=prompt(evidence),
-            digest=_digest(trial.trajectory),
+            digest=_digest(trajectory),
         )
 
     @property
@@ -129,6 +131,23 @@ def score_trial(evidence: Evidence, suite: Suite) -> Scorecard:
 
 
 def _verdict(one: NamedVerifier, evidence: Evidence) -> Verdict:
+    """A check passes only if it passes both on what the gateway observed and on that with the agent's own reports.
+
+    So no report satisfies a check, and a report of something forbidden still fails it.
+    """
+    observed = _asked(one, evidence.observed)
+    if not evidence.self_reports:
+        return observed
+    reported = _asked(one, evidence)
+    if observed.passed is True or reported.passed is False:
+        return reported
+    if reported.passed is not True:
+        return observed
+    reason = f"{observed.reason} (calls and messages that only the agent reports do not count)"
+    return observed.model_copy(update={"reason": reason})
+
+
+def _asked(one: NamedVerifier, evidence: Evidence) -> Verdict:
     try:
         passed, reason, seen = one.verifier.verify(evidence)
     except OutOfTime as error:

@@ -10,7 +10,8 @@ from harness.case import Case, ToolSpec
 from harness.errors import OutOfTime
 from harness.frozen import Frozen, JsonObject
 from harness.score.diagnosis import Diagnosis
-from harness.trace import MEASURED, Outcome, ToolCall, Trial
+from harness.trace import MEASURED, Outcome, ToolCall, Trajectory, Trial
+from harness.trace.provenance import observed_only, reports_itself, without_claims_about
 
 T = TypeVar("T")
 
@@ -64,7 +65,11 @@ class Evidence(Frozen):
 
     def forget(self) -> None:
         """Drops what was computed once: it may refer to the evidence, and would outlive it until a collection."""
+        kept = tuple(self._once.values())
         self._once.clear()
+        for view in kept:
+            if isinstance(view, Evidence) and view is not self:
+                view.forget()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy; what was computed once is kept only where nothing but the verdicts is replaced."""
@@ -72,6 +77,31 @@ class Evidence(Frozen):
         if not set(update or ()) <= {"verdicts"}:
             copied._once = {}
         return copied
+
+    @property
+    def self_reports(self) -> bool:
+        """Whether the trajectory holds something that is only the agent's word."""
+        return self.once(_self_reports)
+
+    @property
+    def observed(self) -> "Evidence":
+        """The same with only what the gateway observed: what a check must pass on."""
+        return self.once(_observed) if self.self_reports else self
+
+    @property
+    def counted(self) -> "Evidence":
+        """The same without self-reported user messages and self-reported calls of the suite's tools: see metrics."""
+        return self.once(_counted) if self.self_reports else self
+
+    @property
+    def credited(self) -> "Evidence":
+        """`observed` where the gateway observed any call, else `counted`.
+
+        For figures that further calls could improve: an agent whose calls are partly observed gains nothing by adding
+        claims to them.
+        """
+        has_observed = any(call.evidence == "observed" for call in self.trial.trajectory.calls)
+        return self.observed if has_observed else self.counted
 
     @property
     def success(self) -> bool | None:
@@ -96,6 +126,24 @@ class Evidence(Frozen):
         """There is a final answer, and it is not blank."""
         final = self.trial.trajectory.final_output
         return final is not None and not (isinstance(final, str) and not final.strip())
+
+
+def _self_reports(evidence: Evidence) -> bool:
+    return reports_itself(evidence.trial.trajectory)
+
+
+def _observed(evidence: Evidence) -> Evidence:
+    return _with_trajectory(evidence, observed_only(evidence.trial.trajectory))
+
+
+def _counted(evidence: Evidence) -> Evidence:
+    declared = {tool.name for tool in evidence.tools}
+    return _with_trajectory(evidence, without_claims_about(evidence.trial.trajectory, declared))
+
+
+def _with_trajectory(evidence: Evidence, trajectory: Trajectory) -> Evidence:
+    trial = evidence.trial.model_copy(update={"trajectory": trajectory})
+    return evidence.model_copy(update={"trial": trial})
 
 
 def _allowed(evidence: Evidence) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """What happened: spans, the trajectory projected from them, and the trial around it."""
 
 from harness.trace.trajectory import (
+    EvidenceKind,
     Observation,
     ReplayTier,
     Step,
@@ -27,6 +28,7 @@ __all__ = [
     "MEASURED",
     "CommandResult",
     "EndState",
+    "EvidenceKind",
     "FileChange",
     "ModelUse",
     "Observation",

@@ -11,7 +11,7 @@ from harness.trace.replies import SeenCall, SeenReply, decoded
 from harness.trace.span import Span
 from harness.trace.trajectory import Observation, ReplayTier, Step, ToolCall, ToolErrorType, ToolFailure, Usage
 
-_GATEWAYS_OWN = re.compile(r"call_\d+")
+_GATEWAYS_OWN = re.compile(r"(?:call|http)_\d+")
 _ARGUMENTS: TypeAdapter[JsonObject | None] = TypeAdapter(JsonObject | None)
 _ERROR: TypeAdapter[ToolErrorType | None] = TypeAdapter(ToolErrorType | None)
 _TIER: TypeAdapter[ReplayTier | None] = TypeAdapter(ReplayTier | None)
@@ -23,6 +23,7 @@ def call_of(span: Span) -> ToolCall:
         name=text_in(span, names.TOOL_NAME) or "",
         arguments=decoded_as(span, names.TOOL_ARGUMENTS, _ARGUMENTS),
         unparsed=text_in(span, names.TOOL_UNPARSED),
+        evidence="observed",
     )
 
 
@@ -37,6 +38,7 @@ def observation_of(span: Span) -> Observation:
         replayed=checked(span, names.REPLAY_TIER, _TIER),
         injected=text_in(span, names.FAULT_KIND),
         duration_ms=None if started is None or ended is None else (ended - started) / 1e6,
+        evidence="observed",
     )
 
 
@@ -63,6 +65,7 @@ class ReplyCalls:
                 name=call.name,
                 arguments=call.arguments,
                 unparsed=None if call.arguments is not None else _as_text(call.told),
+                evidence="self_reported",
             )
             calls.append(made)
             if call.result is not None:
@@ -98,6 +101,7 @@ def reply_step(reply: SeenReply, agent: str, calls: ReplyCalls) -> Step:
         started_ns=number(span, names.STARTED_MONOTONIC),
         ended_ns=number(span, names.ENDED_MONOTONIC),
         span_id=span.span_id,
+        evidence="observed",
     )
 
 
@@ -120,6 +124,7 @@ def _told(result: JsonObject, call_id: str) -> Observation:
         call_id=call_id,
         content=content if isinstance(content, dict | list) else response,
         error=ToolFailure(type="tool_error", message=_as_text(response)[:500]) if failed else None,
+        evidence="self_reported",
     )
 
 

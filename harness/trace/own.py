@@ -56,6 +56,7 @@ def own_step(span: Span, agent: str) -> Step:
                 name=_name(span),
                 arguments=arguments,
                 unparsed=None if arguments is not None else str(told),
+                evidence="self_reported",
             ),
         ),
         observations=(
@@ -64,9 +65,11 @@ def own_step(span: Span, agent: str) -> Step:
                 content=result,
                 error=ToolFailure(type="tool_error", message="") if failed else None,
                 duration_ms=(span.end_ns - span.start_ns) / 1e6,
+                evidence="self_reported",
             ),
         ),
         span_id=span.span_id,
+        evidence="self_reported",
     )
 
 

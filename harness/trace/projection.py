@@ -82,7 +82,8 @@ def _asked(ordered: list[Span], replies: list[SeenReply], agents: Agents) -> lis
         agent, start = agents.of(reply.span), began(reply.span)
         if not told_by_turns and agent == main:
             for text in _newly_said(reply, heard):
-                drafts.append(_Draft(began=start, step=Step(index=0, source="user", message=text), kind=names.TURN))
+                said = Step(index=0, source="user", message=text, evidence="self_reported")
+                drafts.append(_Draft(began=start, step=said, kind=names.TURN))
         step = reply_step(reply, agent, calls)
         drafts.append(_Draft(began=start, step=step, kind=names.MODEL))
     return drafts
@@ -168,4 +169,5 @@ def _step(span: Span, agent: str) -> Step:
         started_ns=number(span, names.STARTED_MONOTONIC),
         ended_ns=number(span, names.ENDED_MONOTONIC),
         span_id=span.span_id,
+        evidence="observed",
     )

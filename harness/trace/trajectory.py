@@ -29,6 +29,10 @@ service."""
 
 Source = Literal["agent", "user", "system"]
 
+EvidenceKind = Literal["observed", "self_reported"]
+"""Who says that something happened. `observed`: it crossed the gateway. `self_reported`: only the agent says so, in its
+own spans or in the messages that it sends to its model. None (imported and older trajectories): it is not told."""
+
 
 class ToolCall(Frozen):
     """A call as the agent made it. `arguments` is None where what it sent is no JSON object: see `unparsed`."""
@@ -37,6 +41,7 @@ class ToolCall(Frozen):
     name: str
     arguments: JsonObject | None
     unparsed: str | None = None
+    evidence: EvidenceKind | None = None
 
 
 class ToolFailure(Frozen):
@@ -56,6 +61,7 @@ class Observation(Frozen):
     injected: str | None = None
     """Kind of the fault that was done to this call on purpose; None: what is seen is the tool's own doing."""
     duration_ms: float | None = None
+    evidence: EvidenceKind | None = None
 
 
 class Usage(Frozen):
@@ -85,9 +91,11 @@ class Step(Frozen):
     started_ns: int | None = None
     ended_ns: int | None = None
     span_id: str | None = None
+    evidence: EvidenceKind | None = None
+    """Of the step as a whole; its calls and observations have their own."""
 
 
-_NO_IDENTITY = frozenset({"started_ns", "ended_ns", "span_id"})
+_NO_IDENTITY = frozenset({"started_ns", "ended_ns", "span_id", "evidence"})
 
 
 class Trajectory(Frozen):
@@ -108,8 +116,10 @@ class Trajectory(Frozen):
 
     @property
     def observations(self) -> dict[str, Observation]:
-        """Observations by the id of their call."""
-        return {seen.call_id: seen for step in self.steps for seen in step.observations}
+        """Observations by the id of their call; of several with one id an observed one precedes self-reported ones."""
+        every = [seen for step in self.steps for seen in step.observations]
+        every.sort(key=lambda seen: seen.evidence != "self_reported")
+        return {seen.call_id: seen for seen in every}
 
     @property
     def digest(self) -> str:
@@ -124,9 +134,17 @@ def step_identity(step: Step) -> JsonObject:
     plain: JsonObject = {name: value for name, value in vars(step).items() if name not in _NO_IDENTITY}
     plain["plan"] = None if step.plan is None else list(step.plan)
     plain["usage"] = None if step.usage is None else dict(vars(step.usage))
-    plain["calls"] = [{"name": c.name, "arguments": c.arguments, "unparsed": c.unparsed} for c in step.calls]
+    plain["calls"] = [
+        {"name": call.name, "arguments": call.arguments, "unparsed": call.unparsed, **_reported(call.evidence)}
+        for call in step.calls
+    ]
     plain["observations"] = [
-        {"content": seen.content, "error": None if seen.error is None else seen.error.type}
+        {"content": seen.content, "error": None if seen.error is None else seen.error.type, **_reported(seen.evidence)}
         for seen in step.observations
     ]
-    return plain
+    return plain | _reported(step.evidence)
+
+
+def _reported(evidence: EvidenceKind | None) -> JsonObject:
+    """Only what is self-reported is marked, so that digests of trials without it stay what they were."""
+    return {"evidence": evidence} if evidence == "self_reported" else {}

@@ -125,13 +125,14 @@ def test_the_projection_gives_turns_calls_and_replies_in_the_order_of_their_begi
     assert [step.source for step in trajectory.steps] == ["user", "agent", "agent"]
     assert [step.message for step in trajectory.steps] == ["an egg", None, "here you are"]
     call = trajectory.steps[1]
-    assert call.calls == (ToolCall(id="call_1", name="look", arguments={"q": "egg"}),)
+    assert call.calls == (ToolCall(id="call_1", name="look", arguments={"q": "egg"}, evidence="observed"),)
     assert (call.thought, call.plan) == ("look first", ("look", "add"))
     assert call.observations[0].model_copy(update={"duration_ms": None}) == Observation(
         call_id="call_1",
         content={"found": 1},
         error=ToolFailure(type="timeout", message="too slow"),
         replayed="exact",
+        evidence="observed",
     )
     assert (trajectory.agent, trajectory.version, trajectory.final_output) == ("taker", "v1", "here you are")
 

@@ -75,6 +75,7 @@ def _step(step: Step, observed: dict[str, Observation], cut: Cutter) -> JsonObje
         source=step.source,
         agent=step.agent,
         parent=step.parent,
+        reported=step.evidence == "self_reported" or None,
         message=cut.optional(step.message),
         thought=cut.optional(step.thought),
         plan=None if step.plan is None else [item[: cut.limit] for item in step.plan[:_ITEMS]],
@@ -93,6 +94,8 @@ def _call(call: ToolCall | None, seen: Observation | None, cut: Cutter) -> JsonO
         found["args"] = cut.value(call.arguments)
     elif call is not None:
         found["unparsed"] = cut.text(call.unparsed or "")
+    if "self_reported" in (None if call is None else call.evidence, None if seen is None else seen.evidence):
+        found["reported"] = True
     if seen is None:
         return found
     return found | present(
@@ -133,5 +136,8 @@ def _notes(trial: Trial, card: Scorecard, cut: Cutter) -> Iterator[str]:
         yield f"{card.outcome.replace('_', ' ')}: {card.reason[: cut.limit]}"
     if trial.tiers.get("earlier_state"):
         yield "some answers were those of an earlier state, and may be wrong"
+    calls = sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
+    if calls:
+        yield f"{calls} call(s) are self-reported: not observed by the gateway, and no check is passed by them"
     yield from (f"a fault that struck no call: {fault[: cut.limit]}" for fault in trial.unfired_faults)
     yield from (f"the user never came to say: {turn[: cut.limit]}" for turn in trial.unsaid_turns)

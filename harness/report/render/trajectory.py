@@ -40,7 +40,8 @@ def _headline(card: Scorecard) -> str:
 
 
 def _step(step: Step, longest: int) -> Iterator[str]:
-    head = f"{step.index:>4}  {step.source}" + (f" [{printable(step.model)}]" if step.model else "")
+    who = f"{step.source} (self-reported)" if _is_reported_message(step) else step.source
+    head = f"{step.index:>4}  {who}" + (f" [{printable(step.model)}]" if step.model else "")
     if step.message is not None:
         yield f"{head}: {printable(step.message, longest)}"
     elif not step.calls:
@@ -57,14 +58,21 @@ def _step(step: Step, longest: int) -> Iterator[str]:
             yield f"      -> {_answer(seen[call.id], longest)}"
 
 
+def _is_reported_message(step: Step) -> bool:
+    """A message that the agent says another gave it; of a step with calls, the calls are marked."""
+    return step.evidence == "self_reported" and not step.calls
+
+
 def _call(call: ToolCall, longest: int) -> str:
     arguments = f"not JSON: {call.unparsed!r}" if call.arguments is None else _text(call.arguments)
-    return printable(f"{call.name}({arguments})", longest)
+    mark = "  [self-reported]" if call.evidence == "self_reported" else ""
+    return printable(f"{call.name}({arguments})", longest) + mark
 
 
 def _answer(seen: Observation, longest: int) -> str:
     notes = [] if seen.replayed in (None, *_SETTLED) else [seen.replayed.replace("_", " ")]
     notes += [f"injected {seen.injected}"] if seen.injected is not None else []
+    notes += ["self-reported"] if seen.evidence == "self_reported" else []
     said = "" if seen.content is None else _text(seen.content)
     if seen.error is not None:
         said = f"ERROR {seen.error.type}: {seen.error.message}" + (f" {said}" if said else "")

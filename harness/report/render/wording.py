@@ -142,11 +142,16 @@ def use_words(summary: Summary) -> str | None:
 
 
 def overlay_words(summary: Summary) -> list[str]:
-    """What a reader must know of lenient answers, of faults that struck nothing and of users who were not asked."""
+    """What a reader must know of lenient answers, unfired faults, users who were not asked, and self-reports."""
     degraded = ", ".join(summary.degraded)
     found = [f"answered in part as at an earlier state, which may be wrong: {degraded}"] if degraded else []
     found += [f"fault that never fired: {one}" for one in summary.unfired_faults]
-    return found + [f"never said by the user: {one}" for one in summary.unsaid_turns]
+    found += [f"never said by the user: {one}" for one in summary.unsaid_turns]
+    if summary.manifest.tool_mode == "imported":
+        return [*found, "imported trajectories: every call and result is self-reported, as the file tells it"]
+    calls = summary.self_reported_calls
+    own = f"{calls} {'call is' if calls == 1 else 'calls are'} self-reported by agents: not observed by the gateway"
+    return [*found, f"{own}, and no check is passed by them"] if calls else found
 
 
 def _floored(share: float) -> str:

@@ -59,6 +59,7 @@ class PlanAdherence:
     """Items of the plan that were carried out in its order / items that speak of a tool; share, 0 to 1.
 
     Carried out: a call was made of which the item speaks, after the calls of the items before it; as many as can be.
+    Where the gateway observed any call, self-reported calls carry nothing out.
     Items that speak of no tool of the suite are left out (`think`). None without a stated plan, and where no item is
     left.
     """
@@ -70,7 +71,7 @@ class PlanAdherence:
         plan = stated_plan(evidence)
         if plan is None:
             return None, _NO_PLAN
-        calls = list(enumerate(evidence.made_calls))
+        calls = list(enumerate(evidence.credited.made_calls))
         done = [[place for place, call in calls if speaks_of(item, call.name, call.arguments)] for item in plan]
         wanted = evidence.case.reference or ()
         concrete = sum(

@@ -12,14 +12,15 @@ class Recovery:
 
     Got over: a related call among the next three after the error was seen succeeded, other than by doing nothing. The
     explanation counts the responses (retried the same, changed something, used another tool, told the user, ignored).
-    Excluded: replay misses and the step limit, after which no call can succeed. None where no error was met.
+    Excluded: replay misses and the step limit, after which no call can succeed, and, where the gateway observed any
+    call, self-reported calls. None where no error was met.
     """
 
     name: ClassVar[str] = "recovery"
     version: ClassVar[str] = "2"
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
-        met = recoveries(evidence)
+        met = recoveries(evidence.credited)
         if not met:
             return None, "no error was met"
         recovered = [one.recovered_after for one in met if one.recovered_after is not None]

@@ -11,8 +11,8 @@ class Redundancy:
 
     Redundant: the very same call (tool and arguments by the schema) was made before, no call of a writing tool that
     succeeded lies in between, and the answer is the same again: nothing could be learned and nothing was changed. A
-    write made again is redundant only where both were refused alike. Excluded: calls refused by the step limit. None
-    where no call was made.
+    write made again is redundant only where both were refused alike. Excluded: calls refused by the step limit and,
+    where the gateway observed any call, self-reported calls. None where no call was made.
     """
 
     name: ClassVar[str] = "redundancy"
@@ -20,6 +20,7 @@ class Redundancy:
     lower_is_better: ClassVar[bool] = True
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
+        evidence = evidence.credited
         calls = evidence.made_calls
         if not calls:
             return None, "no call was made"

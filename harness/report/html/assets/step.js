@@ -13,6 +13,7 @@ function tierChip(tier) {
 
 function callView(call, trial) {
   const head = el("div", { class: "call-head" }, el("code", { class: "tool" }, call.name), tierChip(call.tier),
+    call.reported ? el("span", { class: "chip open", title: "only the agent tells of it; it did not cross the gateway" }, "self-reported") : null,
     call.injected ? el("span", { class: "chip open", title: "done to this call on purpose" }, "fault: " + words(call.injected)) : null,
     call.differs ? el("span", { class: "chip open" }, "answer differs") : null,
     call.error ? el("span", { class: "chip bad" }, "✗ " + words(call.error.type)) : null,
@@ -44,7 +45,7 @@ function stepView(step, trial, before, side) {
   const tokens = step.tokens?.some(known) ? `${thousands(step.tokens[0])} in, ${thousands(step.tokens[1])} out` : null;
   const facts = [step.agent && trial.agents > 1 ? step.agent : null, step.model, tokens, known(step.cost) ? usd(step.cost) : null, step.start > trial.begin ? `at ${duration(step.start - trial.begin)}` : null];
   return el("article", { class: "step is-" + kind + (own.length ? " flagged" : ""), tabindex: "-1", "data-index": step.i, "aria-label": `Step ${step.i}, ${step.source}${known(side) ? ", run " + [RUN, OTHER][side].run : ""}` },
-    el("header", {}, known(side) ? el("span", { class: side ? "key-b" : "key-a", "aria-hidden": "true" }, side ? "■" : "●") : null, el("span", { class: "index" }, step.i), el("span", { class: "who" }, step.source), rests.map((one) => el("span", { class: "chip bad" }, `⚑ rests on step ${one.origin_step ?? "?"}`)),
+    el("header", {}, known(side) ? el("span", { class: side ? "key-b" : "key-a", "aria-hidden": "true" }, side ? "■" : "●") : null, el("span", { class: "index" }, step.i), el("span", { class: "who" }, step.source), step.reported && !step.calls ? el("span", { class: "chip open", title: "only the agent tells of it; it did not cross the gateway" }, "self-reported") : null, rests.map((one) => el("span", { class: "chip bad" }, `⚑ rests on step ${one.origin_step ?? "?"}`)),
       el("span", { class: "dim facts" }, facts.filter(Boolean).join(" · "))),
     own.map(findingView),
     step.thought ? el("div", { class: "thought" }, el("span", { class: "sr" }, "Thought: "), prose(step.thought, trial.folder)) : null,

@@ -1,0 +1,67 @@
+"""Views of a trajectory by who says that something happened: the gateway, or the agent about itself."""
+
+from collections.abc import Callable, Collection
+
+from harness.trace.trajectory import Step, ToolCall, Trajectory
+
+
+def reports_itself(trajectory: Trajectory) -> bool:
+    """Whether something in the trajectory is only the agent's word."""
+    return any(
+        step.evidence == "self_reported" or any(call.evidence == "self_reported" for call in step.calls)
+        for step in trajectory.steps
+    )
+
+
+def observed_only(trajectory: Trajectory) -> Trajectory:
+    """Without every self-reported call, result and user message. Steps keep their places and indices.
+
+    A step that loses all its calls loses its message too: beside the calls the message was narration, and by itself
+    it would be read as a reply to the user.
+    """
+    return _filtered(trajectory, lambda call: call.evidence == "self_reported", keeps_message=False)
+
+
+def without_claims_about(trajectory: Trajectory, tools: Collection[str]) -> Trajectory:
+    """Without self-reported user messages, and without self-reported calls of `tools`.
+
+    The gateway sees every real call of a declared tool. Other tools (the shell of a coding agent) are the agent's own,
+    so that its word is all there is.
+    """
+    return _filtered(
+        trajectory, lambda call: call.evidence == "self_reported" and call.name in tools, keeps_message=True
+    )
+
+
+def unattributed(trajectory: Trajectory) -> Trajectory:
+    """With no provenance at all, as imported trajectories are: a file's own marks prove nothing."""
+    steps = tuple(
+        step.model_copy(
+            update={
+                "evidence": None,
+                "calls": tuple(call.model_copy(update={"evidence": None}) for call in step.calls),
+                "observations": tuple(seen.model_copy(update={"evidence": None}) for seen in step.observations),
+            }
+        )
+        for step in trajectory.steps
+    )
+    return trajectory.model_copy(update={"steps": steps})
+
+
+def _filtered(trajectory: Trajectory, drops: Callable[[ToolCall], bool], *, keeps_message: bool) -> Trajectory:
+    steps = tuple(_step(step, drops, keeps_message=keeps_message) for step in trajectory.steps)
+    return trajectory.model_copy(update={"steps": steps})
+
+
+def _step(step: Step, drops: Callable[[ToolCall], bool], *, keeps_message: bool) -> Step:
+    if step.source == "user" and step.evidence == "self_reported":
+        return step.model_copy(update={"message": None})
+    dropped = {call.id for call in step.calls if drops(call)}
+    if not dropped:
+        return step
+    calls = tuple(call for call in step.calls if call.id not in dropped)
+    update = {
+        "calls": calls,
+        "observations": tuple(seen for seen in step.observations if seen.call_id not in dropped),
+    }
+    return step.model_copy(update=update if calls or keeps_message else update | {"message": None})
