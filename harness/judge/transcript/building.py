@@ -13,7 +13,7 @@ from harness.frozen import JsonObject, JsonValue
 from harness.judge.transcript.piece import Piece, PieceKind, Transcript
 from harness.judge.transcript.trimming import SMALL, compact, shown, trimmed, words
 from harness.score.verifiers.reward import REWARD
-from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
+from harness.trace import EvidenceKind, Observation, Step, ToolCall, Trajectory, Trial
 
 _WORTH_A_REFERENCE = 120
 _FILES_SHOWN = 100
@@ -23,7 +23,8 @@ def build_transcript(trial: Trial, case: Case | None = None) -> Transcript:
     """The transcript of one trial; `case` knows the user's profile and what the system was told beside the trace."""
     trajectory = trial.trajectory
     results = _results(trajectory.steps)
-    pieces = [*_given(case), *_said(trajectory.steps, results), *_left(trial)]
+    pieces = [*_given(case), *_said(trajectory.steps, results, case), *_left(trial)]
+    pieces = [_named(piece, trajectory.agent) for piece in pieces]
     return Transcript(
         trace_id=trajectory.trace_id,
         agent=trajectory.agent,
@@ -86,7 +87,12 @@ def _given(case: Case | None) -> Iterator[Piece]:
         yield Piece(ref="profile", kind="profile", text=shown(compact(dict(case.user_profile))))
 
 
-def _said(steps: tuple[Step, ...], results: _Results) -> Iterator[Piece]:
+def _named(piece: Piece, outermost: str) -> Piece:
+    own = piece.agent in (None, outermost)
+    return piece if own else piece.model_copy(update={"outermost": False})
+
+
+def _said(steps: tuple[Step, ...], results: _Results, case: Case | None) -> Iterator[Piece]:
     systems: set[str] = set()
     told: dict[tuple[str | None, str], str] = {}
     for place, step in enumerate(steps):
@@ -95,15 +101,21 @@ def _said(steps: tuple[Step, ...], results: _Results) -> Iterator[Piece]:
                 systems.add(step.message)
                 yield _piece(step, "system", step.message)
         elif step.source == "user":
-            yield from _of_user(step, results, place)
+            yield from _of_user(step, results, place, case)
         else:
             yield from _of_agent(step, results, place, told)
 
 
-def _of_user(step: Step, results: _Results, place: int) -> Iterator[Piece]:
+def _of_user(step: Step, results: _Results, place: int, case: Case | None) -> Iterator[Piece]:
     if step.message:
-        yield _piece(step, "user", step.message)
+        yield _piece(step, "reported" if _is_reported(step, case) else "user", step.message)
     yield from _acts(step, results, place, {})  # simulated users have tools of their own
+
+
+def _is_reported(step: Step, case: Case | None) -> bool:
+    """The case's task is the user's own word, wherever it stands; any other word of a model request is the agent's."""
+    is_task = case is not None and (step.message or "").strip() == case.task.strip()
+    return step.evidence == "self_reported" and not is_task
 
 
 def _of_agent(step: Step, results: _Results, place: int, told: dict[tuple[str | None, str], str]) -> Iterator[Piece]:
@@ -120,7 +132,7 @@ def _acts(step: Step, results: _Results, place: int, told: dict[tuple[str | None
     tools: dict[str, str] = {}
     for number, call in enumerate(step.calls, 1):
         tools[call.id] = call.name
-        yield _piece(step, "call", _call_text(call), f".c{number}", tool=call.name)
+        yield _piece(step, "call", _call_text(call), f".c{number}", tool=call.name, evidence=call.evidence)
     for number, seen in enumerate(step.observations):
         text, lost, whole = results[place, number]
         tool = tools.get(seen.call_id, "?")
@@ -128,7 +140,8 @@ def _acts(step: Step, results: _Results, place: int, told: dict[tuple[str | None
         earlier = told.setdefault((tool, whole), ref)  # what is shown of the earlier one holds all that is shown here
         if earlier != ref and len(text) > _WORTH_A_REFERENCE:
             text, lost = f"[the same as {earlier}]", len(text) + lost
-        yield _piece(step, "result", text, f".r{number + 1}", tool=tool).model_copy(update={"trimmed": lost})
+        piece = _piece(step, "result", text, f".r{number + 1}", tool=tool, evidence=seen.evidence)
+        yield piece.model_copy(update={"trimmed": lost})
 
 
 def _call_text(call: ToolCall) -> str:
@@ -137,14 +150,24 @@ def _call_text(call: ToolCall) -> str:
     return f"{call.name}({shown(call.arguments)})"
 
 
-def _piece(step: Step, kind: PieceKind, text: str, suffix: str = "", tool: str | None = None) -> Piece:
+def _piece(
+    step: Step,
+    kind: PieceKind,
+    text: str,
+    suffix: str = "",
+    *,
+    tool: str | None = None,
+    evidence: EvidenceKind | None = None,
+) -> Piece:
     return Piece.model_construct(  # its parts were checked when the step was read
         ref=f"s{step.index}{suffix}",
         step=step.index,
         span=step.span_id,
         kind=kind,
         agent=step.agent if step.source == "agent" else None,
+        outermost=True,
         tool=tool,
+        self_reported=evidence == "self_reported",
         text=text,
         trimmed=0,
     )

@@ -1,17 +1,33 @@
 """A transcript: the pieces of a trajectory, each pointing to where it came from."""
 
-from typing import Literal
+import json
+import re
+from typing import Final, Literal
 
 from harness.frozen import Frozen
 
 CHARS_PER_TOKEN = 4
 """A rough rule, the same on both sides of every saving that is shown."""
 
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.:/?-]{1,64}")
+_LONGEST_NAME: Final = 64
+
 PieceKind = Literal[
-    "system", "user", "agent", "narration", "thought", "plan", "call", "result", "profile", "state", "answer"
+    "system",
+    "user",
+    "reported",
+    "agent",
+    "narration",
+    "thought",
+    "plan",
+    "call",
+    "result",
+    "profile",
+    "state",
+    "answer",
 ]
-"""`agent`: a message by itself; `narration`: what the agent said beside its calls; `answer`: a final output that was no
-message; `state`: what the trial left behind."""
+"""`reported`: a message that the agent says somebody else gave it; `agent`: a message by itself; `narration`: what the
+agent said beside its calls; `answer`: a final output that was no message; `state`: what the trial left behind."""
 
 
 class Piece(Frozen):
@@ -24,21 +40,49 @@ class Piece(Frozen):
     kind: PieceKind
     agent: str | None = None
     """Which (sub-)agent; None: not an agent's, or not told."""
+    outermost: bool = True
+    """Whether `agent` is the agent under test, whose name the suite gives; other names are the agent's own words."""
     tool: str | None = None
+    self_reported: bool = False
+    """Only the agent tells of it: the gateway did not observe it."""
     text: str
     trimmed: int = 0
     """Characters that were left out, since nothing later used them."""
 
     @property
     def who(self) -> str:
-        """Who speaks, for the judge and for people."""
+        """Who speaks, for the judge and for people.
+
+        Only the role and the name of the agent under test come from the harness. Every other name is data of the
+        agent's: it stands in quotes behind its role, so that none can pass for another speaker.
+        """
+        mark = " (self-reported)" if self.self_reported else ""
         if self.tool is not None:
-            return f"tool {self.tool}" if self.kind == "result" else f"{self.agent or 'agent'} calls {self.tool}"
+            tool = _tool(self.tool)
+            return (f"tool {tool}" if self.kind == "result" else f"{self._agent} calls {tool}") + mark
         if self.kind in ("agent", "narration", "answer"):
-            return self.agent or "agent"
+            return self._agent
         if self.kind in ("thought", "plan"):
-            return f"{self.agent or 'agent'} ({self.kind})"
-        return {"profile": "user profile", "state": "end state"}.get(self.kind, self.kind)
+            return f"{self._agent} ({self.kind})"
+        named = {"profile": "user profile", "state": "end state", "reported": "message reported by the agent"}
+        return named.get(self.kind, self.kind)
+
+    @property
+    def _agent(self) -> str:
+        if self.agent is None:
+            return "agent"
+        return self.agent if self.outermost else f"agent {_quoted(self.agent)}"
+
+
+def _tool(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else _quoted(name)
+
+
+def _quoted(name: str) -> str:
+    """In JSON's quotes, on one line, in printable ASCII, at most 64 characters of it."""
+    return json.dumps(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…").replace(
+        "\x7f", "\\u007f"
+    )
 
 
 class Transcript(Frozen):

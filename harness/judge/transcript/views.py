@@ -38,12 +38,15 @@ def _handover(transcript: Transcript) -> list[Piece]:
     changes = {
         ref for before, after in pairwise(acting) if before.agent != after.agent for ref in (before.step, after.step)
     }
-    return [piece for piece in own if piece.step in changes or piece.kind == "user"]
+    return [piece for piece in own if piece.step in changes or piece.kind in ("user", "reported")]
 
 
 VIEWS: Final[dict[str, tuple[str, Callable[[Transcript], list[Piece]]]]] = {
-    "conversation": ("what user and agent said to each other", _kinds("user", "agent", "narration", "answer")),
-    "request": ("what the user asked for", _kinds("user")),
+    "conversation": (
+        "what user and agent said to each other",
+        _kinds("user", "reported", "agent", "narration", "answer"),
+    ),
+    "request": ("what the user asked for", _kinds("user", "reported")),
     "recommendations": (
         "what the agent offered, in words and in widgets",
         lambda one: _merged(one, [_kinds("agent", "answer")(one), _widgets(one)]),
@@ -104,7 +107,7 @@ def acted(transcript: Transcript, agents: Collection[str]) -> bool:
 
 
 def _is_of(piece: Piece, agents: Collection[str], outermost: str) -> bool:
-    if piece.kind in ("user", "system", "profile", "state"):
+    if piece.kind in ("user", "reported", "system", "profile", "state"):
         return True
     agent = piece.agent or outermost
     return agent in agents or (ORCHESTRATOR in agents and agent == outermost)
