@@ -62,21 +62,25 @@ def check(ctx: click.Context, /, suite: str, as_json: bool, **options: Any) -> N
     type=click.Path(path_type=Path, dir_okay=False),
     help="The case file that it is added to; default: regressions.yaml in the suite's folder.",
 )
-@click.pass_obj
-def from_trace(project: Path, run: str, case: str, attempt: int, suite: str | None, file: Path | None) -> None:
+@click.pass_context
+def from_trace(ctx: click.Context, /, run: str, case: str, attempt: int, suite: str | None, file: Path | None) -> None:
     """Turn the trial of CASE in the stored RUN, ours or an imported one, into a draft case with its cassette.
 
     \b
     harness case from-trace tour-v1 order-correctness-003
     harness case from-trace production refund-17 --suite support
 
-    The case is called prod-regression-<first 8 of the trace's id>, allows 1.5 times what the trial used, and says what
-    failed. A case that exists is never overwritten. Its cassette answers what the trial asked; `harness record SUITE
-    --case ID` adds the paths of other agents.
+    The case is called prod-regression-<first 8 of the trace's id> and says what failed; each diagnosed failure becomes
+    a check. Its limits are the case's own, or the suite's, wider where a trial that succeeded used more. It is proven
+    at once: the failed trial must fail it, and stored trials that succeeded at the same case must pass; exit 1 where
+    that does not hold. A case that exists is never overwritten. Its cassette answers what the trial asked; `harness
+    record SUITE --case ID` adds the paths of other agents.
     """
     from harness.cli.console import say
+    from harness.errors import ExitCode
     from harness.pipeline.from_trace import Request, case_from_trace
 
+    project: Path = ctx.obj
     request = Request(run=run_path(project, run), case_id=case, attempt=attempt, suite=suite, file=file)
     done = case_from_trace(project, request)
     click.echo(f"{done.case.id}  {done.file}")
@@ -86,4 +90,16 @@ def from_trace(project: Path, run: str, case: str, attempt: int, suite: str | No
         say(f"{done.case.id}: {note}")
     if not done.listed:
         say(f"suite.yaml does not read that file yet; let it say  {done.line}")
+    proof = done.proof
+    click.echo(f"  the trial it was made from {_SAID[proof.failing]} it")
+    for name, answer in proof.passing.items():
+        click.echo(f"  {name}, which succeeded, {_SAID[answer]} it")
+    if not proof.passing:
+        click.echo("  no trial that succeeded is at hand: whether one can pass it is not known")
+    if not proof.holds and not done.succeeded:
+        say(f"{done.case.id}: not proven; read its checks before you rely on it")
     say(f"then: harness run {done.suite} --case {done.case.id}")
+    ctx.exit(ExitCode.DONE if proof.holds or done.succeeded else ExitCode.VERDICT)
+
+
+_SAID = {"passes": "passes", "fails": "fails", "unknown": "neither passes nor fails"}

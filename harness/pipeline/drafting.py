@@ -1,8 +1,9 @@
-"""A failed trial as the draft of a case: what was asked, what failed, and half as much again as it used."""
+"""A failed trial as the draft of a case: what was asked, what failed, and a check for each diagnosed failure."""
 
 import hashlib
 import math
 import re
+from collections.abc import Collection, Sequence
 
 from harness.case import Case, CheckSpec, Limits, Suite
 from harness.frozen import Frozen
@@ -12,11 +13,8 @@ from harness.trace import Trial
 
 PREFIX = "prod-regression-"
 TAG = "regression"
-ROOM = 1.5
-"""How much of what the trial used the case allows."""
-LEAST_SECONDS = 10
-"""A limit of less would tell how busy the machine is, not how good the agent."""
-_LONGEST_S = 86_400
+NO_FAILURE = "no_failure"
+"""The verifier of the checks that are made of diagnoses."""
 _SHOWN = 300
 _HEX = re.compile(r"[0-9a-fA-F]{8,}")
 
@@ -28,16 +26,20 @@ class Draft(Frozen):
     notes: tuple[str, ...] = ()
 
 
-def draft(source: Case, trial: Trial, card: Scorecard, suite: Suite, origin: str) -> Draft:
+def draft(
+    source: Case, trial: Trial, card: Scorecard, suite: Suite, origin: str, passing: Sequence[Trial] = ()
+) -> Draft:
     """The case for `suite`. Its reference is the source case's own, if any: the failed calls are no example.
 
-    What the suite does not have (tools, fixture packs) is left out, and noted.
+    `passing`: trials that succeeded at the same task; limits are wide enough for them. What the suite does not have
+    (tools, fixture packs) is left out, and noted.
     """
     notes: list[str] = []
     fitted = _fitted(source, suite, notes)
     checks = tuple(check for check in source.checks if check.verifier != REWARD)
     if not checks and not suite.checks and source.expected_output is not None:
         checks = (CheckSpec(name="answer", verifier="final_answer"),)
+    checks += _checks_of(card, {check.name for check in (*suite.checks, *checks)})
     if not checks and not suite.checks:
         notes.append("it has no check yet: write one, or an agent cannot pass it")
     if card.success:
@@ -47,12 +49,29 @@ def draft(source: Case, trial: Trial, card: Scorecard, suite: Suite, origin: str
             "id": regression_id(trial.trajectory.trace_id),
             "description": _description(source, card, origin),
             "checks": checks,
-            "limits": limits_for(source.limits, trial),
+            "limits": limits_for(source.limits, suite.defaults, passing),
             "tags": tuple(dict.fromkeys((*source.tags, TAG))),
             "origin": origin,
         }
     )
     return Draft(case=case, notes=tuple(notes))
+
+
+def _checks_of(card: Scorecard, taken: Collection[str]) -> tuple[CheckSpec, ...]:
+    """One check for each failure mode that was diagnosed."""
+    kinds: dict[str, list[str]] = {}
+    for one in card.diagnoses:
+        if one.failure != "other":
+            kinds.setdefault(one.failure, []).append(one.kind)
+    return tuple(
+        CheckSpec(
+            name=name,
+            verifier=NO_FAILURE,
+            **{"with": {"failure": failure, "kinds": sorted(set(found))}},
+        )
+        for failure, found in sorted(kinds.items())
+        if (name := f"no_{failure}") not in taken
+    )
 
 
 def regression_id(trace_id: str) -> str:
@@ -62,22 +81,26 @@ def regression_id(trace_id: str) -> str:
     return PREFIX + (digits if _HEX.fullmatch(digits) else hashlib.sha256(trace_id.encode()).hexdigest())[:8].lower()
 
 
-def limits_for(source: Limits, trial: Trial) -> Limits:
-    """1.5 times what was used, as far as that is known; a limit that ended the trial stays as it was."""
-    used_steps = sum(len(step.calls) for step in trial.trajectory.steps if step.source == "agent")
-    duration = trial.duration_s if trial.exit is None else trial.exit.duration_s
-    tokens, cost = _spent(trial)
-    ended = trial.outcome == "limit_reached"
+def limits_for(source: Limits, suite: Limits, passing: Sequence[Trial]) -> Limits:
+    """The case's own limits, or the suite's where the case has none; wider where a trial that passed used more.
+
+    What the failed trial used says nothing: a fix may need more than a trial that gave up early.
+    """
+    limits = suite if source == Limits() else source
     found: dict[str, float | int] = {}
-    if not (ended and used_steps > source.steps):
-        found["steps"] = max(1, math.ceil(ROOM * used_steps))
-    if duration is not None and not (trial.exit is not None and trial.exit.timed_out):
-        found["seconds"] = min(max(LEAST_SECONDS, math.ceil(ROOM * duration)), _LONGEST_S)
-    if tokens and not (ended and source.tokens is not None and tokens >= source.tokens):
-        found["tokens"] = math.ceil(ROOM * tokens)
-    if cost and not (ended and source.cost_usd is not None and cost >= source.cost_usd):
-        found["cost_usd"] = math.ceil(ROOM * cost * 1e6) / 1e6
-    return source.model_copy(update=found)
+    for trial in passing:
+        tokens, cost = _spent(trial)
+        used: dict[str, float | int | None] = {
+            "steps": sum(len(step.calls) for step in trial.trajectory.steps if step.source == "agent"),
+            "seconds": trial.duration_s if trial.exit is None else trial.exit.duration_s,
+            "tokens": tokens,
+            "cost_usd": cost,
+        }
+        for name, value in used.items():
+            limit = found.get(name, getattr(limits, name))
+            if value is not None and limit is not None and value > limit:
+                found[name] = value if name == "cost_usd" else math.ceil(value)
+    return limits.model_copy(update=found)
 
 
 def _spent(trial: Trial) -> tuple[int, float]:

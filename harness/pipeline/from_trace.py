@@ -19,9 +19,11 @@ from harness.pipeline.attempt import case_of
 from harness.pipeline.drafting import draft
 from harness.pipeline.importing import IMPORTED
 from harness.pipeline.observed import Reader
+from harness.pipeline.proving import Proof, passing_attempts, prove, useful_checks
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.subjects import suite_of
 from harness.results import RunFolder
+from harness.results.stored import StoredTrial
 from harness.score import Scorecard
 from harness.trace import Trial
 
@@ -56,56 +58,67 @@ class Drafted:
     line: str
     """What `cases:` in suite.yaml has to say for the file to be read."""
     notes: tuple[str, ...]
+    proof: Proof
+    """What the case says of the trial that it was made from, and of trials that succeeded."""
+    succeeded: bool
+    """Whether the trial had succeeded, so that it is no failure that the case shows."""
 
 
 def case_from_trace(project: Path, request: Request) -> Drafted:
     """Writes case and tape, or neither. Raises UsageError for a trial that cannot be had, and for an id that exists."""
     folder = RunFolder.open(request.run)
-    trial, card = _stored(folder, request)
+    stored, card = _stored(folder, request)
+    trial = stored.trial
     suite = load_suite(project, request.suite or folder.manifest.suite)
     asked = case_of(suite_of(project, folder), request.case_id)
     origin = f"{folder.manifest.run}/{request.case_id}/{request.attempt}"
-    drafted = draft(asked, trial, card, suite, origin)
+    passing = passing_attempts(project, folder, request.case_id)
+    drafted = draft(asked, trial, card, suite, origin, [one.stored.trial for one in passing])
+    case, left_out = useful_checks(drafted.case, suite, stored, passing)
+    proof = prove(case, suite, stored, passing)
     file = (request.file or suite.folder / FILE).resolve()
-    tape = tape_path(project / "cassettes", suite.name, drafted.case.id)
-    _refuse_taken(suite, drafted.case.id, file, tape)
+    tape = tape_path(project / "cassettes", suite.name, case.id)
+    _refuse_taken(suite, case.id, file, tape)
     redactor = Redactor(secret_values(suite))
-    calls = Reader(suite=suite, case=drafted.case, redactor=redactor).calls(trial)
+    calls = Reader(suite=suite, case=case, redactor=redactor).calls(trial)
     found = excerpt(_source_tape(project, folder, request.case_id), calls)
-    text = _with_case(file, drafted.case)
-    merge_recordings(tape, found.recordings, suite.name, drafted.case.id, redactor=redactor)
+    text = _with_case(file, case)
+    merge_recordings(tape, found.recordings, suite.name, case.id, redactor=redactor)
     listed = _put(project, suite, file, text, tape)
     unanswered = tuple(dict.fromkeys(f"no answer is known to {key.tool}({key.arguments})" for key in found.unanswered))
     strange = tuple(
         f"{name} is no tool of suite {suite.name!r}: its calls are refused" for name in _strange(trial, suite)
     )
     return Drafted(
-        case=drafted.case,
+        case=case,
         suite=suite.name,
         file=file,
         tape=tape if found.recordings else None,
         listed=listed,
         line=_line(suite, file),
-        notes=drafted.notes + strange + unanswered,
+        notes=drafted.notes + left_out + strange + unanswered,
+        proof=proof,
+        succeeded=card.success is True,
     )
 
 
-def _stored(folder: RunFolder, request: Request) -> tuple[Trial, Scorecard]:
+def _stored(folder: RunFolder, request: Request) -> tuple[StoredTrial, Scorecard]:
     key = (request.case_id, request.attempt)
     card = next((one for one in folder.scorecards() if (one.case_id, one.attempt) == key), None)
-    trial = folder.trial(*key)
-    if card is None or trial is None:
+    stored = folder.stored(*key)
+    if card is None or stored is None:
         known = sorted({one.case_id for one in folder.scorecards()})
         raise UsageError(
             f"run {folder.manifest.run!r} has no trial {request.case_id!r} attempt {request.attempt}",
             remedy=f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}",
         )
-    if trial.outcome in ("harness_failed", "inconclusive"):
+    if stored.trial.outcome in ("harness_failed", "inconclusive"):
         raise UsageError(
-            f"trial {request.case_id!r} attempt {request.attempt} is {trial.outcome}: it says nothing about the agent",
+            f"trial {request.case_id!r} attempt {request.attempt} is {stored.trial.outcome}: "
+            "it says nothing about the agent",
             remedy="record what is missing and run it again",
         )
-    return trial, card
+    return stored, card
 
 
 def _source_tape(project: Path, folder: RunFolder, case_id: str) -> Tape:

@@ -171,10 +171,15 @@ class RunFolder:
 
     def trial(self, case_id: str, attempt: int) -> Trial | None:
         """One committed trial; None where there is none. Raises ResultsError naming a damaged file."""
+        stored = self.stored(case_id, attempt)
+        return None if stored is None else stored.trial
+
+    def stored(self, case_id: str, attempt: int) -> StoredTrial | None:
+        """As `trial`, with the folder that holds its other files."""
         folder = self._place((case_id, attempt))
         if (case_id, attempt) not in self._planned or not folder.is_dir():
             return None
-        return parsed(folder / "trial.json", read_sealed(folder, "trial.json"), Trial)
+        return StoredTrial(trial=parsed(folder / "trial.json", read_sealed(folder, "trial.json"), Trial), folder=folder)
 
     @no_cycles_sought()
     def scorecards(self) -> tuple[Scorecard, ...]:

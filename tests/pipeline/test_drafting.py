@@ -21,18 +21,15 @@ def trial(calls: int, *, outcome: Outcome = "finished", seconds: float = 30.5, t
     )
 
 
-def test_a_case_allows_half_as_much_again_as_was_used() -> None:
-    found = limits_for(Limits(memory_mb=64), trial(5))
-    assert Limits(steps=8, seconds=46, tokens=1502, cost_usd=0.015, memory_mb=64) == found
+def test_limits_are_the_cases_own_whatever_the_failed_trial_used() -> None:
+    own = Limits(steps=12, seconds=30, memory_mb=64)
+    assert own == limits_for(own, Limits(steps=7), ())
+    assert Limits(steps=7) == limits_for(Limits(), Limits(steps=7), ())
 
 
-def test_no_case_is_given_so_little_time_that_a_busy_machine_fails_it() -> None:
-    assert 10 == limits_for(Limits(), trial(1, seconds=0.1)).seconds
-
-
-def test_a_limit_that_ended_the_trial_stays() -> None:
-    assert 5 == limits_for(Limits(steps=5), trial(6, outcome="limit_reached")).steps
-    assert 20 == limits_for(Limits(seconds=20), trial(1, outcome="limit_reached", timed_out=True)).seconds
+def test_limits_are_wide_enough_for_a_trial_that_passed_and_never_narrower() -> None:
+    own = Limits(steps=4, seconds=60, tokens=500)
+    assert Limits(steps=9, seconds=60, tokens=1001) == limits_for(own, Limits(), [trial(5), trial(9), trial(2)])
 
 
 def test_a_case_is_called_by_the_first_eight_digits_of_its_trace() -> None:

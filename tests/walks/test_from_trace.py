@@ -53,7 +53,7 @@ def test_each_failure_as_a_case_serves_the_same_agent_to_the_same_trajectory(dra
     assert digests(drafting, "v1") == digests(drafting, "again")
 
 
-def test_the_case_says_where_it_comes_from_what_failed_and_allows_half_as_much_again(drafting: Walk) -> None:
+def test_the_case_says_where_it_comes_from_what_failed_and_keeps_the_cases_limits(drafting: Walk) -> None:
     done = drafting("case", "from-trace", "v1", FAILED[1])
     suite = drafting.folder / "suites" / "drive_thru" / "suite.yaml"
     suite.write_text(suite.read_text(encoding="utf-8").replace("cases: cases.yaml", LISTED), encoding="utf-8")
@@ -62,8 +62,9 @@ def test_the_case_says_where_it_comes_from_what_failed_and_allows_half_as_much_a
     assert f"prod-regression-{trial['trajectory']['trace_id'][:8]}" == case.id == done.stdout.split()[0]
     assert f"v1/{FAILED[1]}/1" == case.origin
     assert "Failed order: missing: 1 x large latte (extra shot, oat milk)" in case.description
-    calls = sum(len(step["calls"]) for step in trial["trajectory"]["steps"])
-    assert (4, 6) == (calls, case.limits.steps)
+    source = next(one for one in load_suite(drafting.folder, "drive_thru").cases if one.id == FAILED[1])
+    assert source.limits == case.limits
+    assert "the trial it was made from fails it" in done.stdout
     assert "regression" in case.tags
 
 
@@ -183,4 +184,5 @@ def test_an_imported_trace_becomes_a_case_whose_cassette_answers_as_was_seen(
     trial = walk.trial("again", case)
     assert {"exact": 3} == trial["tiers"]
     assert '[{"left": 2}, "ordered", {"left": 0}]: sold out' == trial["trajectory"]["final_output"]
-    assert 5 == load_suite(walk.folder, "s").cases[-1].limits.steps
+    suite = load_suite(walk.folder, "s")
+    assert suite.defaults == suite.cases[-1].limits

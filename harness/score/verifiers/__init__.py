@@ -8,6 +8,7 @@ from harness.score.verifiers.dom import Dom
 from harness.score.verifiers.files import Files
 from harness.score.verifiers.final_answer import FinalAnswer
 from harness.score.verifiers.json_schema import JsonSchema
+from harness.score.verifiers.no_failure import NoFailure
 from harness.score.verifiers.reward import Reward
 from harness.score.verifiers.rules import Rules
 from harness.score.verifiers.sql import Sql
@@ -27,6 +28,7 @@ VERIFIERS: dict[str, type] = {
     "max_iterations": MaxIterations,
     "max_tokens": MaxTokens,
     "required_tools": RequiredTools,
+    "no_failure": NoFailure,
     "reward": Reward,
     "rules": Rules,
     "sql": Sql,
@@ -46,6 +48,7 @@ __all__ = [
     "JsonSchema",
     "MaxIterations",
     "MaxTokens",
+    "NoFailure",
     "RequiredTools",
     "Reward",
     "Rules",

@@ -1,0 +1,36 @@
+"""A failure mode that was diagnosed once must not be there again."""
+
+from typing import ClassVar
+
+from harness.frozen import Frozen, JsonObject
+from harness.score.diagnosis import Failure, Kind
+from harness.score.failures import diagnose
+from harness.score.values import Evidence
+
+
+class NoFailure(Frozen):
+    """No detector finds `failure` in the trajectory; `kinds` names its kinds that count (empty: all).
+
+    The detectors look without the other checks' verdicts, so that the same trajectory gives the same answer in any
+    case. A finding below `min_confidence` does not count.
+    """
+
+    version: ClassVar[str] = "1"
+
+    failure: Failure
+    kinds: tuple[Kind, ...] = ()
+    min_confidence: float = 0.0
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        found = [
+            one
+            for one in diagnose(evidence)
+            if one.failure == self.failure
+            and (not self.kinds or one.kind in self.kinds)
+            and one.confidence >= self.min_confidence
+        ]
+        if not found:
+            return True, f"no {self.failure} was found", {}
+        first = found[0]
+        where = "" if first.origin_step is None else f" from step {first.origin_step}"
+        return False, f"{first.kind}{where}: {first.evidence}", {"found": [one.kind for one in found]}
