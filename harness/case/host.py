@@ -69,6 +69,8 @@ class HostSpec(Frozen):
     """A service of the environment that stands for the host."""
     session_header: str | None = None
     """Carries the trial's id, so that trials that share a service do not share its state."""
+    state: str | None = None
+    """Name of the state that its requests read and write; see ToolServer.state."""
     headers: dict[str, str] = {}
     """Set on every live request; `${NAME}` takes the environment variable NAME, which must be in `secrets`."""
     disposable: bool = False
@@ -85,6 +87,8 @@ class HostSpec(Frozen):
     """The first that fits counts. Where none does, GET, HEAD and OPTIONS read, and all others write."""
     ignore: IgnoredParts = IgnoredParts()
     """What is left out of the cassette key."""
+    volatile: tuple[str, ...] = ()
+    """JSON pointers to what changes in the answers' bodies by itself; see ToolSpec.volatile."""
     match_headers: tuple[str, ...] = ()
     """Request headers that are part of the cassette key, beside those that always choose the answer."""
     rate_limit: RateLimit | None = None

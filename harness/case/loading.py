@@ -1,7 +1,7 @@
 """A suite's folder read into a `Suite`: `suite.yaml`, the case files and tool files that it names."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -267,18 +267,26 @@ def _check_drift(document: Document, raw: SuiteFile, called: set[str]) -> None:
 def suite_digest(suite: Suite) -> str:
     """Sha-256 over all that is asked: what `Suite.digest` holds, also for a suite that was put together elsewhere."""
     asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
-    _drop_unused_probes(asked)
+    _drop_unused(asked)
     _drop_unset_limits(asked)
     for host in asked.get("hosts", ()):  # how a live host is kept is no part of what is asked
         del host["health"], host["reset"]
     return digest_of({"asked": asked, "code": _code_digests(suite)})
 
 
-def _drop_unused_probes(asked: dict[str, Any]) -> None:
-    """What a suite does not use is no part of its digest: one without such probes keeps the digest that it had."""
+def tools_digest(suite: Suite) -> str:
+    """Sha-256 over the tools as the suite declares them."""
+    tools = [tool.model_dump(mode="json") for tool in suite.tools]
+    _drop_undeclared(tools)
+    return digest_of(tools)
+
+
+def _drop_unused(asked: dict[str, Any]) -> None:
+    """What a suite does not use is no part of its digest: one without such fields keeps the digest that it had."""
     for case in asked["cases"]:
         if not case["probes"]:
             del case["probes"]
+    _drop_undeclared((*asked["tools"], *asked.get("hosts", ())))
     for probe in (*asked["probes"], *(probe for case in asked["cases"] for probe in case.get("probes", ()))):
         for kind in ("sql", "api"):
             if probe[kind] is None:
@@ -290,6 +298,14 @@ def _drop_unset_limits(asked: dict[str, Any]) -> None:
     for limits in (asked["defaults"], *(case["limits"] for case in asked["cases"])):
         if limits["misses"] is None:
             del limits["misses"]
+
+
+def _drop_undeclared(tools: Iterable[dict[str, Any]]) -> None:
+    """Fields of tools and hosts that are younger than the digests of suites that do not use them."""
+    for one in tools:
+        for name in ("state", "volatile"):
+            if not one.get(name, True):
+                del one[name]
 
 
 _CODE: Final = re.compile(r"[\w./-]+\.py:[A-Za-z_]\w*")

@@ -48,6 +48,10 @@ class ToolServer(Frozen):
     session_header: str | None = None
     """Header that carries the trial's id, so that trials that share a live server can be told apart there. It never
     enters a recording."""
+    state: str | None = None
+    """Name of the state that its calls read and write; None: its own, or that of the other servers of its service.
+    Servers and hosts that share a backend name one state, so that a write through one counts for a read through the
+    other. Its own name says that it shares with nobody."""
     headers: dict[str, str] = {}
     """Sent with every live call; `${NAME}` takes the environment variable NAME, which must be in `secrets`."""
     disposable: bool = False
@@ -136,6 +140,7 @@ def _server_of(host: HostSpec) -> ToolServer:
         service=host.service,
         base_url=here,
         session_header=host.session_header,
+        state=host.state,
         headers=host.headers,
         disposable=host.disposable,
         retries=host.retries,

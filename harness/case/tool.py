@@ -85,8 +85,11 @@ class ToolSpec(Frozen):
     mints: tuple[str, ...] = ()
     """JSON pointers to texts in the answer that are new in every run (ids, cursors): they are bound to the call that
     gave them, so that a recording made again is the same, and are recognised when the agent sends them back."""
+    volatile: tuple[str, ...] = ()
+    """JSON pointers to what changes in the answer by itself, such as the time of a clock: a recorded answer may be
+    given again where only that differs."""
 
-    @field_validator("mints")
+    @field_validator("mints", "volatile")
     @classmethod
     def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for pointer in value:

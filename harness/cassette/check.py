@@ -10,9 +10,10 @@ from vcr.record_mode import RecordMode
 from vcr.serializers import jsonserializer, yamlserializer
 
 from harness.cassette.index import open_tape
-from harness.cassette.keys import WORLD, initial_state, key_digest, next_state
+from harness.cassette.keys import key_digest
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
+from harness.cassette.state import WORLD, initial_state, next_state
 from harness.cassette.tape import Tape, lines_of, load_tape
 from harness.documents import read_plain
 from harness.errors import CassetteError
@@ -137,8 +138,8 @@ def _problems(index: int, recording: Recording, redactor: Redactor) -> Iterator[
         yield f"{at}.request.body", "is not canonical JSON (sorted keys, no spaces), so no call can match it"
     if key_digest(mark.tool, recording.arguments, mark.kind) != mark.key:
         yield f"{at}.response.x-harness.key", f"is not the key of {mark.tool}({recording.arguments})"
-    if mark.writes == 0 and mark.state != initial_state(mark.server):
-        yield f"{at}.response.x-harness.state", f"is not the state of {mark.server!r} before any write"
+    if mark.follows_no_write and mark.state != initial_state(mark.state_name):
+        yield f"{at}.response.x-harness.state", f"is not the state of {mark.state_name!r} before any write"
     name = redactor.left_in(recording.texts())
     if name is not None:
         yield at, f"holds the secret {name!r}"
@@ -149,7 +150,7 @@ def _line(lines: Mapping[tuple[int | str, ...], int], index: int) -> int | None:
 
 
 def _state_names(tape: Tape) -> dict[str, str]:
-    names = {initial_state(recording.mark.server): "before any write" for recording in tape.recordings}
+    names = {initial_state(recording.mark.state_name): "before any write" for recording in tape.recordings}
     for recording in tape.recordings:
         mark = recording.mark
         if mark.effect == "write":
@@ -159,6 +160,8 @@ def _state_names(tape: Tape) -> dict[str, str]:
 
 
 def _unnamed_state(mark: Mark) -> str:
+    if mark.elsewhere:
+        return f"after {mark.writes} writes to it and {mark.elsewhere} to others"
     return f"after {mark.writes} writes in all" if mark.server == WORLD else "after writes that are not recorded"
 
 

@@ -7,8 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from harness.cassette.keys import CallKey, StateChain
-from harness.cassette.recording import Mark, Outcome, Recording
+from harness.case.states import StateNames
+from harness.cassette.keys import CallKey
+from harness.cassette.recording import Outcome, Recording
+from harness.cassette.state import StateChain
+from harness.cassette.take import Standing, standing_of
 from harness.cassette.tape import Tape
 
 
@@ -37,20 +40,20 @@ class Excerpt:
     unanswered: tuple[CallKey, ...]
 
 
-def excerpt(tape: Tape, calls: Iterable[SeenCall]) -> Excerpt:
+def excerpt(tape: Tape, calls: Iterable[SeenCall], names: StateNames | None = None) -> Excerpt:
     """What replays the calls in their order. Recordings that are of no tool (of models, of hosts) are all kept."""
     kept = {one.place: one for one in tape.recordings if one.mark.kind != "tool"}
     missing: list[CallKey] = []
-    chain = StateChain()
+    chain = StateChain(names)
     made: defaultdict[tuple[str, str], int] = defaultdict(int)
     for call in calls:
         key = call.key
-        state, writes = chain.state(key.server), chain.writes(key.server)
-        number = made[key.key, state]
-        made[key.key, state] += 1
+        number = made[key.key, chain.state(key.server)]
+        standing = standing_of(chain, key, number)
+        made[key.key, standing.state] += 1
         if key.effect == "write":
             chain.advance(key)
-        found = list(_recorded(tape, key, state, number)) or list(_written(call, state, writes, number))
+        found = list(_recorded(tape, key, standing.state, number)) or list(_written(call, standing))
         kept |= {one.place: one for one in found}
         if not found:
             missing.append(key)
@@ -64,18 +67,8 @@ def _recorded(tape: Tape, key: CallKey, state: str, number: int) -> Iterator[Rec
         yield from answers[: number + 1]
 
 
-def _written(call: SeenCall, state: str, writes: int, number: int) -> Iterator[Recording]:
-    key, answer = call.key, call.answer
-    if answer is None:
-        return
-    mark = Mark(
-        server=key.server,
-        tool=key.tool,
-        effect=key.effect,
-        key=key.key,
-        state=state,
-        writes=writes,
-        occurrence=number,
-        outcome=answer.outcome,
-    )
-    yield Recording(mark=mark, arguments=key.arguments, status=answer.status, body=answer.body)
+def _written(call: SeenCall, standing: Standing) -> Iterator[Recording]:
+    answer = call.answer
+    if answer is not None:
+        mark = standing.mark("tool", answer.outcome)
+        yield Recording(mark=mark, arguments=call.key.arguments, status=answer.status, body=answer.body)

@@ -10,12 +10,12 @@ import shlex
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
 from harness.cassette.index import open_tape
+from harness.cassette.merging import Merge, merged_recordings
 from harness.cassette.recording import Recording
 from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, refuse_secrets, save_tape, tape_path
@@ -30,14 +30,6 @@ class _Heading(Frozen):
     suite: str
     case: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._~-]{0,199}$")
     """The name of the tape: the case, and for a judge what it was asked (`CASE~compare`)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Merge:
-    """What a merge did: recordings added (or, on refresh, replaced), and answers that differ from the tape's."""
-
-    added: int
-    differs: int
 
 
 class Journal:
@@ -92,23 +84,19 @@ def merge_recordings(
     refresh: bool = False,
     redactor: Redactor | None = None,
 ) -> Merge:
-    """Adds what is new, and keeps what is there; an answer that differs replaces the old one only on `refresh`.
+    """Adds what is new, and keeps what is there: see `harness.cassette.merging`.
 
     One writer at a time, over threads and processes. A tape that gains nothing is not written. Raises CassetteError
     where a secret that `redactor` knows would be on the tape.
     """
     with only_writer(path.parent):
-        held = {recording.place: recording for recording in (open_tape(path).recordings if path.exists() else ())}
-        new = list(recordings)
-        added = [item for item in new if item.place not in held]
-        differing = [item for item in new if item.place in held and not item.answers_like(held[item.place])]
-        changed = added + (differing if refresh else [])
-        if changed:
-            held |= {item.place: item for item in changed}
+        held = open_tape(path).recordings if path.exists() else ()
+        merged, done = merged_recordings(held, recordings, refresh=refresh)
+        if done.changes_tape:
             if redactor is not None:
-                refuse_secrets(path, held.values(), redactor)
-            save_tape(path, Tape(held.values()), suite=suite, case=case)
-        return Merge(added=len(changed), differs=len(differing))
+                refuse_secrets(path, merged, redactor)
+            save_tape(path, Tape(merged), suite=suite, case=case)
+        return done
 
 
 def journals_left(cassettes: Path) -> list[Path]:

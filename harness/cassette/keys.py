@@ -1,7 +1,7 @@
-"""When two calls are the same call, and what has happened before them.
+"""When two calls are the same call.
 
-The *key* names the call: its tool and its canonical arguments. The *state* is a hash chain of the keys of all writes
-made so far on the tool's server in this trial: a read after a different write is a different question.
+The *key* names the call: its tool and its canonical arguments. What has happened before is its *state*: see
+`harness.cassette.state`.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ def key_of_kept(tool: ToolSpec, kept: JsonObject, redactor: Redactor) -> CallKey
 
 def key_digest(tool: str, arguments: str, kind: str = "tool") -> str:
     """The key of a tool and its arguments as canonical JSON: what a tape's file says about itself, recomputed."""
-    return _digest("http-tool" if kind == "tool" else kind, tool, arguments)
+    return chained_digest("http-tool" if kind == "tool" else kind, tool, arguments)
 
 
 def complete_arguments(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
@@ -59,44 +59,8 @@ def complete_arguments(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
     return completed
 
 
-WORLD = "world"
-"""Stands for all servers together: what is read there may depend on a write to any of them."""
-
-
-class StateChain:
-    """The write state of every tool server within one trial, and of all of them together (`WORLD`)."""
-
-    def __init__(self) -> None:
-        self._states: dict[str, str] = {}
-        self._writes: dict[str, int] = {}
-
-    def state(self, server: str) -> str:
-        if server == WORLD and self._states:
-            return _digest(WORLD, *(part for name in sorted(self._states) for part in (name, self._states[name])))
-        return self._states.get(server) or initial_state(server)
-
-    def writes(self, server: str) -> int:
-        """How many writes have been made on that server."""
-        if server == WORLD:
-            return sum(self._writes.values())
-        return self._writes.get(server, 0)
-
-    def advance(self, call: CallKey) -> None:
-        """A write was made, whatever came of it: even a refused or lost one may have changed something."""
-        self._states[call.server] = next_state(self.state(call.server), call.key)
-        self._writes[call.server] = self.writes(call.server) + 1
-
-
-def initial_state(server: str) -> str:
-    """The state of a server that nothing was written to."""
-    return _digest("server", server)
-
-
-def next_state(state: str, key: str) -> str:
-    return _digest("after", state, key)
-
-
-def _digest(*parts: str) -> str:
+def chained_digest(*parts: str) -> str:
+    """The first 32 hexadecimal digits of a SHA-256 over the parts."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cassette.journal import Journal, Merge
+from harness.cassette.journal import Journal
+from harness.cassette.merging import Merge
 from harness.cassette.tape import Tape, load_tape, save_tape
 
 FOLDER = "live"
@@ -33,7 +34,7 @@ def keep_live(journal: Journal, folder: Path, suite: str, name: str) -> Merge:
     """The journal as a tape; one that an earlier try has left is replaced."""
     save_tape(folder / suite / f"{name}.yaml", Tape(journal.recordings), suite=suite, case=name)
     journal.remove()
-    return Merge(added=0, differs=0)
+    return Merge()
 
 
 def live_tapes(run: Path) -> Iterator[LiveTape]:

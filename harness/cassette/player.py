@@ -7,23 +7,30 @@ wrong, and is counted as such.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Literal
 
-from harness.cassette.keys import CallKey, StateChain
+from harness.cassette.keys import CallKey
 from harness.cassette.nearest import Nearest, nearest
 from harness.cassette.recording import Recording
+from harness.cassette.state import StateChain
 from harness.cassette.tape import Tape
+from harness.cassette.volatility import is_declared
 from harness.frozen import canonical_json
 
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """A recorded answer; `exact_reused`: all answers of this read have been given, the last one is given again."""
+    """A recorded answer.
+
+    `exact_reused`: all answers of this read have been given, and the last one is given again, since nothing tells that
+    the tool's answers change by themselves. `volatile_reused`: they do, but only in what the suite declares volatile.
+    """
 
     recording: Recording
-    tier: Literal["exact", "exact_reused", "earlier_state"]
+    tier: Literal["exact", "exact_reused", "volatile_reused", "earlier_state"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +39,8 @@ class Missed:
 
     call: CallKey
     nearest: tuple[Nearest, ...]
+    note: str | None = None
+    """What kept an answer from being given, and what to declare; None: there is nothing more to say."""
 
     @property
     def message(self) -> str:
@@ -40,14 +49,26 @@ class Missed:
         said += [f"nearest: {item.tool}({canonical_json(item.arguments)}): {item.difference}" for item in self.nearest]
         if not self.nearest:
             said.append(f"nothing was recorded of {self.call.tool}")
+        said += [] if self.note is None else [self.note]
         return "; ".join(said)
 
 
 class Player:
     """One trial's place on a tape; may be used from several threads."""
 
-    def __init__(self, tape: Tape, *, lenient: bool = False, chain: StateChain | None = None) -> None:
-        """`chain`: shared with other players of the trial; None: of its own."""
+    def __init__(
+        self,
+        tape: Tape,
+        *,
+        lenient: bool = False,
+        chain: StateChain | None = None,
+        volatile: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """`chain`: shared with other players of the trial; None: of its own.
+
+        `volatile`: tool -> JSON pointers to what its answers are declared to change by themselves.
+        """
+        self._volatile = {} if volatile is None else volatile
         self._tape = tape
         self._lenient = lenient
         self._passed: defaultdict[str, list[str]] = defaultdict(list)
@@ -60,7 +81,8 @@ class Player:
         """The answer to the call where the trial stands. A write moves the state on, also where none answers it."""
         with self._lock:
             state = self._chain.state(call.server)
-            answers = self._tape.answers(call.key, state)
+            doubtful = self._is_doubtful(call, state)
+            answers = [] if doubtful else self._tape.answers(call.key, state)
             number = self._given[call.key, state]
             self._given[call.key, state] += 1
             writes, passed = self._chain.writes(call.server), tuple(self._passed[call.server])
@@ -70,14 +92,51 @@ class Player:
             if number < len(answers):
                 self._used.add(answers[number].place)
                 return Played(recording=answers[number], tier="exact")
-        if answers and call.effect == "read":
-            return Played(recording=answers[-1], tier="exact_reused")
+        restless = self._restless(call) if answers and call.effect == "read" else False
+        if answers and call.effect == "read" and not restless:
+            tier: Literal["exact_reused", "volatile_reused"] = "volatile_reused" if restless is None else "exact_reused"
+            return Played(recording=answers[-1], tier=tier)
         earlier = self._earlier(call, state, writes, passed) if self._lenient else None
         if earlier is not None:
             with self._lock:
                 self._used.add(earlier.place)
             return Played(recording=earlier, tier="earlier_state")
-        return Missed(call=call, nearest=nearest(self._tape, call))
+        note = self._note(call, len(answers), restless=bool(restless))
+        return Missed(call=call, nearest=nearest(self._tape, call), note=note)
+
+    def _is_doubtful(self, call: CallKey, state: str) -> bool:
+        """Whether the answers may be those after a write to another server that was not made, or the other way round.
+
+        Only recordings that do not tell what was written elsewhere: newer ones have a state of their own for it.
+        """
+        names = self._chain.names
+        if call.server not in names.undeclared or not self._tape.written - {names.of(call.server)}:
+            return False
+        return any(one.mark.elsewhere is None for one in self._tape.answers(call.key, state))
+
+    def _restless(self, call: CallKey) -> bool | None:
+        """Whether the tool's answers change by themselves; None: only in what is declared volatile."""
+        if self._tape.recordings and self._tape.recordings[0].mark.kind == "model":
+            return False  # a model is asked again for another sample of the same
+        changing = self._tape.changing(call.tool)
+        if not changing:
+            return False
+        declared = self._volatile.get(call.tool, ())
+        return None if all(is_declared(path, declared) for path in changing) else True
+
+    def _note(self, call: CallKey, recorded: int, *, restless: bool) -> str | None:
+        if restless:
+            paths = ", ".join(sorted("/" + "/".join(path) for path in self._tape.changing(call.tool)))
+            return (
+                f"the {recorded} recorded answers to this call are used up, and they differ at {paths}: record the "
+                f"path, or declare that as volatile: `volatile` of {call.tool} in suite.yaml"
+            )
+        if call.server in self._chain.names.undeclared and self._tape.holds_key(call.key):
+            return (
+                f"suite.yaml does not say whether {call.server!r} shares a backend with the other servers that are "
+                f"written to. If it does: `state: NAME` on each of them; if it does not: `state: {call.server}` on it"
+            )
+        return None
 
     def _earlier(self, call: CallKey, state: str, writes: int, passed: tuple[str, ...]) -> Recording | None:
         """The last recording of the call at a state this trial has passed, else after the most writes up to now."""

@@ -35,13 +35,28 @@ class Mark(Frozen):
     key: str = Field(pattern=_HEX)
     state: str = Field(pattern=_HEX)
     writes: int = Field(ge=0)
-    """How many writes were made before: the length of the chain that `state` is the hash of."""
+    """How many writes were made before to the same state: the length of the chain that `state` is the hash of."""
+    shared: str = ""
+    """The name of the state, where it is not the server's own."""
+    elsewhere: int | None = None
+    """How many writes were made before to other states that the server may share. None: that does not matter, or the
+    recording is older than the question."""
     occurrence: int = Field(ge=0)
     """The n-th time that this call was made in this state."""
     outcome: Outcome = "answer"
     kind: Kind = "tool"
     chunks: tuple[tuple[int, int], ...] = ()
     """How a streamed answer came: for each piece its milliseconds since the call, and its length in bytes."""
+
+    @property
+    def state_name(self) -> str:
+        """The name of the state that the call met."""
+        return self.shared or self.server
+
+    @property
+    def follows_no_write(self) -> bool:
+        """Whether nothing was written before that the answer could depend on."""
+        return not self.writes and not self.elsewhere
 
 
 class Recording(Frozen):
@@ -125,9 +140,12 @@ def _host(server: str, kind: Kind) -> str:
     return f"{quote(server.removeprefix(f'{kind}:'), safe='').lower()}.{kind}.invalid"
 
 
+_UNSET = ("kind", "chunks", "shared", "elsewhere")
+
+
 def _marked(mark: Mark) -> dict[str, Any]:
     """Without what only other kinds have: the tapes of tools stay as they are."""
-    unset = {name for name in ("kind", "chunks") if getattr(mark, name) == Mark.model_fields[name].default}
+    unset = {name for name in _UNSET if getattr(mark, name) == Mark.model_fields[name].default}
     return mark.model_dump(mode="json", exclude=unset)
 
 

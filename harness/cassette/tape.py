@@ -5,7 +5,8 @@ its patching is global to the process, which mixes the tapes of trials that run 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,8 @@ from vcr.serializers import jsonserializer, yamlserializer
 
 from harness.cassette.recording import Kind, Recording, from_interaction, to_interaction
 from harness.cassette.redaction import Redactor
+from harness.cassette.volatility import Change, changes, decoded
+from harness.cassette.volatility import Path as Steps
 from harness.documents import Location, read_plain, refuse_boundless_yaml, write_atomically
 from harness.errors import CassetteError, InvalidDocument
 
@@ -28,7 +31,8 @@ _REMEDY = "restore the file, or delete it and record the case again"
 class Tape:
     """The recordings of one case. Never changes: a recording makes a new one (see `merge`)."""
 
-    def __init__(self, recordings: Iterable[Recording] = ()) -> None:
+    def __init__(self, recordings: Iterable[Recording] = (), written: frozenset[str] | None = None) -> None:
+        """`written`: the states that the whole tape writes to, of which this is a part."""
         self.recordings = tuple(sorted(recordings, key=lambda recording: recording.order))
         places: defaultdict[tuple[str, str], list[Recording]] = defaultdict(list)
         tools: defaultdict[str, list[Recording]] = defaultdict(list)
@@ -39,6 +43,10 @@ class Tape:
         self._tools = dict(tools)
         self._keys = {key for key, _ in places}
         self._kinds: dict[Kind, Tape] = {}
+        self._changing: dict[str, frozenset[Steps]] = {}
+        made = (one.mark.state_name for one in self.recordings if one.mark.effect == "write")
+        self.written = frozenset(made) if written is None else written
+        """Names of the states that some recorded call writes to."""
 
     def __len__(self) -> int:
         return len(self.recordings)
@@ -51,15 +59,38 @@ class Tape:
         """The recordings of one kind; put together once, since every trial of the case asks for it."""
         if kind not in self._kinds:
             own = [recording for recording in self.recordings if recording.mark.kind == kind]
-            self._kinds[kind] = self if len(own) == len(self) else Tape(own)
+            self._kinds[kind] = self if len(own) == len(self) else Tape(own, self.written)
         return self._kinds[kind]
 
     def of_tool(self, tool: str) -> list[Recording]:
         return self._tools.get(tool, [])
 
+    def changing(self, tool: str) -> frozenset[Steps]:
+        """Where the tool's recorded answers to one call changed though nothing was written: a clock, a counter."""
+        if tool not in self._changing:
+            groups: defaultdict[tuple[str, str], list[Recording]] = defaultdict(list)
+            for recording in self.of_tool(tool):
+                groups[recording.mark.key, recording.mark.state].append(recording)
+            found = (
+                change.path
+                for same in groups.values()
+                for one, other in pairwise(same)
+                if not one.answers_like(other)
+                for change in _differences(one, other)
+            )
+            self._changing[tool] = frozenset(found)
+        return self._changing[tool]
+
     def holds_key(self, key: str) -> bool:
         """Whether this call was recorded in any state."""
         return key in self._keys
+
+
+def _differences(one: Recording, other: Recording) -> Iterator[Change]:
+    if one.status == other.status:
+        yield from changes(decoded(one.body), decoded(other.body))
+    else:
+        yield Change(path=(), before=one.status, after=other.status, same_shape=False)
 
 
 def tape_path(cassettes: Path, suite: str, case: str) -> Path:

@@ -17,6 +17,7 @@ from harness.cli.spending import model_options
 @selection_options
 @jobs_option
 @click.option("--refresh", is_flag=True, help="Replace recordings whose answer changed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document for each agent: `recorded` says it.")
 @click.pass_context
 def command(ctx: click.Context, /, suite: str, agents: tuple[str, ...], **options: Any) -> None:
     """Run SUITE against its real services and keep their answers as cassettes.
@@ -27,8 +28,10 @@ def command(ctx: click.Context, /, suite: str, agents: tuple[str, ...], **option
 
     Where the suite declares a model, its replies are recorded too; --model replay keeps those of the tapes.
 
-    A recording is added to what the tape has; nothing that another version needs is dropped. Secrets are replaced
-    before anything is written.
+    A recording is added to what the cassette has, and what it has is kept: it is what the agent is given, so that
+    another version's recording agrees with it. For each cassette it is printed what was added, kept and replaced, and
+    which calls failed: a failure of the moment is not recorded, nor what comes after a write that was lost; record
+    again. Secrets are replaced before anything is written.
     """
     from harness.case.loading import load_suite
     from harness.cli.running import RunOptions, carry_out

@@ -8,8 +8,9 @@ from urllib.parse import quote, urlencode
 
 from harness.case import HostSpec, Suite, ToolSpec
 from harness.case.volatile import values_at
-from harness.cassette.keys import CallKey, initial_state
+from harness.cassette.keys import CallKey
 from harness.cassette.recording import Recording
+from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape
 from harness.errors import OutOfTime
 from harness.frozen import JsonObject, JsonValue
@@ -97,7 +98,7 @@ class _Builder:
 
     def _call(self, recording: Recording) -> ToolRequest | WebCall:
         text = recording.arguments
-        if recording.mark.writes or recording.mark.state != initial_state(recording.mark.server):
+        if not recording.mark.follows_no_write or recording.mark.state != initial_state(recording.mark.state_name):
             raise ValueError("it asks about what was written before it; a live run asks it")
         if _HIDDEN.search(text):
             raise ValueError("its request holds a secret that is not kept")

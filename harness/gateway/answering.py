@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from harness.case import Case
-from harness.cassette.journal import Journal
-from harness.cassette.keys import StateChain
 from harness.cassette.player import Player
 from harness.cassette.recording import Kind
 from harness.cassette.redaction import Redactor
+from harness.cassette.state import StateChain
+from harness.cassette.take import Take
 from harness.cassette.tape import Tape
 from harness.gateway.contract import AskedServices, ToolMode
 from harness.gateway.reaching import Outside
@@ -36,7 +36,7 @@ class Answering:
     reached: Mapping[str, Upstream]
     services: Mapping[str, str]
     reach: Reachability
-    chain: StateChain = field(default_factory=StateChain)
+    chain: StateChain
 
     @property
     def tier(self) -> Reached:
@@ -53,12 +53,17 @@ class Answering:
         if self.mode != "replay":
             return None
         # What the verdicts rest on is never taken from an earlier state.
-        return Player(self.tape().only(kind), lenient=self.lenient and kind != "probe", chain=self.chain)
+        lenient = self.lenient and kind != "probe"
+        return Player(self.tape().only(kind), lenient=lenient, chain=self.chain, volatile=self._volatile())
+
+    def _volatile(self) -> dict[str, tuple[str, ...]]:
+        suite = self.outside.suite
+        return {tool.name: tool.volatile for tool in suite.tools} | {host.tool: host.volatile for host in suite.hosts}
 
     def tools(
         self,
         redactor: Redactor,
-        journal: Journal | None,
+        take: Take | None,
         closing: ExitStack,
         wait_for: Callable[[Coroutine[Any, Any, None]], None],
     ) -> tuple[ToolSource, tuple[Player, ...]]:
@@ -66,12 +71,11 @@ class Answering:
         player = self.player("tool")
         if player is not None:
             return ReplaySource(player), (player,)
-        source = MintingSource(
-            self._external(self.outside.source(self.reached, self.tier, closing, wait_for)), redactor
-        )
-        if journal is not None:
-            return RecordingSource(source, journal, redactor, self.chain, self.outside.suite.header_rules), ()
-        return source, ()
+        outside = self.outside.source(self.reached, self.tier, closing, wait_for)
+        source = MintingSource(self._external(outside), redactor)
+        if take is None:
+            return source, ()
+        return RecordingSource(source, take, redactor, self.outside.suite.header_rules), ()
 
     def world(self) -> LiveWorld | None:
         """What answers the probes, begun; None: they are replayed. Raises ServiceError."""

@@ -8,7 +8,7 @@ from typing import Literal, Protocol, runtime_checkable
 from harness.case import Case
 from harness.frozen import JsonObject, JsonValue
 from harness.sandbox.sql.tables import Table
-from harness.trace import ModelUse
+from harness.trace import ModelUse, RecordingReport
 from harness.trace.span import Span
 
 ToolMode = Literal["replay", "record", "live", "sealed"]
@@ -91,6 +91,8 @@ class SessionRecord:
     """Recordings that the tape gained."""
     differs: int = 0
     """Answers that differ from the tape's; the tape keeps its own unless it is refreshed."""
+    recording: RecordingReport | None = None
+    """What became of the case's tape; None: nothing was recorded."""
     unfired_faults: tuple[str, ...] = ()
     """The case's faults that no call has met, in words."""
     unsaid_turns: tuple[str, ...] = ()

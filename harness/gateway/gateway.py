@@ -16,9 +16,12 @@ import aiohttp
 
 from harness.case import Case, Suite
 from harness.case.browsing import needs_browser
+from harness.case.states import state_names
 from harness.cassette.index import open_tape
 from harness.cassette.journal import recover_journals
 from harness.cassette.redaction import Redactor
+from harness.cassette.state import StateChain
+from harness.cassette.take import Take
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
 from harness.errors import GatewayError, UsageError
 from harness.gateway.accepting import allow_descriptors
@@ -174,7 +177,10 @@ class Gateway:
         journals = self._journals.open(request, redactor, closing)
         waits = partial(self.waiting.answer, request.trial_id)
         answering = self._answering(request, closing, waits)
-        source, players = answering.tools(redactor, journals.tools, closing, self._thread.wait_for)
+        take = None
+        if journals.tools is not None:
+            take = Take(journal=journals.tools, chain=answering.chain, keeps_failures=self._mode != "record")
+        source, players = answering.tools(redactor, take, closing, self._thread.wait_for)
         own = OwnSources()
         source = own.before(suite, source)
         overlay = FaultySource(FixtureSource(source, packs_of(suite, case)), case.faults)
@@ -205,13 +211,12 @@ class Gateway:
                 WebTrial(
                     case=case,
                     player=player,
-                    journal=journals.tools,
+                    take=take,
                     reached=answering.reached,
                     recorder=recorder,
                     redactor=redactor,
                     ledger=ledger,
                     under_way=calls.under_way,
-                    chain=answering.chain,
                     waits=waits,
                     reach=self._reachability,
                 ),
@@ -221,8 +226,7 @@ class Gateway:
             probes=probes_of_the_world((*suite.probes, *case.probes)),
             asking=answering.world(),
             player=answering.player("probe"),
-            journal=journals.tools if self._mode == "record" else None,
-            chain=answering.chain,
+            take=take if self._mode == "record" else None,
             recorder=recorder,
             redactor=redactor,
             ledger=ledger,
@@ -252,6 +256,7 @@ class Gateway:
             overlay=overlay,
             own=own,
             pages_socket=_new_socket(closing) if needs_browser(suite) else None,
+            take=take,
             merge=journals.finish,
             export=None if exporter is None else partial(recorder.export, exporter),
         )
@@ -279,6 +284,7 @@ class Gateway:
             case=request.case,
             tape=partial(self._tape, request.case),
             lenient=self._lenient,
+            chain=StateChain(state_names(self._suite)),
             outside=Outside(self._suite, self._client, self._limiter, self._secrets, waits),
             reached=reached,
             services=services,

@@ -5,8 +5,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cassette.journal import Journal, Merge, merge
+from harness.cassette.journal import Journal, merge
 from harness.cassette.live import keep_live
+from harness.cassette.merging import Merge
 from harness.cassette.redaction import Redactor
 from harness.gateway.contract import SessionRequest
 
@@ -18,8 +19,8 @@ class Journals:
     tools: Journal | None = None
     """Of tools and hosts."""
     models: Journal | None = None
-    finish: Callable[[], Merge] | None = None
-    """Puts what was recorded onto its tape; gives what the case's own tape has gained."""
+    finish: Callable[[], Merge | None] | None = None
+    """Puts what was recorded onto its tape; gives what became of the case's own tape, None where it is not recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +46,11 @@ class JournalKeeper:
             kept = Journal(self.live, suite=self.suite, case=name, redactor=redactor, kept=True)
             closing.callback(kept.remove)
 
-        def finish() -> Merge:
+        def finish() -> Merge | None:
             if kept is not None and self.live is not None:
                 keep_live(kept, self.live, self.suite, name)
             if recorded is None:
-                return Merge(added=0, differs=0)
+                return None
             return merge(recorded, self.cassettes, suite=self.suite, case=case, refresh=self.refresh)
 
         return Journals(

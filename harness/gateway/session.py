@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.case import StateProbe
-from harness.cassette.journal import Merge
+from harness.cassette.merging import Merge
 from harness.cassette.player import Player
+from harness.cassette.take import Take
 from harness.errors import GatewayError, HarnessError, ServiceError
 from harness.frozen import JsonValue
 from harness.gateway.accepting import listening
@@ -25,7 +26,7 @@ from harness.gateway.web.room import Entrance
 from harness.gateway.world import World
 from harness.sandbox.outside import OutsideHosts
 from harness.sandbox.provider import Sandbox
-from harness.trace import names
+from harness.trace import RecordingReport, names
 
 _GRACE_S = 5.0
 Await = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -55,7 +56,8 @@ class SessionParts:
     own: OwnSources = field(default_factory=OwnSources)
     pages_socket: Path | None = None
     """Where the trial's browser comes in; None: it needs none."""
-    merge: Callable[[], Merge] | None = None
+    take: Take | None = None
+    merge: Callable[[], Merge | None] | None = None
     export: Callable[[], bool] | None = None
     failures: list[BaseException] = field(default_factory=list)
 
@@ -126,6 +128,7 @@ class Session:
             out_of_budget=ledger.out_of_budget,
             recorded=0 if merged is None else merged.added,
             differs=0 if merged is None else merged.differs,
+            recording=None if merged is None else _reported(merged, parts.take),
             unfired_faults=() if parts.overlay is None else tuple(one.words for one in parts.overlay.unfired()),
             unsaid_turns=self._routes.unsaid(),
             unused=sum(player.unused() for player in parts.players),
@@ -236,3 +239,16 @@ class Session:
             raise GatewayError(
                 f"the gateway failed in trial {self._parts.trial_id!r}: {type(failure).__name__}: {failure}"
             ) from failure
+
+
+def _reported(merged: Merge, take: Take | None) -> RecordingReport:
+    return RecordingReport(
+        added=merged.added,
+        kept=merged.kept,
+        replaced=merged.replaced,
+        dropped=merged.dropped,
+        differing=merged.differing,
+        failed={} if take is None else dict(sorted(take.failed.items())),
+        unsettled=0 if take is None else take.unsettled,
+        advice=() if take is None else tuple(one.advice for one in take.sharing.found),
+    )

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from harness.case import ApiProbe, HttpRoute, SqlProbe, StateProbe, ToolSpec
-from harness.cassette.journal import Journal
-from harness.cassette.keys import WORLD, CallKey, StateChain, key_digest
+from harness.cassette.keys import CallKey, key_digest
 from harness.cassette.player import Missed, Player
-from harness.cassette.recording import Mark, Recording
+from harness.cassette.recording import Recording
 from harness.cassette.redaction import Redactor
+from harness.cassette.state import WORLD
+from harness.cassette.take import Take
 from harness.errors import ServiceError, UsageError
 from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.contract import AskedServices
@@ -110,9 +111,8 @@ class World:
     asking: Asking | None
     """None: they are replayed."""
     player: Player | None
-    journal: Journal | None
+    take: Take | None
     """None: nothing is recorded."""
-    chain: StateChain
     recorder: TraceRecorder
     redactor: Redactor
     ledger: Ledger
@@ -138,8 +138,8 @@ class World:
         if content is None:
             return None, self.tier
         cleaned = self.redactor.value(content)
-        if self.journal is not None:
-            self.journal.add(self._recording(key, json.dumps(cleaned, ensure_ascii=False).encode()))
+        if self.take is not None:
+            self._record(self.take, key, json.dumps(cleaned, ensure_ascii=False).encode())
         return cleaned, self.tier
 
     def _replayed(self, probe: StateProbe, key: CallKey) -> tuple[JsonValue, ReplayTier]:
@@ -153,20 +153,13 @@ class World:
         self.ledger.tiers[played.tier] += 1
         return _decoded(played.recording.body), played.tier
 
-    def _recording(self, key: CallKey, body: bytes) -> Recording:
-        mark = Mark(
-            server=WORLD,
-            tool=key.tool,
-            effect="read",
-            key=key.key,
-            state=self.chain.state(WORLD),
-            writes=self.chain.writes(WORLD),
-            occurrence=0,
-            kind="probe",
-        )
-        return Recording(
-            mark=mark, arguments=key.arguments, status=200, headers={"content-type": "application/json"}, body=body
-        )
+    def _record(self, take: Take, key: CallKey, body: bytes) -> None:
+        standing = take.standing(key)
+        if take.outcome(standing, "answer", 200) is None:
+            return
+        headers = {"content-type": "application/json"}
+        mark = standing.mark("probe").model_copy(update={"occurrence": 0})
+        take.keep(standing, Recording(mark=mark, arguments=key.arguments, status=200, headers=headers, body=body))
 
     def _trace(self, probe: StateProbe, key: CallKey, content: JsonValue, tier: ReplayTier, started_ns: int) -> None:
         self.recorder.record(

@@ -9,6 +9,7 @@ import yaml
 from harness.case import Case, Suite
 from harness.case.document import open_document
 from harness.case.loading import SuiteFile, load_suite
+from harness.case.states import state_names
 from harness.cassette.excerpt import excerpt
 from harness.cassette.journal import merge_recordings
 from harness.cassette.redaction import Redactor
@@ -81,7 +82,7 @@ def case_from_trace(project: Path, request: Request) -> Drafted:
     _refuse_taken(suite, case.id, file, tape)
     redactor = Redactor(secret_values(suite))
     calls = Reader(suite=suite, case=case, redactor=redactor).calls(trial)
-    found = excerpt(_source_tape(project, folder, request.case_id), calls)
+    found = excerpt(_source_tape(project, folder, request.case_id), calls, state_names(suite))
     text = _with_case(file, case)
     merge_recordings(tape, found.recordings, suite.name, case.id, redactor=redactor)
     listed = _put(project, suite, file, text, tape)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness import __version__
 from harness.case import CheckSpec, Suite
-from harness.case.loading import suite_digest
+from harness.case.loading import suite_digest, tools_digest
 from harness.frozen import digest_of
 from harness.ingest import ImportedRun
 from harness.pipeline.rescore import finish_scores
@@ -69,7 +69,7 @@ def _manifest(imported: ImportedRun, suite: Suite, scorer: Scorer, run: str, now
         agent=suite.default_agent,
         agent_digest=digest_of(IMPORTED),
         snapshot_digest=digest_of(IMPORTED),
-        tools_digest=digest_of([tool.model_dump(mode="json") for tool in suite.tools]),
+        tools_digest=tools_digest(suite),
         tool_mode=IMPORTED,
         model_mode=IMPORTED,
         provider=IMPORTED,

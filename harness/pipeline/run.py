@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import __version__
+from harness.case.loading import tools_digest
 from harness.errors import UsageError
-from harness.frozen import digest_of
 from harness.gateway.model.room import check_keys
 from harness.pipeline.cluster import open_cluster
 from harness.pipeline.executor import Executor, Job
@@ -173,7 +173,7 @@ def _manifest(job: Job) -> RunManifest:
         snapshot=None if suite.snapshot is None else f"{suite.environment}/{suite.snapshot}",
         snapshot_digest=world.snapshot.digest,
         packages_digest=world.packages_digest,
-        tools_digest=digest_of([tool.model_dump(mode="json") for tool in suite.tools]),
+        tools_digest=tools_digest(suite),
         tool_mode=plan.tools,
         model_mode=plan.model_mode or "none",
         replay=plan.replay,

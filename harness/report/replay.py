@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from harness.frozen import Frozen, JsonObject, canonical_json
-from harness.trace import ModelUse, Trial
+from harness.report.recorded import RecordedCassette, recorded_cassettes
+from harness.trace import ModelUse, RecordingReport, Trial
 
 _TRUE = ("exact", "exact_reused")
-_REPLAYED = (*_TRUE, "earlier_state", "miss")
+_REPLAYED = (*_TRUE, "volatile_reused", "earlier_state", "miss")
 
 
 class MissedTool(Frozen):
@@ -33,6 +34,8 @@ class Replay(Frozen):
     """Trials in which some answer was that of an earlier state, and may be wrong."""
     unfired_faults: tuple[str, ...] = ()
     """`case/attempt: fault`: it struck no call, so the trial does not show how the agent takes it."""
+    recorded: tuple[RecordedCassette, ...] = ()
+    """By case; empty where nothing was recorded."""
     unsaid_turns: tuple[str, ...] = ()
     """`case/attempt: message`: the scripted user never came to say it."""
     self_reported_calls: int = 0
@@ -50,6 +53,7 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
     degraded: list[str] = []
     unfired: list[str] = []
     unsaid: list[str] = []
+    reports: list[tuple[str, RecordingReport]] = []
     model_tiers: Counter[str] = Counter()
     uses: list[ModelUse] = []
     reported = 0
@@ -57,6 +61,7 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
         model_tiers.update(trial.model_tiers)
         uses += [] if trial.model_use is None else [trial.model_use]
         reported += sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
+        reports += [] if trial.recording is None else [(trial.case_id, trial.recording)]
         name = f"{trial.case_id}/{trial.attempt}"
         tiers.update(trial.tiers)
         degraded += [name] if trial.tiers.get("earlier_state") else []
@@ -70,6 +75,7 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
         fidelity=_fidelity(tiers),
         degraded=tuple(degraded),
         unfired_faults=tuple(unfired),
+        recorded=recorded_cassettes(reports),
         unsaid_turns=tuple(unsaid),
         self_reported_calls=reported,
         model_tiers=dict(sorted(model_tiers.items())),

@@ -11,6 +11,7 @@ from harness.report.failuremodes import FailureMode, failure_modes
 from harness.report.judged import JudgedRubric, judged_run
 from harness.report.latency import Latency, LatencyBook
 from harness.report.logends import LogEnds
+from harness.report.recorded import RecordedCassette
 from harness.report.reliability import Reliability, reliability
 from harness.report.replay import MissedTool, replay_of
 from harness.report.tooltable import ToolRow, by_model, by_tool
@@ -129,6 +130,8 @@ class Summary(Frozen):
     unsaid_turns: tuple[str, ...] = ()
     self_reported_calls: int = 0
     """See Replay.self_reported_calls."""
+    recorded: tuple[RecordedCassette, ...] = ()
+    """What became of the cassettes; empty where nothing was recorded."""
     model_tiers: dict[str, int] = {}
     model_use: ModelUse | None = None
     stopped: str | None = None
@@ -182,6 +185,7 @@ def summarise(
         unfired_faults=replay.unfired_faults,
         unsaid_turns=replay.unsaid_turns,
         self_reported_calls=replay.self_reported_calls,
+        recorded=replay.recorded,
         model_tiers=replay.model_tiers,
         model_use=replay.model_use,
         stopped=stopped,

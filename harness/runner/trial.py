@@ -118,6 +118,7 @@ class TrialRunner:
             model_tiers=record.model_tiers,
             model_use=record.used,
             unfired_faults=record.unfired_faults,
+            recording=record.recording,
             unsaid_turns=record.unsaid_turns,
         )
         return trial, record.spans

@@ -21,6 +21,7 @@ from harness.trace.trial import (
     Outage,
     Outcome,
     ProgramExit,
+    RecordingReport,
     Trial,
 )
 
@@ -35,6 +36,7 @@ __all__ = [
     "Outage",
     "Outcome",
     "ProgramExit",
+    "RecordingReport",
     "ReplayTier",
     "Step",
     "ToolCall",

@@ -22,8 +22,11 @@ ToolErrorType = Literal[
 ]
 """Closed. `tool_error`: the tool itself refused (4xx). `tool_unavailable`: it could not answer (5xx, no connection)."""
 
-ReplayTier = Literal["exact", "exact_reused", "earlier_state", "fixture", "fault", "miss", "live", "sealed"]
-"""Where an answer came from: the tape (`exact`; `exact_reused`: the same read again; `earlier_state`: the same call
+ReplayTier = Literal[
+    "exact", "exact_reused", "volatile_reused", "earlier_state", "fixture", "fault", "miss", "live", "sealed"
+]
+"""Where an answer came from: the tape (`exact`; `exact_reused`: the same read again; `volatile_reused`: likewise, of a
+tool whose answers change by themselves in what is declared volatile; `earlier_state`: the same call
 after fewer writes, which may be wrong), a fixture pack, a fault that kept the call from the tool, nowhere, or a real
 service."""
 

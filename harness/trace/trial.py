@@ -82,6 +82,32 @@ class Outage(Frozen):
     """Whether it had answered anything else in the run."""
 
 
+class RecordingReport(Frozen):
+    """What became of a case's cassette when a trial was recorded onto it: counts of recordings."""
+
+    added: int = 0
+    kept: int = 0
+    """What the cassette had already."""
+    replaced: int = 0
+    dropped: int = 0
+    """What rested on a lost write, and was not made again."""
+    levelled: int = 0
+    """Answers that the agent was given as the cassette has them: today's differ in volatile values or ids only."""
+    differing: tuple[str, ...] = ()
+    """Tools that answered otherwise than the cassette says; it keeps its own answers unless it is refreshed."""
+    failed: dict[str, int] = {}
+    """Tool -> calls that failed for the moment: no connection, a time-out, 503. They are not recorded."""
+    unsettled: int = 0
+    """Answers that were not recorded, since a lost write came before them."""
+    advice: tuple[str, ...] = ()
+    """What the suite should declare."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that the trial was answered is on the cassette."""
+        return not (self.failed or self.unsettled)
+
+
 class Trial(Frozen):
     """One attempt at one case, with all evidence that scoring needs."""
 
@@ -114,6 +140,8 @@ class Trial(Frozen):
     """None: no model replied."""
     unfired_faults: tuple[str, ...] = ()
     """Faults of the case that no call has met."""
+    recording: RecordingReport | None = None
+    """What became of the cassette; None: nothing was recorded."""
     unsaid_turns: tuple[str, ...] = ()
     """What the scripted user would have said, had its condition ever held."""
     duration_s: float | None = None

@@ -19,9 +19,10 @@ from pathlib import Path
 from figures import Target, show
 
 from harness.cassette.index import index_path, open_tape
-from harness.cassette.keys import CallKey, initial_state, key_digest
+from harness.cassette.keys import CallKey, key_digest
 from harness.cassette.player import Played, Player
 from harness.cassette.recording import Mark, Recording
+from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape, save_tape
 from harness.frozen import canonical_json
 

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from harness.case import HttpRoute, ToolSpec
-from harness.cassette.keys import StateChain, call_key, complete_arguments
+from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
+from harness.cassette.state import StateChain
 from harness.frozen import JsonObject
 
 LOOK = ToolSpec(

@@ -7,8 +7,9 @@ from click.testing import CliRunner
 
 from harness.cassette.check import advice_on, check_tape
 from harness.cassette.convert import Format, convert_tape
-from harness.cassette.keys import initial_state, key_digest
+from harness.cassette.keys import key_digest
 from harness.cassette.recording import Mark, Recording
+from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape, load_tape, save_tape
 from harness.cli.main import harness
 from harness.errors import CassetteError

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.cassette.index import index_path, open_tape
-from harness.cassette.keys import initial_state, key_digest
+from harness.cassette.keys import key_digest
 from harness.cassette.recording import Mark, Recording
+from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape, load_tape, save_tape
 from harness.errors import CassetteError
 from harness.frozen import canonical_json

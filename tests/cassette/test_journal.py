@@ -53,7 +53,7 @@ def test_an_answer_that_differs_is_counted_and_the_tape_keeps_its_own_unless_it_
     assert EGG[2] in [recording.body for recording in load_tape(path).recordings]
 
     refreshed = merge_recordings(path, record(NO_EGG), "s", "c", refresh=True)
-    assert (refreshed.added, refreshed.differs) == (1, 1)
+    assert (refreshed.added, refreshed.replaced, refreshed.differs) == (0, 1, 1)
     assert sorted(recording.body for recording in load_tape(path).recordings) == sorted([NO_EGG[2], TEA[2]])
 
 

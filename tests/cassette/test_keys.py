@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.case import HttpRoute, ToolSpec
-from harness.cassette.keys import StateChain, call_key, complete_arguments
+from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.redaction import Redactor
+from harness.cassette.state import StateChain
 from harness.frozen import JsonObject
 
 OPEN = ToolSpec(name="t", server="s", http=HttpRoute(path="/"), parameters={"type": "object"})

@@ -20,8 +20,9 @@ from harness.case import Suite
 from harness.case.agent import AgentVersion
 from harness.case.case import Case
 from harness.case.tool import ToolSpec
-from harness.cassette.keys import CallKey, initial_state, key_digest
+from harness.cassette.keys import CallKey, key_digest
 from harness.cassette.recording import Mark, Recording
+from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape
 from harness.drift.asks import Ask
 from harness.drift.book import Book

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from harness.case import AnswerRule
-from harness.cassette.keys import initial_state
 from harness.cassette.recording import Mark, Recording
+from harness.cassette.state import initial_state
 from harness.drift.answer import answer_of
 from harness.drift.baseline import Baseline
 from harness.drift.compare import compare

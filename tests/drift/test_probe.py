@@ -84,9 +84,9 @@ def test_a_host_is_asked_as_the_agent_asked_it(project_of_shop: Project) -> None
     """Method, route without its id, query and body of a request to a declared host."""
     # The recordings of hosts are made by the walks of hosts; here one is put on a tape as they write it.
     from harness.case import HostSpec
-    from harness.cassette.keys import initial_state
     from harness.cassette.recording import Mark, Recording
     from harness.cassette.redaction import Redactor
+    from harness.cassette.state import initial_state
     from harness.cassette.tape import Tape, save_tape
     from harness.gateway.web.address import absolute_address
     from harness.gateway.web.call import Incoming, web_call

@@ -6,7 +6,8 @@ import pytest
 
 from harness.case import RateLimit, Suite, ToolServer
 from harness.cassette.check import check_tape, list_tapes
-from harness.cassette.tape import load_tape
+from harness.cassette.keys import key_digest
+from harness.cassette.tape import Tape, load_tape, save_tape
 from harness.errors import CassetteError, GatewayError, ServiceError, UsageError
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
@@ -94,20 +95,45 @@ def test_a_damaged_tape_is_told_when_the_session_is_opened(run, tmp_path: Path) 
         run("replay", order_an_egg)
 
 
-def test_failures_are_recorded_and_replayed_in_the_same_words(run) -> None:
+def test_a_refusal_is_recorded_and_a_failure_of_the_moment_is_not(run) -> None:
     told = []
 
     def fail(agent) -> None:
         told.append([agent.call(name) for name in ("slow", "reset")] + [agent.call("item", id="nothing")])
 
-    run("record", fail)
-    assert run("replay", fail).misses == ()
-    assert told[0] == told[1]
+    assert {"slow": 1, "reset": 1} == run("record", fail).recording.failed
+    assert ["slow", "reset"] == [miss["tool"] for miss in run("replay", fail).misses]
     assert [(status, answer["error"]["type"]) for status, answer in told[0]] == [
         (504, "timeout"),
         (502, "reset"),
         (404, "tool_error"),
     ]
+    assert [(424, "replay_miss")] * 2 == [(status, answer["error"]["type"]) for status, answer in told[1][:2]]
+    assert told[0][2] == told[1][2]
+
+
+@pytest.mark.parametrize(("outcome", "tool"), [("timeout", "slow"), ("reset", "reset")])
+def test_a_failure_that_an_older_version_recorded_is_replayed_in_the_words_of_a_live_one(
+    run, tmp_path: Path, outcome: str, tool: str
+) -> None:
+    told = []
+
+    def fail(agent) -> None:
+        told.append(agent.call(tool))
+
+    def look(agent) -> None:
+        agent.call("look", q="egg")
+
+    run("record", look)
+    path = tmp_path / "cassettes/breakfast/c1.yaml"
+    (looked,) = load_tape(path).of_tool("look")
+    mark = looked.mark.model_copy(update={"tool": tool, "key": key_digest(tool, "{}"), "outcome": outcome})
+    lost = looked.model_copy(update={"mark": mark, "arguments": "{}", "status": 504, "body": b""})
+    save_tape(path, Tape([*load_tape(path).recordings, lost]), suite="breakfast", case="c1")
+
+    run("live", fail)
+    assert () == run("replay", fail).misses
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 502, 503, 504])

@@ -21,9 +21,13 @@ class ToolGroup(Frozen):
     writes: tuple[str, ...] = ()
     """Overrules what the source itself says of a tool's effect; what nobody says is a write."""
     override: dict[str, JsonObject] = {}
-    """Tool -> fields to set: `timeout_s`, `ignore_arguments`, `mints`, `rate_limit`, `description`, `effect`."""
+    """Tool -> fields to set: `timeout_s`, `ignore_arguments`, `mints`, `volatile`, `rate_limit`, `description`,
+    `effect`."""
     disposable: bool = False
     """Live writes are allowed: the server's state may be thrown away."""
+    state: str | None = None
+    """Name of the state that its server shares with others; see ToolServer.state. Of a declared server (`openapi`) the
+    server itself says it."""
 
 
 class OpenApiTools(ToolGroup):

@@ -18,9 +18,10 @@ import aiohttp
 from harness.case import ModelSpec, Provider
 from harness.cassette.index import open_tape
 from harness.cassette.journal import Journal, merge_recordings, recover_journals
-from harness.cassette.keys import CallKey, initial_state
+from harness.cassette.keys import CallKey
 from harness.cassette.momentary import is_momentary_of_model
 from harness.cassette.redaction import KEPT_HEADERS, Redactor
+from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
 from harness.errors import GatewayError, UsageError
 from harness.frozen import JsonObject

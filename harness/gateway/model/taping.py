@@ -3,10 +3,10 @@
 from collections import defaultdict
 
 from harness.cassette.journal import Journal
-from harness.cassette.keys import initial_state
 from harness.cassette.momentary import is_momentary_of_model
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
+from harness.cassette.state import initial_state
 from harness.gateway.model.crossing import Crossing
 from harness.gateway.model.keys import RequestKeys
 
@@ -27,7 +27,7 @@ class ModelTape:
         answer, key = crossing.answer, crossing.key
         assert answer is not None
         assert key is not None
-        if is_momentary_of_model(answer.status):
+        if answer.outcome != "answer" or is_momentary_of_model(answer.status):
             return
         crossing.occurrence = self._made[key.key]
         self._made[key.key] += 1

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Literal
 import aiohttp
 
 from harness.case import Case, HostSpec, Suite
-from harness.cassette.journal import Journal
-from harness.cassette.keys import StateChain
 from harness.cassette.player import Player
 from harness.cassette.redaction import Redactor
+from harness.cassette.take import Take
 from harness.gateway.contract import ToolMode
 from harness.gateway.ledger import Ledger
 from harness.gateway.rate import RateLimiter
@@ -37,17 +36,16 @@ CA_FILE = "ca.pem"
 
 @dataclass(frozen=True, kw_only=True)
 class WebTrial:
-    """What a door gets of its trial; `player` None: not replayed, `journal` None: not recorded."""
+    """What a door gets of its trial; `player` None: not replayed, `take` None: not recorded."""
 
     case: Case
     player: Player | None
-    journal: Journal | None
+    take: Take | None
     reached: Mapping[str, Upstream]
     recorder: TraceRecorder
     redactor: Redactor
     ledger: Ledger
     under_way: set[asyncio.Task[object]]
-    chain: StateChain
     waits: Waits
     reach: Reachability
 
@@ -109,7 +107,7 @@ class WebRoom:
             return ReplayWeb(trial.player)
         live: WebSource = LiveWeb(client, trial.reached, self._limiter, self._tier, trial.waits)
         live = live if self._tier == "sealed" else ExternalHosts(live, external_servers(self._suite), trial.reach)
-        return live if trial.journal is None else RecordingWeb(live, trial.journal, trial.redactor, trial.chain)
+        return live if trial.take is None else RecordingWeb(live, trial.take, trial.redactor)
 
     def _protected(self) -> frozenset[str]:
         if self._mode == "replay":

@@ -3,18 +3,14 @@
 An answer is passed on piece by piece, as it comes: streams stay streams.
 """
 
-import asyncio
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from harness.cassette.journal import Journal
-from harness.cassette.keys import StateChain
-from harness.cassette.momentary import is_momentary
 from harness.cassette.player import Missed, Player
-from harness.cassette.recording import Mark, Outcome, Recording
+from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import SECRET_HEADERS, Redactor
+from harness.cassette.take import Take
 from harness.frozen import JsonObject
 from harness.gateway.sources.source import ToolAnswer
 from harness.gateway.web.call import WebCall
@@ -75,44 +71,28 @@ class ReplayWeb:
 
 
 class RecordingWeb:
-    """Records every answer that belongs to the call; the requests to one host are made one after the other."""
+    """Records every answer that belongs to the call; the requests that meet one state are made one after the other."""
 
-    def __init__(self, inner: WebSource, journal: Journal, redactor: Redactor, chain: StateChain | None = None) -> None:
-        """`chain`: shared with whatever else the trial records; None: of its own."""
+    def __init__(self, inner: WebSource, take: Take, redactor: Redactor) -> None:
         self._inner = inner
-        self._journal = journal
+        self._take = take
         self._redactor = redactor
-        self._chain = StateChain() if chain is None else chain
-        self._made: defaultdict[tuple[str, str], int] = defaultdict(int)
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | WebMiss:
-        key = call.key
-        async with self._turns[key.server]:
-            state, writes = self._chain.state(key.server), self._chain.writes(key.server)
+        take, key = self._take, call.key
+        async with take.chain.turn(key.server):
+            standing = take.standing(key)
             try:
                 answer = await self._inner.answer(call, sink)
             finally:
-                if key.effect == "write":
-                    self._chain.advance(key)
-            outcome = _recordable(answer)
-            if outcome is None or isinstance(answer, WebMiss):
+                take.wrote(key)
+            if isinstance(answer, WebMiss):
                 return answer
-            mark = Mark(
-                server=key.server,
-                tool=key.tool,
-                effect=key.effect,
-                key=key.key,
-                state=state,
-                writes=writes,
-                occurrence=self._made[key.key, state],
-                outcome=outcome,
-                kind="http",
+            outcome = take.outcome(standing, answer.outcome, answer.status)
+            if outcome is not None:
                 # An answer that was cut is told by its piece from one that never began.
-                chunks=((0, len(answer.body)),) if outcome != "answer" and answer.status else (),
-            )
-            self._made[key.key, state] += 1
-            self._journal.add(self._recording(call, mark, answer))
+                chunks = ((0, len(answer.body)),) if outcome != "answer" and answer.status else ()
+                take.keep(standing, self._recording(call, standing.mark("http", outcome, chunks), answer))
             return answer
 
     def _recording(self, call: WebCall, mark: Mark, answer: ToolAnswer) -> Recording:
@@ -135,15 +115,3 @@ def _with_length(call: WebCall, recording: Recording) -> Mapping[str, str]:
     if not whole or headers.get("content-type", "").startswith("text/event-stream"):
         return headers
     return headers | {"content-length": str(len(recording.body))}
-
-
-def _recordable(answer: ToolAnswer | WebMiss) -> Outcome | None:
-    if isinstance(answer, WebMiss):
-        return None
-    match answer.outcome:
-        case "answer":
-            return None if is_momentary(answer.status) else "answer"
-        case "timeout" | "reset":
-            return answer.outcome
-        case "unreachable" | "oversized" | "garbled":
-            return None

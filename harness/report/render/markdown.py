@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from harness.report.change import Change
 from harness.report.compare import Comparison
 from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, told
+from harness.report.render.recorded import recorded_lines
 from harness.report.render.section import Section
 from harness.report.render.sections import sections
 from harness.report.render.trend import trend_sections
@@ -70,6 +71,9 @@ def _summary(summary: Summary) -> Iterator[str]:
     for words in (tier_words(summary), use_words(summary)):
         if words is not None:
             yield from ["", f"{words[0].upper()}{words[1:]}."]
+    lines = recorded_lines(summary)
+    if lines:
+        yield from ["", "## Cassettes", "", *(f"- {_plain(line.strip())}" for line in lines)]
     remarks = overlay_words(summary)
     if remarks:
         yield from ["", "## To be careful with", "", *(f"- {_plain(remark)}" for remark in remarks)]

@@ -10,6 +10,7 @@ from rich.text import Text
 from harness.report.change import Change
 from harness.report.compare import Comparison
 from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, told
+from harness.report.render.recorded import recorded_lines
 from harness.report.render.section import Section
 from harness.report.render.sections import sections
 from harness.report.render.wording import (
@@ -213,6 +214,7 @@ def _footer(summary: Summary, where: str | None) -> Iterator[RenderableType]:
     yield Text()
     told = (tier_words(summary), use_words(summary))
     yield from (Text(words, style="dim") for words in told if words is not None)
+    yield from (Text(printable(line), style="dim") for line in recorded_lines(summary))
     remarks = overlay_words(summary)
     yield from (Text(printable(remark), style="yellow") for remark in remarks[:_REMARKS])
     if len(remarks) > _REMARKS:

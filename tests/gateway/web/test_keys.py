@@ -72,11 +72,11 @@ def test_headers_that_choose_the_answer_make_another_call(browse, name: str, fir
 )
 def test_bodies_of_every_kind_have_keys(browse, kind: str, first: bytes, second: bytes) -> None:
     again = kind.replace("xyz", "123")
-    browse("record", lambda browser: browser.ask("POST", "/order?raw", first, Content_Type=kind))
+    browse("record", lambda browser: browser.ask("POST", "/items?raw", first, Content_Type=kind))
 
     def ask_again(browser: Browser) -> None:
-        browser.ask_raw("POST", "/order?raw", second, Content_Type=again)
-        browser.ask_raw("POST", "/order?raw", second + b"!", Content_Type=again)
+        browser.ask_raw("POST", "/items?raw", second, Content_Type=again)
+        browser.ask_raw("POST", "/items?raw", second + b"!", Content_Type=again)
 
     assert {"exact": 1, "miss": 1} == browse("replay", ask_again).tiers
 

@@ -1,0 +1,107 @@
+"""What becomes of a tape when a trial was recorded onto it.
+
+An answer that the tape has is kept, since other agents' recordings rest on it; what differs replaces it only on
+`refresh`, or where what the tape has cannot be right:
+- it is a failure of the moment, which older versions of this harness kept
+- it was recorded after a write that was lost, of which only the present trial knows what came
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from harness.cassette.momentary import is_momentary, is_momentary_of_model
+from harness.cassette.recording import Recording
+from harness.cassette.state import WORLD, next_state
+
+Place = tuple[str, str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge:
+    """How many recordings a merge has added, kept, replaced and dropped."""
+
+    added: int = 0
+    kept: int = 0
+    """Of the trial's answers, those that the tape had already."""
+    replaced: int = 0
+    dropped: int = 0
+    """Recordings that rested on a lost write, and that the trial has not made again."""
+    differs: int = 0
+    """Of the trial's answers, those that are other than the tape's; the tape keeps its own unless it is refreshed."""
+    differing: tuple[str, ...] = ()
+    """The tools that gave them."""
+
+    @property
+    def changes_tape(self) -> bool:
+        return bool(self.added or self.replaced or self.dropped)
+
+
+def merged_recordings(
+    held: Iterable[Recording], new: Iterable[Recording], *, refresh: bool = False
+) -> tuple[tuple[Recording, ...], Merge]:
+    """The tape's recordings after the trial's, which are in the order in which they were made."""
+    tape = {recording.place: recording for recording in held}
+    before = dict(tape)
+    renewed: set[str] = set()
+    made: set[Place] = set()
+    added = kept = replaced = 0
+    differing: list[str] = []
+    dropped: set[Place] = set()
+    for recording in new:
+        old = before.get(recording.place)
+        made.add(recording.place)
+        failed = old is not None and _is_failure(old)
+        if recording.mark.effect == "write" and (old is None or failed):
+            renewed.add(recording.mark.state_name)
+        if old is not None and failed:
+            dropped |= set(_after(before, recording))
+        if old is None:
+            added += 1
+        elif recording.answers_like(old):
+            kept += 1
+            continue
+        else:
+            differing.append(recording.mark.tool)
+            if not (refresh or failed or _rests_on(recording, renewed)):
+                kept += 1
+                continue
+            replaced += 1
+        tape[recording.place] = recording
+    gone = dropped - made
+    done = Merge(
+        added=added,
+        kept=kept,
+        replaced=replaced,
+        dropped=len(gone),
+        differs=len(differing),
+        differing=tuple(sorted(set(differing))),
+    )
+    return tuple(recording for place, recording in tape.items() if place not in gone), done
+
+
+def _is_failure(recording: Recording) -> bool:
+    if recording.mark.outcome != "answer":
+        return True
+    of_model = recording.mark.kind == "model"
+    return is_momentary_of_model(recording.status) if of_model else is_momentary(recording.status)
+
+
+def _rests_on(recording: Recording, renewed: set[str]) -> bool:
+    """Whether it was made after a write whose answer the tape did not have."""
+    mark = recording.mark
+    return bool(renewed) and (mark.server == WORLD or mark.state_name in renewed or bool(mark.elsewhere))
+
+
+def _after(tape: dict[Place, Recording], write: Recording) -> Iterator[Place]:
+    """The recordings of the states that the write leads to."""
+    states = {next_state(write.mark.state, write.mark.key)}
+    follows = sorted(
+        (one for one in tape.values() if one.mark.state_name == write.mark.state_name),
+        key=lambda one: one.mark.writes,
+    )
+    for recording in follows:
+        mark = recording.mark
+        if mark.state in states and mark.writes > write.mark.writes:
+            if mark.effect == "write":
+                states.add(next_state(mark.state, mark.key))
+            yield recording.place

@@ -1,0 +1,129 @@
+"""What one trial records of its tools, hosts and probes: where each call stands, what of it is kept, and what is not.
+
+Kept is what the service made of a call. A failure of the moment (no connection, a time-out, 503) is given to the agent
+and not kept; after a *write* that was lost, nobody knows what the service holds, so nothing is kept that depends on it.
+"""
+
+import hashlib
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from harness.cassette.journal import Journal
+from harness.cassette.keys import CallKey
+from harness.cassette.momentary import is_momentary
+from harness.cassette.recording import Kind, Mark, Outcome, Recording
+from harness.cassette.sharing import SharingWatch
+from harness.cassette.state import WORLD, StateChain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Where a call stands in the trial, taken before it is made."""
+
+    call: CallKey
+    state: str
+    own: str
+    others: dict[str, str]
+    writes: int
+    shared: str
+    elsewhere: int | None
+    occurrence: int
+    settled: bool
+    """False: a write that may have been made came before."""
+
+    def mark(self, kind: Kind, outcome: Outcome = "answer", chunks: tuple[tuple[int, int], ...] = ()) -> Mark:
+        """The mark of a recording of the call."""
+        call = self.call
+        return Mark(
+            server=call.server,
+            tool=call.tool,
+            effect=call.effect,
+            key=call.key,
+            state=self.state,
+            writes=self.writes,
+            shared=self.shared,
+            elsewhere=self.elsewhere,
+            occurrence=self.occurrence,
+            outcome=outcome,
+            kind=kind,
+            chunks=chunks,
+        )
+
+
+def standing_of(chain: StateChain, call: CallKey, occurrence: int, *, settled: bool = True) -> Standing:
+    """Where a call stands that is made now for the `occurrence`-th time, counted from 0."""
+    server = call.server
+    name = chain.names.of(server)
+    return Standing(
+        call=call,
+        state=chain.state(server),
+        own=chain.own(server),
+        others=chain.others(server),
+        writes=chain.writes(server),
+        shared="" if name == server else name,
+        elsewhere=chain.elsewhere(server),
+        occurrence=occurrence,
+        settled=settled,
+    )
+
+
+@dataclass(kw_only=True)
+class Take:
+    """One trial's. What is asked through it is asked by one at a time of each state: see `StateChain.turn`."""
+
+    journal: Journal
+    chain: StateChain
+    keeps_failures: bool = False
+    """Of a trial whose answers are compared and not replayed."""
+    failed: Counter[str] = field(default_factory=Counter)
+    """Tool -> calls that failed for the moment."""
+    unsettled: int = 0
+    """Answers that were not kept, since a lost write came before them."""
+    sharing: SharingWatch = field(default_factory=SharingWatch)
+    _made: defaultdict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    _lost: set[str] = field(default_factory=set)
+
+    def standing(self, call: CallKey) -> Standing:
+        """Where the call stands now."""
+        number = self._made[call.key, self.chain.state(call.server)]
+        return standing_of(self.chain, call, number, settled=self._is_settled(call.server))
+
+    def wrote(self, call: CallKey) -> None:
+        """The call was sent; a write moves the state on, whatever came of it."""
+        if call.effect == "write":
+            self.chain.advance(call)
+
+    def outcome(self, standing: Standing, outcome: str, status: int) -> Outcome | None:
+        """As what the answer is to be kept; None: not at all, and counted as such."""
+        call = standing.call
+        match outcome:
+            case "answer" if not is_momentary(status):
+                kept: Outcome | None = "answer"
+            case "timeout" | "reset" if self.keeps_failures:
+                return "timeout" if outcome == "timeout" else "reset"
+            case _:
+                self._fail(call)
+                return None
+        if not standing.settled:
+            self.unsettled += 1
+            return None
+        return kept
+
+    def keep(self, standing: Standing, recording: Recording) -> None:
+        """Writes the recording of a call down. Raises CassetteError where a known secret stands in it."""
+        call = standing.call
+        self._made[call.key, standing.state] += 1
+        if call.effect == "read" and call.server != WORLD:
+            answer = hashlib.sha256(f"{recording.status}\0".encode() + recording.body).hexdigest()
+            self.sharing.saw(call, (standing.own, standing.others), answer)
+        self.journal.add(recording)
+
+    def _fail(self, call: CallKey) -> None:
+        self.failed[call.tool] += 1
+        if call.effect == "write" and not self.keeps_failures:
+            self._lost.add(self.chain.names.of(call.server))
+
+    def _is_settled(self, server: str) -> bool:
+        if server == WORLD or server in self.chain.names.undeclared:
+            return not self._lost
+        return self.chain.names.of(server) not in self._lost

@@ -1,0 +1,31 @@
+"""What became of the cassettes that a run recorded, in words."""
+
+from collections.abc import Iterator
+
+from harness.report.recorded import RecordedCassette
+from harness.report.summary import Summary
+
+
+def recorded_lines(summary: Summary) -> list[str]:
+    """A line for each cassette, and under it what was not recorded and why; empty where nothing was recorded."""
+    return [line for one in summary.recorded for line in _lines(one, summary.manifest.suite)]
+
+
+def _lines(one: RecordedCassette, suite: str) -> Iterator[str]:
+    failed = sum(one.failed.values())
+    yield (
+        f"cassette {suite}/{one.case}: {one.added} added, {one.kept} kept, {one.replaced} replaced, {failed} failed"
+        + (f", {one.dropped} dropped (they rested on a lost write)" if one.dropped else "")
+    )
+    if one.levelled:
+        yield f"  {one.levelled} answers were given as the cassette has them: they differ from today's in values only"
+    if one.failed:
+        calls = ", ".join(f"{tool} ({count})" for tool, count in one.failed.items())
+        yield f"  not recorded, since the connection failed, timed out or the server was busy: {calls}; record again"
+    if one.unsettled:
+        yield f"  not recorded, since a lost write came before: {one.unsettled} answers; record again"
+    if one.differing:
+        tools = ", ".join(one.differing)
+        yield f"  today's answers differ from the cassette's: {tools}; --refresh replaces what is kept"
+    for line in one.advice:
+        yield f"  {line}"

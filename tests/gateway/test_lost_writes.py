@@ -1,0 +1,107 @@
+"""Failures of the moment are not recorded, and what rested on one is mended by recording again."""
+
+from pathlib import Path
+
+from harness.cassette.journal import merge_recordings
+from harness.cassette.recording import Recording
+from harness.cassette.tape import Tape, load_tape, save_tape
+
+TAPE = "cassettes/breakfast/c1.yaml"
+
+
+def order_an_egg(agent) -> None:
+    agent.call("add", item="egg")
+    agent.call("order")
+
+
+def recordings(folder: Path) -> dict[str, list[Recording]]:
+    found: dict[str, list[Recording]] = {}
+    for one in load_tape(folder / TAPE).recordings if (folder / TAPE).exists() else ():
+        found.setdefault(one.mark.tool, []).append(one)
+    return found
+
+
+def test_a_lost_write_is_not_recorded_and_nothing_that_rests_on_it(run, shop, tmp_path: Path) -> None:
+    shop.resets = 1
+
+    lost = run("record", order_an_egg).recording
+
+    assert {} == recordings(tmp_path)
+    assert ({"add": 1}, 2, 0) == (lost.failed, lost.unsettled, lost.added)  # the read, and the probe
+
+    again = run("record", order_an_egg).recording
+    assert (3, 0, {}) == (again.added, again.kept, again.failed)
+    replayed = run("replay", order_an_egg)
+    assert ((), {"order": {"lines": [{"item": "egg"}]}}) == (replayed.misses, dict(replayed.states))
+
+
+def test_what_was_read_before_a_lost_write_is_recorded(run, shop, tmp_path: Path) -> None:
+    def play(agent) -> None:
+        agent.call("look", q="egg")
+        shop.resets = 1
+        order_an_egg(agent)
+
+    run("record", play)
+
+    assert ["look"] == list(recordings(tmp_path))
+
+
+def test_a_busy_server_is_no_answer_to_a_write(run, shop, suite, tmp_path: Path) -> None:
+    """503 is about the moment: whether the write was made is not known."""
+    from tests.gateway.test_lenient_and_volatile import with_tool
+
+    shop.answer = (503, {}, b"{}")
+    busy = with_tool(suite, "answer", effect="write")
+
+    def play(agent) -> None:
+        agent.call("answer")
+        agent.call("order")
+
+    report = run("record", play, suite=busy).recording
+    assert ({"answer": 1}, 2) == (report.failed, report.unsettled)
+    assert {} == recordings(tmp_path)
+
+
+def test_a_tape_that_an_older_version_has_poisoned_is_mended_by_recording_again(run, shop, tmp_path: Path) -> None:
+    run("record", order_an_egg)
+    path = tmp_path / TAPE
+    poisoned = []
+    for one in load_tape(path).recordings:
+        if one.mark.tool == "add":  # its connection was lost, before the shop had read it
+            mark = one.mark.model_copy(update={"outcome": "reset"})
+            poisoned.append(one.model_copy(update={"mark": mark, "status": 504, "body": b""}))
+        else:
+            poisoned.append(one.model_copy(update={"body": b'{"lines": []}'}))
+    save_tape(path, Tape(poisoned), suite="breakfast", case="c1")
+
+    mended = run("record", order_an_egg).recording
+
+    assert (0, 3, 0) == (mended.added, mended.replaced, mended.kept)
+    assert {"order": {"lines": [{"item": "egg"}]}} == dict(run("replay", order_an_egg).states)
+
+
+def test_what_rested_on_a_lost_write_and_is_not_made_again_is_dropped(run, tmp_path: Path) -> None:
+    def two_reads(agent) -> None:
+        order_an_egg(agent)
+        agent.call("look", q="egg")
+
+    run("record", two_reads)
+    path = tmp_path / TAPE
+    held = load_tape(path).recordings
+    (add,) = (one for one in held if one.mark.tool == "add")
+    lost = add.model_copy(update={"mark": add.mark.model_copy(update={"outcome": "reset"}), "body": b""})
+
+    save_tape(path, Tape(lost if one is add else one for one in held), suite="breakfast", case="c1")
+    done = merge_recordings(path, [add], "breakfast", "c1")
+
+    assert (1, 3) == (done.replaced, done.dropped)  # its read, the other one, and the probe
+    assert ["add"] == list(recordings(tmp_path))
+
+
+def test_what_differs_after_writes_that_the_tape_has_is_kept_and_named(run, shop) -> None:
+    run("record", lambda agent: agent.call("answer"))
+    shop.answer = (200, {}, b'{"other": true}')
+
+    report = run("record", lambda agent: agent.call("answer")).recording
+
+    assert (0, 0, 2, ("answer",)) == (report.added, report.replaced, report.kept, report.differing)

@@ -1,0 +1,84 @@
+"""Reads whose answers change though nothing was written: their last recorded answer is no answer to a further call."""
+
+import json
+
+import pytest
+
+from harness.case import Suite
+from tests.gateway.test_lenient_and_volatile import with_tool
+
+
+def asking(shop, times: int, said: list | None = None, body: dict | None = None):
+    """Asks `answer` so many times; the clock that it reads goes on with every call."""
+
+    def play(agent) -> None:
+        for number in range(times):
+            shop.answer = (200, {}, json.dumps({"now": number, "zone": "UTC", **(body or {})}).encode())
+            status, answer = agent.call("answer")
+            (said if said is not None else []).append((status, answer))
+
+    return play
+
+
+@pytest.fixture
+def unprobed(suite: Suite) -> Suite:
+    return suite.model_copy(update={"probes": ()})
+
+
+def test_a_clock_that_is_asked_more_often_than_recorded_is_a_miss_that_says_what_to_declare(
+    run, shop, unprobed: Suite
+) -> None:
+    run("record", asking(shop, 2), suite=unprobed)
+    said: list = []
+
+    record = run("replay", asking(shop, 3, said), suite=unprobed)
+
+    assert {"exact": 2, "miss": 1} == record.tiers
+    assert [0, 1] == [answer["now"] for _, answer in said[:2]]
+    message = said[2][1]["error"]["message"]
+    assert "they differ at /now" in message
+    assert "`volatile` of answer" in message
+
+
+def test_a_declared_volatile_value_is_given_again_and_counted_apart(run, shop, unprobed: Suite) -> None:
+    run("record", asking(shop, 2), suite=unprobed)
+    declared = with_tool(unprobed, "answer", volatile=("/now",))
+
+    record = run("replay", asking(shop, 4), suite=declared)
+
+    assert {"exact": 2, "volatile_reused": 2} == record.tiers
+
+
+def test_what_is_declared_covers_nothing_else(run, shop, unprobed: Suite) -> None:
+    run("record", asking(shop, 2), suite=unprobed)
+    declared = with_tool(unprobed, "answer", volatile=("/zone",))
+
+    assert {"exact": 2, "miss": 1} == run("replay", asking(shop, 3), suite=declared).tiers
+
+
+def test_one_call_of_a_tool_tells_of_its_others(run, shop, unprobed: Suite) -> None:
+    """What was asked twice in one state shows that the answer of another state cannot be given twice either."""
+
+    def record(agent) -> None:
+        asking(shop, 2)(agent)
+        agent.call("add", item="egg")
+        asking(shop, 1)(agent)
+
+    def replay(agent) -> None:
+        asking(shop, 1)(agent)
+        agent.call("add", item="egg")
+        asking(shop, 2)(agent)
+
+    run("record", record, suite=unprobed)
+
+    assert {"exact": 3, "miss": 1} == run("replay", replay, suite=unprobed).tiers
+
+
+def test_a_read_that_stays_the_same_is_given_as_often_as_it_is_asked(run, shop, unprobed: Suite) -> None:
+    def look(agent) -> None:
+        for _ in range(3):
+            agent.call("look", q="egg")
+
+    run("record", lambda agent: (agent.call("look", q="egg"), agent.call("look", q="egg")), suite=unprobed)
+
+    assert {"exact": 2, "exact_reused": 1} == run("replay", look, suite=unprobed).tiers
