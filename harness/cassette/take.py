@@ -102,7 +102,7 @@ class Take:
             case "timeout" | "reset" if self.keeps_failures:
                 return "timeout" if outcome == "timeout" else "reset"
             case _:
-                self._fail(call)
+                self.fail(call)
                 return None
         if not standing.settled:
             self.unsettled += 1
@@ -118,7 +118,8 @@ class Take:
             self.sharing.saw(call, (standing.own, standing.others), answer)
         self.journal.add(recording)
 
-    def _fail(self, call: CallKey) -> None:
+    def fail(self, call: CallKey) -> None:
+        """The call has no answer of its service's. Of a write it is not known then whether it was made."""
         self.failed[call.tool] += 1
         if call.effect == "write" and not self.keeps_failures:
             self._lost.add(self.chain.names.of(call.server))

@@ -34,6 +34,9 @@ class RecordingSource:
             standing = take.standing(call)
             try:
                 answer = await self._inner.call(request)
+            except BaseException:
+                take.fail(call)
+                raise
             finally:
                 take.wrote(call)
             if isinstance(answer, ToolMiss):

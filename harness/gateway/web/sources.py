@@ -84,6 +84,9 @@ class RecordingWeb:
             standing = take.standing(key)
             try:
                 answer = await self._inner.answer(call, sink)
+            except BaseException:
+                take.fail(key)
+                raise
             finally:
                 take.wrote(key)
             if isinstance(answer, WebMiss):
