@@ -11,9 +11,10 @@ from harness.case.host import EffectRule, HostSpec, IgnoredParts
 from harness.case.model import ModelMode, ModelServer, ModelSpec, Price, Provider
 from harness.case.probe import ApiProbe, SqlProbe, StateProbe
 from harness.case.suite import Suite, ToolServer
-from harness.case.tool import HttpRoute, RateLimit, ToolSpec, VolatilePart
+from harness.case.tool import IMPORTED_SERVER, HttpRoute, RateLimit, ToolSpec, VolatilePart
 
 __all__ = [
+    "IMPORTED_SERVER",
     "AgentVersion",
     "AnswerRule",
     "ApiProbe",

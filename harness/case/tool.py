@@ -9,6 +9,8 @@ from harness.frozen import Frozen, JsonObject
 
 Effect = Literal["read", "write"]
 ToolKind = Literal["http", "mcp", "python", "sandbox", "browser"]
+IMPORTED_SERVER = "imported"
+"""The server of tools that an import tells of: their list may lack some."""
 POINTER = r"^(/[^/]*)+$"
 """A JSON pointer; `*` stands for every item of a list."""
 

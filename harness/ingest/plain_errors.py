@@ -15,8 +15,8 @@ _TYPE_ERROR: Final = re.compile(
 )
 _UNKNOWN: Final = re.compile(
     r"(?:Unknown (?:action|tool|function)\b"
-    r"|(?:Error: )?(?:Tool|Function|Action) [\"'`]?[\w.-]{1,80}[\"'`]? (?:is )?not found"
-    r"|No such (?:function|tool)\b)",
+    r"|(?:Error: )?(?:Tool|Action) [\"'`]?[\w.-]{1,80}[\"'`]? (?:is )?not found"
+    r"|No such tool\b)",
     re.I,
 )
 _ERROR: Final = re.compile(

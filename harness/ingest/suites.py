@@ -6,14 +6,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from harness.case import AgentVersion, Case, HttpRoute, Suite, ToolServer, ToolSpec
+from harness.case import IMPORTED_SERVER, AgentVersion, Case, HttpRoute, Suite, ToolServer, ToolSpec
 from harness.case.loading import suite_digest
 from harness.frozen import JsonObject, JsonValue, digest_of
 from harness.ingest.found import Found, FoundTool
 from harness.ingest.naming import is_tool_name
 from harness.ingest.options import ImportOptions, NoteBook
 
-SERVER = "imported"
 INFERRED = "(seen in use; its definition is not told)"
 _ANY_ARGUMENTS: JsonObject = {"type": "object"}
 
@@ -77,7 +76,7 @@ class SuiteBuilder:
             folder=self.folder,
             agents=agents,
             default_agent=next(iter(agents)),
-            servers={SERVER: ToolServer(base_url="http://imported.invalid")},
+            servers={IMPORTED_SERVER: ToolServer(base_url="http://imported.invalid")},
             tools=specs,
             cases=tuple(self._offering(case, names) for case in self._cases.values()),
             digest="",
@@ -129,7 +128,7 @@ class SuiteBuilder:
             description=tool.description,
             parameters=_ANY_ARGUMENTS if parameters is None else parameters,
             effect="read" if (guessed if tool.reads is None else tool.reads) else "write",
-            server=SERVER,
+            server=IMPORTED_SERVER,
             http=HttpRoute(method="POST", path=f"/{tool.name}", body="arguments"),
         )
 

@@ -26,7 +26,7 @@ def store_imported(
 
     Raises UsageError where the run's name is taken, InvalidDocument where a file changed meanwhile.
     """
-    suite = _with_rewards(imported)
+    suite = with_rewards(imported)
     scorer = build_scorer(suite)
     now = datetime.now(UTC)
     run = name or default_run_name(now, suite.name, IMPORTED)
@@ -46,7 +46,7 @@ def store_imported(
     return RunFolder.open(folder.path)
 
 
-def _with_rewards(imported: ImportedRun) -> Suite:
+def with_rewards(imported: ImportedRun) -> Suite:
     """The imported suite, its cases that were rewarded checked by their reward."""
     rewarded = {case_id for case_id, _ in imported.rewards}
     check = CheckSpec.model_validate({"name": "reward", "verifier": "reward"})

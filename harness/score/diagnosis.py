@@ -6,7 +6,9 @@ from pydantic import Field
 
 from harness.frozen import Frozen
 
-Failure = Literal["loop_trap", "goal_drift", "tool_hallucination", "premature_commitment", "cascading_error", "other"]
+Failure = Literal[
+    "loop_trap", "goal_drift", "tool_hallucination", "premature_commitment", "cascading_error", "wrong_outcome", "other"
+]
 
 Kind = Literal[
     "repeated_call",
@@ -28,6 +30,14 @@ Kind = Literal[
     "first_result_carried",
     "failed_code_carried",
     "first_answer_carried",
+    "wrong_target",
+    "wrong_argument",
+    "wrong_encoding",
+    "missing_write",
+    "needless_write",
+    "wrong_order",
+    "wrong_words",
+    "left_to_the_user",
     "refused",
     "failed_without_a_known_mode",
 ]

@@ -84,7 +84,7 @@ def test_a_refusal_after_looking_is_no_early_stop_but_a_failure_of_its_own(
     diagnosed: Callable[..., Any],
 ) -> None:
     (one,) = diagnosed(LOOK, CANNOT, ("user", "a pity"), BYE, reference=ASKED, tools=TOOLS, failed=True)
-    assert ("other", "refused", 1) == (one.failure, one.kind, one.origin_step)
+    assert ("wrong_outcome", "refused", 1) == (one.failure, one.kind, one.origin_step)
     assert "exchange_items" in one.evidence
 
 

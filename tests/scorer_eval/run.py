@@ -17,9 +17,11 @@ from corpus import data_folder
 from injected import injected
 from needed import needed_calls
 from perturbed import perturbations
+from protocol import protocol
 from readings import read_by_hand, recoveries_by_hand
 
 EVALUATIONS: dict[str, Callable[[Path], None]] = {
+    "protocol": protocol,
     "perturbations": perturbations,
     "by-data-set": tables.by_data_set,
     "confusion": tables.confusion,

@@ -23,6 +23,8 @@ from harness.trace.trajectory import Source as StepSource
 
 _SENT_TO: Final = re.compile(r"\(->\s*([^)]{1,80})\)")
 
+_FLAGS: Final = ("success", "resolved", "is_correct", "correct", "passed", "is_corrected")
+
 
 def read(source: Source) -> Iterator[Found]:
     """Every conversation of the file."""
@@ -265,8 +267,12 @@ def _tools(record: Record) -> tuple[FoundTool, ...] | None:
 
 
 def _reward(record: Record) -> float | None:
+    """A number, or a flag that says whether the run reached its goal."""
     told = record.value("reward", "score")
-    return record.number("reward", "score") if isinstance(told, int | float) and not isinstance(told, bool) else None
+    if isinstance(told, int | float) and not isinstance(told, bool):
+        return record.number("reward", "score")
+    flag = next((record.data[name] for name in _FLAGS if isinstance(record.data.get(name), bool)), None)
+    return None if flag is None else float(bool(flag))
 
 
 def _case(source: Source, name: str, record: Record, messages: Sequence[Record]) -> Case:

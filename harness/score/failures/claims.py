@@ -14,24 +14,27 @@ Origin: the message. Dependent steps: none.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from harness.case import ToolSpec
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.grounding import atoms, is_identifier
-from harness.score.failures.handing_over import is_hand_over
+from harness.score.failures.handing_over import hands_in, is_hand_over
+from harness.score.failures.prose import plain_words
 from harness.score.failures.reading import Act, Reading
+from harness.score.failures.tool_words import action_of, objects_of, singular
 from harness.trace import Step
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 _SENTENCE: Final = re.compile(r"[^.!?\n]{1,600}[.!?]?")
 _ADVERBS: Final = r"(?:(?:now|just|also|already|then|successfully|fully|both|all) ){0,3}"
 _ACTIVE: Final = re.compile(rf"\b(?:i|we)(?: have|'ve| had)? {_ADVERBS}([a-z]{{2,20}})\b")
 _PASSIVE: Final = re.compile(rf"\b(?:(?:has|have) {_ADVERBS}been|was successfully) {_ADVERBS}([a-z]{{2,20}})\b")
 _UNCLAIMED: Final = re.compile(
-    r"\b(?:if|once|when|after|before|until|unless|whether|not|never|cannot|can't|couldn't|unable|unfortunately|would|"
-    r"could|should|may(?! \d)|might|let me|to be|please|haven't|hasn't|isn't|wasn't|previously|as soon|already|that|"
-    r"which)\b"
+    r"\b(?:if|once|when|after|before|until|unless|whether|not|never|no|none|nothing|without|cannot|can't|couldn't|unable|"
+    r"unfortunately|would|could|should|may(?! \d)|might|let me|to be|please|haven't|hasn't|isn't|wasn't|previously|"
+    r"as soon|already|that|which)\b"
 )
 _EXAMPLE: Final = re.compile(r"\b(?:e\.g\.|for example|for instance|such as|like|format|example)", re.I)
 _OWN_OUTPUT: Final = re.compile(
@@ -39,13 +42,23 @@ _OWN_OUTPUT: Final = re.compile(
 )
 _OUTPUTS: Final = ("Observation", "output", "result", "response")
 """One of them stands in every text with an output of its own; looking for them is quicker than the expression is."""
-_CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.S)
 _WORD: Final = re.compile(r"[#A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|\n")
 _DIGIT: Final = re.compile(r"[0-9]")
 _IRREGULAR: Final = {"sent": "send", "made": "make", "paid": "pay", "given": "give", "set": "set", "put": "put"}
+_COUNTED: Final = re.compile(r"\d+-[a-z]+", re.I)
+"""`1500-piece`, `4-star`."""
+_PART: Final = 6
 _LONG_NUMBER: Final = 7
 """A shorter run of digits can be an amount, which is rightly computed."""
+_WORDS: Final = re.compile(r"[a-z]{3,24}")
+_PRONOUN: Final = re.compile(r"\b(?:it|them|everything|this|these|those|both)\b")
+_OF_ANYTHING: Final = frozenset({"made", "completed", "set"})
+_UNWORLDLY: Final = re.compile(
+    r"\s+(?:a |an |the |my |some |that )?(?:\w+ )?(?:error|mistake|assumption|guess|typo|decision|sure|analysis|"
+    r"research|plan|task|check|checks|search|searches|step|steps|note|progress)s?\b"
+)
+"""Things that no tool does: "I made an error", "I completed the checks"."""
 _LIKE: Final = (
     frozenset({"update", "modify", "change", "edit", "set", "adjust", "replace", "swap", "upgrade", "downgrade"}),
     frozenset({"exchange", "replace", "swap", "modify", "change"}),
@@ -66,7 +79,9 @@ _LOOKED: Final = frozenset(
 
 def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
     """One finding a verb: the first message that claims it."""
-    offered = frozenset(_verb(tool.name) for tool in reading.evidence.tools if tool.effect == "write")
+    if not reading.records_calls:
+        return ()  # what was done is not recorded
+    offered = _Offered(tool for tool in reading.evidence.tools if tool.effect == "write" and not hands_in(tool.name))
     found: dict[str, Diagnosis] = {}
     successes = iter([act for act in reading.acts if not act.failed])
     upcoming = next(successes, None)
@@ -75,17 +90,19 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
         if step.source != "agent" or not step.message:
             continue
         while upcoming is not None and upcoming.moment < reading.moments[step.index]:
-            done.add(_verb(upcoming.call.name))
+            done.add(action_of(upcoming.call.name))
             wrote = wrote or upcoming.writes or upcoming.tool is None or is_hand_over(upcoming.call.name)
             upcoming = next(successes, None)
-        for verb, words in _claims(step.message):
-            if verb not in found and _is_false(verb, words, offered, done, wrote=wrote):
+        for verb, words, sentence in _claims(plain_words(step.message)):
+            if verb not in found and _is_false(verb, words, offered.for_sentence(sentence), done, wrote=wrote):
                 found[verb] = _found("claimed_call", step, f"says {words!r}; no call had done it", 0.8)
     return tuple(found.values())
 
 
 def fabricated_results(reading: Reading) -> tuple[Diagnosis, ...]:
     """One finding a message."""
+    if not reading.records_calls:
+        return ()
     own: set[str] = set()
     found = []
     called: dict[int, list[Act]] = {}
@@ -100,26 +117,40 @@ def fabricated_results(reading: Reading) -> tuple[Diagnosis, ...]:
         if any(word in step.message for word in _OUTPUTS) and _OWN_OUTPUT.search(step.message):
             found.append(_found("fabricated_result", step, "writes a tool's answer itself", 0.9))
             continue
-        made_up = [value for value in _codes(step.message) if _is_made_up(value, reading, step, own)]
+        told = () if reading.runs_code else _codes(step.message)  # what code can compute may be true
+        made_up = [value for value in told if _is_made_up(value, reading, step, own)]
         if made_up:
             evidence = f"tells of {', '.join(map(repr, made_up[:5]))}, which nothing had given"
             found.append(_found("fabricated_result", step, evidence, 0.8))
     return tuple(found)
 
 
-def _verb(name: str) -> str:
-    return name.casefold().split("_")[0]
+class _Offered:
+    """The verbs of the tools that write, by what they act on."""
+
+    def __init__(self, tools: Iterable[ToolSpec]) -> None:
+        self._verbs = [(action_of(tool.name), objects_of(tool)) for tool in tools]
+
+    def for_sentence(self, sentence: str) -> frozenset[str]:
+        """Those of the tools that act on something that the sentence names: of others it claims nothing."""
+        if _PRONOUN.search(sentence) is not None:
+            return frozenset(verb for verb, _ in self._verbs)
+        said = {singular(word) for word in _WORDS.findall(sentence)}
+        return frozenset(verb for verb, objects in self._verbs if objects & said)
 
 
-def _claims(message: str) -> Iterator[tuple[str, str]]:
+def _claims(message: str) -> Iterator[tuple[str, str, str]]:
+    """(participle, words, sentence) of what is said to have been done."""
     for sentence in _SENTENCE.findall(message.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
         for pattern in () if sentence.endswith("?") else _patterns(sentence):
             for match in pattern.finditer(sentence):
                 participle = match.group(1)
                 if not (participle.endswith("ed") or participle in _IRREGULAR or participle in _LOOKED):
                     continue
+                if participle in _OF_ANYTHING and _UNWORLDLY.match(sentence, match.end()):
+                    continue
                 if _UNCLAIMED.search(sentence, 0, match.start()) is None:
-                    yield participle, match.group()
+                    yield participle, match.group(), sentence
 
 
 def _patterns(sentence: str) -> Iterator[re.Pattern[str]]:
@@ -151,10 +182,10 @@ def _says(participle: str, verb: str) -> bool:
 
 
 def _codes(message: str) -> Iterator[str]:
-    """Words with a digit that are told of, not offered as an example."""
+    """Words with a digit that are told of, not offered as an example, quoted or written as code."""
     if _DIGIT.search(message) is None:
         return
-    for sentence in _SENTENCE_END.split(_CODE.sub(" ", message) if "```" in message else message):
+    for sentence in _SENTENCE_END.split(plain_words(message)):
         if _DIGIT.search(sentence) and not _EXAMPLE.search(sentence):
             words = (word.rstrip(".:-+_@") for word in _WORD.findall(sentence) if _DIGIT.search(word))
             yield from words
@@ -163,8 +194,15 @@ def _codes(message: str) -> Iterator[str]:
 def _is_made_up(value: str, reading: Reading, step: Step, own: set[str]) -> bool:
     if value.isdigit() and len(value) < _LONG_NUMBER:
         return False
-    if not is_identifier(value) or set(atoms(value)) <= own:
+    if not is_identifier(value) or set(atoms(value)) <= own or _COUNTED.fullmatch(value):
         return False
+    if any(is_identifier(part.upper()) and part in own for part in atoms(value)) or any(
+        len(part) >= _PART
+        and reading.sources.grounded(part, reading.moments[step.index])
+        and is_identifier(part.upper())
+        for part in atoms(value)
+    ):
+        return False  # named after something that is known
     return not reading.sources.grounded(value, reading.moments[step.index])
 
 

@@ -22,9 +22,11 @@ from harness.score.failures.premature_commitment import (
     unseen_targets,
     unwarranted_writes,
 )
-from harness.score.failures.reading import read
+from harness.score.failures.reading import Reading, read
 from harness.score.failures.tool_hallucination import VERSION as TOOL_HALLUCINATION_VERSION
 from harness.score.failures.tool_hallucination import invented_parameters, invented_tools
+from harness.score.failures.wrong_outcome import VERSION as WRONG_OUTCOME_VERSION
+from harness.score.failures.wrong_outcome import wrong_outcomes
 from harness.score.values import Evidence
 
 _OTHER_VERSION: Final = "1"
@@ -36,6 +38,7 @@ DETECTORS: Final = {
     "loop_trap": LOOP_TRAP_VERSION,
     "premature_commitment": PREMATURE_COMMITMENT_VERSION,
     "tool_hallucination": TOOL_HALLUCINATION_VERSION,
+    "wrong_outcome": WRONG_OUTCOME_VERSION,
     "other": _OTHER_VERSION,
 }
 """Module of detectors -> its version; unlike ones do not compare."""
@@ -60,9 +63,7 @@ def diagnose(evidence: Evidence) -> tuple[Diagnosis, ...]:
         *other_plans(reading),
         *guesses(foreign),
         *unseen_targets(reading),
-        *missing_reads(reading),
-        *early_stops(reading),
-        *unwarranted_writes(reading),
+        *(() if evidence.success else by_reference(reading)),
         *carried_values(reading, foreign),
     )
     if failed and not any(one.kind == "plan_for_another_task" for one in found):
@@ -70,6 +71,20 @@ def diagnose(evidence: Evidence) -> tuple[Diagnosis, ...]:
     if failed and not found:
         found = (_other(evidence),)
     return tuple(sorted(found, key=_order))
+
+
+def by_reference(reading: Reading) -> tuple[Diagnosis, ...]:
+    """What differs from the reference, each write named once; for trials that are not known to have succeeded."""
+    early = early_stops(reading)
+    unwarranted = unwarranted_writes(reading)
+    named = {one.origin_step for one in unwarranted}
+    wrong = [
+        one
+        for one in wrong_outcomes(reading)
+        if not (one.kind == "needless_write" and one.origin_step in named)
+        and not (one.kind == "missing_write" and early)
+    ]
+    return (*missing_reads(reading), *early, *unwarranted, *wrong)
 
 
 def loops(evidence: Evidence) -> tuple[Diagnosis, ...]:

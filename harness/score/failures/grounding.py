@@ -14,7 +14,16 @@ _ATOM = re.compile(r"[^\W_]+")
 _SPACED = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
 """ASCII with a space for whatever is no part of an atom, which is found three times quicker that way."""
 _IDENTIFIER = re.compile(r"#?[A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
-_DATE_OR_TIME = re.compile(r"\d{1,4}[-.:]\d{1,2}([-.:]\d{1,4})?(T[\d:.+Z-]*)?|\d+\.\d+")
+_NO_NAME = re.compile(
+    r"\d{1,4}[-.:]\d{1,2}([-.:]\d{1,4})?(T[\d:.+Z-]*)?|\d+\.\d+"  # dates, times, amounts
+    r"|[+-]?\d+(?:\.\d+)?[eE][+-]?\d+|\d+(?:-|\.\.|:)\d+"  # exponents, ranges
+    r"|v?\d+(?:\.\d+)+[a-z0-9.+-]*|\d+(?:st|nd|rd|th|s)"  # versions, ordinals
+    r"|(?:pre|post|mid|early|late)-\d{4}s?|#?\d+[a-zA-Z]{1,4}"  # years, units
+    r"|(?:U\+|\\?x|0x)[0-9a-fA-F]{2,8}|\d{1,2}:\d\d(?:am|pm)?"  # characters, clock times
+    r"|\d{1,3}(?:,\d{3})+|(?:19|20)\d\d(?:[-/](?:19|20)?\d\d)?",  # thousands, years
+    re.I,
+)
+"""Computed, inferred or known, and no name that some system gave out."""
 _PREFIXED = re.compile(r"[a-z]{1,3}(\d{4,})")
 _SHORTEST = 4
 """A shorter atom has look-alikes by chance."""
@@ -37,7 +46,7 @@ def atoms(text: str) -> list[str]:
 
 def is_identifier(value: str) -> bool:
     """Looks like a name that some system gave out: `W2378156`, `mia_li_3668`, `ZFA04Y`; no date, amount or word."""
-    if not _IDENTIFIER.fullmatch(value) or _DATE_OR_TIME.fullmatch(value):
+    if not _IDENTIFIER.fullmatch(value) or _NO_NAME.fullmatch(value):
         return False
     return any(_is_code(part) for part in _ATOM.findall(value))
 
@@ -62,8 +71,22 @@ def texts(value: JsonValue, depth: int = 0) -> Iterator[str]:
 
 
 def identifiers(value: JsonValue) -> tuple[str, ...]:
-    """The identifiers among a value's strings, each once, in order."""
-    return tuple(dict.fromkeys(text for text in texts(value) if is_identifier(text)))
+    """The identifiers among a value's strings, each once, in order; a number in JSON is a number."""
+    return tuple(dict.fromkeys(text for text in _strings(value) if is_identifier(text)))
+
+
+def _strings(value: JsonValue, depth: int = 0) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict() if depth < _DEPTH:
+            for item in value.values():
+                yield from _strings(item, depth + 1)
+        case list() if depth < _DEPTH:
+            for item in value:
+                yield from _strings(item, depth + 1)
+        case _:
+            return
 
 
 class Sources:

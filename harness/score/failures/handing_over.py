@@ -25,3 +25,10 @@ def is_hand_over(tool: str) -> bool:
     if words[0] == "hand" and words[1:2] in (["off"], ["over"]):
         return True
     return words[0] in _ALWAYS or (words[0] in _WITH_A_PERSON and not _PERSONS.isdisjoint(words[1:]))
+
+
+@lru_cache(maxsize=4096)
+def hands_in(tool: str) -> bool:
+    """`submit`, `final_answer`, `finish`: the run's answer, which is rightly computed and changes nothing."""
+    words = "".join(word.casefold() for word in _WORD.findall(tool))
+    return words in ("submit", "submitanswer", "finalanswer", "submitfinalanswer", "finish", "answer")

@@ -18,7 +18,7 @@ writes none is missing that: the agent left to the person it handed over to, whe
 in for the same request by another tool, a call with the very same arguments having succeeded; or only makes settings
 take hold (by its tool's verb: it restarts, reboots, refreshes), which other ways do as well. An agent that saw what the
 reference sees, wrote nothing and said that it may not or cannot did not stop too early: it refused. Where writes of the
-reference are missing then, the failure is `other`, its kind `refused`.
+reference are missing then, the failure is `wrong_outcome`, its kind `refused`.
 
 Origin: the write or guess; for `stopped_early` the agent's last step; for `refused` the first message that says so.
 Dependent steps: none.
@@ -34,8 +34,9 @@ from harness.frozen import JsonValue
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
 from harness.score.failures.foreign import Foreign
 from harness.score.failures.grounding import is_identifier
-from harness.score.failures.handing_over import is_hand_over
+from harness.score.failures.handing_over import hands_in, is_hand_over
 from harness.score.failures.reading import Act, Reading
+from harness.score.failures.tool_words import action_of
 from harness.score.jsonvalue import equality_key
 
 VERSION: Final = "2"
@@ -62,7 +63,7 @@ def guesses(foreign: Sequence[Foreign]) -> tuple[Diagnosis, ...]:
             0.9,
         )
         for one in foreign
-        if one.acts[0].failed or one.acts[0].writes
+        if (one.acts[0].failed or one.acts[0].writes) and not hands_in(one.acts[0].call.name)
     )
 
 
@@ -115,7 +116,7 @@ def early_stops(reading: Reading) -> tuple[Diagnosis, ...]:
     refusal = _refusal(reading)
     if refusal is not None:
         evidence = f"refused, having seen what the reference sees: {names} was not made"
-        return (_found("refused", refusal, evidence, 0.6, failure="other"),)
+        return (_found("refused", refusal, evidence, 0.6, failure="wrong_outcome"),)
     share = len(missing) / max(len(missing), needed.total())
     return (_found("stopped_early", last, f"ended without {names}", round(0.6 + 0.3 * share, 2)),)
 
@@ -129,7 +130,7 @@ def unwarranted_writes(reading: Reading) -> tuple[Diagnosis, ...]:
     found: dict[str, Diagnosis] = {}
     for act in reading.acts:
         name = act.call.name
-        if not act.writes or act.failed or _verb(name) not in _IRREVERSIBLE:
+        if not act.writes or act.failed or action_of(name) not in _IRREVERSIBLE:
             continue
         left[name] -= 1
         if left[name] < 0 and name not in found:
@@ -147,7 +148,7 @@ def _needed(reading: Reading) -> list[ReferenceCall]:
         call
         for call in reading.evidence.case.reference or ()
         if call.tool in writes
-        and _verb(call.tool) not in _TAKES_HOLD
+        and action_of(call.tool) not in _TAKES_HOLD
         and not (call.arguments and others[key := equality_key(call.arguments)] and (key, call.tool) not in done)
     ]
 
@@ -175,10 +176,6 @@ def _writing_tools(reading: Reading) -> frozenset[str]:
     return frozenset(
         tool.name for tool in reading.evidence.tools if tool.effect == "write" and not is_hand_over(tool.name)
     )
-
-
-def _verb(tool: str) -> str:
-    return tool.casefold().split("_")[0]
 
 
 def _any_read(reading: Reading, write: Act) -> bool:

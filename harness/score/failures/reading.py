@@ -18,6 +18,7 @@ from harness.score.values import Evidence
 from harness.trace import Observation, Step, ToolCall
 
 _DEPTH: Final = 16
+_CODE: Final = frozenset({"command", "cmd", "code", "script", "commands"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ class Act:
 
     @cached_property
     def identifiers(self) -> tuple[str, ...]:
-        return identifiers(self.call.arguments)
+        return () if not _CODE.isdisjoint(self.call.arguments or ()) else identifiers(self.call.arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +69,16 @@ class Reading:
     sources: Sources
     moments: dict[int, int]
     """Step index -> moment."""
+
+    @property
+    def records_calls(self) -> bool:
+        """Whether a call would have been recorded: some were, or tools were there to be called."""
+        return bool(self.acts or self.evidence.tools)
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether a tool of the agent runs what it writes: then a value can come from anywhere in the machine."""
+        return any(not _CODE.isdisjoint(act.call.arguments or ()) for act in self.acts)
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -1,7 +1,8 @@
 """Tool hallucination, the two kinds that a call itself shows: a tool or a parameter that does not exist.
 
 `invented_tool` counts: a call to a name that is none of the declared tools, or that whoever ran the tools did not know.
-Does not count: a declared tool that the case does not allow (that is selection), or any name where no tool is declared.
+Does not count: a declared tool that the case does not allow (that is selection), or any name where no tool is declared
+or where a tool that an import does not declare answered (its list is incomplete): there only a refusal counts.
 
 `invented_parameter` counts: a top-level argument that the tool's schema does not have, where the schema lists its
 properties and does not open itself (`additionalProperties`, `patternProperties`, or a composition). Does not count: a
@@ -13,17 +14,17 @@ Origin: the first such call of that name. Dependent steps: the later ones. See `
 
 from typing import Final
 
-from harness.case import ToolSpec
+from harness.case import IMPORTED_SERVER, ToolSpec
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.reading import Act, Reading
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 _OPENING = ("patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "propertyNames")
 
 
 def invented_tools(reading: Reading) -> tuple[Diagnosis, ...]:
     """One finding a name."""
-    names = {tool.name for tool in reading.evidence.tools}
+    names = _declared_names(reading)
     by_name: dict[str, list[Act]] = {}
     for act in reading.acts:
         refused = act.seen is not None and act.seen.error is not None and act.seen.error.type == "unknown_tool"
@@ -47,12 +48,22 @@ def invented_parameters(reading: Reading) -> tuple[Diagnosis, ...]:
         if declared is None or act.call.arguments is None:
             continue
         for name in act.call.arguments:
-            if name not in declared:
+            if name and name not in declared:
                 found.setdefault((act.call.name, name), []).append(act)
     return tuple(
         _diagnosis(acts, kind="invented_parameter", evidence=f"{tool} has no parameter {name!r}")
         for (tool, name), acts in found.items()
     )
+
+
+def _declared_names(reading: Reading) -> frozenset[str]:
+    """Empty where an imported list of tools lacks one that answered: it is incomplete, and only a refusal says more."""
+    tools = reading.evidence.tools
+    names = frozenset(tool.name for tool in tools)
+    if any(tool.server != IMPORTED_SERVER for tool in tools):
+        return names
+    answered = {act.call.name for act in reading.acts if act.seen is not None and not act.failed}
+    return names if answered <= names else frozenset()
 
 
 def _declared(tool: ToolSpec) -> frozenset[str] | None:
