@@ -1,7 +1,7 @@
 """Takes secrets out of whatever is about to be stored, and tells whether one is left.
 
-Known values (the suite's `secrets`) become `<secret:NAME>` wherever they stand, also base64- or URL-encoded. Values of
-fields that are secret by their name become `<secret:field:digits>`: the digits tell two values apart, since two
+Known values (the suite's `secrets`) become `<secret:NAME>` wherever they stand, in every form of `secret_forms`. Values
+of fields that are secret by their name become `<secret:field:digits>`: the digits tell two values apart, since two
 different passwords are two different calls, and are slow to compute, so that a weak password cannot be guessed from
 them. A pseudonym is left as it is: an agent that was replayed one and sends it back makes the recorded call.
 """
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from harness.cassette.encodings import forms_of
+from harness.cassette.secret_search import FIELD_PSEUDONYM, SecretSearch, search_for
 from harness.errors import UsageError
 from harness.frozen import JsonValue
 
@@ -58,8 +58,7 @@ _SECRET_FIELDS = frozenset(
         "xapikey",
     }
 )
-_FIELD_PSEUDONYM = r"[a-z]+:[0-9a-f]{8}"
-_PSEUDONYM = re.compile(rf"<secret:(?:[A-Za-z_][A-Za-z0-9_]*|{_FIELD_PSEUDONYM})>")
+_PSEUDONYM = re.compile(rf"<secret:(?:[A-Za-z_][A-Za-z0-9_]*|{FIELD_PSEUDONYM})>")
 SHORTEST = 4
 """Characters below which a secret cannot be told from ordinary text."""
 _LEARNABLE = 8
@@ -70,18 +69,15 @@ class Redactor:
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         """`secrets` maps names to values; empty ones are nothing to hide. Raises UsageError for one of under 4."""
-        self._names: dict[str, str] = {}
         for name, value in secrets.items():
             if value and len(value) < SHORTEST:
                 raise UsageError(
                     f"secret {name!r} has fewer than {SHORTEST} characters and cannot be told from ordinary text",
                     remedy="take it out of the suite's `secrets`, or use a longer one",
                 )
-            if value:
-                self._names |= {form: name for form in forms_of(value) if form not in self._names}
-        self._pattern = _pattern(self._names) if self._names else None
-        # To look for all of them in the JSON text of a whole value is much quicker than in each text of it.
-        self._in_json = {json.dumps(form, ensure_ascii=False)[1:-1] for form in self._names}
+        known = tuple((name, value) for name, value in secrets.items() if value)
+        self.search: SecretSearch | None = search_for(known) if known else None
+        """For the known values; None: there are none."""
         self._digits: dict[str, str] = {}
         self._learned: dict[str, str] = {}
 
@@ -91,9 +87,15 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """`text` without known secrets."""
-        if self._pattern is None or not self._is_in(text):
+        if self.search is None:
             return text
-        return self._pattern.sub(self._pseudonym, text)
+        raw, errors = _encoded(text)
+        clean = self.known(raw)
+        return text if clean is raw else clean.decode("utf-8", errors)
+
+    def known(self, content: bytes) -> bytes:
+        """Bytes without known secrets; the same object where none is in them."""
+        return content if self.search is None else _replaced(self.search, content)
 
     def everywhere(self, text: str) -> str:
         """`text` without known secrets and without what was learned, also where that stands inside a longer text."""
@@ -110,15 +112,11 @@ class Redactor:
         """
         return value if self._is_clean(value) else self._cleaned(value, learn)
 
-    def _is_in(self, text: str) -> bool:
-        return any(form in text for form in self._names)
-
     def _is_clean(self, value: JsonValue) -> bool:
         """Told at a glance; False where it takes more than that."""
         if self._learned or _names_a_secret(value):
             return False
-        text = json.dumps(value, ensure_ascii=False) if self._names else ""
-        return not any(form in text for form in self._in_json)
+        return self.search is None or self.search.next(_dumped(value)) is None
 
     def _cleaned(self, value: JsonValue, learn: bool) -> JsonValue:
         match value:
@@ -127,9 +125,7 @@ class Redactor:
             case bool() | None:
                 return value
             case int() | float():
-                return (
-                    value if self._pattern is None or not self._pattern.fullmatch(str(value)) else self.text(str(value))
-                )
+                return self.text(str(value)) if self._is_secret(str(value)) else value
             case dict():
                 return {self.text(name): self._field(name, item, learn) for name, item in value.items()}
             case list():
@@ -141,58 +137,47 @@ class Redactor:
             plain = json.loads(body)
             clean = self.value(plain, learn=True)
         except (ValueError, RecursionError):
-            return self.text(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-        if clean == plain:
-            return body
-        return json.dumps(clean, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+            return self.known(body)
+        return self.known(body if clean == plain else _dumped(clean))
 
     def for_agent(self, body: bytes) -> bytes:
         """A tool's answer as the agent may see it: known secrets stay behind the door, whatever the tool says.
 
         What the tool itself hands out (a token to log in with) is the agent's to use, and stays.
         """
-        text = body.decode("utf-8", "surrogateescape")
-        if self._pattern is None or not self._may_hold(text):
+        if self.search is None or self.search.next(body) is None:
             return body
         try:
-            plain = json.loads(text)
+            plain = json.loads(body.decode("utf-8", "surrogateescape"))
             clean = self._known(plain)
-            if clean == plain:
-                return body
-            told = json.dumps(clean, ensure_ascii=False, separators=(",", ":"))
-            return told.encode("utf-8", "surrogatepass")  # as `body` writes it: a replay gives the same bytes
         except (ValueError, RecursionError):
-            return self.text(text).encode("utf-8", "surrogateescape")
+            return self.known(body)
+        # As `body` writes it: a replay gives the same bytes. What several members are the pieces of is found in these.
+        return self.known(_dumped(clean)) if clean != plain else self.known(body)
 
     def content(self, content: bytes) -> bytes:
         """A file's or a log's bytes as they may be stored; the same where nothing in them is secret."""
-        return self.everywhere(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-
-    def _may_hold(self, text: str) -> bool:
-        """JSON can write any character of a secret as an escape, so that only its value tells."""
-        if "\\" in text:
-            return True
-        return (
-            ("<secret:" in text or self._is_in(text)) and self._pattern is not None and bool(self._pattern.search(text))
-        )
-
-    @property
-    def forms(self) -> Mapping[str, str]:
-        """Every form of every known secret, which must stand nowhere -> the secret's name."""
-        return self._names
+        clean = self.known(content)
+        for value, pseudonym in self._learned.items():
+            raw = _encoded(value)[0]
+            if len(value) >= _LEARNABLE and raw in clean:
+                clean = clean.replace(raw, pseudonym.encode())
+        return clean
 
     def left_in(self, texts: Iterable[str]) -> str | None:
         """The name of a known secret that still stands in one of the texts."""
-        if self._pattern is None:
+        if self.search is None:
             return None
-        for text in filter(self._is_in, texts):
-            for found in self._pattern.finditer(text):
-                if found["kept"] is None:
-                    return self._names[found.group()]
+        for text in texts:
+            found = self.search.next(_encoded(text)[0])
+            if found is not None:
+                return found.name
         return None
 
-    def _pseudonym(self, found: re.Match[str]) -> str:
-        return found.group() if found["kept"] is not None else f"<secret:{self._names[found.group()]}>"
+    def _is_secret(self, text: str) -> bool:
+        raw = text.encode()
+        found = None if self.search is None else self.search.next(raw)
+        return found is not None and (found.start, found.end) == (0, len(raw))
 
     def _known(self, value: JsonValue) -> JsonValue:
         match value:
@@ -235,11 +220,29 @@ class Redactor:
         return pseudonym
 
 
-def _pattern(names: Mapping[str, str]) -> re.Pattern[str]:
-    """Finds known secrets, and steps over pseudonyms that this harness wrote."""
-    known = "|".join(re.escape(name) for name in sorted(set(names.values())))
-    forms = "|".join(re.escape(form) for form in sorted(names, key=len, reverse=True))
-    return re.compile(rf"(?P<kept><secret:(?:{known}|{_FIELD_PSEUDONYM})>)|{forms}")
+def _replaced(search: SecretSearch, content: bytes) -> bytes:
+    pieces, at = list[bytes](), 0
+    for found in search.found(content):
+        pieces += [content[at : found.start], pseudonym_of(found.name)]
+        at = found.end
+    return b"".join([*pieces, content[at:]]) if pieces else content
+
+
+def pseudonym_of(name: str) -> bytes:
+    """What stands for a known secret."""
+    return f"<secret:{name}>".encode()
+
+
+def _encoded(text: str) -> tuple[bytes, str]:
+    """The text's bytes, those that were no UTF-8 as they were, and how the errors were handled."""
+    try:
+        return text.encode("utf-8", "surrogateescape"), "surrogateescape"
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass"), "surrogatepass"
+
+
+def _dumped(value: JsonValue) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
 def _plain_name(name: str) -> str:

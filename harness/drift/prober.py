@@ -131,5 +131,5 @@ def open_prober(
         limiter = RateLimiter()
         outside = Outside(suite=suite, client=client, limiter=limiter, secrets=secrets)
         tools = outside.source(reached, "live", stack, thread.wait_for)
-        web = LiveWeb(client, reached, limiter, "live")
+        web = LiveWeb(client, reached, limiter, "live", Redactor(secrets))
         yield Prober(suite, tools, web, Redactor(secrets), per_s), thread

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from multidict import CIMultiDict
 
+from harness.cassette.redaction import Redactor
+
 _OF_A_CONNECTION = frozenset(
     {
         "connection",
@@ -27,6 +29,8 @@ _NOT_FORWARDED = _OF_A_CONNECTION | {
     "tracestate",
     "baggage",
 }
+_OF_A_PART = frozenset({"if-range", "range", "request-range"})
+"""A secret could be fetched in pieces by them. An answer that is whole is an answer to a request for a range too."""
 _NOT_PASSED_BACK = _OF_A_CONNECTION | {
     "age",
     "alt-svc",  # would lead the client past the proxy
@@ -44,14 +48,21 @@ _NOT_PASSED_BACK = _OF_A_CONNECTION | {
     "x-runtime",
 }
 """The same in every mode, so that a replayed answer has the headers of the recorded one."""
+_OF_THE_BYTES = frozenset(
+    {"accept-ranges", "content-digest", "content-length", "content-md5", "digest", "repr-digest", "want-content-digest"}
+)
+"""True of a body only as long as no secret is taken out of it."""
+_DECODED = frozenset({"", "identity", "gzip", "deflate"})
+"""What the client undoes, or what is nothing to undo. Other encodings, and several at once, it hands on as they are."""
 
 
-def forwarded(headers: Mapping[str, str], more: Mapping[str, str]) -> CIMultiDict[str]:
-    """What a host is sent: the agent's headers, and over them those that the gateway adds."""
+def forwarded(headers: Mapping[str, str], more: Mapping[str, str], *, whole: bool) -> CIMultiDict[str]:
+    """What a host is sent: the agent's headers, and over them the gateway's. `whole`: no part is asked for."""
+    left_out = _NOT_FORWARDED | (_OF_A_PART if whole else frozenset())
     named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
     passed = CIMultiDict[str]()
     for name, value in headers.items():
-        if name.lower() not in _NOT_FORWARDED | named:
+        if name.lower() not in left_out | named:
             passed.add(name, value)
     for name, value in more.items():
         passed[name] = value
@@ -60,19 +71,37 @@ def forwarded(headers: Mapping[str, str], more: Mapping[str, str]) -> CIMultiDic
     return passed
 
 
-def passed_back(headers: CIMultiDict[str] | Mapping[str, str], *, decoded: bool) -> CIMultiDict[str]:
-    """What the agent is given, in lower case. `decoded`: the length is another.
+def is_readable(headers: Mapping[str, str]) -> bool:
+    """Whether the body is encoded by no means that are unknown here."""
+    return headers.get("content-encoding", "").strip().lower() in _DECODED
 
-    Several of one name stand in one line, cookies aside: each of those is a header of its own.
+
+def is_part(status: int, headers: Mapping[str, str]) -> bool:
+    """Whether the body is a piece of what is there."""
+    kind = headers.get("content-type", "").lower()
+    return status == 206 or "content-range" in headers or kind.startswith("multipart/byteranges")
+
+
+def passed_back(
+    headers: CIMultiDict[str] | Mapping[str, str], *, decoded: bool, redactor: Redactor, bodiless: bool = False
+) -> CIMultiDict[str]:
+    """What the agent is given, in lower case, without known secrets. `decoded`: the length is another.
+
+    Several of one name stand in one line, cookies aside: each of those is a header of its own. `bodiless`: the
+    answer to HEAD, whose length is that of no body.
     """
     named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
+    dropped = set() if bodiless or redactor.search is None else _OF_THE_BYTES
     back = CIMultiDict[str]()
     for name, value in headers.items():
         low = name.lower()
-        if low in _NOT_PASSED_BACK | named or (decoded and low == "content-length"):
+        if low in _NOT_PASSED_BACK | named | dropped or (decoded and low == "content-length"):
             continue
+        if redactor.text(name) != name or redactor.text(low) != low:
+            continue
+        clean = redactor.text(value)
         if low == "set-cookie":
-            back.add(low, value)
+            back.add(low, clean)
         else:
-            back[low] = f"{back[low]}, {value}" if low in back else value
+            back[low] = f"{back[low]}, {clean}" if low in back else clean
     return back

@@ -10,6 +10,8 @@ from typing import Literal
 import aiohttp
 from yarl import URL
 
+from harness.cassette.redacted_stream import RedactedStream
+from harness.cassette.redaction import Redactor
 from harness.errors import ServiceError
 from harness.gateway.rate import RateLimiter
 from harness.gateway.retrying import Tries, begun
@@ -17,7 +19,7 @@ from harness.gateway.sources.http import MAX_ANSWER_BYTES, Upstream
 from harness.gateway.sources.source import ToolAnswer
 from harness.gateway.waiting import Waits
 from harness.gateway.web.call import WebCall
-from harness.gateway.web.headers import forwarded, passed_back
+from harness.gateway.web.headers import forwarded, is_part, is_readable, passed_back
 from harness.gateway.web.sources import Sink
 
 
@@ -31,7 +33,10 @@ class _Come:
 
 
 class LiveWeb:
-    """The hosts of a suite for one trial. Redirects are not followed: they are the agent's to follow."""
+    """The hosts of a suite for one trial, as the agent may see them: known secrets stay in the gateway.
+
+    Redirects are not followed: they are the agent's to follow.
+    """
 
     def __init__(
         self,
@@ -39,12 +44,15 @@ class LiveWeb:
         upstreams: Mapping[str, Upstream],
         limiter: RateLimiter,
         tier: Literal["live", "sealed"],
+        redactor: Redactor,
         waits: Waits = nullcontext,
     ) -> None:
         self._client = client
         self._upstreams = upstreams
         self._limiter = limiter
         self._tier: Literal["live", "sealed"] = tier
+        self._redactor = redactor
+        self._hides = redactor.search is not None
         self._waits = waits
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer:
@@ -63,8 +71,9 @@ class LiveWeb:
 
     async def _answered(self, call: WebCall, sink: Sink, tries: Tries) -> ToolAnswer:
         come = _Come()
+        passage = _Passage(come, sink, RedactedStream(self._redactor))
         try:
-            return await self._passed(call, come, sink, tries)
+            return await self._passed(call, come, passage, tries)
         except TimeoutError:
             return self._answer("timeout", come)
         except aiohttp.ClientConnectorError as error:
@@ -84,21 +93,28 @@ class LiveWeb:
             await self._limiter.wait_for(call.host.tool, call.host.rate_limit)
         return await begun(self._ask(call))
 
-    async def _passed(self, call: WebCall, come: _Come, sink: Sink, tries: Tries) -> ToolAnswer:
+    async def _passed(self, call: WebCall, come: _Come, passage: "_Passage", tries: Tries) -> ToolAnswer:
         loop, host = asyncio.get_running_loop(), call.host
         async with asyncio.timeout(host.timeout_s) as limit, await tries(partial(self._begun, call, tries)) as response:
-            decoded = "content-encoding" in response.headers
-            come.headers = passed_back(response.headers, decoded=decoded)
+            headers = response.headers
+            if not is_readable(headers) or (self._hides and is_part(response.status, headers)):
+                return self._answer("garbled", come)
+            come.headers = passed_back(
+                headers,
+                decoded="content-encoding" in headers,
+                redactor=self._redactor,
+                bodiless=call.method == "HEAD",
+            )
             if (response.content_length or 0) > MAX_ANSWER_BYTES and call.method != "HEAD":
                 return self._answer("oversized", _Come())
             come.status = response.status
-            await sink.begin(response.status, come.headers)
+            await passage.sink.begin(response.status, come.headers)
             async for piece in response.content.iter_any():
-                come.body += piece
-                if len(come.body) > MAX_ANSWER_BYTES:
+                await passage.take(piece)
+                if passage.taken > MAX_ANSWER_BYTES:
                     return self._answer("oversized", come)
-                await sink.write(piece)
                 limit.reschedule(loop.time() + host.timeout_s)
+            await passage.finish()
         return self._answer("answer", come)
 
     def _ask(self, call: WebCall) -> aiohttp.client._RequestContextManager:
@@ -109,7 +125,7 @@ class LiveWeb:
             call.method,
             URL(base + call.address.target, encoded=True),
             data=call.body or None,
-            headers=forwarded(call.headers, upstream.headers),
+            headers=forwarded(call.headers, upstream.headers, whole=self._hides),
             allow_redirects=False,
             skip_auto_headers=("Content-Type", "User-Agent"),
         )
@@ -120,3 +136,26 @@ class LiveWeb:
         return ToolAnswer(
             outcome=outcome, tier=self._tier, status=come.status, headers=come.headers, body=bytes(come.body)
         )
+
+
+@dataclass
+class _Passage:
+    """One answer's body on its way to the agent."""
+
+    come: _Come
+    sink: Sink
+    redacted: RedactedStream
+    taken: int = 0
+
+    async def take(self, piece: bytes) -> None:
+        self.taken += len(piece)
+        await self._pass(self.redacted.feed(piece))
+
+    async def finish(self) -> None:
+        """What was held back. Where the host breaks off it is not passed on: it may be the first part of a secret."""
+        await self._pass(self.redacted.finish())
+
+    async def _pass(self, clean: bytes) -> None:
+        self.come.body += clean
+        if clean:
+            await self.sink.write(clean)

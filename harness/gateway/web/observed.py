@@ -12,6 +12,7 @@ from harness.gateway.strict_json import NotJson, parse_json
 
 _SHOWN_BYTES = 262_144
 _BEGINNING = 1000
+_UNREADABLE = "something that is not HTTP, or an encoding or a part of a body that it was not asked for"
 
 
 def content_of(answer: ToolAnswer) -> JsonValue:
@@ -36,7 +37,7 @@ def failure_of(host: HostSpec, answer: ToolAnswer) -> Failure | None:
         case "oversized":
             return Failure(type="malformed_result", message=f"{name} answered more than {MAX_ANSWER_BYTES} bytes")
         case "garbled":
-            return Failure(type="malformed_result", message=f"{name} answered something that is not HTTP")
+            return Failure(type="malformed_result", message=f"{name} answered {_UNREADABLE}")
         case "answer":
             return _refused(name, answer)
 

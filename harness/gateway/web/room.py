@@ -105,7 +105,7 @@ class WebRoom:
     def _source(self, client: aiohttp.ClientSession, trial: WebTrial) -> WebSource:
         if trial.player is not None:
             return ReplayWeb(trial.player)
-        live: WebSource = LiveWeb(client, trial.reached, self._limiter, self._tier, trial.waits)
+        live: WebSource = LiveWeb(client, trial.reached, self._limiter, self._tier, trial.redactor, trial.waits)
         live = live if self._tier == "sealed" else ExternalHosts(live, external_servers(self._suite), trial.reach)
         return live if trial.take is None else RecordingWeb(live, trial.take, trial.redactor)
 

@@ -1,0 +1,172 @@
+"""A secret is found in whatever spelling a program, a page or a dump has of it; other text of its kind is kept."""
+
+import base64
+import html
+import json
+import random
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.cassette.redacted_stream import RedactedStream
+from harness.cassette.redaction import Redactor
+
+SECRET = "sk-l1ve/+\"ä&<0815>'=%41 \\Wert"
+OTHER = "xx-t3st/+\"ö&<0816>'=%42 \\Preis"
+Spell = Callable[[str], str]
+
+
+def _bytes(spell: Callable[[int], str], between: str = "") -> Spell:
+    return lambda text: between.join(spell(byte) for byte in text.encode())
+
+
+def _chars(spell: Callable[[str], str]) -> Spell:
+    return lambda text: "".join(map(spell, text))
+
+
+def _lines(text: str, width: int, end: str) -> str:
+    return end.join(text[at : at + width] for at in range(0, len(text), width))
+
+
+def _json(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+SPELLINGS: dict[str, Spell] = {
+    "percent, every byte, capitals": _bytes(lambda byte: f"%{byte:02X}"),
+    "percent, every byte, small letters": _bytes(lambda byte: f"%{byte:02x}"),
+    "percent twice": _bytes(lambda byte: f"%25{byte:02x}"),
+    "percent, some": _chars(lambda char: char if char.isalnum() and char.isascii() else _bytes("%{:02x}".format)(char)),
+    "unicode escapes, small letters": _chars(lambda char: f"\\u{ord(char):04x}"),
+    "unicode escapes, capitals": _chars(lambda char: f"\\u{ord(char):04X}"),
+    "unicode escapes in a string in a string": _chars(lambda char: f"\\\\u{ord(char):04x}"),
+    "unicode escapes of PHP": lambda text: json.dumps(text)[1:-1].replace("/", "\\/").replace("&", "\\u0026"),
+    "unicode escapes of Go": lambda text: _chars(lambda c: f"\\u{ord(c):04x}" if c in "<>&" else c)(_json(text)),
+    "unicode escapes of Java": _chars(lambda c: c if c.isalnum() and c.isascii() else f"\\u{ord(c):04X}"),
+    "unicode escapes in braces": _chars(lambda char: f"\\u{{{ord(char):x}}}"),
+    "hexadecimal escapes": _bytes(lambda byte: f"\\x{byte:02x}"),
+    "octal escapes": _bytes(lambda byte: f"\\{byte:03o}"),
+    "JSON": _json,
+    "JSON in JSON": lambda text: _json(_json(text)),
+    "JSON in JSON in JSON": lambda text: _json(_json(_json(text))),
+    "HTML, decimal": _chars(lambda char: f"&#{ord(char)};"),
+    "HTML, decimal, zeros before": _chars(lambda char: f"&#{ord(char):07d};"),
+    "HTML, decimal, no semicolon": _chars(lambda char: f"&#{ord(char)}"),
+    "HTML, hexadecimal": _chars(lambda char: f"&#x{ord(char):x};"),
+    "HTML, hexadecimal, capitals and zeros": _chars(lambda char: f"&#X{ord(char):06X};"),
+    "HTML, hexadecimal, no semicolon": _chars(lambda char: f"&#x{ord(char):04x}"),
+    "HTML, names": _chars(lambda c: {"/": "&sol;", "+": "&plus;", "=": "&equals;"}.get(c, html.escape(c))),
+    "HTML twice": lambda text: html.escape(html.escape(text)),
+    "base64, 76 to a line": lambda text: base64.encodebytes(b"y" * 50 + text.encode()).decode(),
+    "base64, 64 to a line": lambda text: _lines(_base64("y" * 40 + text), 64, "\r\n"),
+    "base64, 16 to a line, indented": lambda text: _lines(_base64(text), 16, "\n        "),
+    "base64, lines in a JSON text": lambda text: _lines(_base64(text), 20, "\\n"),
+    "base64, every offset: 1": lambda text: _base64("y" + text),
+    "base64, every offset: 2": lambda text: _base64("yy" + text),
+    "base64, URL alphabet": lambda text: _base64(text).translate(str.maketrans("+/", "-_")).rstrip("="),
+    "base64, URL alphabet, lines": lambda text: _lines(_base64(text).translate(str.maketrans("+/", "-_")), 24, "\n"),
+    "base64, percent": lambda text: _base64(text).replace("+", "%2b").replace("/", "%2F").replace("=", "%3D"),
+    "base64, slashes escaped": lambda text: _base64(text).replace("/", "\\/"),
+    "hexadecimal": _bytes("{:02x}".format),
+    "hexadecimal, capitals": _bytes("{:02X}".format),
+    "hexadecimal, colons": _bytes("{:02x}".format, ":"),
+    "hexadecimal, spaces": _bytes("{:02X}".format, " "),
+    "hexadecimal, dashes": _bytes("{:02x}".format, "-"),
+    "hexadecimal, 0x and commas": _bytes("0x{:02x}".format, ", "),
+    "hexadecimal, in groups": lambda text: _lines(text.encode().hex(), 4, " "),
+    "hexadecimal, lines": lambda text: _lines(text.encode().hex(), 32, "\n"),
+    "quoted-printable": _bytes("={:02X}".format),
+    "UTF-16 in a JSON text": lambda text: "".join(f"{char}\\u0000" for char in text if char.isascii()),
+    "a mixture": lambda text: "".join(
+        random.Random(5).choice([f"%{ord(c):02x}", f"&#{ord(c)};", f"\\u{ord(c):04x}", c]) if c.isascii() else c
+        for c in text
+    ),
+}
+
+
+def spelled(name: str, text: str) -> str:
+    return SPELLINGS[name](text if name != "UTF-16 in a JSON text" else "".join(filter(str.isascii, text)))
+
+
+def redactor(name: str) -> Redactor:
+    plain = SECRET if name != "UTF-16 in a JSON text" else "".join(filter(str.isascii, SECRET))
+    return Redactor({"KEY": plain.replace("\\", "") if "UTF-16" in name else plain})
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_a_secret_is_found_in_every_spelling_and_other_text_in_the_same_spelling_is_kept(name: str) -> None:
+    secret = SECRET.replace("\\", "") if "UTF-16" in name else SECRET
+    text = f"before {spelled(name, secret)} after"
+
+    assert "KEY" == redactor(name).left_in([text])
+    clean = redactor(name).text(text)
+    assert "<secret:KEY>" in clean
+    assert clean.startswith("before ")
+    assert clean.endswith(" after")
+    assert None is redactor(name).left_in([clean])
+
+    control = f"before {spelled(name, OTHER)} after"
+    assert control == redactor(name).text(control)
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_it_is_found_in_a_stream_of_single_bytes_and_in_a_value(name: str) -> None:
+    secret = SECRET.replace("\\", "") if "UTF-16" in name else SECRET
+    text = f"before {spelled(name, secret)} after"
+    stream = RedactedStream(redactor(name))
+    passed = b"".join(stream.feed(bytes([byte])) for byte in text.encode()) + stream.finish()
+
+    assert redactor(name).text(text).encode() == passed
+    value = redactor(name).value({"a": [text]})
+    assert value == {"a": [redactor(name).text(text)]}
+    assert b"<secret:KEY>" in redactor(name).for_agent(json.dumps({"a": text}).encode())
+    assert b"<secret:KEY>" in redactor(name).body(json.dumps({"a": text}).encode())
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.lists(st.sampled_from([*SPELLINGS, "", " "]), max_size=4),
+    st.lists(st.integers(0, 10_000), max_size=20),
+)
+def test_however_a_stream_is_cut_it_is_the_redacted_text(names: list[str], cuts: list[int]) -> None:
+    known = Redactor({"KEY": SECRET, "MORE": "sk-l1v"})
+    text = "".join(spelled(name, SECRET) if name in SPELLINGS else name for name in names).encode()
+    places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    stream = RedactedStream(known)
+
+    assert known.known(text) == b"".join([stream.feed(text[a:b]) for a, b in pairwise(places)]) + stream.finish()
+
+
+def test_a_long_secret_is_found_and_a_text_that_only_begins_like_it_is_kept() -> None:
+    key = (
+        "-----BEGIN PRIVATE KEY-----\n"
+        + _lines(_base64("0123456789" * 300), 64, "\n")
+        + "\n-----END PRIVATE KEY-----\n"
+    )
+    known = Redactor({"PEM": key})
+
+    assert "<secret:PEM>" == known.text(_json(key))
+    assert "a <secret:PEM>" == known.text(f"a {key}")
+    assert key[:2000] == known.text(key[:2000])
+
+
+@pytest.mark.parametrize("piece", ["\\", "\\\\u", "%25", "&#0", "0 ", "a", "&amp;", "c2st\n"])
+def test_text_made_to_be_slow_to_search_is_not(piece: str) -> None:
+    known = Redactor({"KEY": SECRET, "SAME": "aaaaaaaaaaaaaaaab", "HEX": "\0\0\0\0\0\0\0\0\0\x01"})
+    text = (piece * 200_000)[:200_000].encode()
+    began = time.process_time()
+    known.content(text)
+    stream = RedactedStream(known)
+    for at in range(0, len(text), 1000):
+        stream.feed(text[at : at + 1000])
+    stream.finish()
+
+    assert time.process_time() - began < 20

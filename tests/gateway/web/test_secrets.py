@@ -1,0 +1,152 @@
+"""What a declared host knows of its key does not reach the agent, however the host answers."""
+
+import base64
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from harness.case import HostSpec
+from tests.gateway.web.hostile import HOST
+from tests.judge.judge.serving import served
+from tests.soak.canaries import UNDECLARED, forms, found_in
+
+KEY = 'h0st-l1ve/+"key=0815 4711'
+SECRETS = {"HOST_KEY": KEY}
+PAGE = f"<p>{UNDECLARED} and your key is {KEY}, in full: {KEY}</p>".encode()
+
+
+class Telling:
+    """A host that tells its caller the key that it was called with, as the path says."""
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        kind = request.path.strip("/")
+        if kind in {"gzip", "deflate", "br", "gzip, gzip", "zstd"}:
+            return self.packed(kind)
+        made: web.StreamResponse = await getattr(self, f"do_{kind}")(request, request.headers["x-host-key"])
+        return made
+
+    def packed(self, kind: str) -> web.Response:
+        packed = gzip.compress(PAGE) if "gzip" in kind else zlib.compress(PAGE) if kind == "deflate" else PAGE[::-1]
+        return web.Response(body=gzip.compress(packed) if "," in kind else packed, headers={"content-encoding": kind})
+
+    async def do_body(self, request: web.Request, key: str) -> web.StreamResponse:
+        return web.Response(body=PAGE, headers={"etag": '"1"', "digest": "sha-256=abc"})
+
+    async def do_headers(self, request: web.Request, key: str) -> web.StreamResponse:
+        told = {"x-told": f"{key} {UNDECLARED}", "x-hex": key.encode().hex()}
+        return web.json_response({}, headers=told | {"set-cookie": f"k={base64.b64encode(key.encode()).decode()}"})
+
+    async def do_redirect(self, request: web.Request, key: str) -> web.StreamResponse:
+        raise web.HTTPFound(f"/next?key={key}&member={UNDECLARED}")
+
+    async def do_error(self, request: web.Request, key: str) -> web.StreamResponse:
+        return web.json_response({"error": f"{UNDECLARED}: bad key {key}"}, status=403, reason=f"no {key[:9]}")
+
+    async def do_chunked(self, request: web.Request, key: str) -> web.StreamResponse:
+        return await _in_pieces(request, PAGE, 5)
+
+    async def do_forms(self, request: web.Request, key: str) -> web.StreamResponse:
+        return await _in_pieces(request, b"\n".join([UNDECLARED.encode(), *forms(key).values()]), 7)
+
+    async def do_json(self, request: web.Request, key: str) -> web.StreamResponse:
+        return web.json_response({"member": UNDECLARED, "deep": [{"key": key, key: 1}]})
+
+    async def do_range(self, request: web.Request, key: str) -> web.StreamResponse:
+        asked = request.http_range
+        return web.Response(body=PAGE[asked], status=200 if asked.start is None else 206)
+
+    async def do_insists(self, request: web.Request, key: str) -> web.StreamResponse:
+        return web.Response(body=PAGE[30:50], status=206, headers={"content-range": f"bytes 30-49/{len(PAGE)}"})
+
+
+async def _in_pieces(request: web.Request, body: bytes, size: int) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"content-type": "text/event-stream", "trailer": "x-key"})
+    await response.prepare(request)
+    for at in range(0, len(body), size):
+        await response.write(body[at : at + size])
+    await response.write_eof()
+    return response
+
+
+@pytest.fixture
+def received(browse, suite) -> Iterator[Callable[..., list[tuple[int, dict[str, str], bytes]]]]:
+    """All answers to the agent in a live trial, then in one that is recorded, then in its replay."""
+    with served(Telling().answer, path="") as url:
+
+        def ask(
+            target: str, secrets: dict[str, str] = SECRETS, modes: Any = ("live", "record", "replay"), **headers: str
+        ) -> Any:
+            host = HostSpec(host=HOST, upstream=url, disposable=True, headers={"x-host-key": "${HOST_KEY}"})
+            got: list[tuple[int, dict[str, str], bytes]] = []
+            for mode in modes:
+                browse(
+                    mode,
+                    lambda browser: got.append(browser.ask_raw("GET", target, **headers)),
+                    door="proxy",
+                    host=host,
+                    suite={"secrets": ("HOST_KEY",)},
+                    options={"secrets": secrets},
+                )
+            return got
+
+        yield ask
+
+
+def as_text(one: tuple[int, dict[str, str], bytes]) -> bytes:
+    return json.dumps(one[1]).encode() + one[2]
+
+
+@pytest.mark.parametrize(
+    "kind", ["body", "headers", "redirect", "error", "gzip", "deflate", "chunked", "forms", "json"]
+)
+def test_the_agent_receives_what_the_host_says_but_not_its_key(received, kind: str) -> None:
+    for one in received(f"/{kind}"):
+        assert [] == found_in(iter([(kind, as_text(one))]), SECRETS)
+        assert b"<secret:HOST_KEY>" in as_text(one) or "gzip" in kind
+        assert UNDECLARED.encode() in as_text(one)
+
+
+@pytest.mark.parametrize("kind", ["br", "zstd", "gzip, gzip"])
+def test_a_body_in_which_nothing_can_be_searched_for_does_not_pass(received, kind: str) -> None:
+    for status, _, body in received("/" + kind.replace(" ", "%20"), modes=("live",)):
+        assert (502, "malformed_result") == (status, json.loads(body)["error"]["type"])
+
+
+def test_a_key_cannot_be_fetched_in_pieces(received) -> None:
+    pieces = b""
+    for at in range(0, len(PAGE), 8):
+        [(status, headers, body)] = received("/range", modes=("live",), Range=f"bytes={at}-{at + 7}")
+        assert (200, None) == (status, headers.get("content-range"))
+        pieces += body
+    assert KEY.encode() not in pieces
+    [(status, _, body)] = received("/insists", modes=("live",))
+    assert (502, "malformed_result") == (status, json.loads(body)["error"]["type"])
+
+
+def test_where_nothing_is_secret_everything_passes_as_the_host_has_it(browse) -> None:
+    """The control: the same host and the same key, which is the agent's own and no secret of the suite."""
+    got: list[tuple[int, dict[str, str], bytes]] = []
+    with served(Telling().answer, path="") as url:
+        host = HostSpec(host=HOST, upstream=url, disposable=True)
+        for target, headers in (("/range", {"Range": "bytes=0-7"}), ("/body", {}), ("/gzip", {})):
+            browse(
+                "live", lambda b, t=target, h=headers: got.append(b.ask_raw("GET", t, x_host_key=KEY, **h)), host=host
+            )
+    part, whole, unpacked = got
+
+    assert (206, PAGE[:8]) == (part[0], part[2])
+    assert (PAGE, "sha-256=abc", str(len(PAGE))) == (whole[2], whole[1]["digest"], whole[1]["content-length"])
+    assert PAGE == unpacked[2]
+
+
+def test_the_length_is_that_of_what_the_agent_is_given(received) -> None:
+    for status, headers, body in received("/body"):
+        assert 200 == status
+        assert headers.get("content-length", str(len(body))) == str(len(body))
+        assert "digest" not in headers
+        assert '"1"' == headers["etag"]
