@@ -138,7 +138,18 @@ class Redactor:
             clean = self.value(plain, learn=True)
         except (ValueError, RecursionError):
             return self.known(body)
-        return self.known(body if clean == plain else _dumped(clean))
+        return self._pieced(body if clean == plain else _dumped(clean))
+
+    def _pieced(self, body: bytes) -> bytes:
+        """JSON without secrets that several values are the pieces of; as it is where that would be JSON no more."""
+        clean = self.known(body)
+        if clean is body:
+            return body
+        try:
+            json.loads(clean)
+        except (ValueError, RecursionError):
+            return body
+        return clean
 
     def for_agent(self, body: bytes) -> bytes:
         """A tool's answer as the agent may see it: known secrets stay behind the door, whatever the tool says.
