@@ -1,6 +1,7 @@
 """Carries out `harness run` and its kin: plan, run with a progress bar, print, and choose the exit status."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +98,7 @@ def run(project: Path, options: RunOptions) -> RunFolder:
     if options.suite is None:
         raise UsageError("name a suite, or a run to go on with: --resume RUN")
     plan = plan_of(project, options)
-    with _watched(options, len(plan.own)) as watch:
+    with _watched(project, options, len(plan.own)) as watch:
         return start_run(plan, watch)
 
 
@@ -214,7 +215,7 @@ def _resumed(project: Path, options: RunOptions, path: Path) -> RunFolder:
         shuffle=options.shuffle,
         otlp_endpoint=options.otlp,
     )
-    with _watched(options, len(plan.planned)) as watch:
+    with _watched(project, options, len(plan.planned)) as watch:
         return resume_run(plan, path, watch)
 
 
@@ -237,12 +238,14 @@ def _model_mode(manifest: RunManifest) -> ModelMode | None:
 
 
 @contextmanager
-def _watched(options: RunOptions, total: int) -> Iterator[Watch]:
+def _watched(project: Path, options: RunOptions, total: int) -> Iterator[Watch]:
     if not isolates(options.sandbox):
         say(f"sandbox `{options.sandbox}`: the agent is NOT isolated from this machine")
-    with progress_bar(str(options.suite or options.resume), total) as bar:
+    started: list[str] = []
+    with _resumable(project, started), progress_bar(str(options.suite or options.resume), total) as bar:
 
         def began(manifest: RunManifest) -> None:
+            started.append(manifest.run)
             bar.console.print(
                 f"run {manifest.run}: {manifest.suite} {manifest.agent}, tools {manifest.tool_mode}, "
                 f"{model_words(manifest)}, "
@@ -256,6 +259,18 @@ def _watched(options: RunOptions, total: int) -> Iterator[Watch]:
             bar.update(bar.task_ids[0], advance=1, note=f"{trial.case_id} {mark}")
 
         yield Watch(say=bar.console.print, began=began, finished=finished)
+
+
+@contextmanager
+def _resumable(project: Path, started: Sequence[str]) -> Iterator[None]:
+    """Says how a run that is stopped by Ctrl-C goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        place = "" if project == Path.cwd() else f"--project {shlex.quote(str(project))} "
+        for run in started:
+            say(f"stopped; what ran is kept. Go on with: harness {place}run --resume {shlex.quote(run)}")
+        raise
 
 
 def _show_difference(folder: RunFolder) -> None:

@@ -1,16 +1,20 @@
-"""What services printed last in trials that the harness failed: the first thing to look at when one died."""
+"""What was printed last in trials that failed, by services and by the agent's program, and how long trials took."""
 
 from collections.abc import Iterable, Iterator
 
+from harness.report.printed import PrintedEnd, printed_ends
 from harness.score import Scorecard
 from harness.trace import Trial
 
 
 class LogEnds:
-    """The last line of each service's log, noted while trials pass."""
+    """Noted while trials pass: the last line of each service's log, the ends of what programs printed, durations."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, int], dict[str, str]] = {}
+        self._printed: dict[tuple[str, int], tuple[PrintedEnd, ...]] = {}
+        self.seconds: dict[str, float] = {}
+        """`<case>/<attempt>` -> how long the trial took."""
 
     def noting(self, trials: Iterable[Trial]) -> Iterator[Trial]:
         """The same trials."""
@@ -19,7 +23,15 @@ class LogEnds:
                 self._found[trial.case_id, trial.attempt] = {
                     service: last_line(log) for service, log in trial.service_logs.items()
                 }
+            if printed := printed_ends(trial.exit):
+                self._printed[trial.case_id, trial.attempt] = printed
+            if trial.duration_s is not None:
+                self.seconds[f"{trial.case_id}/{trial.attempt}"] = trial.duration_s
             yield trial
+
+    def printed(self, card: Scorecard) -> tuple[PrintedEnd, ...]:
+        """What the agent's program printed last."""
+        return self._printed.get((card.case_id, card.attempt), ())
 
     def of(self, card: Scorecard) -> dict[str, str]:
         """Service -> line, empty where it printed nothing."""

@@ -11,6 +11,7 @@ from harness.report.failuremodes import FailureMode, failure_modes
 from harness.report.judged import JudgedRubric, judged_run
 from harness.report.latency import Latency, LatencyBook
 from harness.report.logends import LogEnds
+from harness.report.printed import PrintedEnd
 from harness.report.recorded import RecordedCassette
 from harness.report.reliability import Reliability, reliability
 from harness.report.replay import MissedTool, replay_of
@@ -95,6 +96,8 @@ class Unmeasured(Frozen):
     reason: str | None
     last_lines: dict[str, str] = {}
     """Service -> the last line that it printed, where the harness failed for a service."""
+    printed: tuple[PrintedEnd, ...] = ()
+    """What the agent's program printed last."""
 
 
 class FailedCase(Frozen):
@@ -105,6 +108,8 @@ class FailedCase(Frozen):
     category: str
     success: bool | None
     reasons: tuple[str, ...]
+    printed: tuple[PrintedEnd, ...] = ()
+    """What the agent's program printed last."""
 
 
 class Summary(Frozen):
@@ -146,6 +151,8 @@ class Summary(Frozen):
     """None: nothing was answered by a real service."""
     judged: tuple[JudgedRubric, ...] = ()
     """By each rubric that the run was judged by."""
+    seconds: dict[str, float] = {}
+    """`<case>/<attempt>` -> how long the trial took, where that is known."""
 
     def figure(self, metric: str) -> Figure | None:
         return next((figure for figure in self.figures if figure.metric == metric), None)
@@ -160,7 +167,7 @@ def summarise(
     stopped: str | None = None,
     book: LatencyBook | None = None,
 ) -> Summary:
-    """The figures of a run; `trials` are read for replay and for logs of services only, one at a time.
+    """The figures of a run; `trials` are read one at a time, for replay, durations and what was printed.
 
     `book` holds the times, once the trials were read.
     """
@@ -176,7 +183,7 @@ def summarise(
         run_scores=tuple(run_scores),
         categories=_groups(_parted((card.category, card) for card in ordered)),
         difficulties=_groups({name: parts[name] for name in get_args(Difficulty) if name in parts}),
-        failed=tuple(_failed(ordered)),
+        failed=tuple(_failed(ordered, ends)),
         unmeasured=tuple(_unmeasured(manifest, ordered, stopped, ends)),
         misses=replay.misses,
         tiers=replay.tiers,
@@ -194,6 +201,7 @@ def summarise(
         tools=by_tool(ordered, {} if book is None else book.of_tools()),
         models=by_model(ordered),
         latency=None if book is None else book.of_run(),
+        seconds=ends.seconds,
     )
 
 
@@ -279,7 +287,7 @@ def _parted(named: Iterable[tuple[str, Part]]) -> dict[str, list[Part]]:
     return found
 
 
-def _failed(cards: Sequence[Scorecard]) -> Iterator[FailedCase]:
+def _failed(cards: Sequence[Scorecard], ends: LogEnds) -> Iterator[FailedCase]:
     for card in cards:
         if card.outcome in MEASURED and card.success is not True:
             reasons = [f"{one.check}: {one.reason}" for one in card.verdicts if one.passed is not True]
@@ -291,6 +299,7 @@ def _failed(cards: Sequence[Scorecard]) -> Iterator[FailedCase]:
                 category=card.category,
                 success=card.success,
                 reasons=tuple(reasons) or ("the case has no check",),
+                printed=ends.printed(card),
             )
 
 
@@ -309,4 +318,5 @@ def _unmeasured(
                 outcome=card.outcome,
                 reason=card.reason,
                 last_lines=ends.of(card),
+                printed=ends.printed(card),
             )

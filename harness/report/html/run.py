@@ -17,7 +17,8 @@ from harness.results import RunFolder, RunManifest, StoredTrial, stop_reason
 from harness.score import Scorecard
 from harness.trace import Trial
 
-_REASON = 240
+_REASON = 4000
+"""Characters of a reason in the table of cases; it is cut where an agent makes it longer, and says so."""
 
 
 def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[StoredTrial]) -> JsonObject:
@@ -39,7 +40,7 @@ def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[Sto
         "facts": [[name, value] for name, value in facts(manifest)],
         "created": manifest.created,
         "isolates": manifest.isolates,
-        "summary": summary.model_dump(mode="json", exclude={"manifest", "failed"}),
+        "summary": summary.model_dump(mode="json", exclude={"manifest", "failed", "seconds"}),
         "judged": judged_tables(folder),
         "rows": rows,
     }
@@ -132,4 +133,9 @@ def _changed(name: str, one: Change) -> JsonObject:
 def _reasons(card: Scorecard) -> list[JsonValue]:
     failing = [f"{one.check}: {one.reason}" for one in card.verdicts if one.passed is not True]
     ended = [] if card.outcome == "finished" else [f"{card.outcome}: {card.reason or 'no reason given'}"]
-    return [text[:_REASON] for text in [*ended, *failing][:5]]
+    return [_bounded(text) for text in [*ended, *failing][:5]]
+
+
+def _bounded(text: str) -> str:
+    more = len(text) - _REASON
+    return text if more <= 0 else f"{text[:_REASON]}… ({more} more characters in the trial)"

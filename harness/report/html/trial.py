@@ -11,6 +11,8 @@ from harness.judge.judgement import Judgement
 from harness.report.html.embedding import embedded
 from harness.report.html.judged import judged_verdicts
 from harness.report.html.payload import Cutter, present
+from harness.report.printed import printed_ends
+from harness.report.render.wording import printed_head
 from harness.score import Scorecard
 from harness.trace import Trial
 from harness.trace.trajectory import Observation, Step, ToolCall
@@ -56,6 +58,7 @@ def _view(trial: Trial, card: Scorecard, cut: Cutter) -> JsonObject:
         states={name: cut.value(value) for name, value in trial.states.items()},
         files=_files(trial.end_state),
         exit=_exit(trial.exit, cut),
+        failed=True if card.success is not True else None,
         commands={name: _exit(result.exit, cut) for name, result in trial.commands.items()},
         misses=[cut.value(miss) for miss in trial.misses[:_ITEMS]],
         services={name: cut.last(log) for name, log in trial.service_logs.items()},
@@ -125,8 +128,9 @@ def _exit(ended: ProgramExit | None, cut: Cutter) -> JsonObject | None:
         code=ended.code,
         signal=ended.signal,
         timed_out=ended.timed_out,
-        stdout=cut.text(ended.stdout) if ended.stdout else None,
-        stderr=cut.text(ended.stderr) if ended.stderr else None,
+        stdout=cut.last(ended.stdout) if ended.stdout else None,
+        stderr=cut.last(ended.stderr) if ended.stderr else None,
+        dropped=[printed_head(end) for end in printed_ends(ended) if end.printed_bytes > end.kept_bytes],
         seconds=ended.duration_s,
     )
 

@@ -2,13 +2,14 @@
 
 A failed check is a `failure`; a trial that the harness could not run and one whose checks cannot tell are an `error`,
 which no reader of the file takes for a pass; an inconclusive one, one that never ran and one without a check are
-`skipped`.
+`skipped`. What the agent's program printed last stands in `system-err` and `system-out` of a trial without success.
 """
 
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from harness.report.render.wording import printable
+from harness.report.printed import PrintedEnd
+from harness.report.render.wording import facts, printable, printed_head
 from harness.report.summary import Summary
 from harness.score import Scorecard
 
@@ -20,7 +21,7 @@ def junit_xml(summary: Summary, scorecards: Sequence[Scorecard]) -> str:
     cards = {(card.case_id, card.attempt): card for card in scorecards}
     categories = list(dict.fromkeys(card.category for card in scorecards))
     for category in categories:
-        _suite(root, category, [card for card in cards.values() if card.category == category])
+        _suite(root, category, [card for card in cards.values() if card.category == category], summary)
     never = [one for one in summary.unmeasured if one.outcome == "not_run"]
     if never:
         suite = ET.SubElement(root, "testsuite", name="not run")
@@ -33,13 +34,34 @@ def junit_xml(summary: Summary, scorecards: Sequence[Scorecard]) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _suite(root: ET.Element, category: str, cards: Sequence[Scorecard]) -> None:
+def _suite(root: ET.Element, category: str, cards: Sequence[Scorecard], summary: Summary) -> None:
     suite = ET.SubElement(root, "testsuite", name=printable(category))
+    _properties(suite, summary)
+    printed = {(one.case_id, one.attempt): one.printed for one in summary.failed}
+    printed |= {(one.case_id, one.attempt): one.printed for one in summary.unmeasured}
     for card in cards:
         name = f"{card.case_id}/{card.attempt}"
         test = ET.SubElement(suite, "testcase", classname=printable(category), name=name)
+        if name in summary.seconds:
+            test.set("time", f"{summary.seconds[name]:.3f}")
         _result(test, card)
+        _streams(test, printed.get((card.case_id, card.attempt), ()))
     _count(suite)
+
+
+def _properties(suite: ET.Element, summary: Summary) -> None:
+    run = summary.manifest
+    known = {"run": run.run, "created": run.created, **dict(facts(run))}
+    element = ET.SubElement(suite, "properties")
+    for name, value in known.items():
+        ET.SubElement(element, "property", name=name, value=printable(value))
+
+
+def _streams(test: ET.Element, ends: Sequence[PrintedEnd]) -> None:
+    for end in ends:
+        tag = {"stderr": "system-err", "stdout": "system-out"}[end.stream]
+        head = [] if end.printed_bytes <= end.kept_bytes else [f"[{printed_head(end)}]"]
+        ET.SubElement(test, tag).text = "\n".join([*head, *(printable(line) for line in end.lines)])
 
 
 def _result(test: ET.Element, card: Scorecard) -> None:
@@ -67,6 +89,9 @@ def _verdicts(test: ET.Element, card: Scorecard) -> None:
 
 def _count(element: ET.Element) -> None:
     tests = list(element.iter("testcase"))
+    times = [float(test.attrib["time"]) for test in tests if "time" in test.attrib]
+    if times:
+        element.set("time", f"{sum(times):.3f}")
     element.set("tests", str(len(tests)))
     for kind in ("failure", "error", "skipped"):
         count = sum(test.find(kind) is not None for test in tests)

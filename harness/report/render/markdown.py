@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.report.change import Change
 from harness.report.compare import Comparison
+from harness.report.printed import PrintedEnd
 from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, told
 from harness.report.render.recorded import recorded_lines
 from harness.report.render.section import Section
@@ -21,6 +22,7 @@ from harness.report.render.wording import (
     percent,
     percent_between,
     printable,
+    printed_head,
     record_words,
     service_words,
     share,
@@ -67,7 +69,9 @@ def _summary(summary: Summary) -> Iterator[str]:
         yield from _table(section)
     if summary.failed:
         yield from ["", "## Did not succeed", ""]
-        yield from (f"- {_plain(c.case_id)}/{c.attempt}: {_plain('; '.join(c.reasons))}" for c in summary.failed)
+        for case in summary.failed:
+            yield f"- {_plain(case.case_id)}/{case.attempt}: {_plain('; '.join(case.reasons))}"
+            yield from _printed(case.printed)
     for words in (tier_words(summary), use_words(summary)):
         if words is not None:
             yield from ["", f"{words[0].upper()}{words[1:]}."]
@@ -88,6 +92,7 @@ def _not_measured(summary: Summary) -> Iterator[str]:
         reason = f": {_plain(one.reason)}" if one.reason else ""
         yield f"- {_plain(one.case_id)}/{one.attempt} {_plain(one.outcome)}{reason}"
         yield from (f"  - {_plain(words)}" for words in service_words(one))
+        yield from _printed(one.printed)
     for miss in summary.misses:
         nearest = miss.nearest or "the tape has none of this tool"
         yield (
@@ -96,6 +101,12 @@ def _not_measured(summary: Summary) -> Iterator[str]:
         )
     if summary.misses:
         yield from ["", f"Record what is missing: `{record_words(summary)}`"]
+
+
+def _printed(ends: Sequence[PrintedEnd]) -> Iterator[str]:
+    for end in ends:
+        yield f"  - {_plain(printed_head(end))}:"
+        yield from (f"    - {_plain(line)}" for line in end.lines)
 
 
 def _parts(kind: str, parts: Sequence[Group]) -> Iterator[str]:

@@ -24,6 +24,7 @@ from harness.report.render.wording import (
     own_metrics_first,
     percent,
     printable,
+    printed_words,
     record_words,
     service_words,
     share,
@@ -132,6 +133,9 @@ def _not_measured(summary: Summary) -> Iterator[RenderableType]:
     for one in summary.unmeasured[:_SHOWN]:
         for said in service_words(one):
             yield Text(f"  {printable(f'{one.case_id}/{one.attempt}')}  {printable(said, _LONGEST)}", style="dim")
+        if one.printed:
+            yield Text(f"  {printable(f'{one.case_id}/{one.attempt}')}", style="dim")
+            yield from (Text(f"    {words}", style="dim") for words in printed_words(one.printed, _LONGEST))
     for miss in summary.misses:
         yield Text(printable(f"no recording answers {miss.calls} call(s) of {miss.tool}, first {miss.example}"))
         yield Text(f"  nearest  {printable(miss.nearest or 'the tape has none of this tool')}")
@@ -206,7 +210,9 @@ def _failures(failed: Sequence[FailedCase]) -> Iterator[RenderableType]:
     yield Text()
     yield Text("did not succeed", style="bold")
     unknown = {True: "", False: "", None: "could not tell: "}
-    yield _cases([(one.case_id, one.attempt, unknown[one.success] + "; ".join(one.reasons)) for one in failed])
+    for one in failed[:_SHOWN]:
+        yield _cases([(one.case_id, one.attempt, unknown[one.success] + "; ".join(one.reasons))])
+        yield from (Text(f"    {words}", style="dim") for words in printed_words(one.printed, _LONGEST))
     yield from _and_more(len(failed))
 
 

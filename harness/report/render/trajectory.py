@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 from harness.frozen import JsonValue
-from harness.report.render.wording import printable
+from harness.report.printed import printed_ends
+from harness.report.render.wording import printable, printed_words
 from harness.score import Diagnosis, Scorecard
 from harness.trace import Observation, Step, ToolCall, Trial
 
@@ -24,12 +25,23 @@ def explained(trial: Trial, card: Scorecard, longest: int = _LONGEST) -> Iterato
         yield from _found(step, card.diagnoses, longest)
     final = trial.trajectory.final_output
     yield f"answer  {'none' if final is None else printable(_text(final), longest)}"
+    yield from _program(trial, longest)
     for service, log in trial.service_logs.items():
         yield f"the end of the log of service {printable(service)}:"
         yield from (f"    {printable(line, longest)}" for line in log.splitlines() or ["(it printed nothing)"])
     for verdict in card.verdicts:
         mark = {True: "passed", False: "FAILED", None: "unknown"}[verdict.passed]
         yield f"check {printable(verdict.check)}  {mark}: {printable(verdict.reason, longest)}"
+
+
+def _program(trial: Trial, longest: int) -> Iterator[str]:
+    """How the agent's program ended, and what it printed last."""
+    if trial.exit is None:
+        return
+    ended = trial.exit
+    how = f"signal {ended.signal}" if ended.signal is not None else f"exit status {ended.code}"
+    yield f"program  {how}{', stopped at the time limit' if ended.timed_out else ''}"
+    yield from printed_words(printed_ends(ended), longest)
 
 
 def _headline(card: Scorecard) -> str:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 from harness.report.compare import Comparison
+from harness.report.printed import PrintedEnd
 from harness.report.summary import SUCCESS, Rate, Summary, Unmeasured
 from harness.results import RunManifest
 from harness.score.intervals import Interval
@@ -97,6 +98,34 @@ def unmeasured_words(summary: Summary) -> str | None:
 def service_words(one: Unmeasured) -> list[str]:
     """What the services of a failed trial printed last, a line each."""
     return [f"service {name}: {line or 'printed nothing'}" for name, line in one.last_lines.items()]
+
+
+_UNITS = ("B", "KB", "MB", "GB", "TB")
+
+
+def size_words(size: int) -> str:
+    """A number of bytes as `512 B`, `340 KB` or `1.0 GB`."""
+    value, unit = float(size), 0
+    while value >= 1024 and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {_UNITS[unit]}" if unit and value < 10 else f"{value:.0f} {_UNITS[unit]}"
+
+
+def printed_head(end: PrintedEnd) -> str:
+    """What the lines of a stream are, and what was thrown away of it."""
+    if end.printed_bytes <= end.kept_bytes:
+        return f"the agent's {end.stream} ended with"
+    size = f"{size_words(end.printed_bytes)} printed, {size_words(end.kept_bytes)} kept"
+    return f"the agent's {end.stream} ({size}; the last lines of what was kept)"
+
+
+def printed_words(ends: Sequence[PrintedEnd], most: int | None = None) -> list[str]:
+    """What the agent's program printed last: a line for each stream's head, its own lines indented below."""
+    return [
+        words
+        for end in ends
+        for words in (f"{printed_head(end)}:", *(f"    {printable(line, most)}" for line in end.lines))
+    ]
 
 
 def measured_words(summary: Summary) -> str:

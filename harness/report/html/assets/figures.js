@@ -106,8 +106,9 @@ function divergenceView({ mocked, live, success, interval: apart, cases }) {
 }
 
 function changeView() {
-  const { cause, separating, failures, slices, differences } = REPORT.comparison;
-  return [el("p", {}, `From ${OTHER.run} to ${RUN.run}: ${cause}.`), separating.map((run) => el("p", { class: "dim" }, `Would separate them: ${run}`)),
+  const { verdict, cause, separating, metrics, failures, slices, differences } = REPORT.comparison;
+  return [el("p", {}, el("strong", {}, `Success: ${verdict}.`)), changesTable("Success", [metrics.task_success]),
+    el("p", {}, `From ${OTHER.run} to ${RUN.run}: ${cause}.`), separating.map((run) => el("p", { class: "dim" }, `Would separate them: ${run}`)),
     changesTable("Failure mode", failures), changesTable("Part of the trials", slices), differences.length ? differencesTable() : null];
 }
 

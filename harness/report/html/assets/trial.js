@@ -71,7 +71,8 @@ function exitWords(one) {
 }
 
 function exitView(name, one, folder) {
-  return el("div", {}, el("p", {}, name, ": ", exitWords(one)), one.stdout ? folding("stdout", one.stdout, folder) : null, one.stderr ? folding("stderr", one.stderr, folder) : null);
+  const dropped = (one.dropped || []).map((words) => el("p", { class: "cut" }, words));
+  return el("div", {}, el("p", {}, name, ": ", exitWords(one)), dropped, one.stderr ? folding("stderr", one.stderr, folder) : null, one.stdout ? folding("stdout", one.stdout, folder) : null);
 }
 
 function filesView(files) {
@@ -107,6 +108,6 @@ function leftBehind(trial) {
     scores.length ? section(`Figures of this trial (${scores.length})`, plainTable("Figures of this trial", ["Figure", "Value", "Why"], scores, [2])) : null,
     trial.pages ? section("Pages at the end", trial.pages.map((page) => pageView(page, trial.folder)), true) : null,
     trial.files ? section(`Files (${trial.files.of || 0} changed)`, filesView(trial.files)) : null,
-    trial.exit ? section("The agent's program", exitView("Program", trial.exit, trial.folder)) : null,
+    trial.exit ? section("The agent's program", exitView("Program", trial.exit, trial.folder), trial.failed) : null,
     commands.length ? section("Check commands", commands.map(([name, one]) => exitView(name, one, trial.folder))) : null);
 }

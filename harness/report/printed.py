@@ -1,0 +1,40 @@
+"""What an agent's program printed last: the first thing to look at when its trial failed."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from harness.frozen import Frozen
+from harness.trace.trial import ProgramExit
+
+Stream = Literal["stderr", "stdout"]
+_LINES = 5
+_LINE_CHARACTERS = 500
+
+
+class PrintedEnd(Frozen):
+    """The end of one stream of the agent's program, as far as it was kept. The text is the agent's: hostile."""
+
+    stream: Stream
+    lines: tuple[str, ...]
+    """The last ones that are not blank, each cut at 500 characters."""
+    kept_bytes: int
+    printed_bytes: int
+    """More than was kept: the rest was thrown away, and `lines` are the last of what was kept."""
+
+
+def printed_ends(exit_: ProgramExit | None) -> tuple[PrintedEnd, ...]:
+    """Standard error, then standard output; a stream on which nothing was printed is left out."""
+    return () if exit_ is None else tuple(_ends(exit_))
+
+
+def _ends(exit_: ProgramExit) -> Iterator[PrintedEnd]:
+    streams: tuple[tuple[Stream, str, int], ...] = (
+        ("stderr", exit_.stderr, exit_.stderr_bytes),
+        ("stdout", exit_.stdout, exit_.stdout_bytes),
+    )
+    for stream, text, printed in streams:
+        kept = len(text.encode("utf-8", "surrogatepass"))
+        if text.strip() or printed:
+            lines = [line.rstrip() for line in text.splitlines() if line.strip()][-_LINES:]
+            cut = tuple(line if len(line) <= _LINE_CHARACTERS else f"{line[: _LINE_CHARACTERS - 1]}…" for line in lines)
+            yield PrintedEnd(stream=stream, lines=cut, kept_bytes=kept, printed_bytes=max(printed, kept))
