@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -88,11 +88,33 @@ def _engine(images: "ImageStore") -> Iterator[Finding]:
     info = images.client.info()
     drivers = f"{info['Driver']}, cgroup {info.get('CgroupVersion', '?')}"
     yield Finding("engine", True, f"Docker {info['ServerVersion']}, {drivers}, {info['KernelVersion']}")
+    yield _runtimes(info)
+    yield _services()
     for name in images.names():
         try:
             yield Finding("image", True, images.tag(name))
         except ImageError:
             yield Finding("image", False, f"{name} is not built yet", f"harness image build {name}")
+
+
+def _runtimes(info: dict[str, Any]) -> Finding:
+    names = sorted(name for name in info.get("Runtimes") or {} if not name.startswith("io.containerd."))
+    default = info.get("DefaultRuntime", "?")
+    return Finding("runtimes", True, ", ".join(f"{name} (default)" if name == default else name for name in names))
+
+
+def _services() -> Finding:
+    from harness.sandbox.host_guard import why_unguarded
+
+    reason = why_unguarded()
+    if reason is None:
+        return Finding("services", True, "are kept from what this machine serves, by a rule of its packet filter")
+    return Finding(
+        "services",
+        False,
+        f"can reach what this machine serves on all of its addresses: no rule can be set ({reason})",
+        "run as root where there is `iptables`, or let nothing listen that services must not reach",
+    )
 
 
 def _tool(name: str, remedy: str) -> Finding:

@@ -19,6 +19,7 @@ from harness.owner import Owner, left_half_made
 from harness.sandbox.bootstrap import bootstraps_left
 from harness.sandbox.building import cache_folder
 from harness.sandbox.engine import answering
+from harness.sandbox.host_guard import guards_left, interface_of, unguard
 from harness.sandbox.owner import (
     OWNER_LABEL,
     end_program,
@@ -36,7 +37,7 @@ class Leftover:
     """One thing that a dead run left."""
 
     kind: str
-    """`process`, `container`, `network`, `volume`, `folder` or `file`."""
+    """`process`, `container`, `network`, `rule`, `volume`, `folder` or `file`."""
     name: str
     remove: Callable[[], bool]
     """Whether this call removed it: another run may reap at the same time."""
@@ -65,6 +66,7 @@ def left_on_machine() -> list[Leftover]:
         Leftover(kind="process", name=f"{program.pid} ({program.name})", remove=partial(end_program, program))
         for program in programs_left()
     ]
+    left += [Leftover(kind="rule", name=f"of {one}", remove=partial(_unguarded, one)) for one in guards_left()]
     folders = (*private_folders_left(), *bootstraps_left())
     return left + [
         Leftover(kind="folder", name=str(path), remove=partial(remove_left_folder, path)) for path in folders
@@ -80,7 +82,7 @@ def left_in_engine(client: docker.DockerClient) -> list[Leftover]:
         volumes = api.volumes(filters=found)["Volumes"] or ()
     removers: list[tuple[str, Any, str, Callable[[str], bool]]] = [
         *(("container", one, one["Id"], partial(_remove_container, client)) for one in containers),
-        *(("network", one, one["Name"], partial(_gone, api.remove_network)) for one in networks),
+        *(("network", one, one["Name"], partial(_remove_network, client, one["Id"])) for one in networks),
         *(("volume", one, one["Name"], partial(_gone, api.remove_volume)) for one in volumes),
     ]
     return [
@@ -117,6 +119,18 @@ def _remove_container(client: docker.DockerClient, container: str) -> bool:
             break
         time.sleep(0.05)
     return removed
+
+
+def _remove_network(client: docker.DockerClient, network: str, name: str) -> bool:
+    removed = _gone(client.api.remove_network, name)
+    if removed:
+        unguard(interface_of(network))
+    return removed
+
+
+def _unguarded(interface: str) -> bool:
+    unguard(interface)
+    return True
 
 
 def _gone(remove: Callable[[str], object], name: str) -> bool:

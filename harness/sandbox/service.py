@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import requests
 from docker.errors import APIError, DockerException, NotFound
+from docker.utils.socket import frames_iter
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import HttpWaitStrategy, LogMessageWaitStrategy
@@ -27,6 +28,9 @@ _LAST_LINES = 20
 _LOOPBACK = "127.0.0.1"
 _POLL_S = 0.02
 _LOOK_FOR_DEATH_EVERY_S = 1
+_KILLED = 137
+_OUTPUT, _ERRORS = 1, 2
+"""How the engine marks the two streams of a command."""
 _TAR_MORE = 64 * 1024
 """What a tar of one file is larger than the file."""
 _LOG = {"type": "json-file", "config": {"max-size": "4m", "max-file": "1"}}
@@ -187,15 +191,20 @@ class ServiceContainer:
         return code, output, errors.decode("utf-8", errors="replace").strip()
 
     def _executed(self, command: Sequence[str], most_bytes: int | None) -> tuple[int, bytes, bytes]:
-        api = self._container.get_docker_client().client.api
+        api = self._container.get_wrapped_container().client.api
         started = api.exec_create(self.id, list(command))["Id"]
-        output, errors = bytearray(), bytearray()
-        for out, err in api.exec_start(started, stream=True, demux=True):
-            output += out or b""
-            errors += err or b""
-            if most_bytes is not None and len(output) + len(errors) > most_bytes:
-                raise OutputTooLarge
-        return int(api.exec_inspect(started)["ExitCode"] or 0), bytes(output), bytes(errors)
+        output = {_OUTPUT: bytearray(), _ERRORS: bytearray()}
+        stream = api.exec_start(started, socket=True)
+        try:
+            for kind, part in frames_iter(stream, tty=False):
+                output[kind] += part
+                if most_bytes is not None and sum(map(len, output.values())) > most_bytes:
+                    raise OutputTooLarge
+        finally:
+            stream._response.close()  # the SDK keeps it there, and closes it nowhere
+            stream.close()
+        code = api.exec_inspect(started)["ExitCode"]
+        return _KILLED if code is None else int(code), bytes(output[_OUTPUT]), bytes(output[_ERRORS])
 
     def copy_of(self, path: str, most_bytes: int) -> bytes | None:
         """A tar with the file at `path`; None: there is none. Raises OutputTooLarge for a larger file."""

@@ -4,7 +4,8 @@ It is reached by the containers' own addresses, which only the machine of the en
 at all. Where the engine runs elsewhere (a virtual machine, a rootless daemon) the second way is a network that
 translates no addresses, with ports published on the loopback address.
 
-What stays open: a service can reach what the engine's own machine serves on all of its addresses.
+A rule of the machine's packet filter keeps services from what the machine itself serves (`host_guard`). Where no rule
+can be set, they can reach what it serves on all of its addresses: `guarded` says so, and `harness doctor`.
 """
 
 import sys
@@ -18,6 +19,7 @@ import requests
 from docker.errors import APIError, DockerException, NotFound
 
 from harness.errors import ServiceError
+from harness.sandbox.host_guard import guard, interface_of, unguard
 from harness.sandbox.owner import owner_labels
 
 _NO_MASQUERADE = {"com.docker.network.bridge.enable_ip_masquerade": "false"}
@@ -33,6 +35,8 @@ class ServiceNetwork:
     name: str
     published: bool
     """Ports are published on the loopback address; else the containers' own addresses are used."""
+    guarded: bool
+    """Whether the services are kept from what the engine's machine serves."""
 
     def attached(self, alias: str) -> dict[str, Any]:
         """What a container is created with to be in it under that name."""
@@ -61,10 +65,15 @@ class ServiceNetwork:
             except APIError as error:
                 if error.status_code != requests.codes.forbidden:  # endpoints that are just being removed
                     raise
+                return
+        if self.guarded:
+            unguard(interface_of(self.id))
 
 
-def open_network(client: docker.DockerClient, run: str, *, published: bool | None = None) -> ServiceNetwork:
-    """A new network of this process. `published` None: as the engine needs it.
+def open_network(
+    client: docker.DockerClient, run: str, *, published: bool | None = None, guarded: bool = True
+) -> ServiceNetwork:
+    """A new network of this process. `published` None: as the engine needs it. `guarded` as far as it can be.
 
     Raises ServiceError where the engine has no addresses left for one.
     """
@@ -86,7 +95,8 @@ def open_network(client: docker.DockerClient, run: str, *, published: bool | Non
                 "run fewer trials at once (--jobs), or give the engine more: `default-address-pools` in daemon.json"
             )
         raise ServiceError(f"the container engine makes no network for the services: {error}", remedy=remedy) from None
-    return ServiceNetwork(client=client, id=made["Id"], name=name, published=chosen)
+    stands = guarded and not chosen and guard(interface_of(made["Id"]))
+    return ServiceNetwork(client=client, id=made["Id"], name=name, published=chosen, guarded=stands)
 
 
 def is_elsewhere(client: docker.DockerClient) -> bool:

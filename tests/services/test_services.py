@@ -1,5 +1,6 @@
 """Services: restored, ready, reachable by the harness alone, and gone."""
 
+import socket
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import pytest
 
 from harness.errors import ServiceError, UsageError
 from harness.sandbox.environment import Environment
+from harness.sandbox.host_guard import guards_left, why_unguarded
 from harness.sandbox.images import ImageStore
 from harness.sandbox.leftovers import reap
 from harness.sandbox.service import ServiceContainer
@@ -91,6 +93,29 @@ def test_services_reach_each_other_by_name_and_nothing_outside(shop: Shop, image
         assert ["ALL"] == container["HostConfig"]["CapDrop"]
         assert (512 * 2**20, 256) == (container["HostConfig"]["Memory"], container["HostConfig"]["PidsLimit"])
     assert [] == images.client.api.networks(filters={"label": f"harness.run={run}"})
+
+
+@pytest.mark.parametrize("guarded", [True, False], ids=["guarded", "not guarded"])
+def test_services_do_not_reach_what_the_machine_serves(shop: Shop, images: ImageStore, run: str, guarded: bool) -> None:
+    """Where the rule can be set, which takes root; without it they do."""
+    environment, _ = shop()
+    network = open_network(images.client, run, guarded=guarded)
+    service = ServiceContainer("lines", environment.services["lines"], images.tag("base"), None)
+    try:
+        service.start(run, network)
+        service.wait()
+        (pool,) = images.client.api.inspect_network(network.id)["IPAM"]["Config"]
+        with socket.create_server(("0.0.0.0", 0)) as listening:
+            place = f"{pool['Gateway']}:{listening.getsockname()[1]}"
+            tried = service.output_of(["python3", "-c", TRIES, place], 30, "a try").decode().strip()
+        assert "" == read(service.url)
+    finally:
+        service.stop()
+        network.remove()
+
+    assert network.guarded is (guarded and why_unguarded() is None)
+    assert f"{place} {'not reached' if network.guarded else 'reached'}" == tried
+    assert [] == guards_left()
 
 
 @pytest.mark.slow
