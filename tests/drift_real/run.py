@@ -74,6 +74,13 @@ def pairs() -> list[dict[str, Any]]:
     return listed
 
 
+def announced_words(listed: list[dict[str, Any]]) -> str:
+    """How many changes are announced, and by how many statements: many changes may rest on one."""
+    sources = [change["source"] for pair in listed for change in pair["changes"]]
+    most = max(sources.count(source) for source in sources)
+    return f"{len(sources)} announced changes, told by {len(set(sources))} sources, of which one announces {most}"
+
+
 def outcome_of(pair: dict[str, Any], environments: Path, folder: Path) -> Outcome:
     """Records the older release, takes what it answers for steady, and probes the newer."""
     older, newer = (installed(pair[which], environments) for which in ("older", "newer"))
@@ -143,6 +150,7 @@ def main() -> None:
 
 def _all(environments: Path, scratch: Path) -> int:
     print(f"{'pair':40} {'announced':>9} {'found':>5} {'missed':>6} {'unannounced':>11} {'false':>5}")
+    print(announced_words(pairs()))
     wrong = 0
     for number, pair in enumerate(pairs()):
         folder = scratch / str(number)

@@ -1,24 +1,21 @@
 """Where the trajectories of others lie, and a short way to import a file that a test writes."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.ingest import ImportedRun, ImportOptions, import_file
+from tests.real_data import real_data as expected
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """The folder of real trajectories; where it is absent the tests that need it say so and skip."""
-    folder = Path(os.environ.get("HARNESS_REAL_DATA") or ROOT.parent / "shared" / "data")
-    if not folder.is_dir():
-        pytest.skip(f"REAL TRAJECTORIES ARE ABSENT: no folder {folder} (set HARNESS_REAL_DATA)")
-    return folder
+    """The folder of real trajectories."""
+    return expected()
 
 
 @pytest.fixture

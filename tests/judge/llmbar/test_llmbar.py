@@ -1,17 +1,13 @@
 """What LLMBar's recorded judges are worth must come out as published; skipped where the data is not there."""
 
 import importlib.util
-import os
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-_DATA = Path(os.environ.get("HARNESS_REAL_DATA") or Path(__file__).parents[4] / "shared" / "data")
-pytestmark = pytest.mark.skipif(
-    not (_DATA / "llmbar").is_dir(), reason=f"LLMBAR IS ABSENT: no folder {_DATA / 'llmbar'} (set HARNESS_REAL_DATA)"
-)
+from tests.real_data import real_data
 
 
 @pytest.fixture(scope="module")
@@ -32,21 +28,21 @@ def llmbar(project: Path) -> ModuleType:
 def test_agreement_and_kappa_of_gpt_4_come_out_as_published(
     llmbar: ModuleType, prompt: str, agreement: float, kappa: float
 ) -> None:
-    found = llmbar.read(_DATA / "llmbar", "GPT-4", prompt)
+    found = llmbar.read(real_data("llmbar"), "GPT-4", prompt)
     assert len(found.pairs) == 838
     assert round(100 * found.agreement, 1) == agreement
     assert round(found.kappa, 3) == kappa
 
 
 def test_verdicts_without_a_winner_stand_in_no_figure(llmbar: ModuleType) -> None:
-    found = llmbar.read(_DATA / "llmbar", "PaLM2", "Vanilla_NoRules")
+    found = llmbar.read(real_data("llmbar"), "PaLM2", "Vanilla_NoRules")
     assert len(found.pairs) == 822
     assert round(100 * found.agreement, 1) == 65.7
 
 
 @pytest.mark.parametrize("model", ["GPT-4", "PaLM2"])
 def test_selection_takes_one_of_the_best_on_held_out_items(llmbar: ModuleType, model: str) -> None:
-    recorded = {prompt: llmbar.read(_DATA / "llmbar", model, prompt) for prompt in llmbar.PROMPTS}
+    recorded = {prompt: llmbar.read(real_data("llmbar"), model, prompt) for prompt in llmbar.PROMPTS}
     outcome = llmbar.selected(recorded)
     assert outcome.way == "selection"
     held_out = set(llmbar.split_of(recorded))

@@ -1,6 +1,5 @@
 """Foreign traces become the same transcript, however they are told, and in real ones nothing that is used is lost."""
 
-import os
 import re
 from pathlib import Path
 
@@ -9,9 +8,9 @@ import pytest
 from harness.ingest import ImportOptions, import_file
 from harness.judge.transcript import build_transcript, view
 from harness.trace import Trial
+from tests.real_data import real_data
 
 FIXTURES = Path(__file__).parents[2] / "ingest" / "fixtures"
-DATA = Path(os.environ.get("HARNESS_REAL_DATA") or Path(__file__).parents[3].parent / "shared" / "data")
 TELLINGS = ("otel_structured.json", "otel_text.json", "otel_events.json", "otel_logs.jsonl", "openinference.json")
 
 
@@ -38,9 +37,7 @@ def test_attributes_events_logs_and_openinference_give_one_transcript(telling):
 
 def test_a_value_that_a_later_call_takes_from_a_result_is_never_lost():
     """In real runs: what an argument repeats from an earlier result stands in the transcript of that result."""
-    folder = DATA / "tau2"
-    if not folder.is_dir():
-        pytest.skip(f"REAL TRAJECTORIES ARE ABSENT: no folder {folder} (set HARNESS_REAL_DATA)")
+    folder = real_data("tau2")
     taken = lost = saved = 0
     for trial in trials("tau2", folder / "gpt-4.1_retail_default_1trial.json")[:40]:
         transcript = build_transcript(trial)
