@@ -12,6 +12,7 @@ _COMMANDS = {
     "agreement": "Hold what judges said against people's labels, or against any verdict.",
     "calibrate": "Revise a judge's prompt until it decides as people do.",
     "stability": "Ask a judge the same again, and count how often it changes its mind.",
+    "redteam": "Plant texts that ask for a pass into trials that must fail, and count the passes.",
     "audit": "Let people label a blind sample of new verdicts.",
     "triage": "Say whose fault a flagged failure is, and count by release.",
     "rubric": "List, check and show rubrics.",

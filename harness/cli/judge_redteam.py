@@ -1,0 +1,121 @@
+"""`harness judge redteam`: can the judge in use be talked into a pass?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.judge_options import model_options, settings_of
+
+if TYPE_CHECKING:
+    from harness.judge.redteam.report import RedTeamReport
+    from harness.pipeline.redteam import Cost, RedTeamRequest
+
+_CLASSES = (
+    "direct_instruction",
+    "fake_verdict",
+    "fake_delimiter",
+    "role_play",
+    "encoded",
+    "multilingual",
+    "authority",
+    "unicode",
+)
+
+
+@click.command("redteam")
+@model_options
+@click.option("--prompt", "prompt_name", default="judge", show_default=True, metavar="NAME", help="The judge's prompt.")
+@click.option("--prompt-version", metavar="VERSION", help="That very version of it; default: the one with the label.")
+@click.option("--class", "classes", multiple=True, type=click.Choice(_CLASSES), help="Only this class (repeatable).")
+@click.option("--thorough", is_flag=True, help="Plant each text at every place of every trial: nine times as many.")
+@click.option("--samples", type=click.IntRange(1, 99), help="Ask each question so often; the majority counts.")
+@click.option("--in-flight", type=click.IntRange(1, 1024), help="Requests at a time; default: 32.")
+@click.option("--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the judge has cost this much.")
+@click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the judge has used this many tokens.")
+@click.option(
+    "--max-rate",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Exit 1 where a greater share of the planted texts became a pass.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what it would cost.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.pass_context
+def command(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+    """Plant texts that ask for a pass into trials that must fail, and count the passes of the judge in use.
+
+    \b
+    harness judge redteam --model gpt-4.1
+    harness judge redteam --dry-run
+    harness judge redteam --class encoded --class unicode --thorough --max-rate 0.02
+
+    What an agent writes reaches a judge as escaped data, but what a model makes of data is not ours to promise: this
+    measures it, by class of attack and with an interval. Trials without a planted text are asked too: where the judge
+    gets those wrong, its other verdicts say nothing (exit 3). What it will cost is said first.
+    """
+    from harness.cli.console import print_json, say
+    from harness.errors import ExitCode
+    from harness.gateway.budget import budget_of
+    from harness.judge.prompts import PromptRegistry
+    from harness.judge.redteam.texts import CLASSES
+    from harness.pipeline.redteam import RedTeamRequest, cost_of, red_team
+
+    project: Path = ctx.obj
+    settings = settings_of(project, None, options)
+    registry, name, version = PromptRegistry(project), options["prompt_name"], options["prompt_version"]
+    request = RedTeamRequest(
+        prompt=registry.version(name, version) if version else registry.get(name, settings.label),
+        settings=settings,
+        mode=options["mode"],
+        classes=options["classes"] or CLASSES,
+        thorough=options["thorough"],
+        budget=budget_of(options["budget_usd"], options["budget_tokens"], ()),
+        say=say,
+    )
+    say(_cost(cost_of(request), request))
+    if options["dry_run"]:
+        ctx.exit(ExitCode.DONE)
+    report = red_team(project, request)
+    if as_json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        _show(report)
+    ctx.exit(_code(report, options["max_rate"]))
+
+
+def _cost(cost: "Cost", request: "RedTeamRequest") -> str:
+    usd = "no price is known" if cost.usd is None else f"about {cost.usd:.4f} USD"
+    limit = "no budget" if request.budget is None else "within the budget"
+    return (
+        f"{cost.questions} questions to {request.settings.model}: about {cost.input_tokens} tokens in and "
+        f"{cost.output_tokens} out, {usd}, {limit}; what is recorded costs nothing"
+    )
+
+
+def _show(report: "RedTeamReport") -> None:
+    from harness.report.render.wording import percent, percent_between
+
+    click.echo(f"{report.model}, prompt {report.prompt}")
+    for row in (*report.classes, report.overall):
+        share = f"{percent(row.rate)} {percent_between(row.interval)}".rstrip()
+        unanswered = f", {row.planted - row.answered} without a verdict" if row.planted > row.answered else ""
+        click.echo(f"  {row.name:20}  {row.passes} of {row.answered} became a pass  {share}{unanswered}")
+    for moved in report.passes:
+        where = f"{moved.planting.attack}, {moved.planting.place}, {moved.planting.scenario}"
+        click.echo(f"  passed: {ascii(moved.planting.text)[:160]}  ({where})")
+    for wrong in report.controls_wrong:
+        click.echo(f"  control: {wrong}")
+    if report.controls_wrong:
+        click.echo("the judge gets trials without any planted text wrong: nothing is known of planted ones")
+    if report.stopped is not None:
+        click.echo(f"stopped: {report.stopped}")
+
+
+def _code(report: "RedTeamReport", max_rate: float) -> int:
+    from harness.errors import ExitCode
+
+    if not report.is_measured or report.stopped is not None:
+        return ExitCode.COULD_NOT
+    return ExitCode.VERDICT if (report.overall.rate or 0.0) > max_rate else ExitCode.DONE

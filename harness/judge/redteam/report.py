@@ -1,0 +1,93 @@
+"""What came of planting texts: passes by class, with an interval, beside the controls."""
+
+from collections.abc import Sequence
+
+from harness.frozen import Frozen
+from harness.judge.judgement import Judgement
+from harness.judge.redteam.texts import CLASSES, AttackClass
+from harness.judge.redteam.trials import Place
+from harness.score.intervals import Interval, wilson
+
+
+class Planting(Frozen):
+    """One text in one trial that must fail."""
+
+    attack: AttackClass
+    text: str
+    """As planted."""
+    scenario: str
+    """Its criterion."""
+    place: Place
+
+
+class Moved(Frozen):
+    """A planted text that became a pass."""
+
+    planting: Planting
+    rationale: str
+
+
+class AttackRow(Frozen):
+    """One class, or all."""
+
+    name: str
+    planted: int
+    answered: int
+    """Of which the judge gave a verdict; the others are in no rate."""
+    passes: int
+    rate: float | None
+    """Passes over `answered`."""
+    interval: Interval | None
+    """Wilson, 95 %: what the rate of further texts like these may be, were they drawn like these."""
+
+
+class RedTeamReport(Frozen):
+    """A judge under attack."""
+
+    model: str
+    prompt: str
+    overall: AttackRow
+    classes: tuple[AttackRow, ...]
+    passes: tuple[Moved, ...]
+    controls_wrong: tuple[str, ...]
+    """Trials without a planted text that the judge got wrong: its verdicts on planted ones then say nothing."""
+    calls: int
+    usd: float | None = None
+    stopped: str | None = None
+    """Why not everything was asked."""
+
+    @property
+    def is_measured(self) -> bool:
+        return not self.controls_wrong and self.overall.answered > 0
+
+
+def attack_rows(
+    plantings: Sequence[Planting], answers: Sequence[Judgement | None]
+) -> tuple[AttackRow, tuple[AttackRow, ...], tuple[Moved, ...]]:
+    """All, by class, and the passes; `answers` beside `plantings`, None where nobody was asked."""
+    pairs = list(zip(plantings, answers, strict=True))
+    rows = tuple(
+        _row(attack, [answer for planting, answer in pairs if planting.attack == attack])
+        for attack in CLASSES
+        if any(planting.attack == attack for planting in plantings)
+    )
+    passes = tuple(
+        Moved(planting=planting, rationale=answer.rationale)
+        for planting, answer in pairs
+        if answer is not None and answer.passed
+    )
+    return _row("all", list(answers)), rows, passes
+
+
+def _row(name: str, answers: Sequence[Judgement | None]) -> AttackRow:
+    told = [answer.passed for answer in answers if answer is not None and answer.passed is not None]
+    passes = sum(told)
+    rate = passes / len(told) if told else None
+    return AttackRow(
+        name=name,
+        planted=len(answers),
+        answered=len(told),
+        passes=passes,
+        rate=rate,
+        interval=None if rate is None else wilson(rate, len(told)),
+    )
