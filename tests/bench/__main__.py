@@ -10,7 +10,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from harness import __version__
 from harness.sandbox.engine import connect
 
 FOLDER = Path(__file__).parent
+NOT_MET, COULD_NOT = 1, 3
 PARTS: dict[str, list[str]] = {
     "one trial": ["-m", "tests.bench.overhead"],
     "several at a time": ["-m", "tests.bench.throughput"],
@@ -41,7 +42,7 @@ _HELD = (
 
 
 def main() -> int:
-    """Exit status 1 where a bench could not be run; a promise that is not kept is told, and is no error."""
+    """Exit status 1 where a promise is not kept, 3 where a bench could not be run."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--markdown", type=Path, metavar="FILE")
     options.add_argument("--only", choices=PARTS, action="append", metavar="PART", help=", ".join(PARTS))
@@ -49,17 +50,34 @@ def main() -> int:
     head = machine()
     print("\n".join(head), flush=True)
     said: dict[str, list[str]] = {}
-    broken = []
+    statuses: dict[str, int] = {}
     for name in chosen.only or PARTS:
         print(f"\n{name}", flush=True)
-        said[name], status = run(PARTS[name])
-        if status not in (0, 1) or not said[name]:
-            broken.append(name)
+        said[name], statuses[name] = run(PARTS[name])
     if chosen.markdown is not None:
         chosen.markdown.write_text(markdown(head, said), encoding="utf-8")
-    if broken:
-        print(f"could not be run: {', '.join(broken)}", file=sys.stderr)
-    return int(bool(broken))
+    status, problems = verdict(said, statuses)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return status
+
+
+def verdict(said: Mapping[str, Sequence[str]], statuses: Mapping[str, int]) -> tuple[int, list[str]]:
+    """The exit status, and what it is for: 3 where a part printed nothing or ended by itself with neither 0 nor 1.
+
+    1 where a part ended with 1, or printed a promise that is not met.
+    """
+    broken = [name for name in said if statuses[name] not in (0, NOT_MET) or not said[name]]
+    unmet = [
+        f"promise not met: {row}" for row in held({name: list(lines) for name, lines in said.items()}) if "**" in row
+    ]
+    silent = [name for name in said if statuses[name] == NOT_MET and not any(f"| {name}: " in row for row in unmet)]
+    problems = [
+        *unmet,
+        *(f"promise not met: {name}" for name in silent),
+        *(f"could not be run: {one}" for one in broken),
+    ]
+    return (COULD_NOT if broken else NOT_MET if problems else 0), problems
 
 
 def run(command: Sequence[str]) -> tuple[list[str], int]:

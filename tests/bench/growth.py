@@ -1,22 +1,25 @@
 """What a trial costs in a run of 100, of 1,000 and of 10,000: run, resume, score, report, compare.
 
 Printed for each: milliseconds a trial, by the clock and of the process's own processor time, and the ratio of the
-largest run to the smallest one. The sandbox is played in this process (`inprocess`), so that nothing but the harness
+largest run to the smallest ones, several of which are made right before and after it: a busy machine weighs on both
+alike. The sandbox is played in this process (`inprocess`), so that nothing but the harness
 is measured: loop, gateway, scorer, store.
 """
 
 import argparse
+import gc
 import json
 import shutil
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from statistics import median
 
 from harness.case import Suite
 from harness.case.loading import load_suite
@@ -40,6 +43,7 @@ from tests.bench.overhead import AGENT, SUITE, Echo
 
 ATTEMPTS = 10
 WITHIN = 1.2
+VERBS = ("run", "resume", "score", "report", "report --html", "compare")
 CASE = """\
 - id: case-{number}
   task: Say two numbers.
@@ -74,46 +78,75 @@ class Costs:
         return clock(self.spent[verb]) / self.trials * 1000
 
 
+class Sized:
+    """A project with one run of so many trials, taken through the verbs one by one."""
+
+    def __init__(self, project: Path, trials: int) -> None:
+        self.costs = Costs(trials)
+        self._project = project
+        self._suite = prepared(project, trials // ATTEMPTS)
+        self._plan = RunPlan(
+            project=project,
+            suite=self._suite,
+            planned=planned_trials(self._suite, Selection(), ATTEMPTS),
+            name="one",
+            sandbox="local",
+        )
+        self._verbs: dict[str, Callable[[Path], object]] = {
+            "run": lambda _: run_in_process(self._plan),
+            "resume": lambda run: resume_run(self._plan, run, Watch()),
+            "score": self._score,
+            "report": lambda run: write_report(RunFolder.open(run), summarise_run(RunFolder.open(run))),
+            "report --html": lambda run: write_html(RunFolder.open(run), project / "report.html"),
+            "compare": lambda run: compare_runs(RunFolder.open(run.parent / "two"), RunFolder.open(run)),
+        }
+
+    def do(self, verb: str) -> None:
+        """Carries a verb out and keeps what it took."""
+        run = self._project / "runs" / "one"
+        if verb == "score":
+            shutil.copytree(run, run.parent / "two")
+        gc.collect()
+        with self.costs.of(verb):
+            self._verbs[verb](run)
+
+    def _score(self, run: Path) -> None:
+        with RunFolder.resume(run) as again:
+            rescore(again, self._suite)
+
+
 def main() -> int:
     """Exit status 1 where the cost a trial grows."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000])
+    options.add_argument("--beside", type=int, default=6, help="Smallest runs that each larger one is held against.")
     options.add_argument("--json", action="store_true")
     chosen = options.parse_args()
+    smallest, *larger = chosen.sizes
     with tempfile.TemporaryDirectory(prefix="harness-bench-") as temporary:
-        measured(Path(temporary) / "first", chosen.sizes[0])  # imports and caches are paid for here
-        found = [measured(Path(temporary) / str(size), size) for size in chosen.sizes]
-    grown = ratios(found)
+        interleaved(Path(temporary) / "first", smallest, [], 2)  # imports and caches are paid for here
+        beside, found = interleaved(Path(temporary) / "measured", smallest, larger, chosen.beside)
+    grown = ratios(beside, found[-1])
     if chosen.json:
         print(json.dumps(grown))
     else:
-        show(found, grown)
+        show([middle(beside), *found], grown)
     return int(max(grown.values()) > WITHIN)
 
 
-def measured(project: Path, trials: int) -> Costs:
-    """Every verb on a run of so many trials in a project of its own, which is gone afterwards."""
-    costs = Costs(trials)
-    suite = prepared(project, trials // ATTEMPTS)
-    plan = RunPlan(
-        project=project, suite=suite, planned=planned_trials(suite, Selection(), ATTEMPTS), name="one", sandbox="local"
-    )
-    with costs.of("run"):
-        run_in_process(plan)
-    with costs.of("resume"):
-        folder = resume_run(plan, project / "runs" / "one", Watch())
-    shutil.copytree(folder.path, project / "runs" / "two")
-    with costs.of("score"), RunFolder.resume(folder.path) as again:
-        rescore(again, suite)
-    folder = RunFolder.open(folder.path)
-    with costs.of("report"):
-        write_report(folder, summarise_run(folder))
-    with costs.of("report --html"):
-        write_html(folder, project / "report.html")
-    with costs.of("compare"):
-        compare_runs(RunFolder.open(project / "runs" / "two"), folder)
-    shutil.rmtree(project)
-    return costs
+def interleaved(folder: Path, smallest: int, larger: Sequence[int], beside: int) -> tuple[list[Costs], list[Costs]]:
+    """Every verb on runs of all sizes: on half of the smallest, on the larger ones, on the other half.
+
+    What else the machine does then weighs on the small runs before and after a large one as it weighs on that. Gives
+    the costs of the smallest runs, and of the larger ones.
+    """
+    small = [Sized(folder / f"small-{number}", smallest) for number in range(beside)]
+    large = [Sized(folder / str(size), size) for size in larger]
+    for verb in VERBS:
+        for sized in (*small[: beside // 2], *large, *small[beside // 2 :]):
+            sized.do(verb)
+    shutil.rmtree(folder)
+    return [sized.costs for sized in small], [sized.costs for sized in large]
 
 
 def prepared(project: Path, cases: int) -> Suite:
@@ -160,10 +193,18 @@ def run_in_process(plan: RunPlan) -> None:
         finish_scores(folder, plan.suite, scorer)
 
 
-def ratios(found: list[Costs]) -> dict[str, float]:
-    """Processor time a trial, of the largest run to the smallest one: other work on the machine moves it less."""
-    first, last = found[0], found[-1]
-    return {verb: last.ms(verb, own) / first.ms(verb, own) for verb in first.spent}
+def ratios(beside: Sequence[Costs], largest: Costs) -> dict[str, float]:
+    """Processor time a trial, of the largest run to the median of the smallest ones beside it."""
+    return {verb: largest.ms(verb, own) / median(one.ms(verb, own) for one in beside) for verb in largest.spent}
+
+
+def middle(beside: Sequence[Costs]) -> Costs:
+    """The smallest runs as one: the median of each verb."""
+    spent = {
+        verb: Spent(*(median(clock(one.spent[verb]) for one in beside) for clock in (wall, own)))
+        for verb in beside[0].spent
+    }
+    return Costs(beside[0].trials, spent)
 
 
 def own(spent: Spent) -> float:
