@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo drift-real demo-drift demo-judge eval eval-scorer eval-judge test test-full tools images browser local-model lint bench soak audit licences install lock reference clean
+.PHONY: demo drift-real demo-drift demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes local-model lint bench soak audit licences install lock reference clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -44,6 +44,9 @@ images: tools ## every image of the project, so that no test has to wait for one
 
 browser: ## the Chromium that `make test-full` looks at reports with (as root, on Debian)
 	apt-get update --quiet && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core
+
+runtimes: ## the second container runtime, crun, that `make test-full` runs sandboxes under (as root, on Debian)
+	apt-get update --quiet && apt-get install --yes --no-install-recommends crun
 
 local-model: install ## a 135M model on this machine takes the frameworks' orders, live: true trajectories, mostly failed
 	@$(BIN)/python -m tests.frameworks.local_model

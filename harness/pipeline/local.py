@@ -58,7 +58,7 @@ def open_runner(
     """
     plan, world, run = job.plan, job.world, job.run
     with ExitStack() as stack:
-        provider = open_provider(plan.sandbox, run=run, prefetch=plan.prefetch)
+        provider = open_provider(plan.sandbox, run=run, prefetch=plan.prefetch, runtime=world.runtime)
         stack.callback(provider.close)
         gateway = stack.enter_context(
             Gateway(

@@ -179,7 +179,7 @@ def _manifest(job: Job) -> RunManifest:
         replay=plan.replay,
         provider=plan.sandbox,
         isolates=isolates(plan.sandbox),
-        pins=pins(plan),
+        pins=pins(plan, world),
         scorer_versions=job.scorer.versions,
         planned=plan.own,
         shard=None if plan.shard is None else "{}/{}".format(*plan.shard),

@@ -30,6 +30,8 @@ class World:
     """Image name -> tag: of the environment, of agents that bring their own, and of the services that are started."""
     packages_digest: str | None
     services: ServiceOpener | None
+    runtime: str | None = None
+    """OCI runtime of the sandboxes; None: the engine's default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +83,7 @@ def open_world(plan: RunPlan, run: str, say: Say) -> World:
         images={name: image.tag for name, image in built.items()},
         packages_digest=main.packages_digest,
         services=services,
+        runtime=environment.runtime if environment else None,
     )
 
 
@@ -148,8 +151,10 @@ def _agent_images(plan: RunPlan) -> set[str]:
     return {version.image} if version is not None and version.image is not None else set()
 
 
-def pins(plan: RunPlan) -> dict[str, str]:
+def pins(plan: RunPlan, world: World) -> dict[str, str]:
     """What is pinned for the agent, for the manifest."""
     pinned = {"TZ": "UTC", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
+    if world.runtime is not None:
+        pinned["runtime"] = world.runtime
     clocks = {case.clock for case in plan.suite.cases if case.clock is not None}
     return {**pinned, "clock": ", ".join(sorted(clocks))} if clocks else pinned

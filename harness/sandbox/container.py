@@ -4,7 +4,7 @@ Memory: `limits.memory_mb` is what the programs have beside full disks. The writ
 too, and count on top of it, so that a full disk ends no program and no program ends the launcher.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from docker.types import LogConfig, Mount, Ulimit
 
 import harness.sandbox.inside as inside_package
 from harness.case.case import Limits
-from harness.errors import SandboxError
+from harness.errors import SandboxError, UsageError
 from harness.sandbox.launched import Inside
 from harness.sandbox.layers import layers_by_image
 from harness.sandbox.layout import Layout
@@ -87,10 +87,13 @@ def _started(module: str, *arguments: str) -> list[str]:
 class Containers:
     """Configurations for one engine, all with the same labels."""
 
-    def __init__(self, client: docker.DockerClient, labels: Mapping[str, str]) -> None:
+    def __init__(self, client: docker.DockerClient, labels: Mapping[str, str], runtime: str | None = None) -> None:
+        """`runtime` None: the engine's default. Raises UsageError for one that the engine does not have."""
         self._api = client.api
         self._labels = labels
         info = client.info()
+        _refuse_unknown_runtime(runtime, info.get("Runtimes") or {})
+        self._runtime = {} if runtime is None else {"runtime": runtime}
         self._cpus = float(info["NCPU"])
         self.starts_at_once = max(_STARTS_AT_ONCE_MIN, 2 * int(info["NCPU"]))
         """More containers that start at the same time take longer each, and all of them no less; some too long."""
@@ -160,7 +163,7 @@ class Containers:
                 f"snapshot {snapshot.name!r} names no image to run in", remedy="build it: `harness image build`"
             )
         command = host.pop("command")
-        sealed = self._api.create_host_config(**_SEALED, **host, log_config=LogConfig(type="none"))
+        sealed = self._api.create_host_config(**_SEALED, **self._runtime, **host, log_config=LogConfig(type="none"))
         return {
             "image": image,
             "entrypoint": [],
@@ -187,6 +190,16 @@ class Containers:
                 Ulimit(name="core", soft=0, hard=0),
             ],
         }
+
+
+def _refuse_unknown_runtime(runtime: str | None, known: Collection[str]) -> None:
+    if runtime is not None and runtime not in known:
+        names = ", ".join(sorted(name for name in known if not name.startswith("io.containerd.")))
+        raise UsageError(
+            f"the container engine has no runtime {runtime!r}; it has: {names}",
+            remedy=f"register it (`dockerd --add-runtime {runtime}=/path`, or `runtimes` in the engine's daemon.json),"
+            " or correct `runtime` in environment.yaml",
+        )
 
 
 def _names(spec: SandboxSpec) -> dict[str, Any]:

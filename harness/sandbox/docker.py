@@ -37,13 +37,24 @@ class DockerSandboxProvider:
     name: Literal["docker"] = "docker"
     isolates = True
 
-    def __init__(self, *, run: str, client: docker.DockerClient | None = None, prefetch: int = 0) -> None:
-        """`prefetch`: so many containers of the kind that was asked for last are started before they are needed."""
+    def __init__(
+        self,
+        *,
+        run: str,
+        client: docker.DockerClient | None = None,
+        prefetch: int = 0,
+        runtime: str | None = None,
+    ) -> None:
+        """`prefetch`: so many containers of the kind that was asked for last are started before they are needed.
+
+        `runtime`: the OCI runtime by its name in the engine; None: the engine's default. Raises UsageError for one that
+        the engine does not have.
+        """
         self._client = client or connect()
         self._own_client = client is None
         self._id = uuid.uuid4().hex[:12]
         with told("the container engine cannot be used"):
-            self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id})
+            self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id}, runtime)
         self._starts = threading.Semaphore(self._containers.starts_at_once)
         self._open: set[_Cell] = set()
         self._lock = threading.Lock()

@@ -37,21 +37,22 @@ def isolates(name: ProviderName) -> bool:
             return bool(getattr(_plugin(name), "isolates", False))
 
 
-def open_provider(name: ProviderName, *, run: str, prefetch: int = 0) -> SandboxProvider:
+def open_provider(name: ProviderName, *, run: str, prefetch: int = 0, runtime: str | None = None) -> SandboxProvider:
     """What it starts is labelled with this process and `run`.
 
     Raises EngineUnavailable where no engine answers, UsageError for a name that nothing has. `prefetch` is for
-    `docker`: how many containers are started before they are needed.
+    `docker`: how many containers are started before they are needed. `runtime` is for both that use containers: the OCI
+    runtime by its name in the engine. Other providers get neither.
     """
     match name:
         case "docker":
             from harness.sandbox.docker import DockerSandboxProvider
 
-            return DockerSandboxProvider(run=run, prefetch=prefetch)
+            return DockerSandboxProvider(run=run, prefetch=prefetch, runtime=runtime)
         case "docker-warm":
             from harness.sandbox.warm import WarmDockerSandboxProvider
 
-            return WarmDockerSandboxProvider(run=run)
+            return WarmDockerSandboxProvider(run=run, runtime=runtime)
         case "local":
             from harness.sandbox.local import LocalSandboxProvider
 

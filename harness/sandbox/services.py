@@ -156,7 +156,7 @@ def _started(
 
 def _reader(environment: Environment, images: ImageStore, run: str, stack: ExitStack) -> SqliteReader:
     """Asks databases in containers of the image that the environment's sandboxes run in."""
-    provider = DockerSandboxProvider(run=run, client=images.client)
+    provider = DockerSandboxProvider(run=run, client=images.client, runtime=environment.runtime)
     stack.callback(provider.close)
     return SqliteReader(provider=provider, image=images.tag(environment.image), name=f"services-{run}")
 

@@ -57,12 +57,13 @@ class WarmDockerSandboxProvider:
     name: Literal["docker-warm"] = "docker-warm"
     isolates = True
 
-    def __init__(self, *, run: str, client: docker.DockerClient | None = None) -> None:
+    def __init__(self, *, run: str, client: docker.DockerClient | None = None, runtime: str | None = None) -> None:
+        """`runtime`: as of `DockerSandboxProvider`."""
         self._client = client or connect()
         self._own_client = client is None
         self._id = uuid.uuid4().hex[:12]
         with told("the container engine cannot be used"):
-            self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id})
+            self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id}, runtime)
         self._lock = threading.Condition()
         self._layouts = Layouts()
         self._closed = False

@@ -97,6 +97,10 @@ class SecondEngine:
         finally:
             client.close()
 
+    def run(self, *command: str) -> None:
+        """Runs a command in the namespaces that the engine lives in."""
+        subprocess.run([*self._inside(), *command], check=True)
+
     def load(self, tag: str) -> None:
         """Takes an image over from the machine's own engine."""
         with subprocess.Popen(["docker", "save", tag], stdout=subprocess.PIPE) as saved:

@@ -1,0 +1,118 @@
+"""Another OCI runtime than the engine's default: every promise of the seam is kept, and what is not there is told.
+
+The engine is a second one, which knows `crun` (Debian's package; `make runtimes` installs it). Needs root.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.errors import UsageError
+from harness.sandbox.conformance import Check, Stand, checks
+from harness.sandbox.container import TRIAL_LABEL
+from harness.sandbox.docker import DockerSandboxProvider
+from harness.sandbox.engine import connect
+from harness.sandbox.environment import load_environment
+from harness.sandbox.provider import SandboxProvider
+from harness.sandbox.providers import open_provider
+from harness.sandbox.warm import WarmDockerSandboxProvider
+from tests.soak.second_engine import SecondEngine, second_engine
+
+KINDS: dict[str, Callable[..., SandboxProvider]] = {
+    "docker": DockerSandboxProvider,
+    "docker-warm": WarmDockerSandboxProvider,
+}
+RUNTIME = "crun"
+ONE_HIERARCHY = "! mountpoint -q /sys/fs/cgroup/unified || umount /sys/fs/cgroup/unified"
+"""It refuses a machine with controllers in both versions of cgroups; what the engine does not see is not there."""
+
+
+@pytest.fixture(scope="module")
+def engine(base_image: str) -> Iterator[SecondEngine]:
+    """One that knows the runtime; its `runc` is the default."""
+    program = shutil.which(RUNTIME)
+    assert program is not None, f"there is no {RUNTIME}: make runtimes"
+    with second_engine(base_image, options=(f"--add-runtime={RUNTIME}={program}",)) as engine:
+        engine.run("sh", "-c", ONE_HIERARCHY)
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def provider_of(engine: SecondEngine) -> Iterator[Callable[[str], SandboxProvider]]:
+    opened: dict[str, SandboxProvider] = {}
+    with engine.client() as client:
+
+        def provider(kind: str) -> SandboxProvider:
+            if kind not in opened:
+                opened[kind] = KINDS[kind](run=f"runtimes-{kind}", client=client, runtime=RUNTIME)
+            return opened[kind]
+
+        yield provider
+        for one in opened.values():
+            one.close()
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("check", checks(isolates=True), ids=lambda check: check.name)
+def test_the_promise_is_kept_under_the_other_runtime(
+    kind: str,
+    check: Check,
+    provider_of: Callable[[str], SandboxProvider],
+    base_image: str,
+    tmp_path: Path,
+) -> None:
+    with Stand(provider_of(kind), base_image, tmp_path) as stand:
+        check.run(stand)
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+@pytest.mark.timeout(300)
+def test_the_containers_run_under_it(
+    engine: SecondEngine, provider_of: Callable[[str], SandboxProvider], base_image: str, tmp_path: Path
+) -> None:
+    with Stand(provider_of("docker"), base_image, tmp_path) as stand, engine.client() as client:
+        stand.start()
+        (running,) = client.api.containers(filters={"label": TRIAL_LABEL})
+        assert RUNTIME == client.api.inspect_container(running["Id"])["HostConfig"]["Runtime"]
+        default = DockerSandboxProvider(run="runtimes-default", client=client)
+        with Stand(default, base_image, tmp_path / "default") as plain:
+            plain.start()
+            used = {client.api.inspect_container(one["Id"])["HostConfig"]["Runtime"] for one in client.api.containers()}
+        default.close()
+    assert {RUNTIME, "runc"} == used
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_runtime_that_the_engine_does_not_have_is_refused(kind: str) -> None:
+    with pytest.raises(UsageError, match=r"no runtime 'nothing'; it has: .*runc") as refused:
+        open_provider(kind, run="runtimes", runtime="nothing")
+    assert "--add-runtime nothing=/path" in (refused.value.remedy or "")
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_default_can_be_named(kind: str, base_image: str, tmp_path: Path) -> None:
+    client = connect()
+    name = client.info()["DefaultRuntime"]
+    client.close()
+    provider = open_provider(kind, run="runtimes", runtime=name)
+    with Stand(provider, base_image, tmp_path) as stand:
+        assert "ran\n" == stand.start().exec(["echo", "ran"], {}, 30).stdout
+    provider.close()
+
+
+def test_an_environment_names_it(tmp_path: Path) -> None:
+    folder = tmp_path / "images" / "yard"
+    folder.mkdir(parents=True)
+    (folder / "environment.yaml").write_text("runtime: runsc\nstates: {open: {}}\n", encoding="utf-8")
+    assert "runsc" == load_environment(tmp_path, "yard").runtime
+    (folder / "environment.yaml").write_text("runtime: ../x\nstates: {open: {}}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="runtime"):
+        load_environment(tmp_path, "yard")
