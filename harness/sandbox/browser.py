@@ -111,8 +111,10 @@ class Browser:
             ended = self._asked(json.dumps(request, ensure_ascii=False), within_s + _BEYOND_S)
         try:
             told: JsonObject = json.loads(ended.stdout)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._gone("it gave no answer") from None
+        if not isinstance(told, dict):
+            raise self._gone("it gave no answer")
         done, refused = told.get("done"), told.get("refused")
         if isinstance(done, dict):
             return Acted(status=200, said=done)

@@ -71,6 +71,8 @@ _HIDDEN = [
     "/sys/firmware",
 ]
 """What the newest engines hide; older ones leave some of it open."""
+_READ_ONLY = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/sys/fs/cgroup"]
+"""The engine's own list, and what `crun` mounts as a tmpfs that everybody may write."""
 _LAUNCHERS = ("SETUID", "SETGID", "KILL", "DAC_READ_SEARCH")
 """Not SYS_RESOURCE, which would protect the launcher where memory is short: many hosts refuse it."""
 _SUPERVISORS = ("SYS_ADMIN", "NET_ADMIN", "SETPCAP")
@@ -173,7 +175,7 @@ class Containers:
             "working_dir": "/",
             "healthcheck": {"test": ["NONE"]},
             "labels": {**self._labels, **labels},
-            "host_config": {**sealed, "MaskedPaths": _HIDDEN},
+            "host_config": {**sealed, "MaskedPaths": _HIDDEN, "ReadonlyPaths": _READ_ONLY},
         }
 
     def _limits(self, spec: SandboxSpec, layout: Layout, more_mb: int = 0, more_processes: int = 0) -> dict[str, Any]:

@@ -22,7 +22,14 @@ from harness.trace.trial import EndState, FileChange, FileKind
 
 _HEAD = "end_state.json"
 _IN_MEMORY_BYTES = 1 << 18
+_FILE_BYTES_MAX = 64 * 1024 * 1024
+_HEAD_BYTES_MAX = 128 * 1024 * 1024
 _KINDS: dict[bytes, FileKind] = {b"file": "file", b"directory": "directory", b"link": "link", b"other": "other"}
+
+
+class ChangedFileTooLarge(SandboxError):
+    """A changed file is larger than whoever asked reads."""
+
 
 Reported = Iterable[tuple[dict[str, Any], bytes]]
 """The launcher's frames with the content behind each; the last says what is gone and what was too much."""
@@ -59,10 +66,13 @@ def read_end_state(archive: Path) -> EndState:
         return opened.state
 
 
-def read_changed_file(archive: Path, path: str) -> bytes | None:
-    """The content of an added or modified file; None where there is none in the archive."""
+def read_changed_file(archive: Path, path: str, max_bytes: int = _FILE_BYTES_MAX) -> bytes | None:
+    """The content of an added or modified file; None where there is none in the archive.
+
+    Raises ChangedFileTooLarge past `max_bytes`.
+    """
     with open_end_state(archive) as opened:
-        return opened.content(path)
+        return opened.content(path, max_bytes)
 
 
 class OpenEndState:
@@ -74,10 +84,17 @@ class OpenEndState:
         # Asked by name, the archive looks through all that it has, each time.
         self._members = {member.name: member for member in tar.getmembers()}
 
-    def content(self, path: str) -> bytes | None:
-        """None: not an added or modified file, or too large to have been read back."""
+    def content(self, path: str, max_bytes: int = _FILE_BYTES_MAX) -> bytes | None:
+        """None: not an added or modified file, or too large to have been read back.
+
+        Raises ChangedFileTooLarge past `max_bytes`. Links and sparse members, which no archive of ours has, are none.
+        """
         member = self._members.get(_member(path))
-        stream = None if member is None else self._tar.extractfile(member)
+        if member is None or not member.isreg() or member.issparse():
+            return None
+        if member.size > max_bytes:
+            raise ChangedFileTooLarge(f"{path} is larger than {max_bytes} bytes")
+        stream = self._tar.extractfile(member)
         return None if stream is None else stream.read()
 
 
@@ -87,13 +104,20 @@ def open_end_state(archive: Path) -> Iterator[OpenEndState]:
     with ExitStack() as stack:
         try:
             tar = stack.enter_context(tarfile.open(archive, "r:", encoding="utf-8", errors="surrogateescape"))
-            head = tar.extractfile(_HEAD)
             # not by pydantic's own reader: it refuses the surrogates that stand for bytes that are not UTF-8
-            state = EndState.model_validate(json.loads(head.read() if head is not None else b"null"))
+            state = EndState.model_validate(json.loads(_head(tar)))
             opened = OpenEndState(state, tar)
         except (OSError, tarfile.TarError, KeyError, ValueError, RecursionError) as error:
             raise SandboxError(f"{archive} is no readable end state: {error}", remedy="run the trial again") from error
         yield opened
+
+
+def _head(tar: tarfile.TarFile) -> bytes:
+    member = tar.getmember(_HEAD)
+    if not member.isreg() or member.issparse() or member.size > _HEAD_BYTES_MAX:
+        raise ValueError(f"{_HEAD} is no plain file of at most {_HEAD_BYTES_MAX} bytes")
+    stream = tar.extractfile(member)
+    return b"null" if stream is None else stream.read()
 
 
 def _compared(seal: Seal, reported: Reported, contents: Any) -> tuple[EndState, dict[str, tuple[int, int]]]:

@@ -4,12 +4,38 @@ Python's own `==` says True == 1 and takes 1 == 1.0 only by luck of the language
 truth value is never one.
 """
 
+import json
+from collections.abc import Iterable
+
 from harness.frozen import JsonValue, canonical_json
 from harness.score.pairing import unmatched
 
 
 class Absent(LookupError):
     """A pointer leads to nothing."""
+
+
+MAX_DEPTH = 100
+
+
+def parsed_json(text: str) -> JsonValue:
+    """The value of a text that an agent has written. Raises ValueError, also for more than 100 levels."""
+    try:
+        value: JsonValue = json.loads(text)
+    except RecursionError:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from None
+    level: list[JsonValue] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [part for one in level for part in _parts(one)]
+        if not level:
+            return value
+    raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+
+
+def _parts(value: JsonValue) -> Iterable[JsonValue]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def equality_key(value: JsonValue) -> str:

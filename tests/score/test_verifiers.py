@@ -230,6 +230,28 @@ def test_the_content_of_a_changed_file_is_read_from_what_was_kept(evidence: Buil
     assert passed("files", {"content": {"b": {"equals": "four"}}, "allow": ["a"]}, kept) is False
 
 
+def test_a_file_that_is_larger_than_a_check_reads_is_told(evidence: Build, tmp_path: Path) -> None:
+    shown = evidence(end_state=changes("added /work/a"))
+    large = {"/work/a": b"[" + b"[]," * (6 << 20) + b"[]]"}
+    kept = shown.model_copy(update={"end_state_archive": archive(tmp_path / "end.tar", large)})
+    for kind, rule in (
+        ("files", {"content": {"a": {"contains": "["}}}),
+        ("json_schema", {"of": "file", "file": "a", "schema": {}}),
+    ):
+        told, reason, seen = VERIFIERS[kind].model_validate(rule).verify(kept)
+        assert (None, "agent") == (told, seen["unmeasured_by"])
+        assert "/work/a is larger than" in reason
+
+
+@pytest.mark.parametrize("depth", [100, 101, 900, 980, 985, 990, 992, 995, 999, 100_000])
+def test_an_answer_of_any_depth_is_judged(evidence: Build, depth: int) -> None:
+    """Some were read, and then too deep for what is done with a value."""
+    deep = evidence(answer='{"a":' * depth + "1" + "}" * depth)
+
+    assert passed("json_schema", {"of": "answer", "schema": {"type": "object"}}, deep) is (depth <= 100)
+    assert passed("final_answer", {"json": {"a": 1}}, deep) is False
+
+
 RUN = {"run": ["python3", "-m", "check"], "timeout_s": 5}
 
 

@@ -23,6 +23,10 @@ _KINDS: dict[FileKind, str] = {
 }
 
 
+_FILE_BYTES_MAX = 16 * 1024 * 1024
+"""Of a file whose text is held against a rule: a text takes several times its bytes."""
+
+
 class Files(Frozen):
     """Patterns of paths: `*` and `?` stay inside one folder, `**` crosses folders, `/work/` is the default start.
 
@@ -55,7 +59,7 @@ class Files(Frozen):
         if not end.complete:
             return None, f"the end state is not complete: {end.problem or 'it was too large'}", seen | BY_AGENT
         passed, reason = self._content(evidence)
-        return passed, reason, seen
+        return passed, reason, seen | BY_AGENT if passed is None and evidence.end_state_archive is not None else seen
 
     def _unexpected(self, end: EndState) -> str | None:
         folders: set[str] = set()
@@ -99,13 +103,16 @@ class Files(Frozen):
         return f"{other.path!r} was {kind} as {_KINDS[other.kind]}, where {pattern!r} means {wanted}"
 
     def _content(self, evidence: Evidence) -> tuple[bool | None, str]:
-        from harness.sandbox.endstate import read_changed_file
+        from harness.sandbox.endstate import ChangedFileTooLarge, read_changed_file
 
         archive = evidence.end_state_archive
         if self.content and archive is None:
             return None, "the content of the changed files was not kept"
         for path, rule in self.content.items():
-            content = None if archive is None else read_changed_file(archive, _absolute(path))
+            try:
+                content = None if archive is None else read_changed_file(archive, _absolute(path), _FILE_BYTES_MAX)
+            except ChangedFileTooLarge as too_large:
+                return None, str(too_large)
             if content is None:
                 return False, f"{path!r} was not written"
             problem = rule.problem(content.decode(errors="replace"))

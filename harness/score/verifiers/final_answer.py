@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from harness.frozen import JsonObject, JsonValue
-from harness.score.jsonvalue import json_equal
+from harness.score.jsonvalue import json_equal, parsed_json
 from harness.score.textrule import TextRule
 from harness.score.values import Evidence
 
@@ -85,7 +85,6 @@ def _parsed(answer: JsonValue) -> JsonValue:
     if not isinstance(answer, str):
         return answer
     try:
-        parsed: JsonValue = json.loads(answer)
-    except (ValueError, RecursionError):
+        return parsed_json(answer)
+    except ValueError:
         return answer
-    return parsed

@@ -1,6 +1,5 @@
 """What the agent answered, a probe read, or a file that it left fits a JSON Schema."""
 
-import json
 import posixpath
 from typing import ClassVar, Literal
 
@@ -12,6 +11,7 @@ from referencing.exceptions import Unresolvable
 from harness.case import Suite
 from harness.fitting.schema import Schema
 from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.score.jsonvalue import parsed_json
 from harness.score.probing import probe_problem
 from harness.score.unmeasured import BY_AGENT, unmeasurable_state
 from harness.score.values import Evidence
@@ -84,14 +84,21 @@ class JsonSchema(Frozen):
         return _parsed("the answer", answer) if isinstance(answer, str) else answer
 
     def _content(self, evidence: Evidence, file: str) -> str:
-        from harness.sandbox.endstate import read_changed_file
+        from harness.sandbox.endstate import ChangedFileTooLarge, read_changed_file
 
         if evidence.end_state_archive is None:
             raise _Untold("the content of the changed files was not kept", None)
-        content = read_changed_file(evidence.end_state_archive, posixpath.join("/work", file))
+        try:
+            content = read_changed_file(evidence.end_state_archive, posixpath.join("/work", file), _FILE_BYTES_MAX)
+        except ChangedFileTooLarge as problem:
+            raise _Untold(str(problem), None, BY_AGENT) from None
         if content is None:
             raise _Untold(f"{file!r} was not written", passed=False)
         return content.decode(errors="replace")
+
+
+_FILE_BYTES_MAX = 4 * 1024 * 1024
+"""As values, JSON takes up to thirty times its bytes."""
 
 
 class _Untold(Exception):
@@ -105,7 +112,6 @@ class _Untold(Exception):
 
 def _parsed(what: str, text: str) -> JsonValue:
     try:
-        value: JsonValue = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parsed_json(text)
+    except ValueError as error:
         raise _Untold(f"{what} is not JSON: {error}", passed=False) from None
-    return value
