@@ -71,7 +71,8 @@ def demonstrate(project: Path, name: str, rubric_name: str, jobs: int | None) ->
             _judge(stage, CANDIDATE)
             _show_agreement(stage, "the calibrated prompt, on all cases: those that it learnt from too")
     out().print(
-        f"\nthe rule model is a double: these figures are no measure of quality\nlook closer: harness --project {copy}"
+        f"\nthe rule model is a double, and the labels are sample labels by one annotator: these figures are no"
+        f" measure of quality\nlook closer: harness --project {copy}"
         f" judge show {folders[-1].manifest.run}; annotate {folders[-1].manifest.run} --rubric {rubric.name} --as NAME",
         soft_wrap=True,
     )
@@ -117,5 +118,5 @@ def _show_agreement(stage: _Stage, what: str) -> None:
     judged = [
         one for folder in stage.folders for one in latest(read_judgements(folder.path, stage.rubric.name)).values()
     ]
-    say(f"against the labels, by {what}:")
+    say(f"against the sample labels, by {what}:")
     out().print(AgreementView(against_labels(judged, stage.runs.labels, stage.rubric)))

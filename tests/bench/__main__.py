@@ -68,15 +68,10 @@ def verdict(said: Mapping[str, Sequence[str]], statuses: Mapping[str, int]) -> t
     1 where a part ended with 1, or printed a promise that is not met.
     """
     broken = [name for name in said if statuses[name] not in (0, NOT_MET) or not said[name]]
-    unmet = [
-        f"promise not met: {row}" for row in held({name: list(lines) for name, lines in said.items()}) if "**" in row
-    ]
+    unmet = [row for row in held(said) if "**not met**" in row]
     silent = [name for name in said if statuses[name] == NOT_MET and not any(f"| {name}: " in row for row in unmet)]
-    problems = [
-        *unmet,
-        *(f"promise not met: {name}" for name in silent),
-        *(f"could not be run: {one}" for one in broken),
-    ]
+    problems = [f"promise not met: {one}" for one in (*unmet, *silent)]
+    problems += [f"could not be run: {name}" for name in broken]
     return (COULD_NOT if broken else NOT_MET if problems else 0), problems
 
 
@@ -113,7 +108,7 @@ def markdown(head: Sequence[str], said: dict[str, list[str]]) -> str:
     return "\n".join([" · ".join(head), "", *rows, "", *blocks])
 
 
-def held(said: dict[str, list[str]]) -> Iterator[str]:
+def held(said: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """The lines of all parts that hold a figure against a promise, as rows."""
     for name, lines in said.items():
         for line in lines:

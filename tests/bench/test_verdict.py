@@ -1,4 +1,4 @@
-"""`make bench` fails where a promise is not kept, and says which; ratios are taken between runs that stand side by side."""
+"""`make bench` fails where a promise is not kept, and says which; ratios are taken of runs that stand side by side."""
 
 import pytest
 

@@ -77,13 +77,25 @@ def _notes(done: Calibrated) -> Iterator[str]:
     if done.after is not None:
         p = "" if outcome.held_out.p is None else f" (p {outcome.held_out.p:.2g})"
         yield f"accepted: prompts/{done.prompt}/{done.after}.md, label candidate; on held-out cases see above{p}"
-        yield f"use it: harness judge prompt label {done.prompt} production {done.after}"
+        yield _next(done)
     else:
         yield f"nothing was accepted: version {done.before} stays in use"
     if done.held_out_seen_before:
         yield f"the held-out cases were looked at {done.held_out_seen_before} times before: label new cases to be sure"
     yield from (f"left out: {problem}" for problem in done.left_out)
     yield f"{outcome.calls} questions were asked, the others were in memory"
+
+
+def _next(done: Calibrated) -> str:
+    """What to do with an accepted prompt: none that still passes what is critical is put into production."""
+    after = [one.after for one in (done.outcome.validation, done.outcome.held_out) if one.after is not None]
+    left = sum(one.critical_false_passes for one in after)
+    if left:
+        return (
+            f"not for production: {left} critical failure(s) still pass; label more such cases and calibrate again, or"
+            " have people decide these criteria"
+        )
+    return f"use it: harness judge prompt label {done.prompt} production {done.after}"
 
 
 class StabilityView(_View):

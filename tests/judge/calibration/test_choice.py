@@ -1,8 +1,24 @@
 """Which prompt wins, given how each did on validation."""
 
-import pytest
+import io
 
-from harness.judge.calibration import Answered, Figures, Question, choose, figures, noise_margin, paired_p
+import pytest
+from rich.console import Console
+
+from harness.judge.calibration import (
+    Answered,
+    Calibrated,
+    Choice,
+    Figures,
+    Measured,
+    Outcome,
+    Question,
+    choose,
+    figures,
+    noise_margin,
+    paired_p,
+)
+from harness.report.render.calibration import CalibrationView
 
 
 def _figures(*answers: str, critical: bool = True) -> Figures:
@@ -70,3 +86,42 @@ def test_noise_is_that_of_answers_that_differ_between_rounds() -> None:
 def test_mcnemar_counts_the_questions_that_changed_sides() -> None:
     assert paired_p([1, 0], [1, 0]) is None
     assert pytest.approx(2 / 2**6) == paired_p([0] * 6 + [1], [1] * 6 + [1])
+
+
+def _shown(after: Figures) -> str:
+    """What a person reads at the end of a calibration whose revision gave these figures on held-out cases."""
+    before = _figures("pppp", "pppppp")
+    outcome = Outcome(
+        way="calibration",
+        cases=(1, 1, 1),
+        questions=(2, 2, 2),
+        margin=0.0,
+        candidates=1,
+        choice=Choice(chosen="new", why="ahead"),
+        prompt="new",
+        validation=Measured(before=before, after=BETTER),
+        held_out=Measured(before=before, after=after),
+        held_out_digest="0" * 64,
+        calls=6,
+    )
+    done = Calibrated(
+        outcome=outcome,
+        prompt="judge",
+        before="1",
+        after="2",
+        model="m",
+        labels=6,
+        annotators=("ann",),
+        left_out=(),
+        held_out_seen_before=0,
+    )
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(CalibrationView(done))
+    return stream.getvalue()
+
+
+def test_a_judge_that_still_passes_critical_failures_is_not_put_into_production() -> None:
+    left = _shown(LENIENT)
+    assert "not for production: 1 critical failure(s) still pass" in left
+    assert "use it" not in left
+    assert "use it: harness judge prompt label judge production 2" in _shown(BETTER)
