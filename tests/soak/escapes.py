@@ -16,7 +16,8 @@ from harness.sandbox.engine import connect
 from harness.sandbox.images import ImageStore
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.providers import PROVIDERS, open_provider
-from tests.escape import descriptors, flood, pairs, reading
+from tests.escape import databases, descriptors, flood, pairs, reading, services
+from tests.escape.captures import CAPTURES, left_by_an_agent
 from tests.escape.sealed import sealed_folder
 from tests.escape.test_escape import LACKING, NAMES, PROGRAMS
 from tests.escape.weak import FOLDER, tried_in, weak_container
@@ -53,6 +54,10 @@ def rows(random: random.Random, scale: float) -> Iterator[Row]:
             stack.callback(provider.close)
             for group, control in controls.items():
                 yield _row(f"escape from {name}: {group}", _TRIES[group](provider, ground), control, times, random)
+            yield _captures(provider, ground, times, random)
+        alone = [] if services.machine_reached(client, ground.image, guarded=False) else ["the machine's ports"]
+        tries = {"the machine's ports": lambda: services.machine_reached(client, ground.image, guarded=True)}
+        yield _row("escape from a service", tries, alone, times, random)
 
 
 def _ground(stack: ExitStack, client: docker.DockerClient) -> Ground:
@@ -86,6 +91,8 @@ def _controls(ground: Ground) -> Iterator[tuple[str, list[str]]]:
     flooded = flood.output_held_naively(ground.weak) > flood.OUTPUT_MAX
     watched = flood.same_user_can_still_watch(ground.weak)
     passed = descriptors.descriptors_held_naively(ground.weak, ground.world.door.parent) > descriptors.HELD_MAX
+    unharmed = [harm for harm in databases.HARMS if databases.harmed_trustingly(harm, ground.fresh()) is None]
+    yield "databases that an agent wrote", unharmed
     kinds = {"stdout": flooded, "inotify": not watched, "descriptors": passed}
     yield "floods", [kind for kind, done in kinds.items() if not done]
 
@@ -132,6 +139,21 @@ def _pairs(at_once: bool) -> Callable[[SandboxProvider, Ground], dict[str, Calla
     return tries
 
 
+def _databases(provider: SandboxProvider, ground: Ground) -> dict[str, Callable[[], bool]]:
+    def tried(harm: str) -> bool:
+        return databases.harmed(provider, ground.image, harm, ground.fresh()) is not None
+
+    return {harm: lambda harm=harm: tried(harm) for harm in databases.HARMS}
+
+
+def _captures(provider: SandboxProvider, ground: Ground, times: int, random: random.Random) -> Row:
+    """Its control is tried in the very sandboxes."""
+    left = left_by_an_agent(provider, ground.image, ground.fresh())
+    alone = [capture for capture in CAPTURES if not left.captured_carelessly(capture)]
+    tries = {capture: lambda capture=capture: left.captured(capture) for capture in CAPTURES}
+    return _row(f"escape from {provider.name}: code left for a check's command", tries, alone, times, random)
+
+
 def _floods(provider: SandboxProvider, ground: Ground) -> dict[str, Callable[[], bool]]:
     return {
         "stdout": lambda: flood.output_held(provider, ground.image) > flood.OUTPUT_MAX,
@@ -145,5 +167,6 @@ _TRIES: dict[str, Callable[[SandboxProvider, Ground], dict[str, Callable[[], boo
     "read-back": _read_back,
     "another trial, at once": _pairs(at_once=True),
     "another trial, the next": _pairs(at_once=False),
+    "databases that an agent wrote": _databases,
     "floods": _floods,
 }
