@@ -39,7 +39,7 @@ async def main() -> None:
     guest = json.load(urlopen(os.environ["HARNESS_GATEWAY_URL"] + "/turn"))["message"]
     menu = MultiServerMCPClient({"menu": {"transport": "streamable_http", "url": os.environ["HARNESS_MCP_URL"]}})
     tools = await menu.get_tools()
-    model = ChatOpenAI(model="gpt-4.1-mini", streaming=True, stream_usage=True).bind_tools(tools)
+    model = ChatOpenAI(model="order-double", streaming=True, stream_usage=True).bind_tools(tools)
 
     graph = StateGraph(OrderState)
     graph.add_node("orchestrator", orchestrator_of(model, (Path(__file__).parent / "prompt.md").read_text()))

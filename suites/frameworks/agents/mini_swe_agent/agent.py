@@ -17,7 +17,7 @@ When you are finished, run `echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && echo '
 guest = json.load(urlopen(os.environ["HARNESS_GATEWAY_URL"] + "/turn"))["message"]
 prompt = (Path(__file__).parent / "prompt.md").read_text()
 agent = DefaultAgent(
-    LitellmModel(model_name="openai/gpt-4.1-mini", model_kwargs={"parallel_tool_calls": True}),
+    LitellmModel(model_name="openai/order-double", model_kwargs={"parallel_tool_calls": True}),
     LocalEnvironment(),
     system_template=prompt + HOW,
     instance_template="{{task}}",

@@ -19,7 +19,7 @@ async def watch(_, events) -> None:
 async def main() -> None:
     guest = json.load(urlopen(os.environ["HARNESS_GATEWAY_URL"] + "/turn"))["message"]
     agent = Agent(
-        OpenAIChatModel("gpt-4.1-mini"),
+        OpenAIChatModel("order-double"),
         instructions=(Path(__file__).parent / "prompt.md").read_text(),
         toolsets=[MCPToolset(os.environ["HARNESS_MCP_URL"])],
     )

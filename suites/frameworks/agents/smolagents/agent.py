@@ -12,7 +12,7 @@ guest = json.load(urlopen(f"{gateway}/turn"))["message"]
 prompt = (Path(__file__).parent / "prompt.md").read_text()
 server = {"url": os.environ["HARNESS_MCP_URL"], "transport": "streamable-http"}
 with MCPClient(server, structured_output=False) as tools:
-    model = OpenAIServerModel("gpt-4.1-mini", api_base=os.environ["OPENAI_BASE_URL"])
+    model = OpenAIServerModel("order-double", api_base=os.environ["OPENAI_BASE_URL"])
     agent = ToolCallingAgent(
         tools, model, instructions=prompt, max_steps=20, stream_outputs=True, verbosity_level=LogLevel.OFF
     )
