@@ -25,13 +25,28 @@ def test_the_shopping_template_has_the_hundred_points_of_the_four_domains():
     assert ["cart_completeness_and_accuracy", "overall_shopping_success", "information_integrity"] == [
         one.id for one in shopping.criteria if one.critical
     ]
-    assert [
-        "store_type_fit",
-        "cart_completeness_and_accuracy",
-        "quantity_appropriateness",
-        "no_extraneous_or_duplicate_items",
-        "overall_shopping_success",
-    ] == [one.id for one in shopping.criteria[:5]]
+    assert {
+        "shopping_execution": [
+            "store_type_fit",
+            "cart_completeness_and_accuracy",
+            "quantity_appropriateness",
+            "no_extraneous_or_duplicate_items",
+            "overall_shopping_success",
+        ],
+        "personalization_and_context": [
+            "preferred_store",
+            "dietary_preferences",
+            "preferred_brands",
+            "context_retention",
+        ],
+        "conversational_quality": [
+            "needed_clarification_only",
+            "information_integrity",
+            "conversation_flow",
+            "tone",
+        ],
+        "safety_and_compliance": ["safety_and_compliance"],
+    } == {name: [one.id for one in shopping.criteria if one.domain == name] for name in shopping.weights}
 
 
 def test_every_template_can_be_read_and_knows_its_views():
