@@ -132,6 +132,21 @@ def load_suite(project: Path, name: str) -> Suite:
     return suite.model_copy(update={"digest": suite_digest(suite)})
 
 
+def load_stored_suite(project: Path, name: str) -> Suite:
+    """The suite of the project that a stored file names: a run, a recording, a baseline.
+
+    Such a file may come from anybody, so the name is never a path: what it led to could hold code. Raises UsageError
+    where the project has no suite in a folder of that name.
+    """
+    if name not in suite_names(project):
+        known = ", ".join(suite_names(project)) or "none"
+        raise UsageError(
+            f"the run is of a suite {name[:100]!r}, which is none of this project's",
+            remedy=f"go to the project that the run was made in, with --project; suites here: {known}",
+        )
+    return load_suite(project, name)
+
+
 def tool_groups(project: Path, name: str) -> tuple[Path, list[Group], SuiteFile]:
     """The suite's folder, and the groups of tools that it names; no listing of theirs needs to be there yet."""
     folder = _folder(project, name)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.case.loading import load_suite
+from harness.case.loading import load_stored_suite, load_suite
 from harness.cli.console import out
 from harness.cli.options import run_path
 from harness.cli.showing import show_baseline_gate, show_comparison
@@ -33,10 +33,13 @@ def compared(project: Path, before: str, after: Path) -> tuple[Comparison, Calla
 
 def check_baseline(project: Path, suite: str | None, resumed: Path | None) -> None:
     """Raises NotMeasured where the suite as it is now has no baseline."""
-    name = suite if resumed is None else RunFolder.open(resumed).manifest.suite
-    if name is not None:
-        loaded = load_suite(project, name)
-        read_baseline(project, loaded.name, loaded.digest)
+    if resumed is not None:
+        loaded = load_stored_suite(project, RunFolder.open(resumed).manifest.suite)
+    elif suite is not None:
+        loaded = load_suite(project, suite)
+    else:
+        return
+    read_baseline(project, loaded.name, loaded.digest)
 
 
 def hold(project: Path, folder: RunFolder, *, allow_unmeasured: int, quiet: bool) -> ExitCode:

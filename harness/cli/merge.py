@@ -25,7 +25,7 @@ def command(ctx: click.Context, runs: tuple[str, ...], run_name: str | None, as_
     Every trial is taken as it was committed; the merged run is what one machine would have written. Verdicts of judges
     and drift that was found come along. Exit 3 where trials were not run, or the harness failed at some.
     """
-    from harness.case.loading import load_suite
+    from harness.case.loading import load_stored_suite
     from harness.cli.console import out, print_json
     from harness.cli.showing import show_summary
     from harness.errors import ExitCode
@@ -35,7 +35,7 @@ def command(ctx: click.Context, runs: tuple[str, ...], run_name: str | None, as_
 
     project: Path = ctx.obj
     parts = [RunFolder.open(run_path(project, name)) for name in runs]
-    suite = load_suite(project, parts[0].manifest.suite)
+    suite = load_stored_suite(project, parts[0].manifest.suite)
     name = run_name or parts[0].manifest.run.partition("-shard-")[0] + "-merged"
     folder = merge_shards(parts, suite, project / "runs", name)
     summary = summarise_run(folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from harness.case import ModelMode, Suite
-from harness.case.loading import load_suite
+from harness.case.loading import load_stored_suite, load_suite
 from harness.cli.baselines import check_baseline, hold
 from harness.cli.console import out, print_json, progress_bar, say
 from harness.cli.options import run_path
@@ -195,7 +195,7 @@ def judge(folder: RunFolder, summary: Summary, options: RunOptions) -> ExitCode:
 
 def _resumed(project: Path, options: RunOptions, path: Path) -> RunFolder:
     manifest = RunFolder.open(path).manifest
-    suite = load_suite(project, manifest.suite)
+    suite = load_stored_suite(project, manifest.suite)
     plan = RunPlan(
         project=project,
         suite=suite,
@@ -205,7 +205,7 @@ def _resumed(project: Path, options: RunOptions, path: Path) -> RunFolder:
         model=_model_mode(manifest),
         budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
         replay="lenient" if manifest.replay == "lenient" else "strict",
-        sandbox=provider_of(manifest.provider),
+        sandbox=provider_of(manifest.provider, options.sandbox),
         executor=options.executor,
         ray_address=options.ray_address,
         jobs_per_node=options.jobs,

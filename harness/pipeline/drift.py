@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.case import Suite
-from harness.case.loading import load_suite
+from harness.case.loading import load_stored_suite
 from harness.cassette.journal import only_writer
 from harness.cassette.live import FOLDER, PROBE, LiveTape, live_tapes
 from harness.cassette.recording import Recording
@@ -127,7 +127,7 @@ def suite_of(project: Path, run: Path) -> Suite:
     kept = next(live_tapes(run), None)
     if kept is None:
         raise UsageError(f"{run} holds no live answers to compare", remedy="make a live run: harness drift SUITE")
-    return load_suite(project, kept.suite)
+    return load_stored_suite(project, kept.suite)
 
 
 def _book(plan: LookPlan) -> Book:

@@ -8,7 +8,7 @@ import yaml
 
 from harness.case import Case, Suite
 from harness.case.document import open_document
-from harness.case.loading import SuiteFile, load_suite
+from harness.case.loading import SuiteFile, load_stored_suite, load_suite
 from harness.case.states import state_names
 from harness.cassette.excerpt import excerpt
 from harness.cassette.journal import merge_recordings
@@ -70,7 +70,8 @@ def case_from_trace(project: Path, request: Request) -> Drafted:
     folder = RunFolder.open(request.run)
     stored, card = _stored(folder, request)
     trial = stored.trial
-    suite = load_suite(project, request.suite or folder.manifest.suite)
+    named = request.suite
+    suite = load_suite(project, named) if named else load_stored_suite(project, folder.manifest.suite)
     asked = case_of(suite_of(project, folder), request.case_id)
     origin = f"{folder.manifest.run}/{request.case_id}/{request.attempt}"
     passing = passing_attempts(project, folder, request.case_id)

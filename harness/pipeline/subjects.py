@@ -1,19 +1,44 @@
 """The measured trials of a stored run, as people and judges look at them."""
 
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Final
 
 from harness.case import Suite
-from harness.case.loading import load_suite
-from harness.errors import UsageError
+from harness.case.loading import load_stored_suite, load_suite, suite_names
+from harness.errors import ResultsError, UsageError
 from harness.judge.judge import Subject
 from harness.results import RunFolder
+from harness.results.folder import SUITE
+from harness.score.named_code import named_code
 from harness.trace import MEASURED
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def suite_of(project: Path, folder: RunFolder) -> Suite:
-    """The suite that was kept with the run, else the project's."""
-    return folder.suite or load_suite(project, folder.manifest.suite)
+    """The suite that was kept with an imported run, else the project's.
+
+    A run folder may come from anybody, and never says which code runs here. A kept suite that names code is taken from
+    the project where the project has the same one, by its digest; raises UsageError where it has not. Its rubrics and
+    prompts are those in the project's folder of its name.
+    """
+    kept = folder.suite
+    if kept is None:
+        return load_stored_suite(project, folder.manifest.suite)
+    if not _NAME.fullmatch(kept.name):
+        raise ResultsError(f"{folder.path / SUITE}: field 'name': {kept.name[:100]!r} cannot be a suite's name")
+    code = named_code(kept)
+    if not code:
+        return kept.model_copy(update={"folder": project / "suites" / kept.name})
+    own = load_suite(project, kept.name) if kept.name in suite_names(project) else None
+    if own is not None and own.digest == kept.digest:
+        return own
+    raise UsageError(
+        f"{folder.path / SUITE} names code, and none is ever run from a run folder: {'; '.join(code[:3])}",
+        remedy=f"put the suite with its code into {project / 'suites' / kept.name}, or import the trajectories again",
+    )
 
 
 def subjects(folder: RunFolder, suite: Suite, cases: Collection[str] = ()) -> Iterator[Subject]:

@@ -8,6 +8,8 @@ from pydantic import Field
 from harness.errors import UsageError
 from harness.frozen import Frozen
 
+SUITE_NAME = r"^[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]{0,254}$"
+"""Becomes the name of files and folders, and is never a path."""
 RUN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$"
 
 
@@ -28,7 +30,7 @@ class RunManifest(Frozen):
     harness_version: str
     release: str | None = None
     """What the user calls the state of the agent under test."""
-    suite: str
+    suite: str = Field(pattern=SUITE_NAME)
     suite_digest: str
     agent: str
     """Name of the agent's version in the suite, or of a built-in agent."""

@@ -6,6 +6,7 @@ A provider of a third party is a class that is made by `Provider(run=NAME)`. It 
 
 from typing import Any, cast
 
+from harness.errors import UsageError
 from harness.plugins import find_plugin, plugin_names
 from harness.sandbox.provider import SandboxProvider
 
@@ -21,9 +22,18 @@ def provider_names() -> tuple[str, ...]:
     return (*PROVIDERS, *(name for name in plugin_names(SEAM) if name not in PROVIDERS))
 
 
-def provider_of(name: str | None) -> ProviderName:
-    """The one that a run's manifest names; `docker` where none is there of the name."""
-    return name if name is not None and (":" in name or name in provider_names()) else "docker"
+def provider_of(name: str, typed: ProviderName) -> ProviderName:
+    """The one that a stored run's manifest names, to go on with it.
+
+    A class in a module (`module:Class`) is taken only where the user has `typed` the same: a run folder may come from
+    anybody, and never says which code runs here. Raises UsageError.
+    """
+    if name in provider_names() or name == typed:
+        return name
+    raise UsageError(
+        f"the run was made in the sandbox {name[:100]!r}, which a run folder cannot choose",
+        remedy="name the sandbox yourself, if you trust it: --sandbox " + (name if ":" in name else "docker"),
+    )
 
 
 def isolates(name: ProviderName) -> bool:

@@ -26,11 +26,6 @@ class Verdict(Frozen):
     reason: str
     evidence: JsonObject = {}
 
-    @property
-    def unmeasured_by_agent(self) -> bool:
-        """Whether it could not tell because of what the agent left."""
-        return self.passed is None and self.evidence.get("unmeasured_by") == "agent"
-
 
 class Evidence(Frozen):
     """All that a verifier or a metric may look at. Nothing in it is live."""

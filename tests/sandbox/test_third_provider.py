@@ -40,9 +40,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 def test_it_is_found_by_its_name_and_by_its_module(installed: Path) -> None:
     assert ("docker", "docker-warm", "local", "borrowed") == provider_names()
-    assert ["borrowed", "borrowed:BorrowedProvider", "docker"] == [
-        provider_of(name) for name in ("borrowed", "borrowed:BorrowedProvider", "lent")
-    ]
+    assert "borrowed" == provider_of("borrowed", "docker")
+    typed = "borrowed:BorrowedProvider"
+    assert typed == provider_of(typed, typed)
+    for unknown in (typed, "lent"):  # a stored run chooses no code
+        with pytest.raises(UsageError, match="which a run folder cannot choose"):
+            provider_of(unknown, "docker")
     assert [False, False, True] == [isolates(n) for n in ("borrowed", "borrowed:BorrowedProvider", "docker")]
     provider = open_provider("borrowed", run="third")
     assert "borrowed" == provider.name

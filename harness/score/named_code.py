@@ -1,0 +1,29 @@
+"""What of a suite is code: a suite that was stored beside a run comes from anybody, and must name none."""
+
+from collections.abc import Iterator
+
+from harness.case import Suite
+from harness.score.metrics import METRICS
+from harness.score.verifiers import VERIFIERS
+
+
+def named_code(suite: Suite) -> tuple[str, ...]:
+    """Each field that leads to code which is no part of the harness, as `field: name`.
+
+    Checks and metrics that are no built-in ones, whether a file, a module or an installed package has them; functions
+    that checks are given; and servers that are programs or Python files.
+    """
+    return tuple(dict.fromkeys(_named(suite)))
+
+
+def _named(suite: Suite) -> Iterator[str]:
+    for check in (*suite.checks, *(check for case in suite.cases for check in case.checks)):
+        if check.verifier not in VERIFIERS:
+            yield f"check {check.name!r}: {check.verifier}"
+        if check.parameters.get("function") is not None:
+            yield f"check {check.name!r}: {check.parameters['function']}"
+    for field in ("metrics", "run_metrics"):
+        yield from (f"{field}: {name}" for name in getattr(suite, field) if name not in METRICS)
+    for name, server in suite.servers.items():
+        if server.python is not None or (server.mcp is not None and server.mcp.command):
+            yield f"server {name!r}"
