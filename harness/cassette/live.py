@@ -11,6 +11,8 @@ from pathlib import Path
 from harness.cassette.journal import Journal
 from harness.cassette.merging import Merge
 from harness.cassette.tape import Tape, load_tape, save_tape
+from harness.entries import UnusableEntry, check_entries
+from harness.errors import CassetteError
 
 FOLDER = "live"
 PROBE = "probe"
@@ -38,7 +40,8 @@ def keep_live(journal: Journal, folder: Path, suite: str, name: str) -> Merge:
 
 
 def live_tapes(run: Path) -> Iterator[LiveTape]:
-    """All that a run or probe has kept, by file name."""
+    """All that a run or probe has kept, by file name. Raises CassetteError for a link or a pipe among it."""
+    _refuse_links(run)
     for path in sorted((run / FOLDER).glob("*/*.yaml")):
         if path.name.startswith("."):
             continue
@@ -47,3 +50,10 @@ def live_tapes(run: Path) -> Iterator[LiveTape]:
         yield LiveTape(
             suite=path.parent.name, case=case if trial else None, attempt=int(attempt) if trial else None, path=path
         )
+
+
+def _refuse_links(run: Path) -> None:
+    try:
+        check_entries(run, besides=frozenset({"trials"}))
+    except UnusableEntry as error:
+        raise CassetteError(str(error), remedy="no run of ours makes that: remove it") from None

@@ -21,6 +21,7 @@ from harness.cassette.redaction import Redactor
 from harness.cassette.volatility import Change, changes, decoded
 from harness.cassette.volatility import Path as Steps
 from harness.documents import Location, read_plain, refuse_boundless_yaml, write_atomically
+from harness.entries import UnusableEntry, read_plain_file
 from harness.errors import CassetteError, InvalidDocument
 
 FORMAT = 1
@@ -107,7 +108,9 @@ def tape_path(cassettes: Path, suite: str, case: str) -> Path:
 def load_tape(path: Path) -> Tape:
     """The tape in a file. Raises CassetteError that names file, line and field."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_plain_file(path).decode("utf-8")
+    except UnusableEntry as error:
+        raise CassetteError(str(error), remedy="put the tape itself there") from None
     except OSError as error:
         raise CassetteError(f"{path}: cannot be read: {error.strerror}", remedy=_REMEDY) from None
     except UnicodeDecodeError as error:

@@ -165,7 +165,7 @@ def _files(importer: Importer, path: Path) -> list[Path]:
     named = [pattern for pattern in importer.patterns if "*" not in pattern and any(path.rglob(pattern))]
     # a folder of ours holds more than its spans: a file that a format names stands for the folder
     patterns = named or importer.patterns
-    found = {file for pattern in patterns for file in path.rglob(pattern) if file.is_file()}
+    found = {file for pattern in patterns for file in path.rglob(pattern) if file.is_file() and not file.is_symlink()}
     if not found:
         raise UsageError(f"{path} holds no file of this format", remedy=f"looked for {', '.join(importer.patterns)}")
     return sorted(found)

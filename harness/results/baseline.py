@@ -57,7 +57,7 @@ def read_baseline(project: Path, suite: str, suite_digest: str | None = None) ->
     (`suite_digest`); InvalidDocument for a damaged file."""
     path = baseline_path(project, suite)
     remedy = f"harness run {suite} --run-name new-baseline, then: harness baseline set new-baseline"
-    if not path.is_file():
+    if path.is_symlink() or not path.is_file():  # a change that is looked at may bring a link to any file
         raise NotMeasured(f"suite {suite!r} has no baseline: there is no {path}", remedy=remedy)
     found = read_document(path, Baseline)
     if suite_digest is not None and found.manifest.suite_digest != suite_digest:

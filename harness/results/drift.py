@@ -133,7 +133,7 @@ def write_drift(folder: Path, report: DriftReport) -> Path:
 def read_drift(path: Path) -> DriftReport:
     """The report in a file, or in a run's folder. Raises UsageError where there is none, ResultsError for damage."""
     file = path / DRIFT if path.is_dir() else path
-    if not file.is_file():
+    if not file.is_file() and not file.is_symlink():
         raise UsageError(f"{path} holds no {DRIFT}", remedy="look for drift first: harness drift compare RUN")
     return read_as(file, DriftReport)
 

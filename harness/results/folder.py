@@ -20,6 +20,7 @@ from typing import Self
 from harness.case import Suite
 from harness.disk import flush_folder, make_folder
 from harness.documents import write_atomically
+from harness.entries import UnusableEntry, check_entries
 from harness.errors import ResultsError, UsageError
 from harness.owner import half_made
 from harness.results.collecting import no_cycles_sought
@@ -33,6 +34,7 @@ from harness.results.storage import (
     parsed,
     read_as,
     read_sealed,
+    refused_entry,
     remove_unfinished,
     verify_sealed,
 )
@@ -44,6 +46,7 @@ from harness.trace.span import Span
 MANIFEST = "manifest.json"
 SUITE = "suite.json"
 RUN_SCORES = "run_scores.json"
+TRIALS = "trials"
 SCORING = "scoring.json"
 
 
@@ -55,6 +58,8 @@ class RunFolder:
         self._manifest = manifest
         self._lock = lock
         self._threads = Lock()
+        self._is_plain = False
+        """Whether the trials are known to be plain files and folders, as those are that this process writes."""
 
     @classmethod
     def create(cls, root: Path, manifest: RunManifest) -> Self:
@@ -71,16 +76,23 @@ class RunFolder:
             lock.close()
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
-        return cls(path, manifest, lock)
+        made = cls(path, manifest, lock)
+        made._is_plain = True
+        return made
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """A folder to read; raises UsageError where there is none, ResultsError naming the damaged file."""
+        """A folder to read; raises UsageError where there is none, ResultsError naming the damaged file.
+
+        ResultsError too for a link, a FIFO or a device in it: nothing in a run folder is followed, nor written through.
+        """
+        _check_below(path, besides=frozenset({TRIALS}))
         return cls(path, _read_manifest(path), None)
 
     @classmethod
     def resume(cls, path: Path) -> Self:
         """A folder to go on writing; raises ResultsError where another harness writes it."""
+        _check_below(path, besides=frozenset({TRIALS}))
         manifest = _read_manifest(path)
         lock = WriterLock(path)
         remove_unfinished(path)
@@ -150,7 +162,8 @@ class RunFolder:
         self._must_write()
         if other.manifest != other._manifest:  # a run that scored itself again at its end is the same one
             raise UsageError(f"run {other.path.name!r} was scored again since it ran", remedy="merge, then score again")
-        for trial in sorted((other.path / "trials").glob("*/[!.]*")):  # what a killed harness left begins with a dot
+        other._check_trials()
+        for trial in sorted((other.path / TRIALS).glob("*/[!.]*")):  # what a killed harness left begins with a dot
             verify_sealed(trial)
             commit_folder(
                 self.path / trial.relative_to(other.path),
@@ -177,6 +190,7 @@ class RunFolder:
     def stored(self, case_id: str, attempt: int) -> StoredTrial | None:
         """As `trial`, with the folder that holds its other files."""
         folder = self._place((case_id, attempt))
+        self._check_trials()
         if (case_id, attempt) not in self._planned or not folder.is_dir():
             return None
         return StoredTrial(trial=parsed(folder / "trial.json", read_sealed(folder, "trial.json"), Trial), folder=folder)
@@ -244,9 +258,16 @@ class RunFolder:
         return frozenset((one.case_id, one.attempt) for one in self._manifest.planned)
 
     def _place(self, key: TrialKey) -> Path:
-        return self.path / "trials" / key[0] / str(key[1])
+        return self.path / TRIALS / key[0] / str(key[1])
+
+    def _check_trials(self) -> None:
+        """Once, and only where trials are read: a folder can hold many. Raises ResultsError."""
+        if not self._is_plain:
+            _check_below(self.path / TRIALS)
+            self._is_plain = True
 
     def _committed(self) -> list[Path]:
+        self._check_trials()
         places = [self._place((one.case_id, one.attempt)) for one in self._manifest.planned]
         return [place for place in places if place.is_dir()]
 
@@ -290,6 +311,13 @@ def _take_name(unfinished: Path, path: Path) -> None:
             f"there is already a run {path.name!r} in {path.parent}",
             remedy="choose another --run-name, or go on with that run: --resume",
         ) from None
+
+
+def _check_below(path: Path, *, besides: frozenset[str] = frozenset()) -> None:
+    try:
+        check_entries(path, besides=besides)
+    except UnusableEntry as error:
+        raise refused_entry(error) from None
 
 
 def _read_manifest(path: Path) -> RunManifest:

@@ -6,22 +6,24 @@ finished is no judgement; the next writer ends it. The trials' seals do not cove
 
 import fcntl
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Self, TypeVar
 
 from pydantic import ValidationError
 
 from harness.documents import write_atomically
+from harness.entries import UnusableEntry, open_plain, open_plain_to_add
 from harness.errors import ResultsError
 from harness.frozen import Frozen, JsonValue
 from harness.judge.judgement import Judgement
 from harness.judge.rubric import Rubric
-from harness.results.storage import json_bytes, read_as
+from harness.results.storage import json_bytes, read_as, refused_entry
 from harness.trace.evaluation import Evaluation, evaluation_event
 
 _FOLDER = "judgements"
+_File = TypeVar("_File", bound=IO[bytes])
 
 
 class JudgementLine(Frozen):
@@ -41,7 +43,7 @@ class JudgementWriter:
         """Raises ResultsError where another harness is writing."""
         path = run / _FOLDER / f"{rubric}.jsonl"
         path.parent.mkdir(exist_ok=True)
-        self._file: IO[bytes] = path.open("ab+")
+        self._file: IO[bytes] = _opened(path, open_plain_to_add)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -99,7 +101,7 @@ def read_judgements(run: Path, rubric: str) -> Iterator[Judgement]:
     path = run / _FOLDER / f"{rubric}.jsonl"
     if not path.exists():
         return
-    with path.open("rb") as lines:
+    with _opened(path, open_plain) as lines:
         for number, line in enumerate(lines, 1):
             try:
                 yield _read(line).judgement
@@ -109,6 +111,13 @@ def read_judgements(run: Path, rubric: str) -> Iterator[Judgement]:
                 raise ResultsError(f"{path}:{number}: field {field!r}: {first['msg']}") from None
             except (ValueError, RecursionError):
                 continue  # no JSON: a killed harness has not finished it
+
+
+def _opened(path: Path, opening: Callable[[Path], _File]) -> _File:
+    try:
+        return opening(path)
+    except UnusableEntry as error:
+        raise refused_entry(error) from None
 
 
 def latest(judgements: Iterable[Judgement]) -> dict[tuple[str, int, str], Judgement]:

@@ -15,7 +15,7 @@ class WriterLock:
     def __init__(self, folder: Path) -> None:
         path = folder / NAME
         try:
-            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise ResultsError(f"{path} cannot be opened: {error.strerror}") from None
         try:

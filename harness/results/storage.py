@@ -18,6 +18,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from harness.disk import flush_folder, make_folder
+from harness.entries import UnusableEntry, open_plain, read_plain_file
 from harness.errors import ResultsError
 from harness.frozen import JsonValue
 from harness.owner import half_made, left_half_made
@@ -88,8 +89,10 @@ def verify_sealed(folder: Path) -> None:
     for name, digest in _seal(folder).items():
         path = folder / name
         try:
-            with path.open("rb") as stream:
+            with open_plain(path) as stream:
                 actual = hashlib.file_digest(stream, "sha256").hexdigest()
+        except UnusableEntry as error:
+            raise refused_entry(error) from None
         except OSError as error:
             raise _damaged(path, f"cannot be read: {error.strerror}") from None
         if actual != digest:
@@ -129,9 +132,16 @@ def read_as(path: Path, shape: type[T]) -> T:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_plain_file(path)
+    except UnusableEntry as error:
+        raise refused_entry(error) from None
     except OSError as error:
         raise _damaged(path, f"cannot be read: {error.strerror}") from None
+
+
+def refused_entry(error: UnusableEntry) -> ResultsError:
+    """An entry of a run folder that no command follows or opens."""
+    return ResultsError(str(error), remedy="no run of ours makes that: remove it, or fetch the run folder again")
 
 
 def _seal(folder: Path) -> dict[str, str]:
@@ -173,6 +183,6 @@ def _write_all(handle: int, content: bytes) -> None:
 
 
 def _parts(file: Path) -> Iterator[bytes]:
-    with file.open("rb", buffering=0) as stream:
+    with open_plain(file) as stream:
         while part := stream.read(_PART_BYTES):
             yield part
