@@ -2,16 +2,28 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import click
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
+
+from harness.cli.cleaning import drawn_to, visible
 
 _NARROWEST = 60
 """Columns below which tables would lose what they are about; a narrower terminal breaks lines by itself."""
 _WITHOUT_TERMINAL = 100
+
+
+class _CleanConsole(Console):
+    """Draws text without control characters; its own colours and cursor movements are no text."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of `renderable`."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
 def out(quiet: bool = False) -> Console:
@@ -51,6 +63,7 @@ def progress_bar(title: str, total: int) -> Iterator[Progress]:
 
 def _console(is_terminal: bool, stderr: bool) -> Console:
     width = None if is_terminal else _WITHOUT_TERMINAL
-    console = Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+    file = drawn_to(sys.stderr if stderr else sys.stdout)
+    console = _CleanConsole(file=file, stderr=stderr, width=width, highlight=False, soft_wrap=False)
     console.width = max(console.width, _NARROWEST)
     return console

@@ -4,6 +4,7 @@ import io
 import os
 import sys
 
+from harness.cli.cleaning import CleanStream
 from harness.errors import UsageError
 
 NOBODY_READS = 141
@@ -13,14 +14,20 @@ _STREAMS = ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
 
 
 def open_streams() -> None:
-    """Lets what is closed lead nowhere: its number would be given to the next file, which then is printed into."""
+    """Makes the streams fit to print to: no control character passes them.
+
+    What is closed leads nowhere: its number would be given to the next file, which then is printed into.
+    """
     for number, name, mode in _STREAMS:
         if getattr(sys, name) is None:
             _lead_nowhere(number)
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that has not the letter is shown its number
+        if not isinstance(stream, CleanStream):
+            setattr(sys, name, CleanStream(stream))
 
 
 def give_up_output() -> None:

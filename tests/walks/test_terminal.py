@@ -1,0 +1,97 @@
+"""Nothing that an agent or a foreign file says steers the terminal: tried through a real one, and through pipes."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands.starting import HARNESS, run_command
+from tests.walks.conftest import Walk, WriteSuite
+
+CLEAR, TITLE, CSI_C1, TURNED, BELL = "\x1b[2J", "\x1b]0;owned\x07", "\x9b2J", "\u202egnp.exe", "\x08\x7f"
+HOSTILE = f"a{CLEAR}b{TITLE}c{CSI_C1}d{TURNED}e{BELL}f\rg\u2066h\u2028i"
+RAW = ("\x1b[2J", "\x1b]", "\x9b", "\u202e", "\u2066", "\u2028", "\x08", "\x7f", "\rg")
+AGENT = f"""\
+import json, os, sys, urllib.request
+url = os.environ["HARNESS_GATEWAY_URL"] + "/reply"
+text = {HOSTILE!r}
+urllib.request.urlopen(urllib.request.Request(url, json.dumps({{"message": text}}).encode(), method="POST"))
+print(text); print(text, file=sys.stderr)
+sys.exit(3)
+"""
+SUITE = f"""\
+servers: {{shop: {{base_url: "http://127.0.0.1:9"}}}}
+tools:
+  - {{name: find, effect: read, server: shop, http: {{path: /find}}, description: {json.dumps(HOSTILE)}}}
+"""
+CASES = "- {id: c, task: x, checks: [{name: says, verifier: final_answer, with: {contains: nothing of it}}]}\n"
+
+
+@pytest.fixture
+def spoken(walk: Walk, write_suite: WriteSuite) -> Walk:
+    """A project with a run whose agent said all of it."""
+    write_suite(SUITE, CASES, {"main.py": AGENT})
+    walk("run", "s", "--sandbox", "local", "--run-name", "r")
+    return walk
+
+
+def on_a_terminal(folder: Path, *words: str | Path) -> str:
+    """What the command prints on a terminal of its own, output and error."""
+    ours, its = pty.openpty()
+    env = {"TERM": "xterm-256color", "PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
+    with subprocess.Popen([*words], cwd=folder, stdin=its, stdout=its, stderr=its, env=env) as started:
+        os.close(its)
+        seen = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # its other end is closed
+                break
+            seen += part
+        os.close(ours)
+    assert started.returncode is not None
+    return seen.decode()
+
+
+ON_A_TERMINAL = [("transcript", "r", "c"), ("tool", "list", "s"), ("run", HOSTILE)]
+COMMANDS = [
+    ("transcript", "r", "c"),
+    ("explain", "r"),
+    ("report", "r", "--format", "markdown"),
+    ("report", "r", "--format", "junit"),
+    ("report", "r", "--format", "json"),
+    ("tool", "list", "s"),
+    ("trend",),
+    ("compare", "r", "r"),
+    ("compare", HOSTILE.replace("\0", ""), "r"),
+    ("run", HOSTILE),
+    ("import", "otel", "foreign.json"),
+]
+
+
+def test_no_control_character_is_printed(spoken: Walk) -> None:
+    (spoken.folder / "foreign.json").write_text(json.dumps({"resourceSpans": [{HOSTILE: 1}]}))
+    printed = [on_a_terminal(spoken.folder, HARNESS, *words) for words in ON_A_TERMINAL]
+    for words in COMMANDS:
+        done = run_command(*words, folder=spoken.folder)
+        printed += [done.stdout, done.stderr]
+    assert [] == [(raw, text) for text in printed for raw in RAW if raw in text]
+    bare = on_a_terminal(spoken.folder, sys.executable, "-c", f"print({HOSTILE!r})")
+    assert [raw for raw in RAW if raw in bare] == list(RAW)  # so it would be seen
+
+    assert "a\\u001b[2Jb\\u001b]0;owned\\u0007c" in printed[0]
+    assert "\x1b[1m" in on_a_terminal(spoken.folder, HARNESS, "report", "r")  # our own colours stay
+    said = json.loads(spoken("transcript", "r", "c", "--json").stdout)
+    assert any(HOSTILE in text for text in _texts(said))  # the same document
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, dict):
+        return [text for one in value.values() for text in _texts(one)]
+    if isinstance(value, list):
+        return [text for one in value for text in _texts(one)]
+    return [str(value)]
