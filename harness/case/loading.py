@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final, NoReturn, TypeGuard
 
 from pydantic import Field
@@ -230,7 +230,16 @@ def _case_files(document: Document, raw: SuiteFile) -> list[Path]:
     patterns = (raw.cases,) if isinstance(raw.cases, str) else raw.cases
     files: list[Path] = []
     for pattern in patterns:
-        found = sorted(document.path.parent.glob(pattern))
+        if not pattern or pattern.startswith("/") or ".." in PurePath(pattern).parts:
+            document.refuse(
+                "cases",
+                problem=f"{pattern!r} leaves the suite's folder",
+                remedy="name files in it, such as cases.yaml or cases/*.yaml",
+            )
+        try:
+            found = sorted(document.path.parent.glob(pattern))
+        except ValueError as error:
+            document.refuse("cases", problem=f"{pattern!r} is no pattern of files: {error}")
         if not found:
             document.refuse("cases", problem=f"no file matches {pattern!r}")
         files += found

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from harness.cli.issue import file_option
-from harness.cli.options import jobs_option, run_path, sandbox_option, selection_options
+from harness.cli.options import jobs_option, run_name, run_path, sandbox_option, selection_options
 from harness.cli.spending import model_options
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -80,7 +80,9 @@ _agent = click.option("--agent", metavar="NAME", help="The version of the agent 
     show_default=True,
     help="Attempts a case. A write is never sent again: only a second attempt confirms what it answered.",
 )
-@click.option("--run-name", metavar="NAME", help="Name of the run folder; a name that exists is refused.")
+@click.option(
+    "--run-name", callback=run_name, metavar="NAME", help="Name of the run folder; a name that exists is refused."
+)
 @jobs_option
 @_no_learn
 @look_options
@@ -112,7 +114,7 @@ def run(ctx: click.Context, /, suite: str, **options: Any) -> None:
     show_default=True,
     help="How often each read is sent. A release that answers only part of the calls shows in repeats.",
 )
-@click.option("--run-name", metavar="NAME", help="Name of the folder in runs/.")
+@click.option("--run-name", callback=run_name, metavar="NAME", help="Name of the folder in runs/.")
 @_no_learn
 @look_options
 @click.pass_context

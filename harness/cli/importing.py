@@ -5,13 +5,17 @@ from typing import Any
 
 import click
 
+from harness.cli.options import run_name
+
 FORMATS = ("adk", "anthropic", "atif", "inspect", "openai-chat", "otel", "tau-bench", "tau2")
 
 
 @click.command("import")
 @click.argument("format", type=click.Choice(FORMATS))
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
-@click.option("--run-name", metavar="NAME", help="Name of the run folder; a name that exists is refused.")
+@click.option(
+    "--run-name", callback=run_name, metavar="NAME", help="Name of the run folder; a name that exists is refused."
+)
 @click.option("--suite", metavar="NAME", help="What to call the suite; default: the file or folder.")
 @click.option(
     "--tools",

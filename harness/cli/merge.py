@@ -4,13 +4,16 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import run_path
+from harness.cli.options import run_name, run_path
 
 
 @click.command("merge")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(
-    "--run-name", metavar="NAME", help="Name of the merged run; default: the first shard's without its shard."
+    "--run-name",
+    callback=run_name,
+    metavar="NAME",
+    help="Name of the merged run; default: the first shard's without its shard.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.pass_context

@@ -60,6 +60,14 @@ def selection_options(command: Command) -> Command:
     return command
 
 
+def run_name(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """The name that was typed for a run; refused before anything is done where it could not be a folder's."""
+    del ctx, parameter
+    from harness.results import check_run_name
+
+    return None if value is None else check_run_name(value)
+
+
 def sandbox_option(command: Command) -> Command:
     """Where the agent runs."""
     return click.option(

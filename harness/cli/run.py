@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from harness.cli.options import TOOL_MODES, ShardType, jobs_option, sandbox_option, selection_options
+from harness.cli.options import TOOL_MODES, ShardType, jobs_option, run_name, sandbox_option, selection_options
 from harness.cli.spending import model_options
 
 
@@ -21,7 +21,9 @@ from harness.cli.spending import model_options
 @click.option(
     "--check-determinism", is_flag=True, help="Exit 1 where two attempts at a case differ; says at which step."
 )
-@click.option("--run-name", metavar="NAME", help="Name of the run folder; a name that exists is refused.")
+@click.option(
+    "--run-name", callback=run_name, metavar="NAME", help="Name of the run folder; a name that exists is refused."
+)
 @click.option("--release", metavar="TEXT", help="What to call the state of the agent; default: git's tag or commit.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped.")
 @jobs_option

@@ -21,6 +21,7 @@ from harness.pipeline.determinism import divergences
 from harness.pipeline.plan import ExecutorName, RunPlan, Selection, planned_trials
 from harness.pipeline.run import Watch, resume_run, start_run
 from harness.report import Summary, compare_runs, gate, summarise_run, write_report
+from harness.report.gate import check_floors
 from harness.report.render.wording import model_words
 from harness.results import RunFolder, RunManifest, latest_comparable
 from harness.runner.machine import jobs_held, trials_held
@@ -98,6 +99,7 @@ def run(project: Path, options: RunOptions) -> RunFolder:
     if options.suite is None:
         raise UsageError("name a suite, or a run to go on with: --resume RUN")
     plan = plan_of(project, options)
+    check_floors(plan.suite, options.floors)  # before anything is spent
     with _watched(project, options, len(plan.own)) as watch:
         return start_run(plan, watch)
 

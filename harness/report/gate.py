@@ -3,11 +3,16 @@
 import math
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Literal
 
+from harness.case import Suite
 from harness.errors import ExitCode, UsageError
 from harness.frozen import Frozen
 from harness.report.summary import SUCCESS, Summary
+from harness.score import build_scorer
+from harness.score.composite import NAME as COMPOSITE
+from harness.score.evaluators import ItemEvaluator, RunEvaluator
 
 Holding = Literal["holds", "fails", "not_measured"]
 
@@ -57,7 +62,38 @@ def gate(summary: Summary, floors: Sequence[str], allow_unmeasured: int = 0) -> 
     return GateResult(checks=checks, holding=holding)
 
 
+def check_floors(suite: Suite, floors: Sequence[str]) -> None:
+    """Raises UsageError, before anything runs, for a floor that is malformed or names no figure of the suite.
+
+    The suite's own evaluators name their figures only when they run: where it has some, any name may be one.
+    """
+    if not floors:
+        return
+    scorer = build_scorer(suite)
+    own = any(isinstance(one, ItemEvaluator | RunEvaluator) for one in (*scorer.metrics, *scorer.run_metrics))
+    known = {SUCCESS, *(one.name for one in (*scorer.metrics, *scorer.run_metrics))}
+    known |= {COMPOSITE} if suite.composite else set()
+    for floor in floors:
+        metric, _ = _read(floor)
+        if metric not in known and not own:
+            raise _unknown_figure(floor, f"suite {suite.name!r}", metric, sorted(known))
+
+
+def _unknown_figure(floor: str, where: str, metric: str, known: Sequence[str]) -> UsageError:
+    near = get_close_matches(metric, known, n=1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    return UsageError(f"{floor!r}: {where} has no figure {metric!r}", remedy=f"{meant}one of: {', '.join(known)}")
+
+
 def _parsed(summary: Summary, floor: str) -> tuple[str, float]:
+    metric, value = _read(floor)
+    known = _known(summary)
+    if metric not in known:
+        raise _unknown_figure(floor, "the run", metric, known)
+    return metric, value
+
+
+def _read(floor: str) -> tuple[str, float]:
     found = _SPEC.fullmatch(floor)
     if found is None:
         raise UsageError(f"{floor!r} is no floor", remedy="METRIC=VALUE, for example task_success=0.9")
@@ -68,9 +104,6 @@ def _parsed(summary: Summary, floor: str) -> tuple[str, float]:
         value = math.nan
     if not math.isfinite(value):
         raise UsageError(f"{floor!r}: {text!r} is no number", remedy="for example task_success=0.9")
-    known = _known(summary)
-    if metric not in known:
-        raise UsageError(f"{floor!r}: the run has no figure {metric!r}", remedy=f"one of: {', '.join(known)}")
     return metric, value
 
 

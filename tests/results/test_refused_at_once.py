@@ -1,0 +1,54 @@
+"""Names, paths and floors that cannot be: refused in words, before anything runs."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli.main import harness
+from harness.errors import InvalidDocument, UsageError
+
+
+def typed(project: Path, *words: str) -> Result:
+    return CliRunner().invoke(harness, ["--project", str(project), *words])
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    made = tmp_path / "evals"
+    assert 0 == CliRunner().invoke(harness, ["init", str(made)]).exit_code
+    return made
+
+
+RUN = ("run", "hello", "--sandbox", "local")
+
+
+@pytest.mark.parametrize("name", ["../../x", "/tmp/x", "", ".x", "a/b", "x" * 121, "a\x1bb"])
+def test_a_run_name_that_no_folder_can_have_is_refused(project: Path, name: str) -> None:
+    imported = (project / "foreign.json").write_text("{}") and ("import", "otel", str(project / "foreign.json"))
+    for words in (RUN, ("merge", "a", "b"), imported, ("drift", "probe", "hello")):
+        done = typed(project, *words, "--run-name", name)
+        assert isinstance(done.exception, UsageError), (words, done.output)
+        assert "cannot be a run's name" in str(done.exception)
+    assert not (project / "runs").exists()
+
+
+@pytest.mark.parametrize("pattern", ["/etc/passwd", "../*.yaml", "a/../../b.yaml", "**cases"])
+def test_case_files_stay_inside_of_the_suite(project: Path, pattern: str) -> None:
+    path = project / "suites/hello/suite.yaml"
+    path.write_text(path.read_text().replace("cases: cases.yaml", f"cases: {pattern!r}"))
+    done = typed(project, *RUN)
+    assert isinstance(done.exception, InvalidDocument), done.output
+    assert "suite.yaml" in str(done.exception)
+    assert "cases" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("floor", "said"), [("task_sucess=1", "did you mean 'task_success'"), ("steps", "is no floor")]
+)
+def test_a_floor_of_no_figure_is_refused_before_anything_runs(project: Path, floor: str, said: str) -> None:
+    done = typed(project, *RUN, "--fail-under", floor)
+    assert isinstance(done.exception, UsageError), done.output
+    assert said in str(done.exception)
+    assert not (project / "runs").exists()
+    assert 0 == typed(project, *RUN, "--fail-under", "task_success=0.5").exit_code
