@@ -63,6 +63,10 @@ class ModelSpec(Frozen):
     """By model, or by the beginning of its name: the longest that fits."""
     allow_hosted_tools: bool = False
     """Whether the provider may run tools of its own (web search, code, remote MCP), past the seal."""
+    allow_fields: tuple[str, ...] = ()
+    """Top-level fields of a request that are passed on, beside those of the providers' interfaces that are known."""
+    models: tuple[str, ...] = ()
+    """The models that the agent may ask; none: any."""
     ignore: tuple[str, ...] = ()
     """Top-level fields of a request that are left out of the cassette key, beside those that never matter."""
     rate_limit: RateLimit | None = None

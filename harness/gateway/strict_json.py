@@ -3,7 +3,7 @@
 import json
 import math
 
-from harness.frozen import JsonValue
+from harness.frozen import JsonObject, JsonValue
 
 MAX_DEPTH = 100
 
@@ -12,15 +12,18 @@ class NotJson(ValueError):
     """The text is not JSON; the message says why."""
 
 
-def parse_json(raw: bytes) -> JsonValue:
+def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
     """The value of a JSON text in UTF-8.
 
-    Raises NotJson, also for NaN, infinities, numbers past a float's range, lone surrogates, and more than 100 levels.
+    Raises NotJson, also for NaN, infinities, numbers past a float's range, lone surrogates, and more than 100 levels;
+    with `once` for a name that an object has twice, which readers understand differently.
     """
     try:
         text = raw.decode("utf-8")
         _check_depth(text)
-        value: JsonValue = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        value: JsonValue = json.loads(
+            text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_each_once if once else None
+        )
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")  # fails for half of a surrogate pair
     except UnicodeDecodeError as error:
@@ -47,6 +50,15 @@ def _check_depth(text: str) -> None:
             depth += (sign in "[{") - (sign in "]}")
             if depth > MAX_DEPTH:
                 raise NotJson(f"nested more than {MAX_DEPTH} levels deep")
+
+
+def _each_once(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise NotJson(f"an object has the name {twice[:100]!r} more than once")
+    return made
 
 
 def _no_constant(name: str) -> float:

@@ -150,13 +150,15 @@ def test_a_refusal_by_the_model_is_replayed_as_it_was(play, models: ModelServer)
     assert [(400, {"error": {"message": "status 400"}})] * 2 == answers
 
 
-def test_unknown_fields_survive_in_both_directions(play, models: ModelServer) -> None:
+def test_fields_that_the_suite_allows_survive_in_both_directions(play, suite: Suite, models: ModelServer) -> None:
+    allowing = suite.model_copy(update={"model": suite.model.model_copy(update={"allow_fields": ("x_new",)})})
     raw = b'{"model": "small-1",  "x_new": {"deep": [1.0, null]}, "messages": [{"role": "user", "content": "Hi"}]}'
     answers = []
     for mode in ("record", "replay"):
-        play("live", lambda agent: answers.append(agent.ask_raw("POST", CHAT, raw)[2]), model=mode)
+        play("live", lambda agent: answers.append(agent.ask_raw("POST", CHAT, raw)[2]), model=mode, suite=allowing)
 
-    assert raw == models.seen[0][2]
+    assert json.loads(raw) == json.loads(models.seen[0][2])
+    assert b'"x_new":{"deep":[1.0,null]}' in models.seen[0][2]
     assert answers[0] == answers[1]
     assert b'"x_unknown": "kept"' in answers[0]
 

@@ -26,6 +26,8 @@ class Crossing:
     started_ns: int
     body: JsonObject = field(default_factory=dict)
     raw: bytes = b""
+    query: str = ""
+    """As it is passed on."""
     parent: str | None = None
     """Id of the agent's own span that the request was made in."""
     key: CallKey | None = None
@@ -35,6 +37,13 @@ class Crossing:
     error: tuple[str, str] | None = None
     """Why the gateway itself refused: type and message."""
     nearest: tuple[JsonObject, ...] = ()
+
+    @property
+    def plain(self) -> bytes:
+        """The body as it is passed on: what was read of it, written anew, so that nobody can read it differently."""
+        if not self.raw.strip():
+            return b""
+        return json.dumps(self.body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
     @property
     def asked(self) -> Asked:

@@ -12,6 +12,7 @@ from harness.errors import GatewayError
 from harness.frozen import JsonObject
 from harness.gateway.incoming import Refusal, read_body
 from harness.gateway.ledger import Ledger
+from harness.gateway.model.allowed import hosted_field, plain_path, plain_query, unknown_field
 from harness.gateway.model.answer import Answer, deliver
 from harness.gateway.model.crossing import Crossing, recorded_summary, summary_of, trace_crossing
 from harness.gateway.model.endpoints import OWN_TRACES, PREFIX, endpoint_of
@@ -60,10 +61,15 @@ class ModelDoor:
 
     async def handle(self, request: web.BaseRequest, *, is_open: bool) -> web.StreamResponse:
         """One request of the agent's model client."""
-        path = request.rel_url.raw_path
+        asked = request.rel_url.raw_path
+        path = plain_path(asked) or ""
         endpoint = endpoint_of(request.method, path, anthropic="anthropic-version" in request.headers)
         if endpoint is None:
-            raise Refusal(404, "no_such_route", f"there is no model endpoint {request.method[:20]} {path[:200]}")
+            raise Refusal(
+                404,
+                "no_such_route",
+                f"there is no model endpoint {request.method[:20]} {asked[:200]}",
+            )
         crossing = Crossing(endpoint=endpoint, started_ns=self._parts.recorder.now_ns(), parent=_parent(request))
         crossing.raw = await read_body(request, MAX_REQUEST_BYTES)
         if not is_open:
@@ -81,7 +87,7 @@ class ModelDoor:
             self._finish(crossing)
 
     async def _crossed(self, request: web.BaseRequest, crossing: Crossing) -> web.StreamResponse:
-        refused = self._problem(crossing)
+        refused = _unreadable(crossing, request.rel_url.raw_query_string) or self._problem(crossing)
         if refused is not None:
             return await self._refuse(request, crossing, *refused)
         crossing.key = self._parts.keys.key(crossing.endpoint, crossing.body)
@@ -93,24 +99,18 @@ class ModelDoor:
     def _problem(self, crossing: Crossing) -> tuple[ErrorKind, str] | None:
         """Why the request goes no further."""
         parts, endpoint = self._parts, crossing.endpoint
-        if crossing.raw.strip():
-            try:
-                body = parse_json(crossing.raw)
-            except NotJson as error:
-                return "invalid_request", f"the body is not JSON: {error}"
-            if not isinstance(body, dict):
-                return "invalid_request", "the body is not a JSON object"
-            crossing.body = body
         if endpoint.provider not in parts.spec.servers:
             return "not_declared", f"the suite declares no model of the provider {endpoint.provider!r}"
-        if endpoint.wire is not None and not parts.spec.allow_hosted_tools:
-            hosted = next(endpoint.wire.hosted(crossing.body), None)
+        if not parts.spec.allow_hosted_tools:
+            found = endpoint.wire.hosted(crossing.body) if endpoint.wire is not None else iter(())
+            hosted = hosted_field(endpoint, crossing.body) or next(found, None)
             if hosted is not None:
                 return "hosted_tool", (
                     f"{hosted} would be run by the provider itself, past the seal of the evaluation, so it is refused; "
                     "the suite can allow it with `model.allow_hosted_tools: true`"
                 )
-        return self._over_limit(crossing)
+        unknown = unknown_field(endpoint, crossing.body, parts.spec)
+        return self._over_limit(crossing) if unknown is None else ("not_declared", unknown)
 
     def _over_limit(self, crossing: Crossing) -> tuple[ErrorKind, str] | None:
         ledger, spec = self._parts.ledger, self._parts.spec
@@ -182,6 +182,27 @@ class ModelDoor:
             usd=cost_usd(price, used),
             real=crossing.tier == "live",
         )
+
+
+def _unreadable(crossing: Crossing, query: str) -> tuple[ErrorKind, str] | None:
+    """Reads the query and the body; why they cannot be passed on."""
+    endpoint = crossing.endpoint
+    try:
+        crossing.query = plain_query(endpoint, query)
+        if not crossing.raw.strip():
+            return None if endpoint.method == "GET" else ("invalid_request", f"{endpoint.path} needs a JSON object")
+        body = parse_json(crossing.raw, once=True)
+    except NotJson as error:
+        return "invalid_request", f"the body is not JSON: {error}"
+    except ValueError as error:
+        return "invalid_request", str(error)
+    if endpoint.method == "GET" or not isinstance(body, dict):
+        return (
+            "invalid_request",
+            "the body is not a JSON object" if endpoint.method == "POST" else "there is no body here",
+        )
+    crossing.body = body
+    return None
 
 
 def _parent(request: web.BaseRequest) -> str | None:

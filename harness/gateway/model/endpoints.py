@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import Literal
 
 from harness.case import Provider
 from harness.gateway.model.wire.anthropic import AnthropicMessages
@@ -23,6 +24,7 @@ class Endpoint:
     path: str
     operation: str
     wire: WireFormat | None = None
+    method: Literal["GET", "POST"] = "POST"
 
     @property
     def server(self) -> str:
@@ -58,5 +60,5 @@ def endpoint_of(method: str, path: str, *, anthropic: bool) -> Endpoint | None:
     if method == "POST":
         return _POSTED.get(path)
     if method == "GET" and (path == _MODELS or path.startswith(f"{_MODELS}/")):
-        return Endpoint(provider="anthropic" if anthropic else "openai", path=path, operation="models")
+        return Endpoint(provider="anthropic" if anthropic else "openai", path=path, operation="models", method="GET")
     return None

@@ -12,6 +12,7 @@ from harness.case import ModelSpec, Provider
 from harness.cassette.redacted_stream import RedactedStream
 from harness.cassette.redaction import KEPT_HEADERS, Redactor
 from harness.errors import GatewayError
+from harness.gateway.coding import is_readable
 from harness.gateway.model.answer import EVENT_STREAM, Answer, Delivery, deliver
 from harness.gateway.model.busy import hold_where_busy
 from harness.gateway.model.crossing import Crossing
@@ -62,9 +63,9 @@ class LiveModel:
                 asyncio.timeout(self.spec.timeout_s),
                 self.upstreams[endpoint.provider].ask(
                     endpoint,
-                    request.rel_url.raw_query_string,
+                    crossing.query,
                     request.headers,
-                    crossing.raw,
+                    crossing.plain,
                     Tries(_RETRIES, self.spec.timeout_s),
                 ) as response,
             ):
@@ -85,7 +86,13 @@ class LiveModel:
         passage: "_Passage",
         keep: Callable[[Crossing], None],
     ) -> web.StreamResponse:
-        headers = {name: self.redactor.text(value) for name, value in headers_back(response.headers).items()}
+        if not is_readable(response.headers):
+            raise aiohttp.ClientPayloadError("the answer is in an encoding that was not asked for")
+        headers = {
+            name: self.redactor.text(value)
+            for name, value in headers_back(response.headers).items()
+            if self.redactor.text(name) == name
+        }
         streams = response.headers.get("content-type", "").startswith(EVENT_STREAM)
         kept = {name.lower(): value for name, value in headers.items() if name.lower() in KEPT_HEADERS}
         answer = Answer(status=response.status, headers=kept)

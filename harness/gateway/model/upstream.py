@@ -9,19 +9,24 @@ from yarl import URL
 
 from harness.case import ModelServer, Provider
 from harness.cassette.redaction import SECRET_HEADERS
+from harness.gateway.model.allowed import plain_headers
 from harness.gateway.model.endpoints import Endpoint
 from harness.gateway.retrying import Tries, begun
 
-_NOT_PASSED_ON = SECRET_HEADERS | {
+_NOT_PASSED_BACK = SECRET_HEADERS | {
     "accept-encoding",
+    "alt-svc",
     "baggage",
     "connection",
     "content-encoding",
     "content-length",
+    "date",
     "expect",
     "host",
     "keep-alive",
     "proxy-connection",
+    "server",
+    "strict-transport-security",
     "te",
     "traceparent",
     "tracestate",
@@ -29,7 +34,6 @@ _NOT_PASSED_ON = SECRET_HEADERS | {
     "transfer-encoding",
     "upgrade",
 }
-_NOT_PASSED_BACK = _NOT_PASSED_ON | {"date", "server", "strict-transport-security", "alt-svc"}
 
 
 class Upstream:
@@ -45,16 +49,18 @@ class Upstream:
     async def ask(
         self, endpoint: Endpoint, query: str, headers: Mapping[str, str], body: bytes, tries: Tries | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Sends the agent's own bytes; again where the connection failed before an answer began and `tries` allows.
+        """Sends a request that was made plain before.
+
+        It is sent again where the connection failed before an answer began and `tries` allows.
 
         Raises aiohttp.ClientError or ConnectionError.
         """
-        passed = {name: value for name, value in headers.items() if name.lower() not in _NOT_PASSED_ON}
+        passed = plain_headers(headers)
 
         async def send() -> aiohttp.ClientResponse:
             return await begun(
                 self._client.request(
-                    "POST" if body else "GET",
+                    endpoint.method,
                     URL(f"{self._url(endpoint.path)}{'?' if query else ''}{query}", encoded=True),
                     data=body or None,
                     headers={**passed, "Accept-Encoding": "identity", **self._server.headers, **self._credentials()},

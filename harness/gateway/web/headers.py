@@ -52,8 +52,6 @@ _OF_THE_BYTES = frozenset(
     {"accept-ranges", "content-digest", "content-length", "content-md5", "digest", "repr-digest", "want-content-digest"}
 )
 """True of a body only as long as no secret is taken out of it."""
-_DECODED = frozenset({"", "identity", "gzip", "deflate"})
-"""What the client undoes, or what is nothing to undo. Other encodings, and several at once, it hands on as they are."""
 
 
 def forwarded(headers: Mapping[str, str], more: Mapping[str, str], *, whole: bool) -> CIMultiDict[str]:
@@ -69,11 +67,6 @@ def forwarded(headers: Mapping[str, str], more: Mapping[str, str], *, whole: boo
     passed.setdefault("Accept", "*/*")
     passed["Accept-Encoding"] = "identity"
     return passed
-
-
-def is_readable(headers: Mapping[str, str]) -> bool:
-    """Whether the body is encoded by no means that are unknown here."""
-    return headers.get("content-encoding", "").strip().lower() in _DECODED
 
 
 def is_part(status: int, headers: Mapping[str, str]) -> bool:

@@ -13,13 +13,14 @@ from yarl import URL
 from harness.cassette.redacted_stream import RedactedStream
 from harness.cassette.redaction import Redactor
 from harness.errors import ServiceError
+from harness.gateway.coding import is_readable
 from harness.gateway.rate import RateLimiter
 from harness.gateway.retrying import Tries, begun
 from harness.gateway.sources.http import MAX_ANSWER_BYTES, Upstream
 from harness.gateway.sources.source import ToolAnswer
 from harness.gateway.waiting import Waits
 from harness.gateway.web.call import WebCall
-from harness.gateway.web.headers import forwarded, is_part, is_readable, passed_back
+from harness.gateway.web.headers import forwarded, is_part, passed_back
 from harness.gateway.web.sources import Sink
 
 

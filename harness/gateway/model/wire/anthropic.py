@@ -1,5 +1,6 @@
 """Anthropic's messages: blocks in both directions, results in the user's messages."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from harness.gateway.model.wire.format import (
     call_part,
     count_of,
     joined,
+    misshapen_tools,
     object_of,
     objects_of,
     reasoning_part,
@@ -21,7 +23,7 @@ from harness.gateway.model.wire.format import (
 )
 from harness.gateway.strict_json import NotJson, parse_json
 
-_OWN_TOOLS = ("custom", "bash_", "text_editor_", "memory_")
+_OWN_TOOLS = re.compile(r"custom|(?:bash|text_editor|memory)_\d{8}")
 _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
 
 
@@ -67,11 +69,10 @@ class AnthropicMessages:
         )
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
-        if body.get("mcp_servers"):
-            yield "mcp_servers"
+        yield from misshapen_tools(body.get("tools"))
         for tool in objects_of(body.get("tools")):
             kind = tool.get("type") or "custom"
-            if not str(kind).startswith(_OWN_TOOLS):
+            if not _OWN_TOOLS.fullmatch(str(kind)):
                 yield f"the tool {kind}"
         for message in objects_of(body.get("messages")):
             for block in _with_inner(objects_of(message.get("content"))):
@@ -82,7 +83,8 @@ class AnthropicMessages:
 def _with_inner(blocks: list[JsonObject]) -> Iterator[JsonObject]:
     for block in blocks:
         yield block
-        yield from objects_of(block.get("content"))
+        yield from _with_inner(objects_of(block.get("content")))
+        yield from _with_inner(objects_of(object_of(block.get("source")).get("content")))
 
 
 def _messages(told: JsonObject) -> Iterator[JsonObject]:

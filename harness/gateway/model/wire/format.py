@@ -109,6 +109,20 @@ def joined(texts: list[str]) -> str | None:
     return "\n".join(text for text in texts if text) or None
 
 
+def misshapen_tools(tools: JsonValue) -> Iterator[str]:
+    """Tools in another shape than a list of objects, which another reader may understand."""
+    if tools is not None and not (isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools)):
+        yield "`tools` that is no list of objects"
+
+
+def fetched(part: JsonObject) -> Iterator[str]:
+    """What of a part of a message the provider would have to fetch: `image_url`, `file_url` and their like."""
+    for name, value in part.items():
+        url = object_of(value).get("url") if isinstance(value, dict) else value
+        if name.endswith("_url") and is_remote(url):
+            yield f"the {name} that it fetches"
+
+
 def is_remote(url: JsonValue) -> bool:
     """Whether the provider would have to fetch it."""
     return isinstance(url, str) and url.partition(":")[0].lower() in {"http", "https", "ftp", "gs", "s3"}

@@ -11,8 +11,9 @@ from harness.gateway.model.wire.format import (
     Used,
     call_part,
     count_of,
-    is_remote,
+    fetched,
     joined,
+    misshapen_tools,
     object_of,
     objects_of,
     reasoning_part,
@@ -71,15 +72,13 @@ class OpenAIChat:
         )
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
-        if body.get("web_search_options") is not None:
-            yield "web_search_options"
+        yield from misshapen_tools(body.get("tools"))
         for tool in objects_of(body.get("tools")):
             if str(tool.get("type", "function")) not in _OWN_TOOLS:
                 yield f"the tool {tool.get('type')}"
         for message in objects_of(body.get("messages")):
             for part in objects_of(message.get("content")):
-                if is_remote(object_of(part.get("image_url")).get("url")):
-                    yield "an image that it fetches by its URL"
+                yield from fetched(part)
 
 
 def _is_system(message: JsonObject) -> bool:

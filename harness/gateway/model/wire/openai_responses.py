@@ -10,8 +10,9 @@ from harness.gateway.model.wire.format import (
     Used,
     call_part,
     count_of,
-    is_remote,
+    fetched,
     joined,
+    misshapen_tools,
     object_of,
     objects_of,
     reasoning_part,
@@ -70,13 +71,13 @@ class OpenAIResponses:
         return Replied(message=cut.message if done else None, id=cut.id, model=cut.model, complete=False)
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
+        yield from misshapen_tools(body.get("tools"))
         for tool in objects_of(body.get("tools")):
             if str(tool.get("type", "function")) not in _OWN_TOOLS and not _is_local_shell(tool):
                 yield f"the tool {tool.get('type')}"
         for item in objects_of(body.get("input")):
             for part in [item, *objects_of(item.get("content")), *objects_of(item.get("output"))]:
-                if is_remote(part.get("image_url")) or is_remote(part.get("file_url")):
-                    yield "an image or a file that it fetches by its URL"
+                yield from fetched(part)
 
 
 def _is_local_shell(tool: JsonObject) -> bool:
