@@ -1,10 +1,14 @@
 """`harness explain`: what went wrong in a trial, and where."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.options import run_path
+
+if TYPE_CHECKING:
+    from harness.results import RunFolder
 
 
 @click.command("explain")
@@ -12,13 +16,15 @@ from harness.cli.options import run_path
 @click.argument("case")
 @click.option("--attempt", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--width", type=click.IntRange(40), default=400, show_default=True, help="Characters of a text shown.")
+@click.option("--model", "as_model", is_flag=True, help="Show what its model was sent and answered, whole.")
 @click.option("--json", "as_json", is_flag=True, help="Print the trial and its scorecard as JSON.")
 @click.pass_obj
-def command(project: Path, run: str, case: str, attempt: int, width: int, as_json: bool) -> None:
+def command(project: Path, /, run: str, case: str, attempt: int, width: int, **shown: bool) -> None:
     """Print the trajectory of CASE in the stored RUN, with the diagnosis at its steps.
 
     \b
     harness explain tour-v1 order-correctness-003
+    harness explain tour-v1 order-correctness-003 --model
     """
     from harness.cli.console import print_json
     from harness.errors import UsageError
@@ -34,10 +40,27 @@ def command(project: Path, run: str, case: str, attempt: int, width: int, as_jso
             f"run {folder.manifest.run!r} has no trial {case!r} attempt {attempt}",
             remedy=f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}",
         )
-    if as_json:
+    if shown["as_model"]:
+        _show_model(folder, case, attempt, shown["as_json"])
+        return
+    if shown["as_json"]:
         print_json({"trial": trial.model_dump(mode="json"), "scorecard": found.model_dump(mode="json")})
         return
     for line in explained(trial, found, width):
         click.echo(line)
     if not any(name.startswith("detector:") for name in folder.manifest.scorer_versions):
         click.echo(f"scored before findings were kept; look for them now: harness score {run}", err=True)
+
+
+def _show_model(folder: "RunFolder", case: str, attempt: int, as_json: bool) -> None:
+    """What the model saw: every request with its messages, tools and options, and the answer to it."""
+    from harness.cli.console import print_json
+    from harness.report.render.model_requests import model_lines, model_requests
+
+    stored = folder.stored(case, attempt)
+    spans = () if stored is None else stored.spans
+    if as_json:
+        print_json(model_requests(spans))
+        return
+    for line in model_lines(spans):
+        click.echo(line)

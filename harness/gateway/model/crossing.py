@@ -17,6 +17,9 @@ from harness.gateway.strict_json import NotJson, parse_json
 from harness.trace import ReplayTier, names
 from harness.trace.recorder import Plain, TraceRecorder
 
+_OWN_ATTRIBUTES = frozenset({"model", "messages", "input", "instructions", "system", "tools", "functions"})
+"""Fields of a request that stand in attributes of their own."""
+
 
 @dataclass(kw_only=True)
 class Crossing:
@@ -82,6 +85,8 @@ def trace_crossing(
         names.RESPONSE_ID: replied.id,
         names.PREVIOUS_RESPONSE: asked.previous,
         names.ORIGIN_PARENT: crossing.parent,
+        names.MODEL_OPTIONS: {name: value for name, value in crossing.body.items() if name not in _OWN_ATTRIBUTES}
+        or None,
         names.SYSTEM: asked.system,
         names.INPUT_MESSAGES: list(asked.messages) if crossing.endpoint.wire is not None else None,
         names.OUTPUT_MESSAGES: None if replied.message is None else [replied.message],
