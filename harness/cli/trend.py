@@ -29,8 +29,9 @@ def command(
     harness trend drive_thru
     harness trend drive_thru --agent v2 --last 3
 
-    Each release is tested against the earlier ones shown: see the notes below the tables. Without SUITE: the only one
-    that has runs.
+    Each release is tested against the earlier ones shown, at its part of 5 %: the parts sum to 5 % over any number of
+    releases, so that looking at every one of them raises no more false alarms. The notes below the tables say from how
+    many worse cases the newest release would be flagged. Without SUITE: the only one that has runs.
     """
     from harness.cli.console import out, print_json
     from harness.cli.showing import show_trend

@@ -3,7 +3,13 @@
 A release is compared with all earlier ones shown, pooled. Where at least half of its cases were there before, the test
 is the exact sign test over those cases (now against their mean before); else, as with production traces, which never
 come twice, Fisher's exact test over the cases (for failure modes only). Tests are one-sided, towards the worse, and
-corrected by Holm for all figures of the release; at 5 % the figure is flagged.
+corrected by Holm for all figures of the release.
+
+Looking at every release is a repeated look. The k-th release after the first is therefore tested at 5 % / (k (k + 1)):
+these levels sum to 5 % over any number of releases, so that a suite which never gets worse is ever flagged with at most
+that probability, however the releases depend on each other (alpha-spending by the union bound; see Foster and Stine
+2008, Alpha-investing, J. R. Stat. Soc. B 70). k counts all stored releases, those not shown among them. Each release is
+one look: testing it again after every further run of it is not covered.
 """
 
 import math
@@ -39,6 +45,12 @@ class TrendPoint(Frozen):
     """One-sided, corrected; None: nothing to compare with."""
     test: Test | None = None
     spike: bool = False
+    level: float | None = None
+    """At which `p` is flagged: the release's part of 5 %."""
+    cases: int = 0
+    """That the test could use."""
+    flags_from: int | None = None
+    """How many of them would have to be worse, none being better, for a flag; None: no number would be enough."""
 
 
 class TrendLine(Frozen):
@@ -103,7 +115,7 @@ def trend(suite: str, runs: Iterable[RunFolder], *, agent: str | None = None, la
     kept = dict(list(parts.items())[-last:])
     cards = {name: [card for run in own for card in run.scorecards()] for name, own in kept.items()}
     releases = tuple(_release(name, own, cards[name]) for name, own in kept.items())
-    return Trend(suite=suite, releases=releases, lines=_flagged(_lines(cards), cards))
+    return Trend(suite=suite, releases=releases, lines=_flagged(_lines(cards), cards, len(parts) - len(kept)))
 
 
 def _release(name: str, runs: Sequence[RunFolder], cards: Sequence[Scorecard]) -> Release:
@@ -153,15 +165,23 @@ def _values(cards: Iterable[Scorecard], figure: Callable[[Scorecard], float | No
 
 
 def _flagged(
-    lines: Sequence[tuple[_Figure, dict[str, _Values]]], cards: Mapping[str, Sequence[Scorecard]]
+    lines: Sequence[tuple[_Figure, dict[str, _Values]]], cards: Mapping[str, Sequence[Scorecard]], unseen: int
 ) -> tuple[TrendLine, ...]:
+    """`unseen`: stored releases before these."""
     points: list[list[TrendPoint]] = [[] for _ in lines]
     before: list[_Values] = [{} for _ in lines]
-    for release in cards:
+    for number, release in enumerate(cards, unseen):
         tested = [_tested(line, earlier, release) for line, earlier in zip(lines, before, strict=True)]
         corrected = holm([p for p, _ in tested])
+        figures = sum(p is not None for p, _ in tested)
         for place, ((_, by_release), (_, test), p) in enumerate(zip(lines, tested, corrected, strict=True)):
-            points[place].append(_point(release, len(cards[release]), by_release[release], p, test))
+            point = _point(release, len(cards[release]), by_release[release])
+            if p is not None and test is not None:
+                sizes = _sizes(test, by_release[release], before[place])
+                level = level_of(max(1, number))
+                power = {"level": level, "cases": sizes[0], "flags_from": _flags_from(test, sizes, level / figures)}
+                point = point.model_copy(update={"p": p, "test": test, "spike": p <= level, **power})
+            points[place].append(point)
             for case, values in by_release[release].items():
                 before[place].setdefault(case, []).extend(values)
     return tuple(
@@ -170,12 +190,35 @@ def _flagged(
     )
 
 
-def _point(release: str, trials: int, values: _Values, p: float | None, test: Test | None) -> TrendPoint:
+def level_of(number: int) -> float:
+    """Of the `number`-th release after the first; all of them together are `LEVEL`."""
+    return LEVEL / (number * (number + 1))
+
+
+def _sizes(test: Test, now: _Values, before: _Values) -> tuple[int, int, int]:
+    """Cases that the test uses; of Fisher's also the cases before, and those of them with the failure."""
+    if test == "sign test over the same cases":
+        return sum(case in before for case in now), 0, 0
+    return len(now), len(before), sum(_mean(own) > 0 for own in before.values())
+
+
+def _flags_from(test: Test, sizes: tuple[int, int, int], level: float) -> int | None:
+    """The fewest worse cases with a p-value that even the first step of Holm's correction flags."""
+    cases, earlier, earlier_with = sizes
+    for worse in range(1, cases + 1):
+        if test == "sign test over the same cases":
+            p = sign_test_greater(worse, 0)
+        else:
+            p = fisher_greater(worse, cases - worse, earlier_with, earlier - earlier_with)
+        if p is not None and p <= level:
+            return worse
+    return None
+
+
+def _point(release: str, trials: int, values: _Values) -> TrendPoint:
     every = [value for own in values.values() for value in own]
     mean = round(math.fsum(every) / len(every), 12) if every else None
-    spike = p is not None and p <= LEVEL
-    unknown = trials - len(every)
-    return TrendPoint(release=release, n=len(every), value=mean, unknown=unknown, p=p, test=test, spike=spike)
+    return TrendPoint(release=release, n=len(every), value=mean, unknown=trials - len(every))
 
 
 def _tested(

@@ -1,5 +1,6 @@
 """Trends: figures by release, and jumps told by a test that is named."""
 
+import random
 from collections.abc import Callable
 from math import comb
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from harness.errors import UsageError
 from harness.report.render.markdown import trend_markdown
 from harness.report.render.trajectory import explained
-from harness.report.trend import suite_of, trend
+from harness.report.trend import level_of, suite_of, trend
 from harness.results import RunFolder, RunManifest
 from harness.score import Diagnosis, Scorecard
 from harness.score.intervals import fisher_greater, holm, sign_test_greater
@@ -133,3 +134,38 @@ def test_a_trial_is_explained_step_by_step_with_the_finding_at_its_steps(card: C
         "answer  none",
         "check k  FAILED: as seen",
     ]
+
+
+def test_it_says_from_how_many_worse_cases_it_would_flag(run: Callable[..., RunFolder]) -> None:
+    """Nine of nine cases worse: p = 1/512; eight: 1/256. With two figures tested at 2.5 % each counts double."""
+    runs = [
+        run("a", "." * 25, created="2026-01-01T00:00:00Z"),
+        run("b", "x" + "." * 24, created="2026-02-01T00:00:00Z"),
+    ]
+    found = trend("drive_thru", runs)
+    point = next(line for line in found.lines if line.kind == "failure").points[-1]
+    figures = sum(line.points[-1].p is not None for line in found.lines)
+    assert (25, 0.025) == (point.cases, point.level)
+    assert point.flags_from is not None
+    assert 0.5**point.flags_from <= 0.025 / figures < 0.5 ** (point.flags_from - 1)
+    assert f"would flag from {point.flags_from} of 25 cases" in trend_markdown(found)
+
+
+def test_the_levels_of_all_releases_sum_to_five_percent() -> None:
+    assert 0.05 == pytest.approx(sum(level_of(number) for number in range(1, 100_001)), abs=1e-6)
+
+
+def test_looking_at_every_release_raises_few_false_alarms() -> None:
+    """400 histories of 20 releases of 25 cases that never get worse; at 5 % a look, most would be flagged once."""
+    chance = random.Random(5)
+    spent = naive = 0
+    for _ in range(400):
+        looks = []
+        for number in range(1, 20):
+            worse = sum(chance.random() < 0.5 for _ in range(25))
+            p = sign_test_greater(worse, 25 - worse)
+            looks.append((p is not None and p <= level_of(number), p is not None and p <= 0.05))
+        spent += any(flagged for flagged, _ in looks)
+        naive += any(flagged for _, flagged in looks)
+    assert spent <= 0.05 * 400
+    assert naive > 0.2 * 400

@@ -55,7 +55,21 @@ def _cell(line: TrendLine, point: TrendPoint) -> str:
 
 
 def _notes(trend: Trend, kind: str) -> tuple[str, ...]:
-    return tuple(_words(line, point) for line, point in trend.spikes if line.kind == kind)
+    flagged = tuple(_words(line, point) for line, point in trend.spikes if line.kind == kind)
+    return (*flagged, *_power(trend, kind))
+
+
+def _power(trend: Trend, kind: str) -> tuple[str, ...]:
+    """From how many worse cases the newest release would have been flagged; success stands for all metrics."""
+    newest = [line.points[-1] for line in trend.lines if line.kind == kind and line.points[-1].level is not None]
+    if not newest:
+        return ()
+    point = newest[0]
+    needed = "no number of cases" if point.flags_from is None else f"{point.flags_from} of {point.cases} cases"
+    return (
+        f"{point.release} is flagged at p <= {point.level:.2g}, its part of 5 % over all releases: would flag from "
+        f"{needed} worse and none better",
+    )
 
 
 def _words(line: TrendLine, point: TrendPoint) -> str:
