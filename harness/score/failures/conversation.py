@@ -3,6 +3,9 @@
 Looked at only where the trial is known to have failed and made no tool call, because words like "assume" stand in good
 conversations too. At most one finding, the first of these that applies:
 
+`worker_result_carried` (cascading error): a coordinator sends workers; the result that was taken for enough: the last
+conclusion of a short run, else the last of few results or the second of many. Dependent steps: the later messages.
+
 `first_result_carried` (cascading error): the opening message brought code that was run at once, so that all the rest
 stands on a result which nobody had planned or checked. Dependent steps: the agents' later messages that build on it.
 
@@ -26,7 +29,7 @@ from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.reading import Reading
 from harness.trace import Step
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 _ASSUMED: Final = re.compile(
     r"\b(?:assum\w{1,10}|hypothetical\w{0,4}|simulat\w{1,6}|placeholder\w?|sample data|dummy|mock|fabricat\w{1,6}|"
     r"for demonstration|example data|let's say|typical(?:ly)?|general knowledge|based on my knowledge|"
@@ -35,27 +38,29 @@ _ASSUMED: Final = re.compile(
 )
 _FAILED: Final = re.compile(r"execution failed|Traceback|exitcode: 1|Error")
 _CODE: Final = "```"
+_REASONER: Final = re.compile(r"(?i)(?:ai )?assistant|coder|reasoner|analyst|solver")
+"""A worker without tools, who concludes from what the others brought."""
+_SHORT: Final = 40
+_FEW: Final = 4
+_WORKER: Final = 0.3
 
 
 def broken_conversation(reading: Reading) -> tuple[Diagnosis, ...]:
     """At most one finding."""
-    if reading.acts or len(reading.steps) < 2:
-        return ()
+    return () if reading.acts or len(reading.steps) < 2 else _first_that_applies(reading)
+
+
+def _first_that_applies(reading: Reading) -> tuple[Diagnosis, ...]:
+    worker = _worker_to_blame(reading.steps)
+    if worker is not None:
+        evidence = "what this worker brought was taken for enough, and the rest was built on it"
+        return (_carried(reading, worker, "worker_result_carried", evidence, confidence=_WORKER),)
     first, second = reading.steps[:2]
     if _has_code(first) and second.source == "system":
         return (_carried(reading, first, "first_result_carried", "the opening message's code was run at once"),)
     assumed = next((step for step in reading.steps[1:] if step.source == "agent" and _words(step)), None)
     if assumed is not None:
-        return (
-            Diagnosis(
-                failure="premature_commitment",
-                kind="assumed_data",
-                origin_step=assumed.index,
-                evidence=f"goes on with what it has not got: {_words(assumed)!r}",
-                confidence=0.5,
-                version=VERSION,
-            ),
-        )
+        return (_assumption(assumed),)
     author = _failing_author(reading.steps)
     if author is not None:
         return (_carried(reading, author, "failed_code_carried", "its code was the first to fail"),)
@@ -63,6 +68,17 @@ def broken_conversation(reading: Reading) -> tuple[Diagnosis, ...]:
     if answer is None:
         return ()
     return (_carried(reading, answer, "first_answer_carried", "nobody checked the first answer", confidence=0.3),)
+
+
+def _assumption(step: Step) -> Diagnosis:
+    return Diagnosis(
+        failure="premature_commitment",
+        kind="assumed_data",
+        origin_step=step.index,
+        evidence=f"goes on with what it has not got: {_words(step)!r}",
+        confidence=0.5,
+        version=VERSION,
+    )
 
 
 def _carried(reading: Reading, step: Step, kind: Kind, evidence: str, *, confidence: float = 0.5) -> Diagnosis:
@@ -80,6 +96,24 @@ def _carried(reading: Reading, step: Step, kind: Kind, evidence: str, *, confide
         confidence=confidence,
         version=VERSION,
     )
+
+
+def _worker_to_blame(steps: Sequence[Step]) -> Step | None:
+    """Where a coordinator sends workers: the last result of a short run, and the second of a long one.
+
+    The first result of a long run is mostly a search page that is looked into next; with the second, a source has been
+    chosen, and the later ones follow from that.
+    """
+    coordinators = {step.agent for step in steps if step.source == "agent" and step.thought and step.agent}
+    if not coordinators or not any(step.parent is not None for step in steps):
+        return None
+    results = [step for step in steps if step.source == "agent" and step.message and step.agent not in coordinators]
+    if not results:
+        return None
+    reasoned = [step for step in results if step.agent is not None and _REASONER.fullmatch(step.agent)]
+    if reasoned and len(steps) < _SHORT:
+        return reasoned[-1]
+    return results[-1] if len(results) <= _FEW else results[1]
 
 
 def _first_answer(steps: Sequence[Step]) -> Step | None:

@@ -23,8 +23,12 @@ from harness.score.failures.premature_commitment import (
     unwarranted_writes,
 )
 from harness.score.failures.reading import Reading, read
+from harness.score.failures.stuck import VERSION as STUCK_VERSION
+from harness.score.failures.stuck import stuck_calls
 from harness.score.failures.tool_hallucination import VERSION as TOOL_HALLUCINATION_VERSION
 from harness.score.failures.tool_hallucination import invented_parameters, invented_tools
+from harness.score.failures.unsupported import VERSION as UNSUPPORTED_VERSION
+from harness.score.failures.unsupported import unsupported_answers, unused_helpers
 from harness.score.failures.wrong_outcome import VERSION as WRONG_OUTCOME_VERSION
 from harness.score.failures.wrong_outcome import wrong_outcomes
 from harness.score.values import Evidence
@@ -37,7 +41,9 @@ DETECTORS: Final = {
     "goal_drift": GOAL_DRIFT_VERSION,
     "loop_trap": LOOP_TRAP_VERSION,
     "premature_commitment": PREMATURE_COMMITMENT_VERSION,
+    "stuck": STUCK_VERSION,
     "tool_hallucination": TOOL_HALLUCINATION_VERSION,
+    "unsupported": UNSUPPORTED_VERSION,
     "wrong_outcome": WRONG_OUTCOME_VERSION,
     "other": _OTHER_VERSION,
 }
@@ -53,12 +59,17 @@ def diagnose(evidence: Evidence) -> tuple[Diagnosis, ...]:
     reading = read(evidence)
     failed = _has_failed(evidence)
     foreign = foreign_values(reading)
+    looping = loops(evidence)
+    looped = {step for one in looping for step in (one.origin_step, *one.dependent_steps) if step is not None}
     found: tuple[Diagnosis, ...] = (
-        *loops(evidence),
+        *looping,
+        *stuck_calls(reading, looped),
         *invented_tools(reading),
         *invented_parameters(reading),
         *claimed_calls(reading),
         *fabricated_results(reading),
+        *unsupported_answers(reading),
+        *unused_helpers(reading),
         *foreign_tasks(reading, foreign),
         *other_plans(reading),
         *guesses(foreign),

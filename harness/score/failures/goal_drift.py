@@ -25,7 +25,7 @@ from harness.score.failures.foreign import Foreign, rests_on
 from harness.score.failures.grounding import atoms
 from harness.score.failures.reading import Act, Reading
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 _STATED: Final = re.compile(r"(?i)task description|plan for solving|## plan|# plan")
 _LONG_WORD: Final = 4
 _FEW: Final = 6
@@ -72,10 +72,11 @@ def _chain(reading: Reading, starts: Sequence[Foreign]) -> list[Act]:
 
 def other_plans(reading: Reading) -> tuple[Diagnosis, ...]:
     """At most one finding, at the agent's first message."""
-    first = next((step for step in reading.steps if step.source == "agent" and (step.message or step.plan)), None)
+    agents = (step for step in reading.steps if step.source == "agent")
+    first = next((step for step in agents if step.message or step.plan or step.thought), None)
     if first is None:
         return ()
-    text = " ".join((first.message or "", *(first.plan or ())))
+    text = " ".join((first.thought or "", first.message or "", *(first.plan or ())))
     task = _words(reading.evidence.case.task)
     stated = _STATED.search(text)
     if stated is None or len(task) < _FEW:

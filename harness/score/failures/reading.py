@@ -53,6 +53,8 @@ class Act:
         if self.seen is None:
             return None
         kind = "" if self.seen.error is None else self.seen.error.type
+        if self.seen.content is None and self.seen.error is not None:
+            return f"{kind} {self.seen.error.message}"
         return f"{kind} {equality_key(self.seen.content)}"
 
     @cached_property

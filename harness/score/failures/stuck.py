@@ -1,0 +1,123 @@
+"""Loop trap beyond equal calls: stuck on one error, or asking nearly the same again and again of nobody.
+
+`stuck_on_error` counts: a tool that failed three times with the same error on nearly the same arguments, without a
+success between; or twice on equal arguments, and it never succeeded afterwards. Other tools may be called meanwhile.
+`echoed_call` counts: three calls of one tool in direct succession that are nearly the same, and whose answers only
+repeat what the agent itself had written (code that prints a question to a colleague, who is never called).
+
+Does not count: another error (something was learnt), a success between, a test run again after an edit, an error
+without words (a search that finds nothing), and what is found as an equal repeat (see `loop_trap`).
+
+Origin: the first useless repeat. Dependent steps: the later ones.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from harness.score.failures.diagnosis import Diagnosis, Kind
+from harness.score.failures.grounding import atoms, texts
+from harness.score.failures.progress import INFORMATIVE
+from harness.score.failures.reading import Act, Reading
+from harness.score.failures.repetition import overlap, settled
+
+VERSION: Final = "1"
+REPEATS: Final = 3
+_ALIKE: Final = 0.5
+"""Jaccard index of two calls' atoms from which on they ask for nearly the same."""
+_VARYING: Final = re.compile(r"\d+|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|0x[0-9a-f]+")
+_HEAD: Final = 300
+_LETTERS: Final = re.compile(r"[a-z]{3,}")
+_SAID: Final = 3
+"""Words that an error needs to say something."""
+_CODE: Final = "code"
+_SHORTEST: Final = 20
+_LONGEST: Final = 20_000
+_ECHOED_ALIKE: Final = 0.25
+
+
+def stuck_calls(reading: Reading, looped: Collection[int]) -> tuple[Diagnosis, ...]:
+    """One finding a run of failures or of empty repeats. `looped`: steps that are known to be in an equal loop."""
+    found = [*_on_errors(reading), *_for_nothing(reading)]
+    return tuple(one for one in found if one.origin_step not in looped and not set(one.dependent_steps) & set(looped))
+
+
+def _on_errors(reading: Reading) -> Iterator[Diagnosis]:
+    by_tool: dict[str, list[Act]] = {}
+    for act in reading.acts:
+        by_tool.setdefault(act.call.name, []).append(act)
+    for name, acts in by_tool.items():
+        last_good = max((act.number for act in acts if not act.failed), default=-1)
+        for run in _failing(acts):
+            again = len(run) == REPEATS - 1 and _asked(run[0]) == _asked(run[1]) and last_good < run[0].number
+            if (len(run) >= REPEATS or again) and run[0].step != run[-1].step:
+                evidence = f"{name} failed {len(run)} times with the same error on nearly the same arguments"
+                yield _found("stuck_on_error", run[1:], evidence, 0.6 if again else 0.8)
+
+
+def _failing(acts: Sequence[Act]) -> Iterator[list[Act]]:
+    run: list[Act] = []
+    for act in acts:
+        if run and not (act.failed and _error(act) == _error(run[-1]) and _nearly_equal(run[-1], act)):
+            yield run
+            run = []
+        if act.failed and len(_LETTERS.findall(_error(act))) >= _SAID:
+            run.append(act)
+    yield run
+
+
+def _error(act: Act) -> str:
+    """The kind of an error, without the numbers and quotations that name the arguments."""
+    if act.seen is None or act.seen.error is None:
+        return ""
+    return settled(_VARYING.sub("~", act.seen.error.message[-_HEAD:].casefold()))
+
+
+def _nearly_equal(first: Act, second: Act) -> bool:
+    return overlap(_asked(first), _asked(second)) >= _ALIKE
+
+
+def _asked(act: Act) -> frozenset[str]:
+    arguments = act.call.arguments
+    told = [act.call.unparsed or ""] if arguments is None else list(texts(arguments))
+    return frozenset(atom for text in told for atom in atoms(text))
+
+
+def _for_nothing(reading: Reading) -> Iterator[Diagnosis]:
+    run: list[Act] = []
+    for act in (*reading.acts, None):
+        if act is not None and _is_echo(act) and (not run or _follows(run[-1], act)):
+            run.append(act)
+            continue
+        if len(run) >= REPEATS:
+            evidence = (
+                f"{run[0].call.name}: {len(run)} calls nearly alike, and the answers repeat the agent's own words"
+            )
+            yield _found("echoed_call", run[1:], evidence, 0.7)
+        run = [act] if act is not None and _is_echo(act) else []
+
+
+def _follows(earlier: Act, later: Act) -> bool:
+    alike = earlier.call.name == later.call.name and later.number == earlier.number + 1
+    return alike and earlier.step != later.step and overlap(_asked(earlier), _asked(later)) >= _ECHOED_ALIKE
+
+
+def _is_echo(act: Act) -> bool:
+    """Whether an answer is, but for a frame around it, what the call itself says."""
+    if act.seen is None or act.failed or _CODE not in (act.call.arguments or {}):
+        return False
+    told = set(atoms("\n".join(texts(act.seen.content))[:_LONGEST]))
+    return len(told) >= _SHORTEST and len(told - _asked(act)) < INFORMATIVE
+
+
+def _found(kind: Kind, repeats: Sequence[Act], evidence: str, confidence: float) -> Diagnosis:
+    steps = list(dict.fromkeys(act.step for act in repeats))
+    return Diagnosis(
+        failure="loop_trap",
+        kind=kind,
+        origin_step=steps[0],
+        dependent_steps=tuple(steps[1:]),
+        evidence=evidence,
+        confidence=confidence,
+        version=VERSION,
+    )

@@ -1,0 +1,90 @@
+"""Loops beyond equal calls, answers that rest on nothing, plans not followed, workers whose result was carried on."""
+
+from collections.abc import Callable
+from typing import Any
+
+from harness.case import Case, ToolSpec
+from harness.score.failures import diagnose
+from harness.score.values import Evidence, Verdict
+from harness.trace import Step, Trajectory, Trial
+
+Found = Callable[..., list[tuple[str, int | None]]]
+
+
+def _tool(name: str) -> ToolSpec:
+    return ToolSpec.model_validate(
+        {"name": name, "effect": "read", "server": "s", "http": {"path": "/"}, "parameters": {"type": "object"}}
+    )
+
+
+TOOLS = [_tool("page_down"), _tool("find"), _tool("python_interpreter"), _tool("final_answer")]
+ERROR = "the tool takes no argument by this name"
+
+
+def _failing(**arguments: Any) -> tuple[Any, ...]:
+    return ("call", "page_down", arguments, None, ERROR)
+
+
+FIND = ("call", "find", {"word": "horse"}, "no such word on this page of the book")
+
+
+def test_a_tool_that_fails_again_and_again_with_one_error_is_stuck(found: Found) -> None:
+    assert [("stuck_on_error", 2)] == found(_failing(x=""), FIND, _failing(x=""), tools=TOOLS)
+    three = [_failing(words="the horse of the vet", n=n) for n in range(3)]
+    assert [("stuck_on_error", 1)] == found(*three, tools=TOOLS)
+
+
+def test_another_error_or_a_success_between_is_no_loop(found: Found) -> None:
+    good = ("call", "page_down", {}, "the next page tells of other animals")
+    other = ("call", "page_down", {"x": ""}, None, "the server did not answer in time")
+    assert [] == found(_failing(x=""), good, _failing(x=""), good, tools=TOOLS)
+    assert [] == found(_failing(x=""), other, _failing(x=""), good, tools=TOOLS)
+
+
+def _printing(words: str) -> tuple[Any, ...]:
+    question = f"please find for me the year in which the old bridge over the river in the northern town was {words}"
+    code = f"task = '{question} and tell me which newspaper wrote about the opening day'\nprint(task)"
+    return ("call", "python_interpreter", {"code": code}, f"Execution logs:\n{code[8:-14]}\nLast output: None")
+
+
+def test_printing_ones_own_question_brings_nothing_new_and_supports_no_answer(found: Found) -> None:
+    asked = [_printing(words) for words in ("built", "opened", "repaired")]
+    answer = ("call", "final_answer", {"answer": "1937"}, "1937")
+    kinds = found(*asked, answer, tools=TOOLS)
+    assert [("echoed_call", 1), ("unsupported_answer", 3)] == kinds
+    told = "The bridge was opened in 1937 by the mayor, as the Northern Echo wrote on its front page in the same week."
+    looked = ("call", "find", {"word": "bridge"}, told)
+    assert [] == found(asked[0], looked, answer, tools=TOOLS)
+
+
+def test_a_planned_helper_that_is_never_called_is_a_drift(found: Found) -> None:
+    system = ("system", "You have a colleague: search_agent. Call it with code.")
+    plan = [("agent", "First I ask the search_agent."), ("agent", "The search_agent will verify it.")]
+    told = "The bridge was opened in 1937 by the mayor, as the Northern Echo wrote on its front page in the same week."
+    looked = ("call", "find", {"word": "bridge"}, told)
+    answer = ("call", "final_answer", {"answer": "1937"}, "1937")
+    assert [("unused_helper", 1)] == found(system, *plan, looked, answer, tools=TOOLS)
+    used = ("call", "python_interpreter", {"code": "print(search_agent('bridge'))"}, told)
+    assert [] == found(system, *plan, used, answer, tools=TOOLS)
+
+
+def _conversation(results: int) -> Evidence:
+    steps = [
+        Step(index=0, source="user", message="Where is the dojo?"),
+        Step(index=1, source="agent", agent="Orchestrator", thought="Plan: search for the dojo, where it is."),
+    ]
+    for n in range(results):
+        sent = len(steps)
+        steps.append(Step(index=sent, source="agent", agent="Orchestrator", message="Please search"))
+        steps.append(Step(index=sent + 1, source="agent", agent="Surfer", parent=sent, message=f"page {n}"))
+    verdict = Verdict(check="reward", verifier="reward", version="1", passed=False, reason="wrong")
+    trajectory = Trajectory(trace_id="t", agent="a", steps=tuple(steps))
+    trial = Trial(case_id="c", attempt=1, outcome="finished", trajectory=trajectory)
+    return Evidence(case=Case(id="c", task="Where is the dojo?"), trial=trial, tools=(), verdicts=(verdict,))
+
+
+def test_a_workers_result_that_was_taken_for_enough_is_named() -> None:
+    [few] = diagnose(_conversation(2))
+    [many] = diagnose(_conversation(7))
+    assert ("worker_result_carried", 5, 5) == (few.kind, few.origin_step, many.origin_step)
+    assert ("cascading_error", "cascading_error") == (few.failure, many.failure)
