@@ -9,6 +9,8 @@ from harness.cli.options import run_path
 
 if TYPE_CHECKING:
     from harness.results import RunFolder
+    from harness.score import Scorecard
+    from harness.trace import Trial
 
 
 @click.command("explain")
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 def command(project: Path, /, run: str, case: str, attempt: int, width: int, **shown: bool) -> None:
     """Print the trajectory of CASE in the stored RUN, with the diagnosis at its steps.
 
+    A failed trial begins with the step at which it most probably went wrong, and the runners-up.
+
     \b
     harness explain tour-v1 order-correctness-003
     harness explain tour-v1 order-correctness-003 --model
@@ -30,6 +34,7 @@ def command(project: Path, /, run: str, case: str, attempt: int, width: int, **s
     from harness.errors import UsageError
     from harness.report.render.trajectory import explained
     from harness.results import RunFolder
+    from harness.score.failures import suspects
 
     folder = RunFolder.open(run_path(project, run))
     found = next((one for one in folder.scorecards() if (one.case_id, one.attempt) == (case, attempt)), None)
@@ -43,11 +48,22 @@ def command(project: Path, /, run: str, case: str, attempt: int, width: int, **s
     if shown["as_model"]:
         _show_model(folder, case, attempt, shown["as_json"])
         return
+    unmeasured = _not_measured(project, folder, trial, found)
     if shown["as_json"]:
-        print_json({"trial": trial.model_dump(mode="json"), "scorecard": found.model_dump(mode="json")})
+        named = suspects(found.diagnoses, trial.trajectory, success=found.success)
+        print_json(
+            {
+                "trial": trial.model_dump(mode="json"),
+                "scorecard": found.model_dump(mode="json"),
+                "suspects": [one.model_dump(mode="json") for one in named],
+                "not_measured": unmeasured,
+            }
+        )
         return
     for line in explained(trial, found, width):
         click.echo(line)
+    for mode, reason in unmeasured.items():
+        click.echo(f"not measured here: {mode.replace('_', ' ')}: {reason}")
     if not any(name.startswith("detector:") for name in folder.manifest.scorer_versions):
         click.echo(f"scored before findings were kept; look for them now: harness score {run}", err=True)
 
@@ -64,3 +80,21 @@ def _show_model(folder: "RunFolder", case: str, attempt: int, as_json: bool) -> 
         return
     for line in model_lines(spans):
         click.echo(line)
+
+
+def _not_measured(project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard") -> dict[str, str]:
+    """Failure mode -> why this trial gives nothing to measure it by; empty where the suite no longer has the case."""
+    from harness.errors import UsageError
+    from harness.pipeline.subjects import suite_of
+    from harness.score import Evidence
+    from harness.score.failures import not_measured
+
+    try:
+        suite = suite_of(project, folder)
+    except UsageError:
+        return {}
+    case = next((one for one in suite.cases if one.id == trial.case_id), None)
+    if case is None:
+        return {}
+    evidence = Evidence(case=case, trial=trial, tools=suite.tools, verdicts=card.verdicts)
+    return {str(mode): reason for mode, reason in not_measured(evidence).items()}

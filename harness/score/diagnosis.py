@@ -22,7 +22,6 @@ Kind = Literal[
     "claimed_call",
     "fabricated_result",
     "unsupported_answer",
-    "unused_helper",
     "guessed_argument",
     "unseen_target",
     "missing_reads",

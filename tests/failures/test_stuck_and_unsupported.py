@@ -1,10 +1,10 @@
-"""Loops beyond equal calls, answers that rest on nothing, plans not followed, workers whose result was carried on."""
+"""Loops beyond equal calls, answers that rest on nothing, workers whose result was carried on."""
 
 from collections.abc import Callable
 from typing import Any
 
 from harness.case import Case, ToolSpec
-from harness.score.failures import diagnose
+from harness.score.failures import diagnose, not_measured, suspects
 from harness.score.values import Evidence, Verdict
 from harness.trace import Step, Trajectory, Trial
 
@@ -57,17 +57,6 @@ def test_printing_ones_own_question_brings_nothing_new_and_supports_no_answer(fo
     assert [] == found(asked[0], looked, answer, tools=TOOLS)
 
 
-def test_a_planned_helper_that_is_never_called_is_a_drift(found: Found) -> None:
-    system = ("system", "You have a colleague: search_agent. Call it with code.")
-    plan = [("agent", "First I ask the search_agent."), ("agent", "The search_agent will verify it.")]
-    told = "The bridge was opened in 1937 by the mayor, as the Northern Echo wrote on its front page in the same week."
-    looked = ("call", "find", {"word": "bridge"}, told)
-    answer = ("call", "final_answer", {"answer": "1937"}, "1937")
-    assert [("unused_helper", 1)] == found(system, *plan, looked, answer, tools=TOOLS)
-    used = ("call", "python_interpreter", {"code": "print(search_agent('bridge'))"}, told)
-    assert [] == found(system, *plan, used, answer, tools=TOOLS)
-
-
 def _conversation(results: int) -> Evidence:
     steps = [
         Step(index=0, source="user", message="Where is the dojo?"),
@@ -88,3 +77,30 @@ def test_a_workers_result_that_was_taken_for_enough_is_named() -> None:
     [many] = diagnose(_conversation(7))
     assert ("worker_result_carried", 5, 5) == (few.kind, few.origin_step, many.origin_step)
     assert ("cascading_error", "cascading_error") == (few.failure, many.failure)
+
+
+def test_the_ranked_answer_names_step_agent_and_probability_and_a_success_has_none() -> None:
+    evidence = _conversation(2)
+    found = diagnose(evidence)
+    [one] = suspects(found, evidence.trial.trajectory, success=False)
+    assert (5, "Surfer", "worker_result_carried", True) == (one.step, one.agent, one.kind, one.calibrated)
+    assert 0 < one.probability < 1
+    assert () == suspects(found, evidence.trial.trajectory, success=True)
+
+
+def test_several_suspects_stand_by_falling_probability_and_leave_room_for_none_of_them() -> None:
+    evidence = _conversation(2)
+    [first] = diagnose(evidence)
+    kinds = ("stopped_early", "wrong_target", "wrong_argument", "plan_for_another_task")
+    many = [first.model_copy(update={"kind": kind, "origin_step": step}) for step, kind in enumerate(kinds)]
+    ranked = suspects(many, evidence.trial.trajectory, success=False)
+    assert sorted((one.probability for one in ranked), reverse=True) == [one.probability for one in ranked]
+    assert 3 == ranked[0].step
+    assert sum(one.probability for one in ranked) <= 0.96
+
+
+def test_what_cannot_be_measured_is_said_with_the_reason() -> None:
+    evidence = _conversation(2)
+    assert {"loop_trap", "tool_hallucination", "wrong_outcome"} == set(not_measured(evidence))
+    unknown = evidence.model_copy(update={"verdicts": ()})
+    assert "whether the trial succeeded is not known" == not_measured(unknown)["cascading_error"]

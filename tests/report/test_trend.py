@@ -124,6 +124,7 @@ def test_a_trial_is_explained_step_by_step_with_the_finding_at_its_steps(card: C
 
     assert list(explained(trial, card("c", False, diagnoses=(LOOP,)))) == [
         "c/1: finished, did not succeed; 1 finding(s)",
+        "most probably went wrong at step 1 (a), 30%, not calibrated: loop trap: repeated call: find\\x1b[2J thrice",
         "   0  user: find an egg",
         '   1  agent find({"q": "egg"})',
         '      -> {"found": 0}',

@@ -14,7 +14,7 @@ import call_rules
 from layout import share, table
 from sources import MODES, SETS, Labelled, labelled
 
-from harness.score import Diagnosis
+from harness.score.failures import Suspect, suspects
 
 REWARDED = 0.02
 """The share of rewarded runs of a set that may be flagged, all modes together."""
@@ -132,9 +132,9 @@ def critical_steps(runs: Runs) -> None:
         others = [one for other, some in fitting.items() if other != name for one in some]
         ranked = [(one, _first_ranked(one)) for one in own]
         answered = [(one, found) for one, found in ranked if found is not None]
-        exact = sum(found.origin_step == one.step for one, found in answered)
-        near = sum(abs(found.origin_step - one.step) <= 1 for one, found in answered)
-        agents = sum(_agent_at(one, found.origin_step) == one.agent for one, found in answered)
+        exact = sum(found.step == one.step for one, found in answered)
+        near = sum(abs(found.step - one.step) <= 1 for one, found in answered)
+        agents = sum(_agent_at(one, found.step) == one.agent for one, found in answered)
         size = len(own)
         rows.append([name, "ours", size, len(answered), share(exact, size), share(near, size), share(agents, size)])
         for label, tuned in (("in sample", own), ("left out", others or own)):
@@ -145,13 +145,13 @@ def critical_steps(runs: Runs) -> None:
     table("The decisive step", ["set", "rule", "runs", "answered", "exact", "within 1", "agent"], rows)
 
 
-def _first_ranked(run: Labelled) -> Diagnosis | None:
-    return next((one for one in ranked_of(run) if one.origin_step is not None), None)
+def _first_ranked(run: Labelled) -> Suspect | None:
+    return next(iter(ranked_of(run)), None)
 
 
-def ranked_of(run: Labelled) -> list[Diagnosis]:
-    """The findings in the order in which `harness explain` names them."""
-    return sorted(run.card.diagnoses, key=lambda one: -one.confidence)
+def ranked_of(run: Labelled) -> tuple[Suspect, ...]:
+    """What `harness explain` names, most probable first."""
+    return suspects(run.card.diagnoses, run.evidence.trial.trajectory, success=run.success)
 
 
 def _agent_at(run: Labelled, index: int | None) -> str | None:
@@ -186,9 +186,9 @@ def reliability(runs: Runs) -> None:
     blamed = [(one, _first_ranked(one)) for some in runs.values() for one in some if one.step is not None]
     for low in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7):
         high = {0.5: 0.7, 0.7: 1.01}.get(low, low + 0.1)
-        own = [(one, found) for one, found in blamed if found is not None and low <= found.confidence < high]
+        own = [(one, found) for one, found in blamed if found is not None and low <= found.probability < high]
         if own:
-            right = sum(found.origin_step == one.step for one, found in own)
-            mean = sum(found.confidence for _, found in own) / len(own)
+            right = sum(found.step == one.step for one, found in own)
+            mean = sum(found.probability for _, found in own) / len(own)
             rows.append([f"{low:.1f} to {min(high, 1.0):.1f}", len(own), f"{mean:.2f}", share(right, len(own))])
     table("How sure the first answer is, and how often it is right", ["stated", "runs", "mean stated", "right"], rows)

@@ -7,9 +7,11 @@ from harness.frozen import JsonValue
 from harness.report.printed import printed_ends
 from harness.report.render.wording import printable, printed_words
 from harness.score import Diagnosis, Scorecard
+from harness.score.failures import suspects
 from harness.trace import Observation, Step, ToolCall, Trial
 
 _LONGEST = 400
+_SUSPECTS = 4
 _SETTLED = ("exact", "exact_reused", "live", "sealed")
 """Tiers that need no word beside the answer."""
 
@@ -17,6 +19,7 @@ _SETTLED = ("exact", "exact_reused", "live", "sealed")
 def explained(trial: Trial, card: Scorecard, longest: int = _LONGEST) -> Iterator[str]:
     """Lines: how it ended, every step with what was found there, what the checks said. Texts are cut at `longest`."""
     yield _headline(card)
+    yield from _ranked(trial, card, longest)
     for one in card.diagnoses:
         if one.origin_step is None:
             yield f"!! {_title(one)}: {printable(one.evidence, longest)}"
@@ -42,6 +45,21 @@ def _program(trial: Trial, longest: int) -> Iterator[str]:
     how = f"signal {ended.signal}" if ended.signal is not None else f"exit status {ended.code}"
     yield f"program  {how}{', stopped at the time limit' if ended.timed_out else ''}"
     yield from printed_words(printed_ends(ended), longest)
+
+
+def _ranked(trial: Trial, card: Scorecard, longest: int) -> Iterator[str]:
+    """The most probable step at which it went wrong, and the runners-up; nothing for a success."""
+    if card.success is not False:
+        return
+    named = suspects(card.diagnoses, trial.trajectory, success=card.success)
+    if not named:
+        yield "most probably went wrong: cannot tell"
+    for place, one in enumerate(named[:_SUSPECTS]):
+        lead = "most probably went wrong" if not place else "  or"
+        who = f" ({printable(one.agent)})" if one.agent is not None else ""
+        sure = f"{one.probability:.0%}" + ("" if one.calibrated else ", not calibrated")
+        what = f"{one.failure}: {one.kind}".replace("_", " ")
+        yield f"{lead} at step {one.step}{who}, {sure}: {what}: {printable(one.reason, longest)}"
 
 
 def _headline(card: Scorecard) -> str:

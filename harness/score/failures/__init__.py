@@ -2,6 +2,21 @@
 
 from harness.score.failures.diagnose import DETECTORS, diagnose, loops
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
+from harness.score.failures.measurable import not_measured
+from harness.score.failures.ranking import Suspect, suspects
 from harness.score.failures.recovery import Recovery, Response, recoveries
 
-__all__ = ["DETECTORS", "Diagnosis", "Failure", "Kind", "Recovery", "Response", "diagnose", "loops", "recoveries"]
+__all__ = [
+    "DETECTORS",
+    "Diagnosis",
+    "Failure",
+    "Kind",
+    "Recovery",
+    "Response",
+    "Suspect",
+    "diagnose",
+    "loops",
+    "not_measured",
+    "recoveries",
+    "suspects",
+]

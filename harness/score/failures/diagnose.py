@@ -28,7 +28,7 @@ from harness.score.failures.stuck import stuck_calls
 from harness.score.failures.tool_hallucination import VERSION as TOOL_HALLUCINATION_VERSION
 from harness.score.failures.tool_hallucination import invented_parameters, invented_tools
 from harness.score.failures.unsupported import VERSION as UNSUPPORTED_VERSION
-from harness.score.failures.unsupported import unsupported_answers, unused_helpers
+from harness.score.failures.unsupported import unsupported_answers
 from harness.score.failures.wrong_outcome import VERSION as WRONG_OUTCOME_VERSION
 from harness.score.failures.wrong_outcome import wrong_outcomes
 from harness.score.values import Evidence
@@ -69,7 +69,6 @@ def diagnose(evidence: Evidence) -> tuple[Diagnosis, ...]:
         *claimed_calls(reading),
         *fabricated_results(reading),
         *unsupported_answers(reading),
-        *unused_helpers(reading),
         *foreign_tasks(reading, foreign),
         *other_plans(reading),
         *guesses(foreign),
