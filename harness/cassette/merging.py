@@ -50,7 +50,7 @@ def merged_recordings(
     for recording in new:
         old = before.get(recording.place)
         made.add(recording.place)
-        failed = old is not None and _is_failure(old)
+        failed = old is not None and is_failure(old)
         if recording.mark.effect == "write" and (old is None or failed):
             renewed.add(recording.mark.state_name)
         if old is not None and failed:
@@ -79,7 +79,8 @@ def merged_recordings(
     return tuple(recording for place, recording in tape.items() if place not in gone), done
 
 
-def _is_failure(recording: Recording) -> bool:
+def is_failure(recording: Recording) -> bool:
+    """Whether it tells of the moment alone; such recordings are of older versions."""
     if recording.mark.outcome != "answer":
         return True
     of_model = recording.mark.kind == "model"

@@ -9,6 +9,10 @@ from harness.cassette.tape import Tape
 from harness.frozen import Frozen, JsonObject, JsonValue
 
 _SHOWN = 3
+_LONGEST = 1000
+"""Characters of a value that are shown."""
+_CONTEXT = 40
+"""Characters before the first difference of two long texts."""
 _LOOKED_AT = 500
 """Different arguments compared at most: a miss on a big tape must not hold up the other trials."""
 
@@ -57,6 +61,8 @@ def differences(here: JsonValue, recorded: JsonValue, path: str = "$") -> Iterat
                 yield from differences(left, right, f"{path}[{index}]")
             if len(here) != len(recorded):
                 yield f"{path}: {len(here)} items here, {len(recorded)} in the recording"
+        case str(), str() if here != recorded:
+            yield from _in_texts(here, recorded, path)
         case _:
             if here != recorded or isinstance(here, bool) != isinstance(recorded, bool):
                 yield f"{path}: {_short(here)} here, {_short(recorded)} in the recording"
@@ -73,6 +79,32 @@ def _in_objects(here: JsonObject, recorded: JsonObject, path: str) -> Iterator[s
             yield from differences(here[name], recorded[name], inner)
 
 
+def _in_texts(here: str, recorded: str, path: str) -> Iterator[str]:
+    """Of texts that hold JSON, such as a tool's answer in a message, what of it differs; of others, from where on."""
+    plain, other = _json_in(here), _json_in(recorded)
+    if plain is not None and other is not None and plain != other:
+        yield from (f"{path}, as JSON: {difference}" for difference in differences(plain, other))
+        return
+    pairs = enumerate(zip(here, recorded, strict=False))
+    begins = next((at for at, (one, other) in pairs if one != other), min(len(here), len(recorded)))
+    if begins <= _CONTEXT or max(len(here), len(recorded)) <= _LONGEST:
+        yield f"{path}: {_short(here)} here, {_short(recorded)} in the recording"
+        return
+    cut = begins - _CONTEXT
+    yield f"{path}, from character {cut}: {_short(here[cut:])} here, {_short(recorded[cut:])} in the recording"
+
+
+def _json_in(text: str) -> JsonValue:
+    """The object or list that a text is; None: it is none."""
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
 def _short(value: JsonValue) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.case import Case
+from harness.cassette.levelling import Levelling
 from harness.cassette.player import Player
 from harness.cassette.recording import Kind
 from harness.cassette.redaction import Redactor
@@ -56,6 +57,12 @@ class Answering:
         lenient = self.lenient and kind != "probe"
         return Player(self.tape().only(kind), lenient=lenient, chain=self.chain, volatile=self._volatile())
 
+    def levelling(self, *, refresh: bool) -> Levelling | None:
+        """What the answers of a recorded trial are brought in line with; None: nothing is recorded."""
+        if self.mode != "record":
+            return None
+        return Levelling(tape=self.tape(), declared=self._volatile(), refresh=refresh)
+
     def _volatile(self) -> dict[str, tuple[str, ...]]:
         suite = self.outside.suite
         return {tool.name: tool.volatile for tool in suite.tools} | {host.tool: host.volatile for host in suite.hosts}
@@ -64,6 +71,7 @@ class Answering:
         self,
         redactor: Redactor,
         take: Take | None,
+        levelling: Levelling | None,
         closing: ExitStack,
         wait_for: Callable[[Coroutine[Any, Any, None]], None],
     ) -> tuple[ToolSource, tuple[Player, ...]]:
@@ -75,7 +83,7 @@ class Answering:
         source = MintingSource(self._external(outside), redactor)
         if take is None:
             return source, ()
-        return RecordingSource(source, take, redactor, self.outside.suite.header_rules), ()
+        return RecordingSource(source, take, redactor, levelling, self.outside.suite.header_rules), ()
 
     def world(self) -> LiveWorld | None:
         """What answers the probes, begun; None: they are replayed. Raises ServiceError."""

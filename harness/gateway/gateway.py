@@ -180,7 +180,8 @@ class Gateway:
         take = None
         if journals.tools is not None:
             take = Take(journal=journals.tools, chain=answering.chain, keeps_failures=self._mode != "record")
-        source, players = answering.tools(redactor, take, closing, self._thread.wait_for)
+        levelling = answering.levelling(refresh=self._journals.refresh)
+        source, players = answering.tools(redactor, take, levelling, closing, self._thread.wait_for)
         own = OwnSources()
         source = own.before(suite, source)
         overlay = FaultySource(FixtureSource(source, packs_of(suite, case)), case.faults)
@@ -212,6 +213,7 @@ class Gateway:
                     case=case,
                     player=player,
                     take=take,
+                    levelling=levelling,
                     reached=answering.reached,
                     recorder=recorder,
                     redactor=redactor,
@@ -257,6 +259,7 @@ class Gateway:
             own=own,
             pages_socket=_new_socket(closing) if needs_browser(suite) else None,
             take=take,
+            levelling=levelling,
             merge=journals.finish,
             export=None if exporter is None else partial(recorder.export, exporter),
         )
@@ -300,7 +303,8 @@ class Gateway:
 
     def _tape(self, case: Case) -> Tape:
         with self._lock:
-            if case.id not in self._tapes:
+            # What is recorded grows while the run goes on: a case's next trial is given what its last has recorded.
+            if case.id not in self._tapes or self._journals.records_tools:
                 path = tape_path(self._cassettes, self._suite.name, case.id)
                 tape = open_tape(path) if path.exists() else Tape()
                 refuse_secrets(path, tape.recordings, Redactor(self._secrets))

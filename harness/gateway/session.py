@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.case import StateProbe
+from harness.cassette.levelling import Levelling
 from harness.cassette.merging import Merge
 from harness.cassette.player import Player
 from harness.cassette.take import Take
@@ -57,6 +58,7 @@ class SessionParts:
     pages_socket: Path | None = None
     """Where the trial's browser comes in; None: it needs none."""
     take: Take | None = None
+    levelling: Levelling | None = None
     merge: Callable[[], Merge | None] | None = None
     export: Callable[[], bool] | None = None
     failures: list[BaseException] = field(default_factory=list)
@@ -128,7 +130,7 @@ class Session:
             out_of_budget=ledger.out_of_budget,
             recorded=0 if merged is None else merged.added,
             differs=0 if merged is None else merged.differs,
-            recording=None if merged is None else _reported(merged, parts.take),
+            recording=None if merged is None else _reported(merged, parts.take, parts.levelling),
             unfired_faults=() if parts.overlay is None else tuple(one.words for one in parts.overlay.unfired()),
             unsaid_turns=self._routes.unsaid(),
             unused=sum(player.unused() for player in parts.players),
@@ -241,12 +243,13 @@ class Session:
             ) from failure
 
 
-def _reported(merged: Merge, take: Take | None) -> RecordingReport:
+def _reported(merged: Merge, take: Take | None, levelling: Levelling | None) -> RecordingReport:
     return RecordingReport(
         added=merged.added,
         kept=merged.kept,
         replaced=merged.replaced,
         dropped=merged.dropped,
+        levelled=0 if levelling is None else levelling.levelled,
         differing=merged.differing,
         failed={} if take is None else dict(sorted(take.failed.items())),
         unsettled=0 if take is None else take.unsettled,

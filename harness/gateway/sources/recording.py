@@ -1,8 +1,10 @@
 """Answers from another source, written down as they come."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
-from harness.cassette.recording import Recording
+from harness.cassette.levelling import Levelled, Levelling
+from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor
 from harness.cassette.take import Take
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
@@ -20,12 +22,15 @@ class RecordingSource:
         inner: ToolSource,
         take: Take,
         redactor: Redactor,
+        levelling: Levelling | None = None,
         headers: Callable[[str], Collection[str]] = lambda _: (),
     ) -> None:
-        """`headers`: tool -> the response headers, in lower case, that are kept beside `KEPT_HEADERS`."""
+        """`levelling` None: the agent is given every answer as it comes. `headers`: tool -> the response headers, in
+        lower case, that are kept beside `KEPT_HEADERS`."""
         self._inner = inner
         self._take = take
         self._redactor = redactor
+        self._levelling = levelling
         self._headers = headers
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
@@ -33,7 +38,7 @@ class RecordingSource:
         async with take.chain.turn(call.server):
             standing = take.standing(call)
             try:
-                answer = await self._inner.call(request)
+                answer = await self._inner.call(self._sent(request))
             except BaseException:
                 take.fail(call)
                 raise
@@ -42,17 +47,39 @@ class RecordingSource:
             if isinstance(answer, ToolMiss):
                 return answer
             outcome = take.outcome(standing, answer.outcome, answer.status)
-            if outcome is not None:
-                recording = Recording(
-                    mark=standing.mark("tool", outcome),
-                    arguments=call.arguments,
-                    status=answer.status or 504,
-                    headers=self._kept(call.tool, answer),
-                    body=self._redactor.body(answer.body),
-                )
-                take.keep(standing, recording)
-            return answer
+            if outcome is None:
+                return answer
+            mark = standing.mark("tool", outcome)
+            if self._levelling is None or outcome != "answer":
+                take.keep(standing, self._recording(mark, request, answer))
+                return answer
+            levelled = self._levelling.given(standing, answer.status, answer.body, self._redactor.body(answer.body))
+            today = replace(answer, body=levelled.today)
+            take.keep(standing, levelled.held or self._recording(mark, request, today))
+            return levelled_answer(answer, levelled)
+
+    def _sent(self, request: ToolRequest) -> ToolRequest:
+        if self._levelling is None:
+            return request
+        arguments = self._levelling.sent(request.arguments)
+        assert isinstance(arguments, dict)  # values are replaced, shapes are not
+        return replace(request, arguments=arguments)
+
+    def _recording(self, mark: Mark, request: ToolRequest, answer: ToolAnswer) -> Recording:
+        return Recording(
+            mark=mark,
+            arguments=request.key.arguments,
+            status=answer.status or 504,
+            headers=self._kept(request.key.tool, answer),
+            body=self._redactor.body(answer.body),
+        )
 
     def _kept(self, tool: str, answer: ToolAnswer) -> dict[str, str]:
         names = {*KEPT_HEADERS, *self._headers(tool)} - SECRET_HEADERS
         return {name: self._redactor.text(value) for name, value in answer.headers.items() if name in names}
+
+
+def levelled_answer(answer: ToolAnswer, levelled: Levelled) -> ToolAnswer:
+    """The answer as the agent is given it."""
+    headers = answer.headers if levelled.headers is None else levelled.headers
+    return replace(answer, status=levelled.status, headers=headers, body=levelled.body)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import aiohttp
 
 from harness.case import Case, HostSpec, Suite
+from harness.cassette.levelling import Levelling
 from harness.cassette.player import Player
 from harness.cassette.redaction import Redactor
 from harness.cassette.take import Take
@@ -41,6 +42,7 @@ class WebTrial:
     case: Case
     player: Player | None
     take: Take | None
+    levelling: Levelling | None
     reached: Mapping[str, Upstream]
     recorder: TraceRecorder
     redactor: Redactor
@@ -107,7 +109,7 @@ class WebRoom:
             return ReplayWeb(trial.player)
         live: WebSource = LiveWeb(client, trial.reached, self._limiter, self._tier, trial.redactor, trial.waits)
         live = live if self._tier == "sealed" else ExternalHosts(live, external_servers(self._suite), trial.reach)
-        return live if trial.take is None else RecordingWeb(live, trial.take, trial.redactor)
+        return live if trial.take is None else RecordingWeb(live, trial.take, trial.redactor, trial.levelling)
 
     def _protected(self) -> frozenset[str]:
         if self._mode == "replay":

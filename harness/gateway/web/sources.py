@@ -3,15 +3,17 @@
 An answer is passed on piece by piece, as it comes: streams stay streams.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from harness.cassette.levelling import Levelling
 from harness.cassette.player import Missed, Player
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import SECRET_HEADERS, Redactor
 from harness.cassette.take import Take
 from harness.frozen import JsonObject
+from harness.gateway.sources.recording import levelled_answer
 from harness.gateway.sources.source import ToolAnswer
 from harness.gateway.web.call import WebCall
 
@@ -70,20 +72,38 @@ class ReplayWeb:
         )
 
 
+@dataclass(kw_only=True)
+class _Held:
+    """Keeps back what comes: it may be given otherwise."""
+
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        self.status, self.headers = status, headers
+
+    async def write(self, piece: bytes) -> None:
+        del piece  # the answer itself has it
+
+
 class RecordingWeb:
     """Records every answer that belongs to the call; the requests that meet one state are made one after the other."""
 
-    def __init__(self, inner: WebSource, take: Take, redactor: Redactor) -> None:
+    def __init__(self, inner: WebSource, take: Take, redactor: Redactor, levelling: Levelling | None = None) -> None:
+        """`levelling` None: the agent is given every answer as it comes."""
         self._inner = inner
         self._take = take
         self._redactor = redactor
+        self._levelling = levelling
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | WebMiss:
         take, key = self._take, call.key
         async with take.chain.turn(key.server):
             standing = take.standing(key)
+            levelling = self._levelling
+            holds_back = levelling is not None and levelling.may_change(standing)
             try:
-                answer = await self._inner.answer(call, sink)
+                answer = await self._inner.answer(self._sent(call), _Held() if holds_back else sink)
             except BaseException:
                 take.fail(key)
                 raise
@@ -92,11 +112,32 @@ class RecordingWeb:
             if isinstance(answer, WebMiss):
                 return answer
             outcome = take.outcome(standing, answer.outcome, answer.status)
+            given, today, held = answer, answer, None
+            if levelling is not None and holds_back and outcome == "answer":
+                redacted = self._redactor.body(answer.body)
+                levelled = levelling.given(standing, answer.status, answer.body, redacted)
+                given, held = levelled_answer(answer, levelled), levelled.held
+                today = replace(answer, body=levelled.today)
+            if holds_back:
+                await _give(call, given, sink)
             if outcome is not None:
                 # An answer that was cut is told by its piece from one that never began.
                 chunks = ((0, len(answer.body)),) if outcome != "answer" and answer.status else ()
-                take.keep(standing, self._recording(call, standing.mark("http", outcome, chunks), answer))
-            return answer
+                take.keep(standing, held or self._recording(call, standing.mark("http", outcome, chunks), today))
+            return given
+
+    def _sent(self, call: WebCall) -> WebCall:
+        if self._levelling is None:
+            return call
+        sent, address = self._levelling.sent_text, call.address
+        path, query = sent(address.path), "&".join(_sent_pair(pair, sent) for pair in address.query.split("&"))
+        headers = {name: sent(value) if name.lower() in _NAMING else value for name, value in call.headers.items()}
+        return replace(
+            call,
+            address=replace(address, path=path, query=query),
+            headers=headers if headers != dict(call.headers) else call.headers,
+            body=self._levelling.sent_body(call.body),
+        )
 
     def _recording(self, call: WebCall, mark: Mark, answer: ToolAnswer) -> Recording:
         clean = self._redactor
@@ -109,6 +150,25 @@ class RecordingWeb:
             headers=kept,
             body=clean.body(answer.body),
         )
+
+
+_NAMING = frozenset({"if-match", "if-none-match", "if-modified-since", "if-unmodified-since"})
+"""Request headers that name what an answer has told."""
+
+
+def _sent_pair(pair: str, sent: Callable[[str], str]) -> str:
+    name, equals, value = pair.partition("=")
+    return f"{name}{equals}{sent(value)}"
+
+
+async def _give(call: WebCall, answer: ToolAnswer, sink: Sink) -> None:
+    """What was kept back; nothing where the host has not begun to answer."""
+    if answer.status:
+        headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
+        if call.method != "HEAD" and answer.status not in {204, 304} and answer.outcome == "answer":
+            headers["content-length"] = str(len(answer.body))
+        await sink.begin(answer.status, headers)
+        await sink.write(answer.body)
 
 
 def _with_length(call: WebCall, recording: Recording) -> Mapping[str, str]:

@@ -26,6 +26,7 @@ def _lines(one: RecordedCassette, suite: str) -> Iterator[str]:
         yield f"  not recorded, since a lost write came before: {one.unsettled} answers; record again"
     if one.differing:
         tools = ", ".join(one.differing)
-        yield f"  today's answers differ from the cassette's: {tools}; --refresh replaces what is kept"
+        remedy = "" if one.replaced else "; the cassette keeps its own, --refresh replaces them"
+        yield f"  today's answers differ from the cassette's: {tools}{remedy}"
     for line in one.advice:
         yield f"  {line}"

@@ -1,0 +1,199 @@
+"""Recording against a world that is recorded already: one set of ids and times for every agent.
+
+A service makes new ids and times for every trial. What the cassette says is what a replay will give, so it is what the
+agent is given while it is recorded: its model's replies then fit a replay. The service is sent the values of today in
+their place; an answer that the cassette does not have yet is told with the values that it would have had.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from harness.cassette.merging import is_failure
+from harness.cassette.recording import Recording
+from harness.cassette.take import Standing
+from harness.cassette.tape import Tape
+from harness.cassette.volatility import Change, changes, decoded, is_declared, is_identity, is_time_or_trace
+from harness.frozen import JsonValue
+
+_SHORTEST = 4
+"""A shorter text is told apart by its field only."""
+_IN_TEXTS = 8
+"""A text or number of so many characters is replaced inside longer texts, too: it does not stand there by chance."""
+_TIME = re.compile(r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$|^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d \w+$")
+_OPAQUE = re.compile(r"^(?=.*\d)[^\s]{6,200}$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levelled:
+    """What the agent is given in place of an answer of today, and what is kept of it."""
+
+    status: int
+    headers: Mapping[str, str] | None
+    """None: those of today."""
+    body: bytes
+    today: bytes
+    """The body of today in the values of the cassette."""
+    held: Recording | None = None
+    """The recording that stays as it is; None: the answer of today is recorded."""
+
+
+@dataclass(kw_only=True)
+class Levelling:
+    """One trial's: which values of today stand for which values of the cassette."""
+
+    tape: Tape
+    declared: Mapping[str, Sequence[str]]
+    """Tool -> JSON pointers to what its answers are declared to change by themselves."""
+    refresh: bool
+    """An answer that differs in more than such values is given as it is today."""
+    levelled: int = 0
+    _today: dict[str, str] = field(default_factory=dict)
+    """Value of the cassette -> value of today, as texts; numbers are texts of their digits."""
+    _recorded: dict[str, str] = field(default_factory=dict)
+    _fields: set[str] = field(default_factory=set)
+    """Names of the members that such values were seen in."""
+
+    def holds(self, standing: Standing) -> Recording | None:
+        """The cassette's answer to the call."""
+        answers = self.tape.answers(standing.call.key, standing.state)
+        if standing.occurrence >= len(answers) or is_failure(answers[standing.occurrence]):
+            return None
+        return answers[standing.occurrence]
+
+    def may_change(self, standing: Standing) -> bool:
+        """Whether the answer to the call could be given otherwise than it comes."""
+        return bool(self._recorded) or self.holds(standing) is not None
+
+    def sent(self, value: JsonValue) -> JsonValue:
+        """Arguments of the agent with the values of today."""
+        return _mapped(value, self._today, self._fields)
+
+    def sent_text(self, text: str) -> str:
+        """An address or a body that is no JSON, likewise."""
+        return _replaced(text, self._today, named=False)
+
+    def sent_body(self, body: bytes) -> bytes:
+        """The body of a request, likewise; byte for byte the same where nothing in it is of the cassette."""
+        if not self._today or not body:
+            return body
+        plain = decoded(body)
+        sent = _mapped(plain, self._today, self._fields)
+        if sent == plain:
+            return body
+        return sent.encode() if isinstance(sent, str) else json.dumps(sent, ensure_ascii=False).encode()
+
+    def given(self, standing: Standing, status: int, body: bytes, redacted: bytes) -> Levelled:
+        """An answer of today as the agent is to be given it; `redacted`: as it would be stored."""
+        held = self.holds(standing)
+        if held is None or (held.status, held.body) == (status, redacted):
+            told = body if held is not None else self._told(body)
+            return Levelled(status=status, headers=None, body=told, today=told)
+        known = held.status == status and self._learn(standing.call.tool, decoded(body), decoded(held.body))
+        self.levelled += known
+        today = self._told(body)
+        if not known and self.refresh:
+            return Levelled(status=status, headers=None, body=today, today=today)
+        kept = held if known else None
+        return Levelled(status=held.status, headers=held.headers, body=held.body, today=today, held=kept)
+
+    def _learn(self, tool: str, today: JsonValue, recorded: JsonValue) -> bool:
+        """Remembers which values stand for which; whether nothing else differs."""
+        differences = list(changes(today, recorded))
+        unlike = [one for one in differences if not self._is_volatile(tool, one)]
+        for one in differences:
+            if one not in unlike or _is_opaque(one):
+                self._bind(one)
+        self._fields |= {_name(one) for one in differences if self._is_bound(one)}
+        return bool(differences) and all(self._is_bound(one) for one in unlike)
+
+    def _told(self, body: bytes) -> bytes:
+        if not self._recorded:
+            return body
+        plain = decoded(body)
+        told = _mapped(plain, self._recorded, self._fields)
+        if told == plain:
+            return body
+        if isinstance(told, str):
+            return told.encode("utf-8", "replace")
+        return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+    def _is_volatile(self, tool: str, change: Change) -> bool:
+        if not change.same_shape:
+            return False
+        name = _name(change)
+        texts = [value for value in (change.before, change.after) if isinstance(value, str)]
+        return (
+            is_time_or_trace(name)
+            or is_identity(name)
+            or is_declared(change.path, self.declared.get(tool, ()))
+            or change.path in self.tape.changing(tool)
+            or (len(texts) == 2 and (all(map(_TIME.match, texts)) or texts[1].startswith("<secret:")))
+        )
+
+    def _is_bound(self, change: Change) -> bool:
+        """Whether the difference is one of a value that stands elsewhere as an identity or a time."""
+        return self._recorded.get(_text(change.before)) == _text(change.after)
+
+    def _bind(self, change: Change) -> None:
+        today, recorded = _text(change.before), _text(change.after)
+        if not today or not recorded or (not today.isdigit() and len(today) < _SHORTEST):
+            return
+        self._recorded.setdefault(today, recorded)
+        self._today.setdefault(recorded, today)
+
+
+def _is_opaque(change: Change) -> bool:
+    """A generated name under a field of any name: it is translated, and still counts as a difference."""
+    return all(isinstance(one, str) and _OPAQUE.match(one) for one in (change.before, change.after))
+
+
+def _text(value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return ""
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
+def _name(change: Change) -> str:
+    """The nearest member's name."""
+    return next((step for step in reversed(change.path) if not step.isdigit()), "")
+
+
+def _mapped(value: JsonValue, values: Mapping[str, str], fields: Set[str], name: str = "") -> JsonValue:
+    named = name in fields or is_identity(name)
+    match value:
+        case int() | float() if not isinstance(value, bool):
+            return _number(value, values, named=named)
+        case str():
+            return _replaced(value, values, named=named)
+        case list():
+            return [_mapped(item, values, fields, name) for item in value]
+        case dict():
+            return {key: _mapped(item, values, fields, key) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _number(value: float, values: Mapping[str, str], *, named: bool) -> JsonValue:
+    found = values.get(str(value))
+    if found is None or not (named or len(found) >= _IN_TEXTS):
+        return value
+    try:
+        return int(found) if isinstance(value, int) else float(found)
+    except ValueError:
+        return value
+
+
+def _replaced(text: str, values: Mapping[str, str], *, named: bool) -> str:
+    """`named`: the text is a member's whose values are identities or times."""
+    whole = values.get(text)
+    if whole is not None and (named or len(text) >= _SHORTEST):
+        return whole
+    for one, other in values.items():
+        if len(one) >= _IN_TEXTS and one in text:
+            text = text.replace(one, other)
+    if "/" in text:  # a path: each step is a value of its own
+        steps = text.split("/")
+        text = "/".join(values.get(step, step) if step.isdigit() or len(step) >= _SHORTEST else step for step in steps)
+    return text
