@@ -157,7 +157,7 @@ def test_an_answer_that_changed_is_counted_and_replaces_the_old_one_only_on_refr
     run("record", ask, refresh=True)
     run("replay", ask)
 
-    assert [answer["price"] for answer in given] == [1, 2, 1, 2, 2]
+    assert [answer["price"] for answer in given] == [1, 1, 1, 2, 2]
 
 
 def test_sealed_trials_have_a_service_each_and_live_ones_share_it(run, shop) -> None:
