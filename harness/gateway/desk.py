@@ -16,8 +16,8 @@ from harness.gateway.outcome import result_of
 from harness.gateway.retrying import retried_text
 from harness.gateway.sources.http import unroutable
 from harness.gateway.sources.source import ToolMiss, ToolRequest, ToolSource
-from harness.gateway.strict_json import NotJson, parse_json
 from harness.gateway.toolbox import Tool, Toolbox
+from harness.strict_json import NotJson, parse_json
 from harness.trace import ReplayTier, names
 from harness.trace.recorder import TraceRecorder
 

@@ -8,7 +8,7 @@ from harness.frozen import JsonValue
 from harness.gateway.failures import Failure
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
 from harness.gateway.sources.source import ToolAnswer
-from harness.gateway.strict_json import NotJson, parse_json
+from harness.strict_json import NotJson, parse_json
 
 
 def result_of(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | Failure:

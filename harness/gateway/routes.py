@@ -16,9 +16,9 @@ from harness.gateway.dialogue import Dialogue
 from harness.gateway.incoming import Door, Refusal, error_body, read_body
 from harness.gateway.ledger import Ledger
 from harness.gateway.pacing import trickle
-from harness.gateway.strict_json import NotJson, parse_json
 from harness.gateway.web.address import Place
 from harness.gateway.web.door import WebDoor
+from harness.strict_json import NotJson, parse_json
 from harness.trace import names
 from harness.trace.recorder import TraceRecorder
 

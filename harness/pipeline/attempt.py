@@ -12,6 +12,7 @@ from harness.gateway.budget import OutOfBudget
 from harness.results import PlannedTrial, RunFolder
 from harness.runner.browsers import PICTURES
 from harness.runner.trial import TrialRunner
+from harness.runner.unreadable import UNREADABLE, described, unreadable_trial
 from harness.sandbox.owner import temporary_folder
 from harness.score import Evidence, Scorecard, Scorer
 from harness.trace import Trial
@@ -47,13 +48,22 @@ def scored(runner: TrialRunner, scorer: Scorer, case: Case, attempt: int) -> Ite
         trial, spans = runner.run_trial(case, attempt, archive)
         kept = archive if archive.exists() else None
         evidence = Evidence(case=case, trial=trial, tools=runner.suite.tools, end_state_archive=kept)
-        yield Scored(
-            trial=trial,
-            spans=spans,
-            card=scorer.score(evidence),
-            archive=kept,
-            pictures=tuple(sorted(archive.parent.glob(PICTURES))),
-        )
+        try:
+            card = scorer.score(evidence)
+        except UNREADABLE as error:
+            yield without_what_was_left(scorer, evidence, error)
+            return
+        pictures = tuple(sorted(archive.parent.glob(PICTURES)))
+        yield Scored(trial=trial, spans=spans, card=card, archive=kept, pictures=pictures)
+
+
+def without_what_was_left(scorer: Scorer, evidence: Evidence, error: BaseException) -> Scored:
+    """The trial of an agent whose evidence cannot be scored or stored: failed, with nothing of that evidence."""
+    was = evidence.trial
+    name, version = was.trajectory.agent, was.trajectory.version or ""
+    trial = unreadable_trial(was.case_id, was.attempt, name, version, described(error))
+    card = scorer.score(evidence.model_copy(update={"trial": trial, "end_state_archive": None}))
+    return Scored(trial=trial, spans=(), card=card, archive=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +94,13 @@ class Attempt:
         with scored(self.runner, self.scorer, case, attempt) as done:
             if self.stopping.is_set():
                 raise ResultsError("the run was stopped; this trial is not kept")
-            self.folder.commit(done.trial, done.spans, done.card, done.archive, *done.pictures)
+            try:
+                self.folder.commit(done.trial, done.spans, done.card, done.archive, *done.pictures)
+            except UNREADABLE as error:
+                evidence = Evidence(case=case, trial=done.trial, tools=self.runner.suite.tools)
+                unreadable = without_what_was_left(self.scorer, evidence, error)
+                self.folder.commit(unreadable.trial, unreadable.spans, unreadable.card)
+                return unreadable.trial, unreadable.card
         return done.trial, done.card
 
 

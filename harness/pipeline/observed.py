@@ -12,8 +12,8 @@ from harness.cassette.redaction import Redactor
 from harness.errors import OutOfTime
 from harness.frozen import JsonObject, JsonValue
 from harness.gateway.sources.http import unroutable
-from harness.gateway.strict_json import NotJson, parse_json
 from harness.gateway.toolbox import Toolbox
+from harness.strict_json import NotJson, parse_json
 from harness.trace import Observation, ToolErrorType, ToolFailure, Trial
 
 _AT_THE_DOOR: frozenset[ToolErrorType] = frozenset(

@@ -22,6 +22,7 @@ from harness.refused import refused_by_machine
 from harness.runner.agent import Agent, AgentProgram
 from harness.runner.browsers import BrowserRoom, TrialBrowser
 from harness.runner.databases import FileProbes
+from harness.runner.unreadable import UnreadableTrial, reading_what_the_agent_left, unreadable_trial
 from harness.sandbox.cleaning import clean_end_state
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
@@ -53,13 +54,17 @@ class TrialRunner:
         """Runs `case` once; the files that the agent changed go to `archive`, pictures of pages into its folder.
 
         Never raises HarnessError: what the harness could not do, or this machine refused, is the trial's outcome
-        `harness_failed`. Raises OutOfBudget where the run's budget ended it.
+        `harness_failed`; what an agent sent or left that cannot be read is `agent_failed`. Raises OutOfBudget where the
+        run's budget ended it.
         """
         started = time.monotonic()
         try:
             trial, spans = self._attempt(case, attempt, archive)
         except HarnessError as error:
             trial, spans = self._failed(case, attempt, error), ()
+        except UnreadableTrial as error:
+            problem = self.gateway.clean(str(error))
+            trial, spans = unreadable_trial(case.id, attempt, self.suite.name, self.agent.name, problem), ()
         except OSError as error:
             trial, spans = self._failed(case, attempt, refused_by_machine(error)), ()
         return trial.model_copy(update={"duration_s": round(time.monotonic() - started, 4)}), spans
@@ -84,6 +89,7 @@ class TrialRunner:
             )
             browsers = self._browsers(session, spec, stack)
             exit_, end_state = self._run_program(session, program, spec, archive)
+            stack.enter_context(reading_what_the_agent_left())
             pages = {} if browsers is None else browsers.look(looks_of(self.suite, case), archive.parent)
             commands = self._run_commands(case, spec, archive)
             record = session.end()
@@ -99,7 +105,8 @@ class TrialRunner:
             }
         if record.out_of_budget is not None:
             raise OutOfBudget(record.out_of_budget)
-        trajectory = _trajectory(record, program, exit_)
+        with reading_what_the_agent_left():
+            trajectory = _trajectory(record, program, exit_)
         outcome, reason = _outcome(case, record, exit_)
         trial = Trial(
             case_id=case.id,

@@ -52,7 +52,8 @@ class Scorer:
             raise UsageError(f"case {evidence.case.id!r} is none of the suite {self.suite.name!r}")
         trial = evidence.trial
         if trial.outcome in MEASURED:
-            verdicts = (*(_verdict(one, evidence) for one in checks), *_too_many_misses(evidence))
+            verdict = _unreadable if trial.unreadable else _verdict
+            verdicts = (*(verdict(one, evidence) for one in checks), *_too_many_misses(evidence))
             complete = evidence.counted.model_copy(update={"verdicts": verdicts})
             scores = tuple(score for metric in self.metrics for score in _measured(metric, complete))
             scores = (*scores, *self._composed(scores))
@@ -128,6 +129,10 @@ def build_scorer(suite: Suite) -> Scorer:
 def score_trial(evidence: Evidence, suite: Suite) -> Scorecard:
     """One trial's scorecard; for many trials build the scorer once."""
     return build_scorer(suite).score(evidence)
+
+
+def _unreadable(one: NamedVerifier, evidence: Evidence) -> Verdict:
+    return _verdict_of(one.check, one.version, False, evidence.trial.reason or "the trial could not be read")
 
 
 def _verdict(one: NamedVerifier, evidence: Evidence) -> Verdict:

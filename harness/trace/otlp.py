@@ -2,18 +2,30 @@
 
 Protobuf's wire format is read here: the few messages that make a span need fifty lines, and the generated classes would
 be a dependency of every installation. Fields that are not known are passed over, as the format wants it.
+
+Everything is bounded here, on entry, since whatever is taken is stored, walked and scored later: nesting, the number of
+attributes and events, the lengths of names and ids, and integers, which have 64 bits as in protobuf.
 """
 
 import json
 import math
+import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.frozen import JsonObject, JsonValue
+from harness.strict_json import check_depth
 from harness.trace.span import Span
 
 _MAX_DEPTH = 32
+"""Of values; the JSON that holds them nests four levels for each, and ten above them."""
+_MAX_JSON_DEPTH = 4 * _MAX_DEPTH + 10
+_MAX_ATTRIBUTES = 2_000
+_MAX_EVENTS = 2_000
+_MAX_NAME = 1_000
+_MAX_NS = 1 << 63
+_ID = re.compile(r"[0-9a-f]{0,32}")
 _STATUS = ("unset", "ok", "error")
 _LENGTHS = {1: 8, 5: 4}
 
@@ -23,13 +35,37 @@ class NotOtlp(ValueError):
 
 
 def spans_of(body: bytes, *, as_json: bool) -> tuple[Span, ...]:
-    """The spans of an ExportTraceServiceRequest, as they were sent. Raises NotOtlp."""
+    """The spans of an ExportTraceServiceRequest, as they were sent. Raises NotOtlp, also where one is past a bound."""
     try:
-        return tuple(_json_spans(body) if as_json else _protobuf_spans(body))
+        return tuple(_bounded(span) for span in (_json_spans(body) if as_json else _protobuf_spans(body)))
     except NotOtlp:
         raise
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, struct.error, RecursionError) as error:
-        raise NotOtlp(f"the body is no OTLP export request: {type(error).__name__}: {error}") from None
+        raise NotOtlp(f"the body is no OTLP export request: {type(error).__name__}: {str(error)[:200]}") from None
+
+
+def _bounded(span: Span) -> Span:
+    """The span itself. Raises NotOtlp that names what is past its bound."""
+    ids = {"trace id": span.trace_id, "span id": span.span_id, "parent span id": span.parent_id or ""}
+    for name, told in ids.items():
+        if _ID.fullmatch(told) is None:
+            raise NotOtlp(f"a {name} is at most 32 hexadecimal digits, not {told[:40]!r}")
+    if len(span.name) > _MAX_NAME:
+        raise NotOtlp(f"a span's name has {len(span.name)} characters; at most {_MAX_NAME} are taken")
+    if not (0 <= span.start_ns < _MAX_NS and 0 <= span.end_ns < _MAX_NS):
+        raise NotOtlp(f"span {span.span_id!r}: its times are no nanoseconds since the epoch in 63 bits")
+    events = [event["attributes"] for event in span.events]
+    for kind, count, most in (
+        ("events", len(span.events), _MAX_EVENTS),
+        ("attributes", len(span.attributes) + sum(map(_size, events)), _MAX_ATTRIBUTES),
+    ):
+        if count > most:
+            raise NotOtlp(f"span {span.span_id!r} has {count} {kind}; at most {most} are taken")
+    return span
+
+
+def _size(attributes: JsonValue) -> int:
+    return len(attributes) if isinstance(attributes, dict) else 0
 
 
 def _protobuf_spans(body: bytes) -> Iterator[Span]:
@@ -150,7 +186,11 @@ class _Message:
 
 
 def _json_spans(body: bytes) -> Iterator[Span]:
-    whole: JsonValue = json.loads(body, parse_constant=str, parse_float=lambda text: _finite(float(text)))
+    text = body.decode("utf-8")
+    check_depth(text, _MAX_JSON_DEPTH)
+    whole: JsonValue = json.loads(
+        text, parse_constant=str, parse_float=lambda number: _finite(float(number)), parse_int=_integer
+    )
     json.dumps(whole, ensure_ascii=False).encode("utf-8")  # half of a surrogate pair could not be stored
     for resource in _list(whole, "resourceSpans"):
         for scope in _list(resource, "scopeSpans"):
@@ -185,7 +225,7 @@ def _json_value(value: JsonValue) -> JsonValue:
     kind, told = next(iter(value.items()), ("", None)) if isinstance(value, dict) else ("", None)
     match kind:
         case "intValue":
-            return int(str(told))
+            return _integer(told)
         case "arrayValue":
             return [_json_value(item) for item in _list(told, "values")]
         case "kvlistValue":
@@ -200,7 +240,15 @@ def _list(holder: JsonValue, name: str) -> list[JsonObject]:
 
 
 def _number(holder: JsonObject, name: str) -> int:
-    return int(str(holder.get(name) or 0))
+    return _integer(holder.get(name) or 0)
+
+
+def _integer(told: JsonValue) -> int:
+    """Of JSON's number or text, as protobuf's JSON has 64-bit integers. Raises NotOtlp."""
+    text = str(told)
+    if len(text) > 20 or not -(1 << 63) <= (value := int(text)) < 1 << 64:
+        raise NotOtlp(f"the integer {text[:40]!r} has more than 64 bits")
+    return value
 
 
 def _finite(number: float) -> float | str:

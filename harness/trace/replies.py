@@ -5,12 +5,12 @@ the gateway's own tool span. The gateway's span is the better witness and is pre
 (a tool inside the agent's own program) is read from the history.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from harness.frozen import JsonObject, JsonValue, canonical_json
+from harness.strict_json import parse_json
 from harness.trace import names
 from harness.trace.span import Span
 
@@ -65,12 +65,11 @@ def replies_in(spans: Sequence[Span]) -> list[SeenReply]:
 
 
 def decoded(text: str) -> JsonValue:
-    """The JSON value of a text; the text itself where it is none."""
+    """The JSON value of a text; the text itself where it is none, or is past the bounds of `strict_json`."""
     try:
-        value: JsonValue = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
+        return parse_json(text.encode("utf-8"))
+    except ValueError:  # NotJson, or half of a surrogate pair
         return text
-    return value
 
 
 def texts_of(message: JsonObject, kind: str = "text") -> str | None:
@@ -165,7 +164,3 @@ def _objects(value: JsonValue) -> list[JsonObject]:
 
 def _text(value: JsonValue) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")

@@ -142,6 +142,8 @@ class Trial(Frozen):
     """Faults of the case that no call has met."""
     recording: RecordingReport | None = None
     """What became of the cassette; None: nothing was recorded."""
+    unreadable: bool = False
+    """What the agent sent or left could not be read, so that every check fails."""
     unsaid_turns: tuple[str, ...] = ()
     """What the scripted user would have said, had its condition ever held."""
     duration_s: float | None = None

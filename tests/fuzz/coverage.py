@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import atheris
 
 COVERED = {
-    "strict JSON": ("wires", "harness.gateway.strict_json"),
+    "strict JSON": ("wires", "harness.strict_json"),
     "answers of judges": ("wires", "harness.judge.asking"),
     "rules of checks": ("wires", "harness.score.verifiers"),
     "frames of a sandbox": ("wires", "harness.sandbox.inside"),

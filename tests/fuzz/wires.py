@@ -18,7 +18,6 @@ from harness.gateway.model.keys import RequestKeys
 from harness.gateway.model.wire.format import Replied, text_part
 from harness.gateway.outcome import result_of
 from harness.gateway.sources.source import ToolAnswer
-from harness.gateway.strict_json import NotJson, parse_json
 from harness.issues.state import key_in, state_in
 from harness.judge.asking.answer import JudgeFailed, read_answer
 from harness.judge.rubric import Criterion
@@ -26,6 +25,7 @@ from harness.sandbox.control import Control, Refused
 from harness.sandbox.inside.wire import pack
 from harness.score.verifiers.api import PathRule
 from harness.score.verifiers.rules import Rules
+from harness.strict_json import NotJson, parse_json
 from harness.trace.jsonlines import read_spans, write_spans
 from harness.trace.projection import trajectory_from
 from harness.trace.recorder import TraceRecorder, TraceSubject

@@ -6,7 +6,7 @@ from typing import Literal
 
 from harness.frozen import JsonObject, JsonValue
 from harness.gateway.desk import Reply
-from harness.gateway.strict_json import NotJson, parse_json
+from harness.strict_json import NotJson, parse_json
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

@@ -13,7 +13,7 @@ from harness.gateway.model.keys import RequestKeys
 from harness.gateway.model.pricing import cost_usd
 from harness.gateway.model.wire.format import Asked, Replied
 from harness.gateway.model.wire.sse import events_of
-from harness.gateway.strict_json import NotJson, parse_json
+from harness.strict_json import NotJson, parse_json
 from harness.trace import ReplayTier, names
 from harness.trace.recorder import Plain, TraceRecorder
 

@@ -21,7 +21,7 @@ from harness.gateway.model.live import LiveModel
 from harness.gateway.model.pricing import cost_usd, estimated
 from harness.gateway.model.taping import ModelTape
 from harness.gateway.model.wire.format import Replied
-from harness.gateway.strict_json import NotJson, parse_json
+from harness.strict_json import NotJson, parse_json
 from harness.trace.recorder import TraceRecorder
 
 MAX_REQUEST_BYTES = 32 * 1024 * 1024

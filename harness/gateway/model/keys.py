@@ -10,7 +10,7 @@ from harness.cassette.keys import CallKey, key_digest
 from harness.cassette.redaction import Redactor
 from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.model.endpoints import Endpoint
-from harness.gateway.strict_json import NotJson, parse_json
+from harness.strict_json import NotJson, parse_json
 
 _IDLE = frozenset(
     {

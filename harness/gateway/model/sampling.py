@@ -16,7 +16,7 @@ from pydantic import Field
 from harness.case import Provider
 from harness.frozen import Frozen, JsonObject
 from harness.gateway.model.answer import Answer
-from harness.gateway.strict_json import NotJson, parse_json
+from harness.strict_json import NotJson, parse_json
 
 _RENAMED: Final = "max_completion_tokens"
 _LEARNABLE: Final = ("top_p", "seed", "temperature", "max_tokens", _RENAMED)

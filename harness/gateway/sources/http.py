@@ -17,8 +17,8 @@ from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.rate import RateLimiter
 from harness.gateway.retrying import Tries, begun
 from harness.gateway.sources.source import Reached, ToolAnswer, ToolMiss, ToolRequest
-from harness.gateway.strict_json import NotJson, parse_json
 from harness.gateway.waiting import Waits
+from harness.strict_json import NotJson, parse_json
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")

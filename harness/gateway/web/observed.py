@@ -8,7 +8,7 @@ from harness.frozen import JsonObject, JsonValue
 from harness.gateway.failures import Failure
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
 from harness.gateway.sources.source import ToolAnswer
-from harness.gateway.strict_json import NotJson, parse_json
+from harness.strict_json import NotJson, parse_json
 
 _SHOWN_BYTES = 262_144
 _BEGINNING = 1000

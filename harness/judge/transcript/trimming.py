@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from harness.frozen import JsonValue
+from harness.strict_json import parse_json
 
 T = TypeVar("T")
 
@@ -93,8 +94,8 @@ def _read(text: str) -> JsonValue:
     if text[:1] not in ("{", "["):
         return text
     try:
-        value: JsonValue = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text.encode("utf-8"))
+    except ValueError:  # NotJson, or half of a surrogate pair
         return text
     return _cleaned(value)
 

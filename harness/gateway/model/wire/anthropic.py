@@ -21,7 +21,7 @@ from harness.gateway.model.wire.format import (
     text_of,
     text_part,
 )
-from harness.gateway.strict_json import NotJson, parse_json
+from harness.strict_json import NotJson, parse_json
 
 _OWN_TOOLS = re.compile(r"custom|(?:bash|text_editor|memory)_\d{8}")
 _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}

@@ -13,9 +13,9 @@ from harness.errors import ServiceError
 from harness.frozen import JsonObject, JsonValue
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
 from harness.gateway.sources.mcp.conversation import Garbled, Lost, Oversized, ServerError
-from harness.gateway.strict_json import NotJson, parse_json
 from harness.inherited import inherited
 from harness.sandbox.owner import owned_environment
+from harness.strict_json import NotJson, parse_json
 
 _ENDS_WITHIN_S = 2.0
 _KEPT_LINES = 20

@@ -1,11 +1,22 @@
-"""JSON as the standard has it: what Python's reader lets pass and no one else could read is refused here."""
+"""JSON as the standard has it, within bounds: what Python's reader lets pass and others could not read is refused here.
+
+Whatever passes can be walked, compared, converted and stored: numbers fit a float's range, and no text nests so deep
+that a reader or a writer exceeds the stack.
+"""
 
 import json
 import math
+import re
+from collections import Counter
 
 from harness.frozen import JsonObject, JsonValue
 
 MAX_DEPTH = 100
+MAX_DIGITS = 308
+"""Of an integer: longer ones exceed a float, so that comparing them with one raises."""
+
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
 
 
 class NotJson(ValueError):
@@ -20,9 +31,13 @@ def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
     """
     try:
         text = raw.decode("utf-8")
-        _check_depth(text)
+        check_depth(text)
         value: JsonValue = json.loads(
-            text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_each_once if once else None
+            text,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_whole,
+            object_pairs_hook=_each_once if once else None,
         )
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")  # fails for half of a surrogate pair
@@ -37,26 +52,21 @@ def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
     return value
 
 
-def _check_depth(text: str) -> None:
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
+def check_depth(text: str, most: int = MAX_DEPTH) -> None:
+    """Raises NotJson where brackets outside of strings nest more than `most` levels deep; takes linear time."""
+    if text.count("[") + text.count("{") <= most:
         return
-    depth, in_string, escaped = 0, False, False
-    for sign in text:
-        if in_string:
-            in_string, escaped = escaped or sign != '"', sign == "\\" and not escaped
-        elif sign == '"':
-            in_string = True
-        else:
-            depth += (sign in "[{") - (sign in "]}")
-            if depth > MAX_DEPTH:
-                raise NotJson(f"nested more than {MAX_DEPTH} levels deep")
+    depth = 0
+    for found in _BRACKET.finditer(_STRING.sub("", text)):
+        depth += 1 if found[0] in "[{" else -1
+        if depth > most:
+            raise NotJson(f"nested more than {most} levels deep")
 
 
 def _each_once(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     made = dict(pairs)
     if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
         raise NotJson(f"an object has the name {twice[:100]!r} more than once")
     return made
 
@@ -70,3 +80,9 @@ def _finite(text: str) -> float:
     if math.isinf(number):
         raise NotJson(f"the number {text[:40]} is out of range")
     return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise NotJson(f"the number {text[:40]}… has more than {MAX_DIGITS} digits")
+    return int(text)

@@ -1,0 +1,49 @@
+"""Trials whose agent sent or left something that cannot be read: their failure, and nobody else's."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from harness.trace import Trajectory, Trial
+
+UNREADABLE: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading hostile data raises where a bound is missing; failures of the engine and the disk raise other errors."""
+_LONGEST = 300
+
+
+class UnreadableTrial(Exception):
+    """What the agent sent or left could not be read; the message says how that failed."""
+
+
+@contextmanager
+def reading_what_the_agent_left() -> Iterator[None]:
+    """Turns the errors of reading agent-written data into UnreadableTrial."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise UnreadableTrial(described(error)) from error
+
+
+def described(error: BaseException) -> str:
+    """The kind of the error, and the beginning of what it says."""
+    return f"{type(error).__name__}: {str(error)[:_LONGEST]}"
+
+
+def unreadable_trial(case_id: str, attempt: int, agent: str, version: str, problem: str) -> Trial:
+    """The agent failed, and every check fails: nothing of the trial is known, which must not be worth more."""
+    return Trial(
+        case_id=case_id,
+        attempt=attempt,
+        outcome="agent_failed",
+        reason=f"what the agent sent or left could not be read: {problem.encode('ascii', 'backslashreplace').decode()}",
+        trajectory=Trajectory(trace_id="", agent=agent, version=version, steps=()),
+        unreadable=True,
+    )
