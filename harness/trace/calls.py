@@ -1,6 +1,7 @@
 """Calls and observations: as the gateway saw them, and as a model's traffic tells them."""
 
 import re
+from collections import Counter
 
 from pydantic import TypeAdapter
 
@@ -51,6 +52,7 @@ class ReplyCalls:
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
+        self._again: Counter[str] = Counter()
 
     def of(self, reply: SeenReply) -> tuple[tuple[ToolCall, ...], tuple[Observation, ...]]:
         calls: list[ToolCall] = []
@@ -77,7 +79,8 @@ class ReplyCalls:
         taken = told in self._ids or _GATEWAYS_OWN.fullmatch(told) is not None
         identity = f"{told}@{reply.span.span_id}" if taken else told
         while identity in self._ids:
-            identity += "'"
+            self._again[told] += 1
+            identity = f"{told}@{reply.span.span_id}.{self._again[told]}"
         self._ids.add(identity)
         return identity
 

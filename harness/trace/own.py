@@ -1,6 +1,7 @@
 """Tool calls that only the agent's own OpenTelemetry spans tell: made inside its program, and in no model's reply."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from harness.frozen import JsonValue
 from harness.trace import names
@@ -19,7 +20,7 @@ def tool_spans(spans: Iterable[Span]) -> list[Span]:
     """The agent's own spans of tool calls; of those inside each other with one name the outermost."""
     own = {span.span_id: span for span in spans if span.attributes.get(names.ORIGIN) == "agent"}
     found = [span for span in own.values() if any(span.attributes.get(key) == kind for key, kind in _IS_TOOL.items())]
-    inner = {span.span_id for span in found if _is_within(span, own, _name(span))}
+    inner = _inside_their_like(own)
     return [span for span in found if span.span_id not in inner]
 
 
@@ -35,10 +36,11 @@ def fill_results(replies: Sequence[SeenReply], spans: Sequence[Span]) -> None:
 
 def unseen(spans: Sequence[Span], seen: Iterable[str]) -> list[Span]:
     """Calls of tools that neither a model's reply nor the gateway has named: anything else would be told twice."""
-    known = list(seen)
-    return [
-        span for span in spans if not any(name.endswith(_name(span)) or _name(span).endswith(name) for name in known)
-    ]
+    known = set(seen)
+    is_known = {
+        told: any(name.endswith(told) or told.endswith(name) for name in known) for told in {*map(_name, spans)}
+    }
+    return [span for span in spans if not is_known[_name(span)]]
 
 
 def own_step(span: Span, agent: str) -> Step:
@@ -73,15 +75,26 @@ def own_step(span: Span, agent: str) -> Step:
     )
 
 
-def _is_within(span: Span, own: dict[str, Span], name: str) -> bool:
-    at = own.get(span.parent_id or "")
-    for _ in range(len(own)):
-        if at is None:
-            return False
-        if _name(at) == name:
-            return True
-        at = own.get(at.parent_id or "")
-    return False
+def _inside_their_like(own: Mapping[str, Span]) -> set[str]:
+    """Ids of the spans that lie, at any depth, within a span of the same name. Takes linear time."""
+    within: defaultdict[str, list[str]] = defaultdict(list)
+    for identity, span in own.items():
+        within[span.parent_id or ""].append(identity)
+    above: Counter[str] = Counter()
+    inner: set[str] = set()
+    left = [(identity, True) for identity, span in own.items() if (span.parent_id or "") not in own]
+    while left:
+        identity, enters = left.pop()
+        name = _name(own[identity])
+        if not enters:
+            above[name] -= 1
+            continue
+        if above[name]:
+            inner.add(identity)
+        above[name] += 1
+        left.append((identity, False))
+        left += [(child, True) for child in within[identity]]
+    return inner
 
 
 def _name(span: Span) -> str:

@@ -108,7 +108,11 @@ def _newly_said(reply: SeenReply, heard: Counter[str]) -> list[str]:
     """What the user says in this request and had not said in an earlier one."""
     texts = [texts_of(message) for message in reply.asked if message.get("role") == "user"]
     said = [text for text in texts if text is not None]
-    new = [text for place, text in enumerate(said) if said[: place + 1].count(text) > heard[text]]
+    again: Counter[str] = Counter()
+    new: list[str] = []
+    for text in said:
+        again[text] += 1
+        new += [text] if again[text] > heard[text] else []
     heard.update(new)
     return new
 
@@ -136,12 +140,15 @@ def _numbered(drafts: list[_Draft]) -> tuple[Step, ...]:
     """With its place; a sub-agent's step belongs to the last step of another agent that made calls."""
     main = next((draft.step.agent for draft in drafts if draft.kind == names.MODEL), None)
     steps: list[Step] = []
+    latest: list[Step] = []  # of the last two agents that made calls, the latest step each
     for index, draft in enumerate(drafts):
         parent = None
         if draft.kind == names.MODEL and draft.step.agent != main:
-            callers = [step.index for step in steps if step.calls and step.agent != draft.step.agent]
-            parent = callers[-1] if callers else None
-        steps.append(draft.step.model_copy(update={"index": index, "parent": parent}))
+            parent = next((step.index for step in latest if step.agent != draft.step.agent), None)
+        step = draft.step.model_copy(update={"index": index, "parent": parent})
+        steps.append(step)
+        if step.calls:
+            latest = [step, *(other for other in latest if other.agent != step.agent)][:2]
     return tuple(steps)
 
 
