@@ -91,7 +91,8 @@ def harness(ctx: click.Context, project: str, debug: bool) -> None:
     harness compare RUN_A RUN_B               what changed, case by case
     harness record drive_thru                 real services answer, and their answers are kept
 
-    Exit status: 0 done, 1 a verdict (failing gate, inconclusive trials), 2 usage, 3 the harness could not.
+    Exit status: 0 done, 1 a verdict (failing gate, inconclusive trials, every
+    trial crashed), 2 usage, 3 the harness could not. Without a gate wrong answers exit 0: see --fail-under.
     """
     from pathlib import Path  # a fifth of what help would cost
 

@@ -22,7 +22,7 @@ from harness.pipeline.plan import ExecutorName, RunPlan, Selection, planned_tria
 from harness.pipeline.run import Watch, resume_run, start_run
 from harness.report import Summary, compare_runs, gate, summarise_run, write_report
 from harness.report.gate import check_floors
-from harness.report.render.wording import model_words
+from harness.report.render.wording import crash_words, model_words
 from harness.results import RunFolder, RunManifest, latest_comparable
 from harness.runner.machine import jobs_held, trials_held
 from harness.sandbox.providers import ProviderName, isolates, provider_of
@@ -186,6 +186,10 @@ def judge(folder: RunFolder, summary: Summary, options: RunOptions) -> ExitCode:
         show_divergences(console, found, summary)
         codes.append(ExitCode.VERDICT if found else ExitCode.DONE)
         codes.append(ExitCode.DONE if summary.counts.measured else ExitCode.COULD_NOT)
+    if summary.crashed:
+        for line in crash_words(summary):
+            say(line)
+        codes.append(ExitCode.VERDICT)
     if summary.counts.inconclusive > options.max_inconclusive:
         manifest = summary.manifest
         say(f"record what is missing: harness record {manifest.suite} --agent {manifest.agent}")

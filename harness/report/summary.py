@@ -154,6 +154,11 @@ class Summary(Frozen):
     seconds: dict[str, float] = {}
     """`<case>/<attempt>` -> how long the trial took, where that is known."""
 
+    @property
+    def crashed(self) -> bool:
+        """Whether the agent's program failed in every trial that was measured, and none succeeded."""
+        return 0 < self.counts.measured == self.counts.agent_failed and not self.success.successes
+
     def figure(self, metric: str) -> Figure | None:
         return next((figure for figure in self.figures if figure.metric == metric), None)
 

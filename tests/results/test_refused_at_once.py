@@ -52,3 +52,19 @@ def test_a_floor_of_no_figure_is_refused_before_anything_runs(project: Path, flo
     assert said in str(done.exception)
     assert not (project / "runs").exists()
     assert 0 == typed(project, *RUN, "--fail-under", "task_success=0.5").exit_code
+
+
+CRASHING = 'raise SystemExit("no such key: MODEL")\n'
+
+
+def test_a_run_in_which_every_trial_crashed_exits_1_with_the_last_lines(project: Path) -> None:
+    agent = project / "suites/hello/agents/v1/main.py"
+    honest = agent.read_text()
+    agent.write_text(CRASHING)
+    crashed = typed(project, *RUN)
+    assert 1 == crashed.exit_code, crashed.output
+    assert "the agent crashed in every trial; hello-ada/1: agent_failed" in crashed.stderr
+    assert "stderr: no such key: MODEL" in crashed.stderr
+
+    agent.write_text(honest.replace("Hello, ", "Goodbye, "))  # wrong is no crash: without a gate a run only reports
+    assert 0 == typed(project, *RUN).exit_code

@@ -118,7 +118,7 @@ def test_each_kind_of_agent_serves_the_same_conversation(talking: Walk, agent: s
     [("silent", "ended with status 3 before it"), ("deaf", "does not listen on port")],
 )
 def test_an_agent_that_does_not_answer_as_agreed_has_failed_and_says_why(talking: Walk, agent: str, words: str) -> None:
-    talking("run", "s", "--agent", agent, "--sandbox", "local", "--run-name", "r")
+    talking("run", "s", "--agent", agent, "--sandbox", "local", "--run-name", "r", status=1)
     trial = talking.trial("r", "sum")
     assert "agent_failed" == trial["outcome"]
     assert words in trial["exit"]["stderr"]

@@ -36,7 +36,7 @@ def formats(walk: Walk, run: str) -> dict[str, str]:
 
 def test_a_crash_is_shown_with_its_last_lines_everywhere(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite("", CASES, {"main.py": CRASHES})
-    printed = walk("run", *LOCAL, "--run-name", "r").stdout
+    printed = walk("run", *LOCAL, "--run-name", "r", status=1).stdout
 
     for where, text in {"run": printed, **formats(walk, "r")}.items():
         plain = text.replace("\\", "")
@@ -49,7 +49,7 @@ def test_a_crash_is_shown_with_its_last_lines_everywhere(walk: Walk, write_suite
 
 def test_junit_has_times_streams_and_properties(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite("", CASES, {"main.py": CRASHES})
-    walk("run", *LOCAL, "--run-name", "r")
+    walk("run", *LOCAL, "--run-name", "r", status=1)
 
     root = ET.fromstring(walk("report", "r", "--format", "junit").stdout)
 
@@ -76,7 +76,7 @@ def test_an_agent_that_succeeds_is_shown_without_what_it_printed(walk: Walk, wri
 
 def test_what_was_thrown_away_is_reported(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite("", CASES, {"main.py": FLOODS})
-    printed = walk("run", *LOCAL, "--run-name", "r").stdout
+    printed = walk("run", *LOCAL, "--run-name", "r", status=1).stdout
 
     for where, text in {"run": printed, **formats(walk, "r")}.items():
         assert "981 KB printed, 4.0 KB kept" in " ".join(text.replace("\\", "").split()), where

@@ -35,7 +35,7 @@ CASES = "- {id: c, task: x, checks: [{name: says, verifier: final_answer, with: 
 def spoken(walk: Walk, write_suite: WriteSuite) -> Walk:
     """A project with a run whose agent said all of it."""
     write_suite(SUITE, CASES, {"main.py": AGENT})
-    walk("run", "s", "--sandbox", "local", "--run-name", "r")
+    walk("run", "s", "--sandbox", "local", "--run-name", "r", status=1)
     return walk
 
 

@@ -149,6 +149,14 @@ def success_words(rate: Rate) -> str:
     )
 
 
+def crash_words(summary: Summary) -> list[str]:
+    """Of a run in which every trial crashed: how the first one ended, and what it printed last."""
+    first = summary.failed[0]
+    why = first.reasons[0] if first.reasons else "agent_failed"
+    lines = [f"  {end.stream}: {printable(line)}" for end in first.printed[:1] for line in end.lines]
+    return [f"the agent crashed in every trial; {first.case_id}/{first.attempt}: {why}", *lines]
+
+
 def record_words(summary: Summary) -> str:
     manifest = summary.manifest
     return f"harness record {manifest.suite} --agent {manifest.agent}"
