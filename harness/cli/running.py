@@ -280,6 +280,6 @@ def _resumable(project: Path, started: Sequence[str]) -> Iterator[None]:
 
 
 def _show_difference(folder: RunFolder) -> None:
-    earlier = latest_comparable(folder.path.parent, folder.manifest)
+    earlier = latest_comparable(folder.path.parent, folder.manifest, same_agent=True)
     if earlier is not None:
         show_comparison(out(), compare_runs(earlier, folder))

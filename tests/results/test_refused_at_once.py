@@ -1,5 +1,6 @@
 """Names, paths and floors that cannot be: refused in words, before anything runs."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,14 @@ def test_a_run_in_which_every_trial_crashed_exits_1_with_the_last_lines(project:
 
     agent.write_text(honest.replace("Hello, ", "Goodbye, "))  # wrong is no crash: without a gate a run only reports
     assert 0 == typed(project, *RUN).exit_code
+
+
+def test_a_run_is_compared_by_itself_only_with_one_of_the_same_agent(project: Path) -> None:
+    path = project / "suites/hello/suite.yaml"
+    text = path.read_text()
+    found = re.search(r"^  v1:(.*\n(?:    .*\n)*)", text, re.MULTILINE)
+    assert found is not None
+    path.write_text(text.replace(found.group(0), f"{found.group(0)}  v2:{found.group(1)}"))
+    assert "pairs:" not in typed(project, *RUN, "--run-name", "one", "--agent", "v1").stdout
+    assert "pairs:" not in typed(project, *RUN, "--run-name", "other", "--agent", "v2").stdout
+    assert "over 2 pairs:" in typed(project, *RUN, "--run-name", "again", "--agent", "v1").stdout
