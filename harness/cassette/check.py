@@ -122,7 +122,8 @@ def _stock_problem(path: Path, expected: int) -> str | None:
 
 def _as_filed(path: Path, tape: Tape) -> list[Recording]:
     plain, _ = read_plain(path)
-    marks = [Mark.model_validate(item["response"]["x-harness"]) for item in plain["interactions"]]
+    stated = [item["response"]["x-harness"] for item in plain["interactions"]]
+    marks = [Mark.model_validate({name: one[name] for name in one if name != "arguments"}) for one in stated]
     order = {(mark.key, mark.state, mark.occurrence): index for index, mark in enumerate(marks)}
     return sorted(tape.recordings, key=lambda recording: order[recording.place])
 

@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 from vcr.request import Request
 
 from harness.case.tool import Effect
+from harness.cassette.sent import sent_request
 from harness.frozen import Frozen
 
 Outcome = Literal["answer", "timeout", "reset"]
@@ -99,13 +100,21 @@ class Recording(Frozen):
 
 
 def to_interaction(recording: Recording) -> tuple[Request, dict[str, Any]]:
-    """As vcrpy's request and response; every part is fresh, since vcrpy changes what it serialises."""
+    """As vcrpy's request and response; every part is fresh, since vcrpy changes what it serialises.
+
+    A request to a host stands there as it was made, so that stock vcrpy gives its answer to the client that made it;
+    what the key is taken of is then in `x-harness`.
+    """
+    marked = _marked(recording.mark)
+    sent = sent_request(recording.arguments) if recording.mark.kind == "http" else None
     response = {
         "status": {"code": recording.status, "message": _phrase(recording.status)},
         "headers": {name: [value] for name, value in recording.headers.items()},
         "body": {"string": recording.body},
-        "x-harness": _marked(recording.mark),
+        "x-harness": marked if sent is None else marked | {"arguments": recording.arguments},
     }
+    if sent is not None:
+        return Request(sent.method, sent.uri, sent.body, dict(sent.headers)), response
     headers = {"content-type": "application/json"}
     return Request("POST", logical_uri(recording.mark), recording.arguments, headers), response
 
@@ -115,18 +124,25 @@ def from_interaction(request: Request, response: dict[str, Any]) -> Recording:
     body = request.body
     content = response.get("body")
     status = response.get("status")
+    mark = response.get("x-harness")
+    stated = mark.get("arguments") if isinstance(mark, dict) else None
+    asked = body.decode() if isinstance(body, bytes) else body
     recording = Recording.model_validate(
         {
-            "mark": response.get("x-harness"),
-            "arguments": body.decode() if isinstance(body, bytes) else body,
+            "mark": {name: value for name, value in mark.items() if name != "arguments"}
+            if isinstance(mark, dict)
+            else mark,
+            "arguments": asked if stated is None else stated,
             "status": status.get("code") if isinstance(status, dict) else status,
             "headers": {name.lower(): _single(values) for name, values in (response.get("headers") or {}).items()},
             "body": content.get("string") if isinstance(content, dict) else content,
         }
     )
     json.loads(recording.arguments)  # whoever compares calls reads it
-    if request.uri != logical_uri(recording.mark):
-        raise ValueError(f"request.uri is {request.uri!r}, but x-harness says {logical_uri(recording.mark)!r}")
+    sent = None if stated is None else sent_request(recording.arguments)
+    wanted = logical_uri(recording.mark) if sent is None else sent.uri
+    if request.uri != wanted:
+        raise ValueError(f"request.uri is {request.uri!r}, but x-harness says {wanted!r}")
     return recording
 
 

@@ -1,0 +1,65 @@
+"""A request to a host as its client sent it, put together of what a cassette knows of it.
+
+Secrets, and what the suite leaves out of the key, are not in it; of a body that was kept as a digest nothing is left.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote, urlencode
+
+from harness.frozen import JsonObject, JsonValue, canonical_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentRequest:
+    """What a client of HTTP would have put on the wire."""
+
+    method: str
+    uri: str
+    headers: Mapping[str, str]
+    body: str | None
+
+
+def sent_request(arguments: str) -> SentRequest | None:
+    """Of the canonical JSON of a request to a host; None: it is none."""
+    asked = json.loads(arguments)
+    if not isinstance(asked, dict) or not isinstance(asked.get("url"), str):
+        return None
+    told = asked.get("headers")
+    headers = {name: str(value) for name, value in told.items()} if isinstance(told, dict) else {}
+    kind, body = _body(asked)
+    return SentRequest(
+        method=str(asked.get("method")),
+        uri=str(asked["url"]) + _query(asked.get("query")),
+        headers=headers | ({} if kind is None else {"content-type": kind}),
+        body=body,
+    )
+
+
+def _query(query: JsonValue) -> str:
+    match query:
+        case dict():
+            return "?" + _pairs(query, plus=False)
+        case str():
+            return f"?{query}"
+        case _:
+            return ""
+
+
+def _body(asked: JsonObject) -> tuple[str | None, str | None]:
+    """Content type and body."""
+    form = asked.get("form")
+    if "json" in asked:
+        return "application/json", canonical_json(asked["json"])
+    if isinstance(form, dict):
+        return "application/x-www-form-urlencoded", _pairs(form, plus=True)
+    text = asked.get("text")
+    return None, text if isinstance(text, str) else None
+
+
+def _pairs(values: JsonObject, *, plus: bool) -> str:
+    pairs = [
+        (name, str(one)) for name, value in values.items() for one in (value if isinstance(value, list) else [value])
+    ]
+    return urlencode(pairs) if plus else urlencode(pairs, quote_via=quote)
