@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+from typing_extensions import override
+
 from harness.cassette.redaction import SHORTEST, Redactor
 from harness.errors import HarnessError, UsageError
 from harness.frozen import JsonObject
@@ -86,7 +88,7 @@ class Langfuse:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self._host}{path}", data=data, headers=self._headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:
+            with _OPENER.open(request, timeout=_TIMEOUT_S) as response:
                 return json.loads(response.read(_MAX_BYTES))
         except urllib.error.HTTPError as error:
             with error:
@@ -94,6 +96,17 @@ class Langfuse:
             raise LangfuseError(f"Langfuse answered {method} {path} with status {error.code}: {said}") from None
         except (OSError, ValueError) as error:
             raise LangfuseError(f"Langfuse at {self._host} cannot be asked: {error}") from None
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows none: a request carries the keys of the project, which are for its own host alone."""
+
+    @override
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def _score(one: Judgement) -> JsonObject:

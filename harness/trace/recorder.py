@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from opentelemetry import trace as otel
@@ -17,12 +18,16 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from typing_extensions import override
 
 from harness.distribution import extra_remedy
 from harness.errors import UsageError
 from harness.frozen import JsonValue
 from harness.trace import names
 from harness.trace.span import Span
+
+if TYPE_CHECKING:
+    import requests
 
 _STATUS = {
     "error": otel.Status(otel.StatusCode.ERROR),
@@ -169,7 +174,19 @@ def otlp_exporter(endpoint: str, *, timeout_s: float = 3.0) -> SpanExporter:
     # It logs the endpoint's own words, which may be the key that it was called with; the run says what was not taken.
     logging.getLogger(OTLPSpanExporter.__module__).disabled = True
     url = endpoint if parts.path.strip("/") else endpoint.rstrip("/") + "/v1/traces"
-    return OTLPSpanExporter(endpoint=url, timeout=timeout_s)
+    return OTLPSpanExporter(endpoint=url, timeout=timeout_s, session=_unredirected())
+
+
+def _unredirected() -> "requests.Session":
+    """Follows no redirect: the headers of OTEL_EXPORTER_OTLP_HEADERS are for the endpoint alone."""
+    import requests
+
+    class Unredirected(requests.Session):
+        @override
+        def get_redirect_target(self, resp: requests.Response) -> None:
+            return None
+
+    return Unredirected()
 
 
 def _present(attributes: Attributes) -> dict[str, Plain]:

@@ -63,7 +63,8 @@ class HttpChannel:
         headers = self._headers | {_SESSION: self._session}
         self._session = None
         try:
-            async with asyncio.timeout(2.0), self._client.delete(self._url, headers=headers) as response:
+            ended = self._client.delete(self._url, headers=headers, allow_redirects=False)
+            async with asyncio.timeout(2.0), ended as response:
                 await response.read()
         except (aiohttp.ClientError, ConnectionError, TimeoutError):
             return  # the server forgets by itself

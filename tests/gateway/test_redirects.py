@@ -1,0 +1,74 @@
+"""No client of the harness follows a redirect: what it sends is for the server that it was told of."""
+
+import asyncio
+from collections.abc import Iterator
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from harness.gateway.client import open_client
+from harness.gateway.sources.mcp.http import HttpChannel
+from harness.judge.langfuse import Langfuse, LangfuseError
+from harness.trace.recorder import otlp_exporter
+from tests.judge.judge.serving import served
+
+KEY = "redirected-key-0123456789"
+
+
+class Pair:
+    """A server that sends everybody on to another one, which keeps the headers that it was sent."""
+
+    def __init__(self) -> None:
+        self.first = ""
+        self.other = ""
+        self.asked = 0
+        self.came: list[dict[str, str]] = []
+
+    async def send_on(self, request: web.Request) -> web.StreamResponse:
+        self.asked += 1
+        if request.method == "POST" and request.path == "/mcp":
+            return web.json_response({"jsonrpc": "2.0", "id": 1, "result": {}}, headers={"Mcp-Session-Id": KEY})
+        return web.Response(status=307, headers={"location": f"{self.other}{request.path_qs}"})
+
+    async def keep(self, request: web.Request) -> web.StreamResponse:
+        self.came.append(dict(request.headers))
+        return web.json_response({"version": 1, "prompt": "taken"})
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    made = Pair()
+    with served(made.send_on, path="") as made.first, served(made.keep, path="") as made.other:
+        yield made
+
+
+def test_langfuse_s_keys_stay_with_its_host(pair: Pair) -> None:
+    with pytest.raises(LangfuseError, match="status 307"):
+        Langfuse(pair.first, "pk-1", KEY).prompt("p")
+    assert (1, []) == (pair.asked, pair.came)
+
+    assert "taken" == Langfuse(pair.other, "pk-1", KEY).prompt("p").text  # the control: the other would have answered
+    assert "Authorization" in pair.came[0]
+
+
+def test_the_headers_for_a_collector_stay_with_it(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"x-collector-key={KEY}")
+    otlp_exporter(pair.first, timeout_s=2.0).export([])
+    assert [] == pair.came
+    assert 1 == pair.asked
+
+    otlp_exporter(pair.other, timeout_s=2.0).export([])
+    assert KEY in pair.came[0].values()
+
+
+def test_the_end_of_an_mcp_session_is_told_its_server_alone(pair: Pair) -> None:
+    async def talk(url: str) -> None:
+        client: aiohttp.ClientSession = await open_client()
+        async with client:
+            channel = HttpChannel("s", client, url, {"X-Api-Key": KEY})
+            await channel.request("initialize", {}, None)
+            await channel.close()
+
+    asyncio.run(talk(f"{pair.first}/mcp"))
+    assert (2, []) == (pair.asked, pair.came)
