@@ -22,6 +22,9 @@ T = TypeVar("T", bound=Frozen)
 
 MAX_DEPTH = 128
 MAX_BYTES = 256 * 1024 * 1024
+MAX_LINE_BYTES = 64 * 1024 * 1024
+MAX_VALUES = 4_000_000
+"""Of one document or line, by its commas and opening brackets; so many take about half a gigabyte."""
 
 _SURROGATE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
@@ -152,7 +155,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, JsonValue]]:
     """JSON lines one by one, numbered from 1; empty lines are passed over."""
     try:
         with path.open("rb") as stream:
-            for number, content in enumerate(stream, start=1):
+            for number, content in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b""), start=1):
+                if len(content) > MAX_LINE_BYTES:
+                    raise InvalidDocument(path, f"the line is longer than {MAX_LINE_BYTES} bytes", line=number)
                 text = decoded(path, content, line=number)
                 if text.strip():
                     yield number, parse_json(path, text, line=number)
@@ -162,6 +167,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, JsonValue]]:
 
 def parse_json(path: Path, text: str, *, line: int | None = None) -> JsonValue:
     """JSON text as plain values that can be stored. Raises InvalidDocument."""
+    if text.count(",") + text.count("[") + text.count("{") > MAX_VALUES:
+        raise InvalidDocument(path, f"may hold more than {MAX_VALUES} values", line=line, remedy="split it")
     try:
         value: JsonValue = json.loads(text, parse_constant=str, parse_float=_float_or_text)
     except json.JSONDecodeError as error:

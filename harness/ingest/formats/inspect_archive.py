@@ -10,6 +10,13 @@ from typing import Self
 from harness.errors import InvalidDocument
 from harness.ingest.reading import MAX_BYTES, Record, decoded, kind_of, parse_json
 
+MAX_UNPACKED_BYTES = 2 * 1024 * 1024 * 1024
+"""Of all members together."""
+MAX_RATIO = 250
+"""Of a member's size to what it takes in the archive; logs of models' requests, which repeat themselves, reach 100."""
+_SMALL = 1024 * 1024
+"""Members up to this size are unpacked whatever their ratio."""
+
 
 class LogArchive:
     """An open `.eval` file. Raises InvalidDocument for whatever in it cannot be read."""
@@ -26,6 +33,10 @@ class LogArchive:
             ) from None
         except OSError as error:
             raise InvalidDocument(path, f"cannot be read: {error.strerror or error}") from None
+        unpacked = sum(member.file_size for member in self._zip.infolist())
+        if unpacked > MAX_UNPACKED_BYTES:
+            self._zip.close()
+            raise InvalidDocument(path, f"holds {unpacked} bytes when unpacked; at most {MAX_UNPACKED_BYTES} are read")
 
     def __enter__(self) -> Self:
         return self
@@ -52,8 +63,11 @@ class LogArchive:
     def _record(self, name: str) -> Record:
         inside = self._path / name
         try:
-            if self._zip.getinfo(name).file_size > MAX_BYTES:
+            member = self._zip.getinfo(name)
+            if member.file_size > MAX_BYTES:
                 raise InvalidDocument(inside, f"is larger than {MAX_BYTES} bytes")
+            if member.file_size > max(_SMALL, MAX_RATIO * member.compress_size):
+                raise InvalidDocument(inside, f"unpacks to more than {MAX_RATIO} times its size in the archive")
             content = self._zip.read(name)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             # NotImplementedError (a RuntimeError) is a compression that this Python does not know.

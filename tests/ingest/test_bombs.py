@@ -1,0 +1,63 @@
+"""Small files that unpack or parse to gigabytes are refused by name of file and limit, before they take the memory."""
+
+import resource
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InvalidDocument
+from harness.ingest import reading
+from harness.ingest.formats.inspect_archive import LogArchive
+from harness.ingest.reading import parse_json, read_lines
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def archive(path: Path, content: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("header.json", "{}")
+        packed.writestr("samples/1.json", content)
+    return path
+
+
+def test_a_member_that_unpacks_to_far_more_than_it_takes_is_refused(tmp_path: Path) -> None:
+    path = archive(tmp_path / "bomb.eval", b'{"a": [' + b"[]," * 20_000_000 + b"[]]}")
+    assert path.stat().st_size < 200_000
+    before = peak_mb()
+    with LogArchive(path) as log, pytest.raises(InvalidDocument) as caught:
+        list(log.samples())
+    assert "250 times its size" in str(caught.value)
+    assert "samples/1.json" in str(caught.value)
+    assert peak_mb() - before < 100
+
+
+def test_a_member_of_an_ordinary_size_is_read(tmp_path: Path) -> None:
+    path = archive(tmp_path / "log.eval", b'{"a": [' + b"1," * 1000 + b"1]}")
+    with LogArchive(path) as log:
+        assert [1001] == [len(sample.data["a"]) for sample in log.samples()]  # type: ignore[arg-type]
+
+
+def test_a_text_of_too_many_values_is_refused_before_it_is_read() -> None:
+    text = "[" + "[]," * reading.MAX_VALUES + "1]"
+    before = peak_mb()
+    with pytest.raises(InvalidDocument) as caught:
+        parse_json(Path("many.json"), text)
+    assert f"more than {reading.MAX_VALUES} values" in str(caught.value)
+    assert peak_mb() - before < 100
+
+
+def test_a_line_that_is_too_long_is_refused_with_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    with path.open("wb") as stream:
+        stream.write(b'{"a": 1}\n')
+        stream.seek(reading.MAX_LINE_BYTES + 100, 1)
+        stream.write(b"x\n")
+    lines = read_lines(path)
+    assert (1, {"a": 1}) == next(lines)
+    with pytest.raises(InvalidDocument) as caught:
+        next(lines)
+    assert 2 == caught.value.line
+    assert f"longer than {reading.MAX_LINE_BYTES} bytes" in str(caught.value)
