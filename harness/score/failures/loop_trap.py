@@ -23,7 +23,7 @@ from harness.score.failures.reading import Act, Reading
 from harness.score.failures.repetition import answer_key, gist_key, overlap
 from harness.score.reference import reference_keys
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 REPEATS: Final = 3
 PERIODS: Final = (1, 2, 3, 4)
 _PAGE: Final = 2000

@@ -39,7 +39,7 @@ from harness.score.failures.reading import Act, Reading
 from harness.score.failures.tool_words import action_of
 from harness.score.jsonvalue import equality_key
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 _TAKES_HOLD: Final = frozenset({"reboot", "refresh", "reload", "restart"})
 _IRREVERSIBLE: Final = frozenset(
     {"book", "buy", "cancel", "close", "delete", "exchange", "order", "purchase", "refund", "remove", "return"}
