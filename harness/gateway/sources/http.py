@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import aiohttp
 from yarl import URL
@@ -148,9 +148,15 @@ def unroutable(tool: ToolSpec, arguments: JsonObject) -> str | None:
         return None
     for name in _PLACEHOLDER.findall(tool.http.path):
         value = arguments.get(name)
-        if isinstance(value, dict | list | None) or _text(value) in {"", ".", ".."}:
+        if isinstance(value, dict | list | None) or not _text(value) or _climbs(_text(value)):
             return f"$.{name}: {canonical_json(value)} cannot stand in the path {tool.http.path!r}"
     return None
+
+
+def _climbs(text: str) -> bool:
+    """Whether a server that decodes the value, even twice more, may be led out of the path; also by a NUL byte."""
+    decoded = unquote(unquote(text)).replace("\\", "/")
+    return "\0" in decoded or any(part.partition(";")[0] in {".", ".."} for part in decoded.split("/"))
 
 
 def route_url(base_url: str, route: HttpRoute, arguments: JsonObject) -> URL:

@@ -1,0 +1,34 @@
+"""An argument that stands in a tool's path leads out of it in no spelling."""
+
+import pytest
+
+from harness.case import ToolSpec
+from harness.gateway.sources.http import route_url, unroutable
+
+TOOL = ToolSpec.model_validate(
+    {
+        "name": "forecast",
+        "description": "The weather.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        "effect": "read",
+        "server": "s",
+        "http": {"method": "GET", "path": "/forecast/{city}"},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "city",
+    ["..", ".", "../../admin", "%2e%2e", "%2E%2e/admin", "%252e%252e", "..\\admin", "a/../b", "..;/x", "a%00b", ""],
+)
+def test_it_is_refused_before_anything_is_sent(city: str) -> None:
+    assert "cannot stand in the path" in (unroutable(TOOL, {"city": city}) or "")
+
+
+@pytest.mark.parametrize("city", ["Bad Homburg", "a/b", "v1.2..3", "..hidden", "50%", "?q=1#x", "São Paulo"])
+def test_what_only_looks_strange_stays_in_its_segment(city: str) -> None:
+    assert None is unroutable(TOOL, {"city": city})
+    assert TOOL.http is not None
+    url = route_url("http://127.0.0.1/api", TOOL.http, {"city": city})
+    assert 3 == url.raw_path.count("/")
+    assert "" == url.raw_query_string
