@@ -28,7 +28,7 @@ from harness.pipeline.flips import FlipPlan, with_flips
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.surfaces import surfaces_of
 from harness.pipeline.world import Say, open_services
-from harness.results import default_run_name
+from harness.results import RunNameTaken, begin_run, default_run_name
 from harness.results.drift import DriftFinding, DriftReport, write_drift
 
 PER_S = 10
@@ -85,8 +85,8 @@ def probe_suite(plan: LookPlan) -> Looked:
     """
     book = _book(plan)
     probed = _probed(plan, book, plan.samples)
-    name = plan.name or default_run_name(plan.created, plan.suite.name, "probe")
-    folder = _new_folder(plan.project / "runs" / name)
+    runs, default = plan.project / "runs", default_run_name(plan.created, plan.suite.name, "probe")
+    folder = begin_run(runs, plan.name, default, lambda name: _new_folder(runs / name))
     _keep(folder, plan.suite.name, probed.recordings)
     return _looked(plan, book, folder, probed)
 
@@ -198,7 +198,7 @@ def _new_folder(path: Path) -> Path:
     try:
         path.mkdir(parents=True)
     except FileExistsError:
-        raise UsageError(
+        raise RunNameTaken(
             f"there is already a run {path.name!r} in {path.parent}", remedy="choose another name"
         ) from None
     return path

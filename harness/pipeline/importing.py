@@ -10,7 +10,7 @@ from harness.case.loading import suite_digest, tools_digest
 from harness.frozen import digest_of
 from harness.ingest import ImportedRun
 from harness.pipeline.rescore import finish_scores
-from harness.results import PlannedTrial, RunFolder, RunManifest, default_run_name
+from harness.results import PlannedTrial, RunFolder, RunManifest, begin_run, default_run_name
 from harness.score import Evidence, Scorer, build_scorer
 from harness.score.verifiers.reward import REWARD
 from harness.trace.provenance import unattributed
@@ -29,8 +29,11 @@ def store_imported(
     suite = with_rewards(imported)
     scorer = build_scorer(suite)
     now = datetime.now(UTC)
-    run = name or default_run_name(now, suite.name, IMPORTED)
-    with RunFolder.create(runs, _manifest(imported, suite, scorer, run, now)) as folder:
+
+    def begin(run: str) -> RunFolder:
+        return RunFolder.create(runs, _manifest(imported, suite, scorer, run, now))
+
+    with begin_run(runs, name, default_run_name(now, suite.name, IMPORTED), begin) as folder:
         folder.keep_suite(suite)
         cases = {case.id: case for case in suite.cases}
         for trial, spans in imported.trials:

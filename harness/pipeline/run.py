@@ -5,7 +5,6 @@
 A trial is on disk before the next one of its job slot begins; a run that was stopped goes on with `resume_run`.
 """
 
-import itertools
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +24,7 @@ from harness.pipeline.preflight import check_reachable, warn_of_shared_state
 from harness.pipeline.rescore import finish_scores
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import Say, open_world, pins
-from harness.results import PlannedTrial, RunFolder, RunManifest, default_run_name, write_stop
+from harness.results import PlannedTrial, RunFolder, RunManifest, begin_run, default_run_name, write_stop
 from harness.runner.agent import Agent
 from harness.runner.agents import open_agent
 from harness.sandbox.providers import isolates
@@ -53,10 +52,13 @@ def start_run(plan: RunPlan, watch: Watch) -> RunFolder:
     _refuse_keyless(plan)
     _check_live(plan, watch.say)
     agent = open_agent(plan.suite, plan.agent, plan.project / ".harness" / "agents")
-    name = plan.name or _default_name(plan, agent)
-    job = Job(plan=plan, run=name, world=open_world(plan, name, watch.say), agent=agent, scorer=scorer)
-    with _executor(job, watch.say) as executor, RunFolder.create(plan.runs, _manifest(job)) as folder:
-        return _go(job, folder, executor, watch)
+
+    def begin(name: str) -> RunFolder:
+        job = Job(plan=plan, run=name, world=open_world(plan, name, watch.say), agent=agent, scorer=scorer)
+        with _executor(job, watch.say) as executor, RunFolder.create(plan.runs, _manifest(job)) as folder:
+            return _go(job, folder, executor, watch)
+
+    return begin_run(plan.runs, plan.name, _default_name(plan, agent), begin)
 
 
 def resume_run(plan: RunPlan, path: Path, watch: Watch) -> RunFolder:
@@ -97,11 +99,8 @@ def _go(job: Job, folder: RunFolder, executor: Executor, watch: Watch) -> RunFol
 
 
 def _default_name(plan: RunPlan, agent: Agent) -> str:
-    """One that no run has yet: two may begin in the same second."""
     name = default_run_name(plan.created, plan.suite.name, agent.name)
-    name = name if plan.shard is None else "{}-shard-{}-of-{}".format(name, *plan.shard)
-    numbered = (f"{name}-{number}" for number in itertools.count(2))
-    return next(one for one in itertools.chain([name], numbered) if not (plan.runs / one).exists())
+    return name if plan.shard is None else "{}-shard-{}-of-{}".format(name, *plan.shard)
 
 
 def _check_live(plan: RunPlan, say: Say) -> None:

@@ -8,10 +8,9 @@ from harness.results.manifest import (
     PlannedTrial,
     RunManifest,
     Scoring,
-    check_run_name,
-    default_run_name,
     differences,
 )
+from harness.results.naming import RunNameTaken, begin_run, check_run_name, default_run_name
 from harness.results.stop import stop_reason, write_stop
 from harness.results.stored import StoredTrial, TrialKey
 
@@ -24,10 +23,12 @@ __all__ = [
     "PlannedTrial",
     "RunFolder",
     "RunManifest",
+    "RunNameTaken",
     "Scoring",
     "Severity",
     "StoredTrial",
     "TrialKey",
+    "begin_run",
     "check_run_name",
     "default_run_name",
     "differences",

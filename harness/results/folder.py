@@ -25,7 +25,8 @@ from harness.errors import ResultsError, UsageError
 from harness.owner import half_made
 from harness.results.collecting import no_cycles_sought
 from harness.results.lock import WriterLock
-from harness.results.manifest import RunManifest, Scoring, check_run_name
+from harness.results.manifest import RunManifest, Scoring
+from harness.results.naming import RunNameTaken, check_run_name
 from harness.results.storage import (
     SEAL,
     commit_folder,
@@ -307,7 +308,7 @@ def _take_name(unfinished: Path, path: Path) -> None:
         unfinished.rename(path)  # fails where another harness took the name in between
         flush_folder(path.parent)
     except OSError:
-        raise UsageError(
+        raise RunNameTaken(
             f"there is already a run {path.name!r} in {path.parent}",
             remedy="choose another --run-name, or go on with that run: --resume",
         ) from None

@@ -1,11 +1,7 @@
 """What a run was: everything that a changed score could be put down to."""
 
-import re
-from datetime import datetime
-
 from pydantic import Field
 
-from harness.errors import UsageError
 from harness.frozen import Frozen
 
 SUITE_NAME = r"^[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]{0,254}$"
@@ -68,22 +64,6 @@ class Scoring(Frozen):
     harness_version: str
     suite_digest: str
     scorer_versions: dict[str, str]
-
-
-def default_run_name(now: datetime, suite: str, agent: str) -> str:
-    """`20260131-235959-drive_thru-v2`: sorts by time; characters that are not safe in a path become `-`."""
-    stamp = now.strftime("%Y%m%d-%H%M%S")
-    return "-".join([stamp, *(re.sub(r"[^A-Za-z0-9._]+", "-", part).strip("-.")[:40] for part in (suite, agent))])
-
-
-def check_run_name(name: str) -> str:
-    """The name itself; raises UsageError where it could not be a folder's."""
-    if not re.fullmatch(RUN_NAME, name):
-        raise UsageError(
-            f"{name!r} cannot be a run's name",
-            remedy="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 120",
-        )
-    return name
 
 
 class Difference(Frozen):
