@@ -6,6 +6,9 @@ from typing import Any, TypeVar
 
 import click
 
+from harness.documents.nearest import alternatives
+from harness.errors import UsageError
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 SANDBOXES = ("docker", "docker-warm", "local")
@@ -95,6 +98,9 @@ def jobs_option(command: Command) -> Command:
 
 
 def run_path(project: Path, name: str) -> Path:
-    """The folder of a run given by name or by path."""
+    """The folder of a run given by name or by path. Raises UsageError where there is none, with the nearest names."""
     named = project / "runs" / name
-    return named if named.is_dir() else Path(name)
+    if named.is_dir() or Path(name).exists():
+        return named if named.is_dir() else Path(name)
+    runs = [path.name for path in (project / "runs").glob("[!.]*") if path.is_dir()]
+    raise UsageError(f"{name!r} is no run folder, nor a run of {project / 'runs'}", remedy=alternatives(name, runs))

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from harness.case import Case, Suite
-from harness.errors import ResultsError, UsageError
+from harness.case import Case
+from harness.case.selecting import case_of
+from harness.errors import ResultsError
 from harness.gateway.budget import OutOfBudget
 from harness.results import PlannedTrial, RunFolder
 from harness.runner.browsers import PICTURES
@@ -102,11 +103,3 @@ class Attempt:
                 self.folder.commit(unreadable.trial, unreadable.spans, unreadable.card)
                 return unreadable.trial, unreadable.card
         return done.trial, done.card
-
-
-def case_of(suite: Suite, case_id: str) -> Case:
-    """The case called `case_id`; raises UsageError where the suite has none."""
-    for case in suite.cases:
-        if case.id == case_id:
-            return case
-    raise UsageError(f"suite {suite.name!r} has no case {case_id!r}")

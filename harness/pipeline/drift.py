@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.case import Suite
 from harness.case.loading import load_stored_suite
+from harness.case.selecting import check_cases
 from harness.cassette.journal import only_writer
 from harness.cassette.live import FOLDER, PROBE, LiveTape, live_tapes
 from harness.cassette.recording import Recording
@@ -131,10 +132,7 @@ def suite_of(project: Path, run: Path) -> Suite:
 
 
 def _book(plan: LookPlan) -> Book:
-    known = {case.id for case in plan.suite.cases}
-    unknown = sorted(set(plan.cases) - known)
-    if unknown:
-        raise UsageError(f"suite {plan.suite.name!r} has no case {', '.join(map(repr, unknown))}")
+    check_cases(plan.suite, plan.cases)
     book = open_book(plan.suite, plan.cassettes, secret_values(plan.suite))
     recorded = {recording.mark.tool for tape in book.tapes.values() for recording in tape.recordings}
     missing = sorted(set(plan.tools) - recorded)

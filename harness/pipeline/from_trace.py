@@ -9,6 +9,7 @@ import yaml
 from harness.case import Case, Suite
 from harness.case.document import open_document
 from harness.case.loading import SuiteFile, load_stored_suite, load_suite
+from harness.case.selecting import case_of
 from harness.case.states import state_names
 from harness.cassette.excerpt import excerpt
 from harness.cassette.journal import merge_recordings
@@ -16,7 +17,6 @@ from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, load_tape, tape_path
 from harness.documents import read_plain, write_atomically
 from harness.errors import InvalidDocument, UsageError
-from harness.pipeline.attempt import case_of
 from harness.pipeline.drafting import draft
 from harness.pipeline.importing import IMPORTED
 from harness.pipeline.observed import Reader

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.case import Suite
+from harness.case.selecting import check_cases
 from harness.errors import UsageError
 from harness.frozen import Frozen
 from harness.gateway.budget import Budget
@@ -214,9 +215,7 @@ def _check(request: JudgeRequest, suite: Suite) -> None:
             f"rubric {request.rubric.name!r} has no criterion {', '.join(unknown)}",
             remedy=f"its own: {', '.join(sorted(ids))}",
         )
-    missing = sorted(set(request.cases) - {case.id for case in suite.cases})
-    if missing:
-        raise UsageError(f"suite {suite.name!r} has no case {', '.join(missing)}")
+    check_cases(suite, request.cases)
 
 
 def secrets_of(suite: Suite, settings: JudgeSettings) -> dict[str, str]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from harness.case import Suite
+from harness.case.selecting import check_cases
 from harness.errors import HarnessError, NotMeasured, UsageError
 from harness.frozen import Frozen
 from harness.gateway.budget import Budget, OutOfBudget
@@ -249,9 +250,7 @@ def _check(request: PairRequest, suite: Suite) -> None:
             f"criterion {request.criterion!r} is decided by code, which knows pass and fail and no better",
             remedy="harness judge run, and compare the scores",
         )
-    missing = sorted(set(request.cases) - {case.id for case in suite.cases})
-    if missing:
-        raise UsageError(f"suite {suite.name!r} has no case {', '.join(missing)}")
+    check_cases(suite, request.cases)
 
 
 def _first(group: BaseExceptionGroup[HarnessError]) -> HarnessError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.case import Case, ModelMode, Suite
+from harness.case.selecting import check_cases
 from harness.errors import UsageError
 from harness.gateway import ToolMode
 from harness.gateway.budget import Budget
@@ -89,10 +90,7 @@ class RunPlan:
 
 def planned_trials(suite: Suite, selection: Selection, trials: int) -> tuple[PlannedTrial, ...]:
     """`trials` attempts at each selected case, in the suite's order; raises UsageError where none is selected."""
-    known = {case.id for case in suite.cases}
-    unknown = sorted(set(selection.cases) - known)
-    if unknown:
-        raise UsageError(f"suite {suite.name!r} has no case {', '.join(map(repr, unknown))}")
+    check_cases(suite, selection.cases)
     wanted = [case for case in suite.cases if _selected(case, selection)]
     if selection.failed_in is not None:
         succeeded = _succeeded(RunFolder.open(selection.failed_in))

@@ -7,6 +7,7 @@ from typing import Final
 
 from harness.case import Suite
 from harness.case.loading import load_stored_suite, load_suite, suite_names
+from harness.case.selecting import check_cases
 from harness.errors import ResultsError, UsageError
 from harness.judge.judge import Subject
 from harness.results import RunFolder
@@ -47,9 +48,7 @@ def subjects(folder: RunFolder, suite: Suite, cases: Collection[str] = ()) -> It
     Raises UsageError for a case that the suite does not have.
     """
     known = {case.id: case for case in suite.cases}
-    missing = sorted(set(cases) - known.keys())
-    if missing:
-        raise UsageError(f"suite {suite.name!r} has no case {', '.join(missing)}")
+    check_cases(suite, cases)
     for stored in folder.trials():
         trial = stored.trial
         if trial.outcome in MEASURED and (not cases or trial.case_id in cases):

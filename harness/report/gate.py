@@ -3,10 +3,10 @@
 import math
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Literal
 
 from harness.case import Suite
+from harness.documents.nearest import alternatives
 from harness.errors import ExitCode, UsageError
 from harness.frozen import Frozen
 from harness.report.summary import SUCCESS, Summary
@@ -80,9 +80,7 @@ def check_floors(suite: Suite, floors: Sequence[str]) -> None:
 
 
 def _unknown_figure(floor: str, where: str, metric: str, known: Sequence[str]) -> UsageError:
-    near = get_close_matches(metric, known, n=1)
-    meant = f"did you mean {near[0]!r}? " if near else ""
-    return UsageError(f"{floor!r}: {where} has no figure {metric!r}", remedy=f"{meant}one of: {', '.join(known)}")
+    return UsageError(f"{floor!r}: {where} has no figure {metric!r}", remedy=alternatives(metric, known))
 
 
 def _parsed(summary: Summary, floor: str) -> tuple[str, float]:

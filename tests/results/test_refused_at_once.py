@@ -55,6 +55,18 @@ def test_a_floor_of_no_figure_is_refused_before_anything_runs(project: Path, flo
     assert 0 == typed(project, *RUN, "--fail-under", "task_success=0.5").exit_code
 
 
+def test_an_unknown_case_or_run_is_refused_with_the_nearest_name(project: Path) -> None:
+    known = re.findall(r"^- id: (\S+)", (project / "suites/hello/cases.yaml").read_text(), re.MULTILINE)
+    done = typed(project, *RUN, "--case", known[0][:-1])
+    assert isinstance(done.exception, UsageError), done.output
+    assert f"did you mean {known[0]!r}" in str(done.exception)
+    assert not (project / "runs").exists()
+    assert 0 == typed(project, *RUN, "--case", known[0], "--run-name", "tour").exit_code
+    done = typed(project, "report", "toru")
+    assert isinstance(done.exception, UsageError), done.output
+    assert "did you mean 'tour'" in str(done.exception)
+
+
 CRASHING = 'raise SystemExit("no such key: MODEL")\n'
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import ray
 from ray.exceptions import RayError, RayTaskError
 
+from harness.case.selecting import case_of
 from harness.cassette.live import FOLDER
 from harness.documents import write_atomically
 from harness.errors import SandboxError
-from harness.pipeline.attempt import INFRASTRUCTURE_TRIES, Ended, case_of
+from harness.pipeline.attempt import INFRASTRUCTURE_TRIES, Ended
 from harness.pipeline.cluster.connection import connected
 from harness.pipeline.cluster.delivery import packed
 from harness.pipeline.cluster.meter import bring_up_to_date, open_meter

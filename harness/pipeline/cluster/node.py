@@ -11,10 +11,11 @@ from typing import ParamSpec, TypeVar
 import ray
 from ray import ObjectRef
 
+from harness.case.selecting import case_of
 from harness.errors import HarnessError, SandboxError
 from harness.gateway.budget import OutOfBudget
 from harness.gateway.rate import RateLimiter
-from harness.pipeline.attempt import case_of, scored
+from harness.pipeline.attempt import scored
 from harness.pipeline.cluster.connection import program_digest
 from harness.pipeline.cluster.delivery import suite_in, unpacked
 from harness.pipeline.cluster.meter import SharedBudget, SharedLimiter

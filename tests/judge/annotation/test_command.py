@@ -62,7 +62,7 @@ def test_ctrl_c_is_a_good_end(tmp_path: Path) -> None:
     ("words", "why"),
     [
         (("--criterion", "tone"), "has no criterion tone"),
-        (("--case", "case-77"), "has no case case-77"),
+        (("--case", "case-77"), "has no case 'case-77'"),
         (("--as", "a b"), "cannot be an annotator's name"),
     ],
 )
