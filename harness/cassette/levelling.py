@@ -88,11 +88,11 @@ class Levelling:
         """An answer of today as the agent is to be given it; `redacted`: as it would be stored."""
         held = self.holds(standing)
         if held is None or (held.status, held.body) == (status, redacted):
-            told = body if held is not None else self._told(body)
+            told = body if held is not None else self.told(body)
             return Levelled(status=status, headers=None, body=told, today=told)
         known = held.status == status and self._learn(standing.call.tool, decoded(body), decoded(held.body))
         self.levelled += known
-        today = self._told(body)
+        today = self.told(body)
         if not known and self.refresh:
             return Levelled(status=status, headers=None, body=today, today=today)
         kept = held if known else None
@@ -108,7 +108,12 @@ class Levelling:
         self._fields |= {_name(one) for one in differences if self._is_bound(one)}
         return bool(differences) and all(self._is_bound(one) for one in unlike)
 
-    def _told(self, body: bytes) -> bytes:
+    def knows(self, text: str) -> bool:
+        """Whether it is known which value of today stands for this value of the cassette."""
+        return text in self._today
+
+    def told(self, body: bytes) -> bytes:
+        """An answer of today in the values of the cassette."""
         if not self._recorded:
             return body
         plain = decoded(body)

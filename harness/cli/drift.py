@@ -126,8 +126,12 @@ def probe(ctx: click.Context, /, suite: str, **options: Any) -> None:
     harness drift probe drive_thru --tool lookup_menu_item --json
     harness drift probe drive_thru --samples 3
 
-    No agent and no model is needed, and nothing is ever written. What changed is asked again before it counts; where
-    something did, the cases are replayed with the new answers to see which verdicts change (see --no-flips).
+    No agent and no model is needed. What changed is asked again before it counts; where something did, the cases are
+    replayed with the new answers to see which verdicts change (see --no-flips).
+
+    Reads after writes are sent after the same writes, to services of the environment, restored for that, and to live
+    servers that are `disposable` and declare a `reset:`, which are reset before and after. No other server is written
+    to; the reads that this leaves out are counted.
     """
     from harness.cli.drifting import probe_and_compare, show_and_file
 

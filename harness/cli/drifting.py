@@ -74,9 +74,10 @@ def show_looked(looked: Looked, *, as_json: bool, at_least: ExitCode = ExitCode.
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
-        for line in (*report_lines(report), *not_asked_lines(looked.not_asked)):
+        for line in (*report_lines(report), *not_asked_lines(report.not_asked)):
             click.echo(line)
-        click.echo(f"{looked.asked} recorded calls compared  {looked.folder / DRIFT}")
+        restored = f" ({report.after_writes} after writes, {report.restores} restores)" if report.restores else ""
+        click.echo(f"{looked.asked} recorded calls compared{restored}  {looked.folder / DRIFT}")
     found = exit_code(looked)
     return found if found == ExitCode.VERDICT else max(found, at_least)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from harness.case import HostSpec, Suite, ToolSpec
+from harness.case.tool import Effect
 from harness.case.volatile import values_at
 from harness.cassette.keys import CallKey
 from harness.cassette.recording import Recording
@@ -22,6 +23,7 @@ from harness.gateway.web.address import absolute_address
 from harness.gateway.web.call import WebCall
 
 _HIDDEN = re.compile(r"<secret:[a-z]+:[0-9a-f]{8}>")
+AFTER_A_WRITE = "it asks about what was written before it"
 _MOST_TIMES = 3
 """A read that was recorded more often is sent again so often."""
 
@@ -45,18 +47,24 @@ class Ask:
     def cases(self) -> tuple[str, ...]:
         return tuple(sorted(self.recordings))
 
+    @property
+    def follows_a_write(self) -> bool:
+        """Whether it asks about what was written before it."""
+        return not is_at_start(self.recording)
+
 
 def asks_of(suite: Suite, tapes: Mapping[str, Tape], secrets: Mapping[str, str], tools: Iterable[str]) -> list[Ask]:
     """Every recorded read once, in the order of the tapes; `tools` empty: of all tools.
 
-    A read after a write asks about what was written: without the write it is another question, so it is never sent.
+    A read after a write asks about what was written: without the write it is another question, so it has no `call`. How
+    it is sent after the same writes: see `harness.drift.chains`.
     """
     wanted, found = set(tools), dict[tuple[str, str, int], dict[str, Recording]]()
     for case, tape in sorted(tapes.items()):
         for recording in tape.recordings:
             if _is_read(recording) and (not wanted or recording.mark.tool in wanted):
                 found.setdefault(recording.place, {})[case] = recording
-    builder = _Builder(suite, secrets, _minted(suite, tapes))
+    builder = CallBuilder(suite, secrets, minted_values(suite, tapes))
     return [builder.ask(recordings) for recordings in found.values()]
 
 
@@ -65,7 +73,12 @@ def _is_read(recording: Recording) -> bool:
     return mark.kind != "model" and mark.effect == "read" and mark.occurrence < _MOST_TIMES
 
 
-def _minted(suite: Suite, tapes: Mapping[str, Tape]) -> set[str]:
+def is_at_start(recording: Recording) -> bool:
+    """Whether nothing was written before the call that its answer could depend on."""
+    return recording.mark.follows_no_write and recording.mark.state == initial_state(recording.mark.state_name)
+
+
+def minted_values(suite: Suite, tapes: Mapping[str, Tape]) -> set[str]:
     """Stand-ins for values that live only in the run that made them."""
     minting = {tool.name: tool.mints for tool in suite.tools if tool.mints}
     found: set[str] = set()
@@ -80,7 +93,7 @@ def _minted(suite: Suite, tapes: Mapping[str, Tape]) -> set[str]:
     return found
 
 
-class _Builder:
+class CallBuilder:
     """Makes a sendable call of a recording."""
 
     def __init__(self, suite: Suite, secrets: Mapping[str, str], minted: set[str]) -> None:
@@ -97,18 +110,27 @@ class _Builder:
             return Ask(recordings=recordings, call=None, why_not=str(error))
 
     def _call(self, recording: Recording) -> ToolRequest | WebCall:
+        if not is_at_start(recording):
+            raise ValueError(AFTER_A_WRITE)
         text = recording.arguments
-        if not recording.mark.follows_no_write or recording.mark.state != initial_state(recording.mark.state_name):
-            raise ValueError("it asks about what was written before it; a live run asks it")
-        if _HIDDEN.search(text):
-            raise ValueError("its request holds a secret that is not kept")
         if any(json.dumps(value, ensure_ascii=False) in text for value in self._minted):
             raise ValueError("it asks for what another call of the same run has made")
+        return self.call(recording, json.loads(text))
+
+    def call(self, recording: Recording, arguments: JsonObject) -> ToolRequest | WebCall:
+        """The recorded call with these arguments, in which the suite's secrets still stand by name.
+
+        Raises ValueError that says why it cannot be sent, OutOfTime where an expression of the schema takes too long.
+        """
+        text = json.dumps(arguments, ensure_ascii=False)
+        if _HIDDEN.search(text):
+            raise ValueError("its request holds a secret that is not kept")
         for name, value in self._secrets.items():
             text = text.replace(f"<secret:{name}>", json.dumps(value, ensure_ascii=False)[1:-1])
-        arguments: JsonObject = json.loads(text)
-        mark = recording.mark
-        key = CallKey(server=mark.server, tool=mark.tool, effect="read", arguments=recording.arguments, key=mark.key)
+        arguments, mark = json.loads(text), recording.mark
+        key = CallKey(
+            server=mark.server, tool=mark.tool, effect=mark.effect, arguments=recording.arguments, key=mark.key
+        )
         if mark.kind == "http":
             return _web_call(self._hosts.get(mark.tool), arguments, key)
         return self._tool_call(arguments, key)
@@ -118,12 +140,18 @@ class _Builder:
         if tool is None:
             raise ValueError("the suite has this tool no more")
         spec: ToolSpec = tool.spec
-        if spec.effect != "read" or spec.source == "sandbox":
-            raise ValueError("the suite does not say that it only reads")
+        if spec.effect != key.effect or spec.source == "sandbox":
+            raise ValueError(_OTHER_EFFECT[key.effect])
         problem = tool.problem_with(arguments) or unroutable(spec, arguments)
         if problem is not None:
             raise ValueError(f"its recorded arguments are not whole: {problem}")
         return ToolRequest(tool=spec.model_copy(update={"rate_limit": None}), arguments=arguments, key=key)
+
+
+_OTHER_EFFECT: dict[Effect, str] = {
+    "read": "the suite does not say that it only reads",
+    "write": "the suite does not say that it writes",
+}
 
 
 def _web_call(host: HostSpec | None, asked: JsonObject, key: CallKey) -> WebCall:
@@ -134,8 +162,8 @@ def _web_call(host: HostSpec | None, asked: JsonObject, key: CallKey) -> WebCall
         address = absolute_address(url + _query(asked.get("query")))
     except Refusal as error:
         raise ValueError(str(error)) from None
-    if host.effect_of(method, address.path) != "read":
-        raise ValueError("the suite does not say that it only reads")
+    if host.effect_of(method, address.path) != key.effect:
+        raise ValueError(_OTHER_EFFECT[key.effect])
     told = asked.get("headers")
     headers = {name: str(value) for name, value in told.items()} if isinstance(told, dict) else {}
     body, media = _body(asked)

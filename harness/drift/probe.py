@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from harness.cassette.recording import Recording
 from harness.drift.answer import answer_of, why_not_comparable
 from harness.drift.asks import Ask
 from harness.drift.book import Book
 from harness.drift.looks import ALONE, Look
-from harness.drift.prober import Prober, Reply
+from harness.drift.prober import Reply
 from harness.drift.turns import BY_TURNS
 
 
@@ -21,9 +22,30 @@ class Probed:
     """The first live answer to each read, as a tape keeps it."""
     not_asked: Mapping[str, int]
     """Why a recorded read could not be sent again -> how many."""
+    problems: tuple[str, ...] = ()
+    """Servers that could not be reset after the probe had written to them, in words."""
+    restores: int = 0
+    """How often servers were brought to their known state for reads after writes."""
+
+    def with_more(self, other: "Probed") -> "Probed":
+        """Both together."""
+        reasons = {*self.not_asked, *other.not_asked}
+        return Probed(
+            looks=(*self.looks, *other.looks),
+            recordings=(*self.recordings, *other.recordings),
+            not_asked={why: self.not_asked.get(why, 0) + other.not_asked.get(why, 0) for why in sorted(reasons)},
+            problems=(*self.problems, *other.problems),
+            restores=self.restores + other.restores,
+        )
 
 
-async def probe(prober: Prober, asks: Iterable[Ask], book: Book, *, samples: int = 1) -> Probed:
+class Sender(Protocol):
+    """Sends recorded calls to the real tools."""
+
+    async def send(self, ask: Ask) -> Reply: ...
+
+
+async def probe(prober: Sender, asks: Iterable[Ask], book: Book, *, samples: int = 1) -> Probed:
     """Sends each read `samples` times, and where an answer has changed as often as it takes to be sure."""
     looks: list[Look] = []
     recordings: list[Recording] = []
@@ -41,7 +63,7 @@ async def probe(prober: Prober, asks: Iterable[Ask], book: Book, *, samples: int
     return Probed(looks=tuple(looks), recordings=tuple(recordings), not_asked=not_asked)
 
 
-async def confirm(prober: Prober, ask: Ask, look: Look, book: Book) -> None:
+async def confirm(prober: Sender, ask: Ask, look: Look, book: Book) -> None:
     """Asks again where an answer has changed: often enough to be sure, and more often where answers disagree."""
     if look.has_changes and len(look.compared) < ALONE:
         await look_again(prober, ask, look, book, ALONE - len(look.compared))
@@ -49,7 +71,7 @@ async def confirm(prober: Prober, ask: Ask, look: Look, book: Book) -> None:
         await look_again(prober, ask, look, book, BY_TURNS - len(look.compared))
 
 
-async def look_again(prober: Prober, ask: Ask, look: Look, book: Book, times: int) -> Recording | None:
+async def look_again(prober: Sender, ask: Ask, look: Look, book: Book, times: int) -> Recording | None:
     """More answers to a call; the first of them. Who does not answer is not asked again."""
     first: Recording | None = None
     for _ in range(times):

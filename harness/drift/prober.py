@@ -2,9 +2,10 @@
 
 import secrets as tokens
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import aiohttp
 
@@ -16,6 +17,7 @@ from harness.errors import ServiceError
 from harness.gateway.client import open_client
 from harness.gateway.rate import RateLimiter
 from harness.gateway.reaching import Outside
+from harness.gateway.resetting import reset_servers
 from harness.gateway.sources.http import Upstream
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 from harness.gateway.thread import LoopThread
@@ -28,6 +30,8 @@ class Reply:
     """What came back: a recording of its own, without secrets; or why there is none."""
 
     recording: Recording | None
+    body: bytes = b""
+    """As it came, with what is secret in it: never stored."""
     unavailable: str | None = None
     took_ms: float = 0.0
 
@@ -35,7 +39,15 @@ class Reply:
 class Prober:
     """Talks to the tools of one suite; made by `open_prober`."""
 
-    def __init__(self, suite: Suite, tools: ToolSource, web: LiveWeb, redactor: Redactor, per_s: int) -> None:
+    def __init__(
+        self,
+        suite: Suite,
+        tools: ToolSource,
+        web: LiveWeb,
+        redactor: Redactor,
+        per_s: int,
+        resetting: Callable[[Iterable[str]], Awaitable[None]],
+    ) -> None:
         self._suite = suite
         self._tools = tools
         self._web = web
@@ -43,6 +55,8 @@ class Prober:
         self._limiter = RateLimiter()
         self._polite = RateLimit(calls=per_s, per_s=1.0)
         self._dead: dict[str, str] = {}
+        self.reset = resetting
+        """Brings the named live servers back to their known state. Raises ServiceError."""
 
     async def send(self, ask: Ask) -> Reply:
         """Sends it once. A server that could not be begun is not tried again."""
@@ -94,7 +108,7 @@ class Prober:
             headers=kept,
             body=clean.body(answer.body),
         )
-        return Reply(recording=recording, took_ms=took_ms)
+        return Reply(recording=recording, body=answer.body, took_ms=took_ms)
 
 
 _WORDS = {
@@ -132,4 +146,5 @@ def open_prober(
         outside = Outside(suite=suite, client=client, limiter=limiter, secrets=secrets)
         tools = outside.source(reached, "live", stack, thread.wait_for)
         web = LiveWeb(client, reached, limiter, "live", Redactor(secrets))
-        yield Prober(suite, tools, web, Redactor(secrets), per_s), thread
+        resetting = partial(reset_servers, suite, reached, client)
+        yield Prober(suite, tools, web, Redactor(secrets), per_s, resetting), thread

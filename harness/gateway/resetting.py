@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -42,12 +42,16 @@ class Resets:
         if declared_resets(self._suite):
             self._in_use.acquire()
             closing.callback(self._in_use.release)
-            wait_for(_reset_servers(self._suite, upstreams, client))
+            wait_for(reset_servers(self._suite, upstreams, client, declared_resets(self._suite)))
 
 
-async def _reset_servers(suite: Suite, upstreams: Mapping[str, Upstream], client: aiohttp.ClientSession) -> None:
-    """Resets every server that declares how. Raises ServiceError that names the server and what came of it."""
-    for name, reset in declared_resets(suite).items():
+async def reset_servers(
+    suite: Suite, upstreams: Mapping[str, Upstream], client: aiohttp.ClientSession, names: Iterable[str]
+) -> None:
+    """Resets the named servers, which declare how. Raises ServiceError that names the server and what came of it."""
+    declared = declared_resets(suite)
+    for name in names:
+        reset = declared[name]
         try:
             async with asyncio.timeout(reset.timeout_s):
                 if reset.path is None:

@@ -1,7 +1,6 @@
 """Looks for drift: recorded reads sent again, or a live run held against the recordings."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,22 +12,21 @@ from harness.cassette.journal import only_writer
 from harness.cassette.live import FOLDER, PROBE, LiveTape, live_tapes
 from harness.cassette.recording import Recording
 from harness.cassette.tape import Tape, save_tape
-from harness.drift.asks import Ask, asks_of
+from harness.drift.asks import asks_of, is_at_start
 from harness.drift.book import Book, open_book
 from harness.drift.learning import Sitting, learned
 from harness.drift.looks import Look, exercised_by, findings_of, in_order, unavailable_in
 from harness.drift.pairing import pair
 from harness.drift.probe import Probed, confirm, probe
-from harness.drift.prober import Prober, open_prober
 from harness.drift.profile import ToolProfile, read_profile, write_profile
 from harness.drift.slower import slower_findings
 from harness.drift.surface import exercised_surfaces, surface_findings
 from harness.errors import HarnessError, ServiceError, UsageError
-from harness.gateway.thread import LoopThread
 from harness.pipeline.flips import FlipPlan, with_flips
+from harness.pipeline.probing import Reach, probe_after_writes, servers_of
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.surfaces import surfaces_of
-from harness.pipeline.world import Say, open_services
+from harness.pipeline.world import Say
 from harness.results import RunNameTaken, begin_run, default_run_name
 from harness.results.drift import DriftFinding, DriftReport, write_drift
 
@@ -64,6 +62,11 @@ class LookPlan:
     def cassettes(self) -> Path:
         return self.project / "cassettes"
 
+    @property
+    def reach(self) -> Reach:
+        """How the suite's servers are reached."""
+        return Reach(project=self.project, suite=self.suite, per_s=self.per_s, say=self.say)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
@@ -73,8 +76,6 @@ class Looked:
     folder: Path
     asked: int
     """Recorded calls that live answers were compared with."""
-    not_asked: Mapping[str, int]
-    """Why recorded reads could not be sent again -> how many."""
     blind: tuple[str, ...]
     """Tools of which nothing could be compared."""
 
@@ -85,7 +86,7 @@ def probe_suite(plan: LookPlan) -> Looked:
     Raises CassetteError where nothing is recorded, UsageError for a case or tool that there is not.
     """
     book = _book(plan)
-    probed = _probed(plan, book, plan.samples)
+    probed = _probed(plan, book, plan.samples, writes=True)
     runs, default = plan.project / "runs", default_run_name(plan.created, plan.suite.name, "probe")
     folder = begin_run(runs, plan.name, default, lambda name: _new_folder(runs / name))
     _keep(folder, plan.suite.name, probed.recordings)
@@ -147,34 +148,6 @@ def _of_cases(book: Book, plan: LookPlan) -> Mapping[str, Tape]:
     return {case: tape for case, tape in book.tapes.items() if not plan.cases or case in plan.cases}
 
 
-@contextmanager
-def _prober(plan: LookPlan, asks: Sequence[Ask]) -> Iterator[tuple[Prober, LoopThread]]:
-    suite, secrets = plan.suite, secret_values(plan.suite)
-    asked = {ask.recording.mark.server for ask in asks if ask.call is not None}
-    needed = any(suite.reached[name].service is not None for name in asked if name in suite.reached)
-    if not needed:
-        reduced = _without_services(suite)
-        with open_prober(reduced, {}, secrets, plan.per_s) as opened:
-            yield opened
-        return
-    plan.say("starting the environment's services")
-    with (
-        open_services(plan.project, suite.environment, suite.snapshot) as services,
-        open_prober(suite, services, secrets, plan.per_s) as opened,
-    ):
-        yield opened
-
-
-def _without_services(suite: Suite) -> Suite:
-    """The suite as one that asks nothing of services sees it: none needs to be there."""
-    return suite.model_copy(
-        update={
-            "servers": {name: server for name, server in suite.servers.items() if server.service is None},
-            "hosts": tuple(host for host in suite.hosts if host.service is None),
-        }
-    )
-
-
 def _confirm(plan: LookPlan, book: Book, looks: Sequence[Look]) -> None:
     """Reads that were answered otherwise are asked again."""
     doubtful = {look.recorded.place: look for look in looks if look.has_changes}
@@ -182,7 +155,7 @@ def _confirm(plan: LookPlan, book: Book, looks: Sequence[Look]) -> None:
     again = [ask for ask in asks if ask.call is not None and ask.recording.place in doubtful]
     if not again:
         return
-    with _prober(plan, again) as (prober, thread):
+    with plan.reach.open(servers_of(again)) as (prober, thread):
         for ask in again:
             look = doubtful[ask.recording.place]
             thread.wait_for(confirm(prober, ask, look, book))
@@ -202,10 +175,14 @@ def _new_folder(path: Path) -> Path:
     return path
 
 
-def _probed(plan: LookPlan, book: Book, samples: int) -> Probed:
+def _probed(plan: LookPlan, book: Book, samples: int, *, writes: bool = False) -> Probed:
+    """`writes`: reads after writes are sent too, where servers may be written to and can be restored."""
     asks = asks_of(plan.suite, _of_cases(book, plan), secret_values(plan.suite), plan.tools)
-    with _prober(plan, asks) as (prober, thread):
-        return thread.wait_for(probe(prober, asks, book, samples=samples))
+    later = [ask for ask in asks if ask.follows_a_write] if writes else []
+    first = [ask for ask in asks if not (writes and ask.follows_a_write)]
+    with plan.reach.open(servers_of(first)) as (prober, thread):
+        probed = thread.wait_for(probe(prober, first, book, samples=samples))
+    return probed.with_more(probe_after_writes(plan.reach, book, later, samples)) if later else probed
 
 
 def _looked(plan: LookPlan, book: Book, folder: Path, probed: Probed, divergences: Sequence[str] = ()) -> Looked:
@@ -222,11 +199,15 @@ def _looked(plan: LookPlan, book: Book, folder: Path, probed: Probed, divergence
         command=plan.command,
         findings=findings,
         compared=sum(1 for look in probed.looks if look.compared),
+        after_writes=sum(1 for look in probed.looks if look.compared and not is_at_start(look.recorded)),
+        restores=probed.restores,
+        not_asked=dict(probed.not_asked),
         exercised=dict(sorted((exercised_surfaces(surfaces, exercised_by(probed.looks))).items())),
         unconfirmed=unconfirmed,
         divergences=tuple(divergences),
         unavailable=(
             *unavailable_in(probed.looks),
+            *probed.problems,
             *(f"{one.server}: its listing: {one.problem}" for one in surfaces if one.problem is not None),
         ),
     )
@@ -239,7 +220,6 @@ def _looked(plan: LookPlan, book: Book, folder: Path, probed: Probed, divergence
         report=report,
         folder=folder,
         asked=sum(1 for look in probed.looks if look.compared),
-        not_asked=probed.not_asked,
         blind=(*sorted(tools - seen), *(one.server for one in surfaces if one.problem is not None)),
     )
 

@@ -103,6 +103,12 @@ class DriftReport(Frozen):
     `covers`)."""
     compared: int | None = None
     """Recorded calls of which live answers were compared; None: not counted, in a report of an earlier version."""
+    after_writes: int = 0
+    """How many of them were made after writes."""
+    restores: int = 0
+    """How often a probe brought servers to their known state to write to them."""
+    not_asked: dict[str, int] = {}
+    """Why recorded reads could not be sent again -> how many."""
     unconfirmed: tuple[DriftFinding, ...] = ()
     """Seen, but not sure (each says why in `doubt`): shown and never filed."""
     divergences: tuple[str, ...] = ()

@@ -1,0 +1,254 @@
+"""Sends recorded writes to restored servers again, and the recorded reads that came after them.
+
+What the writes generate (ids, times, tokens) is new each time. It is learned as while a recorded world is recorded
+again (see `harness.cassette.levelling`): requests are sent with the values of today, and answers are compared in the
+values of the cassette. A read or write whose generated values are not known is left out.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence, Set
+
+from harness.case import Suite
+from harness.case.states import state_names
+from harness.cassette.levelling import Levelling
+from harness.cassette.recording import Recording
+from harness.cassette.take import Standing, standing_of
+from harness.cassette.tape import Tape
+from harness.drift.answer import answer_of
+from harness.drift.asks import AFTER_A_WRITE, Ask, CallBuilder, is_at_start, minted_values
+from harness.drift.book import Book
+from harness.drift.chains import ChainReplay, chain_after, key_of
+from harness.drift.looks import Look
+from harness.drift.probe import Probed, confirm, look_again
+from harness.drift.prober import Prober, Reply
+from harness.errors import OutOfTime, ServiceError
+from harness.frozen import JsonObject, JsonValue
+
+
+class AfterWrites:
+    """One replay of a chain of writes."""
+
+    def __init__(self, book: Book, replay: ChainReplay, secrets: Mapping[str, str], samples: int) -> None:
+        suite = book.suite
+        self._book = book
+        self._replay = replay
+        self._samples = samples
+        self._names = state_names(suite)
+        self._builder = CallBuilder(suite, secrets, set())
+        self._levelling = Levelling(tape=replay.tape, declared=_declared(suite), refresh=True)
+        self._generated = _generated(suite, replay.tape, replay.writes)
+        self._seen: set[str] = set()
+        """Values that stand in answers of today as they stand in the cassette."""
+        self._looks: list[Look] = []
+        self._recordings: list[Recording] = []
+        self._not_asked: dict[str, int] = {}
+
+    async def run(self, prober: Prober) -> Probed:
+        """Resets, writes and reads; live servers are reset again at the end."""
+        try:
+            await prober.reset(self._replay.resets)
+        except ServiceError as error:
+            self._leave_out(f"; {error.message}", 0)
+            return self._probed()
+        try:
+            await self._walk(prober)
+        finally:
+            problem = await _reset_after(prober, self._replay.resets)
+        return self._probed(problem)
+
+    async def _walk(self, prober: Prober) -> None:
+        for number, write in enumerate(self._replay.writes):
+            await self._read(prober, number)
+            problem = await self._write(prober, write, number)
+            if problem is not None:
+                self._leave_out(f", and {write.mark.tool}, a write before it, {problem}", number + 1)
+                return
+        await self._read(prober, len(self._replay.writes))
+
+    async def _write(self, prober: Prober, write: Recording, number: int) -> str | None:
+        """What kept the state from being reached; None: nothing did."""
+        ask = self._ask({"": write})
+        if ask.call is None:
+            return f"cannot be sent: {ask.why_not}"
+        reply = await prober.send(ask)
+        if reply.recording is None:
+            return f"was not answered: {reply.unavailable}"
+        old, new = answer_of(write), answer_of(reply.recording)
+        if new.group != old.group or new.is_silent:
+            return f"was answered with status {new.status} instead of {old.status}"
+        self._learn(write, reply, number)
+        return None
+
+    async def _read(self, prober: Prober, number: int) -> None:
+        """Sends the reads of a state; those that need what another read's answer tells come after it."""
+        waiting = list(self._replay.reads.get(number, ()))
+        while waiting:
+            unknown: list[tuple[Ask, str]] = []
+            for ask in waiting:
+                sendable = self._ask(self._recordings_of(ask))
+                if sendable.call is None:
+                    unknown.append((ask, sendable.why_not or ""))
+                else:
+                    await self._compare(prober, sendable, number)
+            if len(unknown) == len(waiting):
+                for _, why_not in unknown:
+                    self._count(f"{AFTER_A_WRITE}, and {why_not}")
+                return
+            waiting = [ask for ask, _ in unknown]
+
+    async def _compare(self, prober: Prober, ask: Ask, number: int) -> None:
+        look = Look(recorded=ask.recording, cases=set(ask.cases))
+        levelled = _Levelled(prober, self._book, self._levelling)
+        first = await look_again(levelled, ask, look, self._book, self._samples)
+        await confirm(levelled, ask, look, self._book)
+        self._looks.append(look)
+        if first is not None:
+            self._recordings.append(first)
+        if levelled.last is not None:
+            self._learn(ask.recording, levelled.last, number)
+
+    def _recordings_of(self, ask: Ask) -> dict[str, Recording]:
+        """Those of the replayed cassette first: it is their values that are known."""
+        held = {id(one) for one in self._replay.tape.recordings}
+        return dict(sorted(ask.recordings.items(), key=lambda one: id(one[1]) not in held))
+
+    def _ask(self, recordings: Mapping[str, Recording]) -> Ask:
+        recording = next(iter(recordings.values()))
+        recorded: JsonObject = json.loads(recording.arguments)
+        unknown = self._unknown(recorded)
+        if unknown:
+            why_not = "it asks for what an earlier call of the same run has made, and today's value is not known"
+            return Ask(recordings=recordings, call=None, why_not=why_not)
+        arguments = self._levelling.sent(recorded)
+        assert isinstance(arguments, dict)  # values are replaced, shapes are not
+        try:
+            return Ask(recordings=recordings, call=self._builder.call(recording, arguments))
+        except (ValueError, OutOfTime) as error:
+            return Ask(recordings=recordings, call=None, why_not=str(error))
+
+    def _unknown(self, arguments: JsonObject) -> set[str]:
+        asked = set(_values(arguments)) & self._generated
+        return {value for value in asked if value not in self._seen and not self._levelling.knows(value)}
+
+    def _learn(self, recorded: Recording, reply: Reply, number: int) -> None:
+        assert reply.recording is not None  # who learns has looked
+        self._levelling.given(
+            self._standing(recorded, number), reply.recording.status, reply.body, reply.recording.body
+        )
+        self._seen |= set(_told_by(reply.recording.model_copy(update={"body": reply.body})))
+
+    def _standing(self, recorded: Recording, number: int) -> Standing:
+        chain = chain_after(self._replay.writes[:number], self._names)
+        return standing_of(chain, key_of(recorded), recorded.mark.occurrence)
+
+    def _leave_out(self, reason: str, since: int) -> None:
+        for number, asks in self._replay.reads.items():
+            for _ in asks if number >= since else ():
+                self._count(f"{AFTER_A_WRITE}{reason}")
+
+    def _count(self, reason: str) -> None:
+        self._not_asked[reason] = self._not_asked.get(reason, 0) + 1
+
+    def _probed(self, problem: str | None = None) -> Probed:
+        return Probed(
+            looks=tuple(self._looks),
+            recordings=tuple(self._recordings),
+            not_asked=self._not_asked,
+            problems=() if problem is None else (problem,),
+        )
+
+
+async def _reset_after(prober: Prober, servers: Sequence[str]) -> str | None:
+    """What kept the servers from being left in their known state."""
+    try:
+        await prober.reset(servers)
+    except ServiceError as error:
+        return f"after the probe's writes: {error.message}"
+    return None
+
+
+class _Levelled:
+    """Sends calls and gives each answer in the values of the cassette, where it is not the recorded one already."""
+
+    def __init__(self, prober: Prober, book: Book, levelling: Levelling) -> None:
+        self._prober = prober
+        self._book = book
+        self._levelling = levelling
+        self.last: Reply | None = None
+        """The last answer, as it came."""
+
+    async def send(self, ask: Ask) -> Reply:
+        reply = await self._prober.send(ask)
+        if reply.recording is None:
+            return reply
+        self.last = reply
+        live, recorded = reply.recording, ask.recording
+        # A short number may be another thing's id as well: what already agrees is not translated.
+        if not self._book.compare(recorded, answer_of(recorded), answer_of(live)).changes:
+            return reply
+        told = live.model_copy(update={"body": self._levelling.told(live.body)})
+        return Reply(recording=told, body=reply.body, took_ms=reply.took_ms)
+
+
+def _declared(suite: Suite) -> dict[str, Sequence[str]]:
+    """Tool -> pointers to what its answers make anew each time."""
+    tools = {tool.name: (*tool.volatile, *tool.mints) for tool in suite.tools}
+    return {**tools, **{host.tool: host.volatile for host in suite.hosts}}
+
+
+def _generated(suite: Suite, tape: Tape, writes: Sequence[Recording]) -> Set[str]:
+    """Recorded values that calls of one run may have made: answers told them before any write was made with them.
+
+    An answer that repeats a value of its own request tells nothing, nor does what was read before the first write.
+    """
+    names = state_names(suite)
+    told: dict[str, int] = {}
+    known: set[str] = set()
+    asked: dict[str, int] = {}
+    for number in range(len(writes) + 1):
+        chain = chain_after(writes[:number], names)
+        reads = [one for one in tape.recordings if one.mark.effect == "read" and one.mark.kind in {"tool", "http"}]
+        for read in (one for one in reads if one.mark.state == chain.state(one.mark.server)):
+            if is_at_start(read):
+                known |= set(_told_by(read))
+            else:
+                _note(told, _news(read), number)
+        for write in writes[number : number + 1]:
+            _note(asked, _asked_by(write), number)
+            _note(told, _news(write), number + 1)
+    late = {value for value, number in told.items() if value in asked and asked[value] < number}
+    return (set(told) - known - late) | minted_values(suite, {"": tape})
+
+
+def _note(first: dict[str, int], values: Set[str], number: int) -> None:
+    for value in values:
+        first.setdefault(value, number)
+
+
+def _news(recording: Recording) -> Set[str]:
+    return set(_told_by(recording)) - _asked_by(recording)
+
+
+def _asked_by(recording: Recording) -> Set[str]:
+    return set(_values(json.loads(recording.arguments)))
+
+
+def _told_by(recording: Recording) -> Iterator[str]:
+    return _values(answer_of(recording).value)
+
+
+def _values(value: JsonValue) -> Iterator[str]:
+    """Texts and numbers as texts; of a path also its steps."""
+    match value:
+        case bool() | None:
+            return
+        case str():
+            yield from filter(None, {value, *value.split("/")})
+        case int() | float():
+            yield str(value)
+        case list():
+            for item in value:
+                yield from _values(item)
+        case dict():
+            for item in value.values():
+                yield from _values(item)

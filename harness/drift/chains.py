@@ -1,0 +1,174 @@
+"""Which recorded writes lead to the state that a recorded read was made in, and on which servers they may be sent.
+
+A cassette tells of each call the hash of the writes before it. The writes themselves are found by following the hashes
+from the initial state: see `harness.cassette.state`.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harness.case import Suite
+from harness.case.states import StateNames, state_names
+from harness.cassette.keys import CallKey
+from harness.cassette.recording import Recording
+from harness.cassette.state import WORLD, StateChain
+from harness.cassette.tape import Tape
+from harness.drift.asks import AFTER_A_WRITE, Ask
+
+MOST_RESTORES = 20
+"""Times that a probe brings servers or services to their known state for reads after writes."""
+_MOST_STATES = 2000
+"""States of one cassette that are looked at to find the writes before a read."""
+
+Writes = tuple[Recording, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainReplay:
+    """The writes of one cassette in their order, and the reads that are sent between and after them."""
+
+    tape: Tape
+    """Of the case whose values stand in the writes."""
+    writes: Writes
+    reads: Mapping[int, Sequence[Ask]]
+    """Number of writes made before -> the reads that are sent then."""
+    resets: tuple[str, ...]
+    """Live servers that are reset before and after it."""
+
+    @property
+    def servers(self) -> frozenset[str]:
+        """All that are called."""
+        asked = (ask.recording for asks in self.reads.values() for ask in asks)
+        return frozenset(one.mark.server for one in (*self.writes, *asked))
+
+
+@dataclass(kw_only=True)
+class ReplayPlan:
+    """What is sent after writes, and what cannot be."""
+
+    replays: list[ChainReplay] = field(default_factory=list)
+    not_asked: dict[str, int] = field(default_factory=dict)
+    """Why -> how many reads."""
+
+    def leave_out(self, reason: str, count: int = 1) -> None:
+        self.not_asked[reason] = self.not_asked.get(reason, 0) + count
+
+
+def plan_replays(suite: Suite, tapes: Mapping[str, Tape], asks: Iterable[Ask]) -> ReplayPlan:
+    """One replay for each longest chain of writes; the reads of the states that it passes are sent on the way."""
+    plan, names = ReplayPlan(), state_names(suite)
+    found: dict[str, dict[tuple[str, str], Writes]] = {}
+    placed: list[tuple[str, Writes, Ask]] = []
+    for ask in asks:
+        for case in ask.cases:
+            if case not in found:
+                found[case] = _chains(tapes[case], names)
+        place = next(((case, found[case][own]) for case in ask.cases if (own := _met(ask)) in found[case]), None)
+        problem = _unmet(ask) if place is None else _why_not_writable(suite, names, place[1])
+        if place is None or problem is not None:
+            plan.leave_out(f"{AFTER_A_WRITE}{problem}")
+        else:
+            placed.append((*place, ask))
+    grouped = _grouped(placed)
+    grouped.sort(key=lambda one: -sum(map(len, one[2].values())))
+    for case, writes, reads in grouped[:MOST_RESTORES]:
+        plan.replays.append(_replay(suite, names, tapes[case], writes, reads))
+    for _, _, reads in grouped[MOST_RESTORES:]:
+        reason = f"{AFTER_A_WRITE}; a probe restores {MOST_RESTORES} times at most: choose with --case or --tool"
+        plan.leave_out(reason, sum(map(len, reads.values())))
+    return plan
+
+
+def _met(ask: Ask) -> tuple[str, str]:
+    return ask.recording.mark.server, ask.recording.mark.state
+
+
+def _unmet(ask: Ask) -> str:
+    if ask.recording.mark.kind not in {"tool", "http"}:
+        return "; a live run asks it"
+    return ", and the cassette does not hold every write that led there"
+
+
+def _chains(tape: Tape, names: StateNames) -> dict[tuple[str, str], Writes]:
+    """(Server, state) of the tape's reads -> the fewest writes that lead there."""
+    calls = [one for one in tape.recordings if one.mark.kind in {"tool", "http"}]
+    writes = [one for one in calls if one.mark.effect == "write"]
+    readers = {one.mark.server for one in calls if one.mark.effect == "read"}
+    found: dict[tuple[str, str], Writes] = {}
+    seen, waiting = set[str](), deque[Writes]([()])
+    while waiting and len(seen) < _MOST_STATES:
+        made = waiting.popleft()
+        chain = chain_after(made, names)
+        world = chain.state(WORLD)
+        if world in seen:
+            continue
+        seen.add(world)
+        for server in readers:
+            found.setdefault((server, chain.state(server)), made)
+        waiting.extend((*made, one) for one in writes if one.mark.state == chain.state(one.mark.server))
+    return found
+
+
+def chain_after(writes: Iterable[Recording], names: StateNames) -> StateChain:
+    """The states after these writes."""
+    chain = StateChain(names)
+    for one in writes:
+        chain.advance(key_of(one))
+    return chain
+
+
+def key_of(recording: Recording) -> CallKey:
+    """The recorded call as a trial would make it."""
+    mark = recording.mark
+    return CallKey(server=mark.server, tool=mark.tool, effect=mark.effect, arguments=recording.arguments, key=mark.key)
+
+
+def _why_not_writable(suite: Suite, names: StateNames, writes: Writes) -> str | None:
+    """Why the writes may not be sent; None: every server that is written to is restored or disposable."""
+    for name in sorted({one.mark.server for one in writes}):
+        server = suite.reached.get(name)
+        if server is None:
+            return f", and the suite has the server {name!r} no more"
+        if server.service is not None:
+            continue
+        if not server.disposable:
+            return f", and the server {name!r} is not `disposable`: a live run asks it"
+        if not _resets(suite, names, {name}):
+            return f", and the server {name!r} has no `reset:` to bring it to a known state"
+    if any(one.mark.outcome != "answer" for one in writes):
+        return ", and a write before it was recorded without an answer"
+    return None
+
+
+def _resets(suite: Suite, names: StateNames, written: Iterable[str]) -> tuple[str, ...]:
+    """Disposable live servers that declare `reset` and share a state with one that is written to."""
+    states = {names.of(name) for name in written}
+    return tuple(
+        name
+        for name, one in suite.reached.items()
+        if one.reset is not None and one.disposable and names.of(name) in states
+    )
+
+
+def _grouped(placed: Sequence[tuple[str, Writes, Ask]]) -> list[tuple[str, Writes, dict[int, list[Ask]]]]:
+    """Each read with the longest chain of its case that begins with the writes before it."""
+    grouped: list[tuple[str, Writes, dict[int, list[Ask]]]] = []
+    for case, writes, ask in sorted(placed, key=lambda one: -len(one[1])):
+        place = next((one for one in grouped if one[0] == case and one[1][: len(writes)] == writes), None)
+        if place is None:
+            place = (case, writes, {})
+            grouped.append(place)
+        place[2].setdefault(len(writes), []).append(ask)
+    return grouped
+
+
+def _replay(
+    suite: Suite, names: StateNames, tape: Tape, writes: Writes, reads: Mapping[int, Sequence[Ask]]
+) -> ChainReplay:
+    return ChainReplay(
+        tape=tape,
+        writes=writes,
+        reads=reads,
+        resets=_resets(suite, names, {one.mark.server for one in writes}),
+    )

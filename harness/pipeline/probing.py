@@ -1,0 +1,70 @@
+"""Opens what a probe reaches: live servers, and the services of the environment, restored from its snapshot."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.case import Suite
+from harness.drift.after_writes import AfterWrites
+from harness.drift.asks import Ask
+from harness.drift.book import Book
+from harness.drift.chains import plan_replays
+from harness.drift.probe import Probed
+from harness.drift.prober import Prober, open_prober
+from harness.gateway.thread import LoopThread
+from harness.pipeline.secrets import secret_values
+from harness.pipeline.world import open_services
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """How the servers of a suite are reached without an agent."""
+
+    project: Path
+    suite: Suite
+    per_s: int
+    """Calls a second to servers of others, at most."""
+    say: Callable[[str], None]
+
+    @contextmanager
+    def open(self, servers: Collection[str]) -> Iterator[tuple[Prober, LoopThread]]:
+        """A prober of these servers; services are started only where one of them is a service."""
+        suite, secrets = self.suite, secret_values(self.suite)
+        if not any(suite.reached[name].service is not None for name in servers if name in suite.reached):
+            with open_prober(_without_services(suite), {}, secrets, self.per_s) as opened:
+                yield opened
+            return
+        self.say("starting the environment's services")
+        with (
+            open_services(self.project, suite.environment, suite.snapshot) as services,
+            open_prober(suite, services, secrets, self.per_s) as opened,
+        ):
+            yield opened
+
+
+def servers_of(asks: Iterable[Ask]) -> frozenset[str]:
+    """Those that are called."""
+    return frozenset(ask.recording.mark.server for ask in asks if ask.call is not None)
+
+
+def probe_after_writes(reach: Reach, book: Book, asks: Iterable[Ask], samples: int) -> Probed:
+    """Sends reads that were recorded after writes, each after the same writes to restored servers."""
+    suite = reach.suite
+    plan = plan_replays(suite, book.tapes, asks)
+    probed = Probed(looks=(), recordings=(), not_asked=plan.not_asked, restores=len(plan.replays))
+    for replay in plan.replays:
+        run = AfterWrites(book, replay, secret_values(suite), samples)
+        with reach.open(replay.servers) as (prober, thread):
+            probed = probed.with_more(thread.wait_for(run.run(prober)))
+    return probed
+
+
+def _without_services(suite: Suite) -> Suite:
+    """The suite as one that asks nothing of services sees it: none needs to be there."""
+    return suite.model_copy(
+        update={
+            "servers": {name: server for name, server in suite.servers.items() if server.service is None},
+            "hosts": tuple(host for host in suite.hosts if host.service is None),
+        }
+    )
