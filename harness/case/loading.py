@@ -15,6 +15,7 @@ from harness.case.case import Case, CheckSpec, Limits
 from harness.case.composite import CompositePart
 from harness.case.document import Document, open_document
 from harness.case.fixture import load_packs, pack_names
+from harness.case.gates import Gates
 from harness.case.host import HostSpec
 from harness.case.model import ModelSpec
 from harness.case.probe import StateProbe
@@ -74,6 +75,8 @@ class SuiteFile(Frozen):
     """Names of environment variables that `${NAME}` may stand for, and whose values are never stored."""
     drift: dict[str, tuple[AnswerRule, ...]] = {}
     """Tool (a pattern such as `get_*`) -> how its answers are compared with their recordings."""
+    gates: Gates = Gates()
+    """What every run of the suite has to reach."""
     defaults: Defaults = Defaults()
     """What cases take unless they say otherwise."""
     cases: str | tuple[str, ...] = "cases.yaml"
@@ -127,6 +130,7 @@ def load_suite(project: Path, name: str) -> Suite:
         packs=load_packs(folder, cases, tools),
         defaults=limits,
         cases=cases,
+        gates=raw.gates,
         digest="",
     )
     return suite.model_copy(update={"digest": suite_digest(suite)})

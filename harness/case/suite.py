@@ -10,6 +10,7 @@ from harness.case.answer import AnswerRule
 from harness.case.case import Case, CheckSpec, Limits
 from harness.case.composite import CompositePart
 from harness.case.fixture import FixturePack
+from harness.case.gates import Gates
 from harness.case.host import HostSpec
 from harness.case.model import ModelSpec
 from harness.case.probe import StateProbe
@@ -112,6 +113,8 @@ class Suite(Frozen):
     drift: dict[str, tuple[AnswerRule, ...]] = {}
     """Tool (a pattern such as `get_*`) -> how its answers are compared with their recordings; no part of the digest:
     what the agent is asked stays the same."""
+    gates: Gates = Gates()
+    """What every run of the suite has to reach."""
     packs: dict[str, FixturePack] = {}
     """The fixture packs that cases name."""
     defaults: Limits = Limits()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.case.loading import load_stored_suite, load_suite
+from harness.case import Suite
 from harness.cli.console import out
 from harness.cli.options import run_path
 from harness.cli.showing import show_baseline_gate, show_comparison
@@ -31,15 +31,9 @@ def compared(project: Path, before: str, after: Path) -> tuple[Comparison, Calla
     return with_baseline, lambda: repetitions_of(with_baseline, new, new)
 
 
-def check_baseline(project: Path, suite: str | None, resumed: Path | None) -> None:
+def check_baseline(project: Path, suite: Suite) -> None:
     """Raises NotMeasured where the suite as it is now has no baseline."""
-    if resumed is not None:
-        loaded = load_stored_suite(project, RunFolder.open(resumed).manifest.suite)
-    elif suite is not None:
-        loaded = load_suite(project, suite)
-    else:
-        return
-    read_baseline(project, loaded.name, loaded.digest)
+    read_baseline(project, suite.name, suite.digest)
 
 
 def hold(project: Path, folder: RunFolder, *, allow_unmeasured: int, quiet: bool) -> ExitCode:

@@ -55,8 +55,13 @@ from harness.cli.spending import model_options
     "--fail-under", "floors", multiple=True, metavar="METRIC=VALUE", help="Gate: exit 1 below it (repeatable)."
 )
 @click.option("--against-baseline", is_flag=True, help="Gate: exit 1 where it is worse than baselines/SUITE.json.")
-@click.option("--allow-unmeasured", type=click.IntRange(0), default=0, help="Trials that a gate may miss.")
-@click.option("--max-inconclusive", type=click.IntRange(0), default=0, help="Trials with a replay miss before exit 1.")
+@click.option("--allow-unmeasured", type=click.IntRange(0), show_default="0", help="Trials that a gate may miss.")
+@click.option(
+    "--max-inconclusive",
+    type=click.IntRange(0),
+    show_default="0",
+    help="Trials with a replay miss before exit 1.",
+)
 @click.option("--otlp", metavar="URL", help="Also send the spans to this OTLP/HTTP endpoint.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.pass_context

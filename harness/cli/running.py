@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypedDict
 
@@ -63,18 +63,21 @@ class RunOptions:
     refresh: bool = False
     floors: tuple[str, ...] = ()
     against_baseline: bool = False
-    allow_unmeasured: int = 0
-    max_inconclusive: int = 0
+    allow_unmeasured: int | None = None
+    """None: as the suite's gates say."""
+    max_inconclusive: int | None = None
+    """None: likewise."""
     otlp: str | None = None
     as_json: bool = False
 
 
 def carry_out(project: Path, options: RunOptions) -> ExitCode:
     """Runs, prints, and says how the process should end."""
+    plan, resumed = _planned(project, options)
+    options = _with_gates(options, plan.suite)
     if options.against_baseline:
-        resumed = None if options.resume is None else run_path(project, options.resume)
-        check_baseline(project, options.suite, resumed)  # before anything is spent
-    folder = run(project, options)
+        check_baseline(project, plan.suite)  # before anything is spent
+    folder = _made(project, options, plan, resumed)
     summary = summarise_run(folder)
     report = write_report(folder, summary)
     if options.as_json:
@@ -88,20 +91,44 @@ def carry_out(project: Path, options: RunOptions) -> ExitCode:
 
 
 def _held(project: Path, folder: RunFolder, options: RunOptions) -> ExitCode:
-    allowed = max(options.allow_unmeasured, options.max_inconclusive)
+    allowed = max(options.allow_unmeasured or 0, options.max_inconclusive or 0)
     return hold(project, folder, allow_unmeasured=allowed, quiet=options.as_json)
 
 
 def run(project: Path, options: RunOptions) -> RunFolder:
-    """The run folder, after every planned trial was made."""
+    """The run folder, after every planned trial was made; the suite's gates are not asked."""
+    plan, resumed = _planned(project, options)
+    return _made(project, options, plan, resumed)
+
+
+def _planned(project: Path, options: RunOptions) -> tuple[RunPlan, Path | None]:
+    """What is to be run, and the run folder to go on with; None: a new one."""
     if options.resume is not None:
-        return _resumed(project, options, run_path(project, options.resume))
+        resumed = run_path(project, options.resume)
+        return _plan_of_run(project, options, resumed), resumed
     if options.suite is None:
         raise UsageError("name a suite, or a run to go on with: --resume RUN")
-    plan = plan_of(project, options)
+    return plan_of(project, options), None
+
+
+def _made(project: Path, options: RunOptions, plan: RunPlan, resumed: Path | None) -> RunFolder:
     check_floors(plan.suite, options.floors)  # before anything is spent
     with _watched(project, options, len(plan.own)) as watch:
-        return start_run(plan, watch)
+        return start_run(plan, watch) if resumed is None else resume_run(plan, resumed, watch)
+
+
+def _with_gates(options: RunOptions, suite: Suite) -> RunOptions:
+    """The options, and the suite's gates where no option takes their place."""
+    gates = suite.gates
+    typed = {floor.partition("=")[0].strip() for floor in options.floors}
+    own = (f"{figure}={least!r}" for figure, least in gates.fail_under.items() if figure not in typed)
+    return replace(
+        options,
+        floors=(*options.floors, *own),
+        against_baseline=options.against_baseline or gates.against_baseline,
+        allow_unmeasured=gates.allow_unmeasured if options.allow_unmeasured is None else options.allow_unmeasured,
+        max_inconclusive=gates.max_inconclusive if options.max_inconclusive is None else options.max_inconclusive,
+    )
 
 
 def plan_of(project: Path, options: RunOptions) -> RunPlan:
@@ -178,7 +205,7 @@ def judge(folder: RunFolder, summary: Summary, options: RunOptions) -> ExitCode:
     console = out(quiet=options.as_json)
     codes = [ExitCode.DONE]
     if options.floors:
-        result = gate(summary, options.floors, options.allow_unmeasured)
+        result = gate(summary, options.floors, options.allow_unmeasured or 0)
         show_gate(console, result)
         codes.append(result.exit_code)
     if options.check_determinism:
@@ -190,7 +217,7 @@ def judge(folder: RunFolder, summary: Summary, options: RunOptions) -> ExitCode:
         for line in crash_words(summary):
             say(line)
         codes.append(ExitCode.VERDICT)
-    if summary.counts.inconclusive > options.max_inconclusive:
+    if summary.counts.inconclusive > (options.max_inconclusive or 0):
         manifest = summary.manifest
         say(f"record what is missing: harness record {manifest.suite} --agent {manifest.agent}")
         codes.append(ExitCode.VERDICT)
@@ -199,10 +226,10 @@ def judge(folder: RunFolder, summary: Summary, options: RunOptions) -> ExitCode:
     return max(codes)
 
 
-def _resumed(project: Path, options: RunOptions, path: Path) -> RunFolder:
+def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
     manifest = RunFolder.open(path).manifest
     suite = load_stored_suite(project, manifest.suite)
-    plan = RunPlan(
+    return RunPlan(
         project=project,
         suite=suite,
         planned=manifest.planned,
@@ -221,8 +248,6 @@ def _resumed(project: Path, options: RunOptions, path: Path) -> RunFolder:
         shuffle=options.shuffle,
         otlp_endpoint=options.otlp,
     )
-    with _watched(project, options, len(plan.planned)) as watch:
-        return resume_run(plan, path, watch)
 
 
 def _tool_mode(manifest: RunManifest) -> ToolMode:

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.main import harness
-from harness.errors import InvalidDocument, UsageError
+from harness.errors import HarnessError, InvalidDocument, UsageError
 
 
 def typed(project: Path, *words: str) -> Result:
@@ -65,6 +65,36 @@ def test_an_unknown_case_or_run_is_refused_with_the_nearest_name(project: Path) 
     done = typed(project, "report", "toru")
     assert isinstance(done.exception, UsageError), done.output
     assert "did you mean 'tour'" in str(done.exception)
+
+
+def _gated(project: Path, gates: str) -> None:
+    path = project / "suites/hello/suite.yaml"
+    path.write_text(f"{path.read_text()}\ngates: {gates}\n")
+
+
+def test_gates_of_the_suite_hold_for_every_run(project: Path) -> None:
+    _gated(project, "{fail_under: {task_success: 1.1}}")
+    assert 1 == typed(project, *RUN, "--run-name", "gated").exit_code
+    assert 1 == typed(project, "run", "--resume", "gated", "--sandbox", "local").exit_code
+    assert 0 == typed(project, *RUN, "--fail-under", "task_success=0.5").exit_code  # typed: in place of the suite's
+
+
+@pytest.mark.parametrize(
+    ("gates", "said"),
+    [
+        ("{fail_under: {task_sucess: 1}}", "did you mean 'task_success'"),
+        ("{fail_undr: {}}", "did you mean 'fail_under'"),
+        ("{against_baseline: true}", "no baseline"),
+    ],
+)
+def test_gates_of_the_suite_that_cannot_hold_are_refused_before_anything_runs(
+    project: Path, gates: str, said: str
+) -> None:
+    _gated(project, gates)
+    done = typed(project, *RUN)
+    assert isinstance(done.exception, HarnessError), done.output
+    assert said in str(done.exception)
+    assert not (project / "runs").exists()
 
 
 CRASHING = 'raise SystemExit("no such key: MODEL")\n'

@@ -1,0 +1,21 @@
+"""What a run of a suite has to reach."""
+
+from pydantic import Field
+
+from harness.frozen import Frozen
+
+
+class Gates(Frozen):
+    """Held against every run of the suite, which exits 1 where one does not hold; no part of what is asked.
+
+    An option of the command line takes the place of the gate for the same figure, or of the same number.
+    """
+
+    fail_under: dict[str, float] = {}
+    """Figure (`task_success`, a metric, a run metric) -> the least value that passes."""
+    against_baseline: bool = False
+    """Whether the run is held against `baselines/<suite>.json`."""
+    allow_unmeasured: int = Field(default=0, ge=0)
+    """Trials that a gate may miss."""
+    max_inconclusive: int = Field(default=0, ge=0)
+    """Trials with a replay miss before the run exits 1."""
