@@ -93,7 +93,7 @@ class Case(Frozen):
     optimal_steps: int | None = Field(default=None, ge=0)
     """Fewest tool calls that solve the case. None: not known."""
     expected_output: JsonValue = None
-    """The answer that is expected; checks and evaluators compare with it."""
+    """The answer that is expected: the oracle replies with it, checks and evaluators compare with it."""
     expected: JsonValue = None
     """What the suite's own checks compare with; its shape is theirs."""
     probes: tuple[StateProbe, ...] = ()

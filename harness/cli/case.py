@@ -16,7 +16,9 @@ def command() -> None:
 @command.command("check")
 @click.argument("suite")
 @click.option(
-    "--tools", type=click.Choice(TOOL_MODES), help="Who answers; default: `sealed` where the suite has services."
+    "--tools",
+    type=click.Choice(TOOL_MODES),
+    help="Who answers; default: `sealed` where the suite has services and no server outside of them, else `replay`.",
 )
 @sandbox_option
 @selection_options
@@ -29,8 +31,8 @@ def check(ctx: click.Context, /, suite: str, as_json: bool, **options: Any) -> N
     \b
     harness case check drive_thru
 
-    The oracle plays a case's reference calls and must pass it; an agent that does nothing must fail it, unless the case
-    says `nop_passes: true`.
+    The oracle plays a case's reference calls, replies with its `expected_output`, and must pass it; an agent that does
+    nothing must fail it, unless the case says `nop_passes: true`.
     """
     from harness.cli.checking import check_suite
     from harness.cli.console import print_json, say

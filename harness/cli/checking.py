@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from harness.case import Suite
 from harness.case.loading import load_suite
 from harness.cli.console import say
 from harness.cli.running import RunOptions, plan_of
@@ -14,8 +15,7 @@ from harness.pipeline.run import Watch
 def check_suite(project: Path, suite: str, options: dict[str, Any]) -> tuple[CaseFinding, ...]:
     """The finding of every selected case, in the suite's order."""
     loaded = load_suite(project, suite)
-    has_services = any(server.service is not None for server in loaded.servers.values())
-    tools: ToolMode = options.pop("tools") or ("sealed" if has_services else "replay")
+    tools: ToolMode = options.pop("tools") or _default_mode(loaded)
     plan = plan_of(
         project, RunOptions(suite=suite, tools=tools, model=None if loaded.model is None else "replay", **options)
     )
@@ -25,3 +25,10 @@ def check_suite(project: Path, suite: str, options: dict[str, Any]) -> tuple[Cas
         return Watch(say=say)
 
     return check_cases(plan, watch)
+
+
+def _default_mode(suite: Suite) -> ToolMode:
+    """`sealed` where all servers with an address are services: one outside of the environment cannot be sealed."""
+    servers = suite.reached.values()
+    has_services = any(server.service is not None for server in servers)
+    return "sealed" if has_services and all(server.base_url is None for server in servers) else "replay"

@@ -24,7 +24,7 @@ def write_workflows(project: Path, install: str | None = None) -> dict[Path, str
         raise UsageError(f"{project} has no suite", remedy="harness init FOLDER writes a project with one")
     root = _repository(project)
     setup = installation(install)
-    chosen = {_PULL_REQUEST: suites, _NIGHTLY: [suite for suite in suites if suite.reached]}
+    chosen = {_PULL_REQUEST: suites, _NIGHTLY: [suite for suite in suites if _has_outside(suite)]}
     said: dict[Path, str] = {}
     for name, own in chosen.items():
         path = root / _PLACE / name
@@ -39,6 +39,11 @@ def write_workflows(project: Path, install: str | None = None) -> dict[Path, str
     if "wrote" in said.values():
         said |= _write_files(root, setup)
     return said
+
+
+def _has_outside(suite: Suite) -> bool:
+    """Whether a nightly run has anything to ask: the trial's own sandbox and browser do not drift."""
+    return any(not (server.sandbox or server.browser) for server in suite.reached.values())
 
 
 def _write_files(root: Path, setup: Installation) -> dict[Path, str]:

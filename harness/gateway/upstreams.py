@@ -110,7 +110,7 @@ def _check_address(name: str, server: ToolServer, mode: ToolMode) -> None:
     if mode == "sealed":
         raise UsageError(
             f"server {name!r} is no service of the environment, so it cannot be sealed",
-            remedy="run with tools replayed, or serve it from the environment",
+            remedy="use `--tools replay` or `--tools live`, or serve it from the environment",
         )
     address = urlsplit(server.base_url or "")
     if address.scheme not in {"http", "https"} or not address.netloc:

@@ -74,8 +74,14 @@ def _problem(case: Case, oracle: Scorecard | None, nop: Scorecard) -> str | None
     if oracle.success is None:
         return f"the oracle could not be judged ({oracle.outcome}): {oracle.reason or _reasons(oracle)}"
     if not oracle.success:
-        return f"its own reference fails it: {_reasons(oracle)}"
+        return f"its own reference fails it: {_reasons(oracle)}{_no_answer(case)}"
     return None
+
+
+def _no_answer(case: Case) -> str:
+    if case.expected_output is not None:
+        return ""
+    return " (the oracle answers with the case's `expected_output`, and there is none)"
 
 
 def _reasons(card: Scorecard) -> str:

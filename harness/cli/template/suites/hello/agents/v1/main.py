@@ -5,7 +5,6 @@ import os
 import re
 import sys
 import urllib.request
-from pathlib import Path
 
 GATEWAY = os.environ["HARNESS_GATEWAY_URL"]
 
@@ -21,9 +20,9 @@ def main() -> int:
         task = json.load(answer)["message"]
     name = re.search(r"greet ([A-Z]\w+)", task)
     greeting = f"Hello, {name.group(1) if name else 'world'}!"
-    send("/thought", {"text": "A greeting needs no tool."})
     if "greeting.txt" in task:
-        Path("greeting.txt").write_text(greeting + "\n", encoding="utf-8")
+        send("/thought", {"text": "The greeting is to be kept in a file."})
+        send("/tools/write_file", {"path": "greeting.txt", "content": greeting + "\n"})
     send("/reply", {"message": greeting})
     return 0
 
