@@ -124,9 +124,10 @@ class Service(Frozen):
     env: dict[Variable, Value] = {}
     """Environment variables of the container."""
     restore: AbsolutePath | None = None
-    """File in the container where the state is mounted; None: the service has no state."""
+    """File in the container where the state is mounted: the seed while it is sealed, in a trial what `dump` printed.
+    The service reads it before it is ready. None: it has no state."""
     dump: Dump | None = None
-    """How the service's state is read for a snapshot. None: it has none."""
+    """How the service's state is read for a snapshot, in a form that `restore` takes. None: it has none."""
     needs: tuple[Name, ...] = ()
     """Services that are ready before this one is started. It reaches all of its environment by their names."""
     database: DatabasePlace | None = None
