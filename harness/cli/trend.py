@@ -29,8 +29,9 @@ def command(
     harness trend drive_thru
     harness trend drive_thru --agent v2 --last 3
 
-    Each release is tested against the earlier ones shown, at its part of 5 %: the parts sum to 5 % over any number of
-    releases, so that looking at every one of them raises no more false alarms. The notes below the tables say from how
+    Each release is tested against the earlier ones shown, after each of its runs, at its part of 5 %: the parts sum to
+    5 % over any number of releases and runs, so that looking at every one of them raises no more false alarms. A
+    release that was flagged once stays flagged. The notes below the tables say from how
     many worse cases the newest release would be flagged. Without SUITE: the only one that has runs.
     """
     from harness.cli.console import out, print_json

@@ -1,35 +1,39 @@
 """Metrics and failure modes of a suite, release by release, and where one of them jumped.
 
 A release is compared with all earlier ones shown, pooled. Where at least half of its cases were there before, the test
-is the exact sign test over those cases (now against their mean before); else, as with production traces, which never
-come twice, Fisher's exact test over the cases (for failure modes only). Tests are one-sided, towards the worse, and
-corrected by Holm for all figures of the release.
+is the exact sign test over those cases (their mean now against their mean before); else, as with production traces,
+which never come twice, Fisher's exact test over the cases (for failure modes only). Tests are one-sided, towards the
+worse, and corrected by Holm for all figures of the release.
 
 Looking at every release is a repeated look. The k-th release after the first is therefore tested at 5 % / (k (k + 1)):
 these levels sum to 5 % over any number of releases, so that a suite which never gets worse is ever flagged with at most
 that probability, however the releases depend on each other (alpha-spending by the union bound; see Foster and Stine
-2008, Alpha-investing, J. R. Stat. Soc. B 70). k counts all stored releases, those not shown among them. Each release is
-one look: testing it again after every further run of it is not covered.
+2008, Alpha-investing, J. R. Stat. Soc. B 70). k counts all stored releases, those not shown among them.
+
+A release may be looked at again after each further run. Its level is spent over these looks in the same way: the j-th
+look has the release's level / (j (j + 1)). A look is a finished run of the release or, once it has begun, of an earlier
+one shown, in the order in which the runs were begun. All looks are computed from the stored runs, so that a release
+that was flagged once stays flagged, and a further run neither hides a jump nor adds a chance of a false one. Not
+covered: looking at a run before it has finished, and runs that are deleted because of what they show.
+
+Each case is compared by equally many trials on both sides, the latest ones: the mean of many trials is rarely equal to
+that of one, so that a case that fails now and then would count as worse merely for having been run more often.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, get_args
 
 from harness.errors import UsageError
 from harness.frozen import Frozen
 from harness.report.failuremodes import has_failure
+from harness.report.release_tests import Figure, Line, RunCards, Test, Values, extend, looked_at
 from harness.results import RunFolder
 from harness.score import Scorecard
 from harness.score.diagnosis import Failure
-from harness.score.intervals import fisher_greater, holm, sign_test_greater
 from harness.trace import MEASURED
 
-LEVEL = 0.05
-_SAME = 1e-9
 _SUCCESS = "task_success"
-
-Test = Literal["sign test over the same cases", "Fisher's exact test over cases"]
 
 
 class TrendPoint(Frozen):
@@ -46,7 +50,11 @@ class TrendPoint(Frozen):
     test: Test | None = None
     spike: bool = False
     level: float | None = None
-    """At which `p` is flagged: the release's part of 5 %."""
+    """At which `p` is flagged: the look's part of the release's part of 5 %."""
+    look: int | None = None
+    """The look that `p` is of: the first one that was flagged, else the newest in which the figure could be tested."""
+    looks: int = 0
+    """How often the release could be looked at, a run more each time."""
     cases: int = 0
     """That the test could use."""
     flags_from: int | None = None
@@ -88,10 +96,6 @@ class Trend(Frozen):
         return sorted(found, key=lambda pair: order.index(pair[1].release))
 
 
-_Values = dict[str, list[float]]
-"""Case -> the figure in each of its measured trials."""
-
-
 def suite_of(runs: Iterable[RunFolder], suite: str | None) -> str:
     """The suite itself, or the only one that has runs; raises UsageError where it has none or there are several."""
     known = sorted({run.manifest.suite for run in runs})
@@ -109,13 +113,22 @@ def trend(suite: str, runs: Iterable[RunFolder], *, agent: str | None = None, la
     ordered = sorted(wanted, key=lambda run: (run.manifest.created, run.manifest.run))
     parts: dict[str, list[RunFolder]] = {}
     for run in ordered:
-        parts.setdefault(run.manifest.release or run.manifest.run, []).append(run)
+        parts.setdefault(_release_of(run), []).append(run)
     if not parts:
         raise UsageError(f"there is no run of {suite!r}" + ("" if agent is None else f" by the agent {agent!r}"))
     kept = dict(list(parts.items())[-last:])
-    cards = {name: [card for run in own for card in run.scorecards()] for name, own in kept.items()}
-    releases = tuple(_release(name, own, cards[name]) for name, own in kept.items())
-    return Trend(suite=suite, releases=releases, lines=_flagged(_lines(cards), cards, len(parts) - len(kept)))
+    wanted = [run for run in ordered if _release_of(run) in kept]
+    shown = [RunCards(release=_release_of(run), cards=tuple(run.scorecards())) for run in wanted]
+    releases = tuple(_release(name, own, _cards_of(shown, name)) for name, own in kept.items())
+    return Trend(suite=suite, releases=releases, lines=_flagged(_lines(shown), shown, len(parts) - len(kept)))
+
+
+def _release_of(run: RunFolder) -> str:
+    return run.manifest.release or run.manifest.run
+
+
+def _cards_of(runs: Iterable[RunCards], release: str) -> list[Scorecard]:
+    return [card for run in runs if run.release == release for card in run.cards]
 
 
 def _release(name: str, runs: Sequence[RunFolder], cards: Sequence[Scorecard]) -> Release:
@@ -128,18 +141,15 @@ def _release(name: str, runs: Sequence[RunFolder], cards: Sequence[Scorecard]) -
     )
 
 
-_Figure = tuple[str, Literal["metric", "failure"], bool, Callable[[Scorecard], float | None]]
-
-
-def _lines(cards: Mapping[str, Sequence[Scorecard]]) -> list[tuple[_Figure, dict[str, _Values]]]:
-    every = [card for own in cards.values() for card in own]
+def _lines(runs: Sequence[RunCards]) -> list[Line]:
+    every = [card for run in runs for card in run.cards]
     lower = {score.metric: score.lower_is_better for card in every for score in card.scores}
-    figures: list[_Figure] = [(_SUCCESS, "metric", False, _success)]
+    figures: list[Figure] = [(_SUCCESS, "metric", False, _success)]
     figures += [(name, "metric", less, _metric(name)) for name, less in lower.items() if name != _SUCCESS]
     seen = {one.failure for card in every for one in card.diagnoses}
     figures += [(mode, "failure", True, _mode(mode)) for mode in get_args(Failure) if mode in seen]
-    found = [(figure, {name: _values(own, figure[3]) for name, own in cards.items()}) for figure in figures]
-    return [(figure, by_release) for figure, by_release in found if any(by_release.values())]
+    found = [(figure, [_values(run.cards, figure[3]) for run in runs]) for figure in figures]
+    return [(figure, by_run) for figure, by_run in found if any(by_run)]
 
 
 def _success(card: Scorecard) -> float | None:
@@ -155,8 +165,8 @@ def _mode(failure: str) -> Callable[[Scorecard], float | None]:
     return lambda card: float(has_failure(card, failure))
 
 
-def _values(cards: Iterable[Scorecard], figure: Callable[[Scorecard], float | None]) -> _Values:
-    found: _Values = {}
+def _values(cards: Iterable[Scorecard], figure: Callable[[Scorecard], float | None]) -> Values:
+    found: Values = {}
     for card in cards:
         value = figure(card) if card.outcome in MEASURED else None
         if value is not None:
@@ -164,82 +174,26 @@ def _values(cards: Iterable[Scorecard], figure: Callable[[Scorecard], float | No
     return found
 
 
-def _flagged(
-    lines: Sequence[tuple[_Figure, dict[str, _Values]]], cards: Mapping[str, Sequence[Scorecard]], unseen: int
-) -> tuple[TrendLine, ...]:
-    """`unseen`: stored releases before these."""
+def _flagged(lines: Sequence[Line], runs: Sequence[RunCards], unseen: int) -> tuple[TrendLine, ...]:
+    """`runs` in the order in which they were begun; `unseen`: stored releases before these."""
     points: list[list[TrendPoint]] = [[] for _ in lines]
-    before: list[_Values] = [{} for _ in lines]
-    for number, release in enumerate(cards, unseen):
-        tested = [_tested(line, earlier, release) for line, earlier in zip(lines, before, strict=True)]
-        corrected = holm([p for p, _ in tested])
-        figures = sum(p is not None for p, _ in tested)
-        for place, ((_, by_release), (_, test), p) in enumerate(zip(lines, tested, corrected, strict=True)):
-            point = _point(release, len(cards[release]), by_release[release])
-            if p is not None and test is not None:
-                sizes = _sizes(test, by_release[release], before[place])
-                level = level_of(max(1, number))
-                power = {"level": level, "cases": sizes[0], "flags_from": _flags_from(test, sizes, level / figures)}
-                point = point.model_copy(update={"p": p, "test": test, "spike": p <= level, **power})
-            points[place].append(point)
-            for case, values in by_release[release].items():
-                before[place].setdefault(case, []).extend(values)
+    releases = list(dict.fromkeys(run.release for run in runs))
+    for number, release in enumerate(releases):
+        trials = len(_cards_of(runs, release))
+        tested = looked_at(lines, runs, releases[: number + 1], max(1, unseen + number))
+        for place, (_, by_run) in enumerate(lines):
+            values: Values = {}
+            for run, own in zip(runs, by_run, strict=True):
+                if run.release == release:
+                    extend(values, own)
+            points[place].append(_point(release, trials, values).model_copy(update=tested[place]))
     return tuple(
         TrendLine(name=figure[0], kind=figure[1], lower_is_better=figure[2], points=tuple(own))
         for (figure, _), own in zip(lines, points, strict=True)
     )
 
 
-def level_of(number: int) -> float:
-    """Of the `number`-th release after the first; all of them together are `LEVEL`."""
-    return LEVEL / (number * (number + 1))
-
-
-def _sizes(test: Test, now: _Values, before: _Values) -> tuple[int, int, int]:
-    """Cases that the test uses; of Fisher's also the cases before, and those of them with the failure."""
-    if test == "sign test over the same cases":
-        return sum(case in before for case in now), 0, 0
-    return len(now), len(before), sum(_mean(own) > 0 for own in before.values())
-
-
-def _flags_from(test: Test, sizes: tuple[int, int, int], level: float) -> int | None:
-    """The fewest worse cases with a p-value that even the first step of Holm's correction flags."""
-    cases, earlier, earlier_with = sizes
-    for worse in range(1, cases + 1):
-        if test == "sign test over the same cases":
-            p = sign_test_greater(worse, 0)
-        else:
-            p = fisher_greater(worse, cases - worse, earlier_with, earlier - earlier_with)
-        if p is not None and p <= level:
-            return worse
-    return None
-
-
-def _point(release: str, trials: int, values: _Values) -> TrendPoint:
+def _point(release: str, trials: int, values: Values) -> TrendPoint:
     every = [value for own in values.values() for value in own]
     mean = round(math.fsum(every) / len(every), 12) if every else None
     return TrendPoint(release=release, n=len(every), value=mean, unknown=trials - len(every))
-
-
-def _tested(
-    line: tuple[_Figure, dict[str, _Values]], before: _Values, release: str
-) -> tuple[float | None, Test | None]:
-    (_, kind, less, _), by_release = line
-    now = by_release[release]
-    shared = [case for case in now if case in before]
-    if not now or not before:
-        return None, None
-    if 2 * len(shared) >= len(now):
-        steps = [(_mean(now[case]) - _mean(before[case])) * (1 if less else -1) for case in shared]
-        return sign_test_greater(sum(step > _SAME for step in steps), sum(step < -_SAME for step in steps)), (
-            "sign test over the same cases"
-        )
-    if kind != "failure":
-        return None, None
-    with_now, with_before = (sum(_mean(own) > 0 for own in one.values()) for one in (now, before))
-    p = fisher_greater(with_now, len(now) - with_now, with_before, len(before) - with_before)
-    return p, "Fisher's exact test over cases"
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
+from harness.report.release_tests import level_of, level_of_look
 from harness.report.render.markdown import trend_markdown
 from harness.report.render.trajectory import explained
-from harness.report.trend import level_of, suite_of, trend
+from harness.report.trend import TrendPoint, suite_of, trend
 from harness.results import RunFolder, RunManifest
 from harness.score import Diagnosis, Scorecard
 from harness.score.intervals import fisher_greater, holm, sign_test_greater
@@ -138,7 +139,7 @@ def test_a_trial_is_explained_step_by_step_with_the_finding_at_its_steps(card: C
 
 
 def test_it_says_from_how_many_worse_cases_it_would_flag(run: Callable[..., RunFolder]) -> None:
-    """Nine of nine cases worse: p = 1/512; eight: 1/256. With two figures tested at 2.5 % each counts double."""
+    """Nine of nine cases worse: p = 1/512; eight: 1/256. At 1.25 %, the first look at the release."""
     runs = [
         run("a", "." * 25, created="2026-01-01T00:00:00Z"),
         run("b", "x" + "." * 24, created="2026-02-01T00:00:00Z"),
@@ -146,9 +147,9 @@ def test_it_says_from_how_many_worse_cases_it_would_flag(run: Callable[..., RunF
     found = trend("drive_thru", runs)
     point = next(line for line in found.lines if line.kind == "failure").points[-1]
     figures = sum(line.points[-1].p is not None for line in found.lines)
-    assert (25, 0.025) == (point.cases, point.level)
+    assert (25, 0.0125, 1, 1) == (point.cases, point.level, point.look, point.looks)
     assert point.flags_from is not None
-    assert 0.5**point.flags_from <= 0.025 / figures < 0.5 ** (point.flags_from - 1)
+    assert 0.5**point.flags_from <= 0.0125 / figures < 0.5 ** (point.flags_from - 1)
     assert f"would flag from {point.flags_from} of 25 cases" in trend_markdown(found)
 
 
@@ -170,3 +171,81 @@ def test_looking_at_every_release_raises_few_false_alarms() -> None:
         naive += any(flagged for _, flagged in looks)
     assert spent <= 0.05 * 400
     assert naive > 0.2 * 400
+
+
+def test_the_levels_of_all_looks_at_a_release_sum_to_its_level() -> None:
+    for number in (1, 7):
+        assert level_of(number) == pytest.approx(
+            sum(level_of_look(number, look) for look in range(1, 100_001)), rel=1e-4
+        )
+
+
+def test_looking_after_every_run_of_a_release_raises_few_false_alarms(run: Callable[..., RunFolder]) -> None:
+    """20 releases of six runs that are no worse; at 5 % a look, several would be flagged."""
+    chance = random.Random(11)
+    spent = naive = 0
+    for history in range(20):
+        runs = [run(f"old{history}", _loops(chance), release="old", created="2026-01-01T00:00:00Z")]
+        looks = []
+        for number in range(1, 7):
+            created = f"2026-02-0{number}T00:00:00Z"
+            runs.append(run(f"new{history}-{number}", _loops(chance), release="new", created=created))
+            looks.append(_loop_point(runs))
+        spent += any(point.spike for point in looks)
+        naive += any(point.p is not None and point.p <= 0.05 for point in looks)
+        assert looks[-1].looks == 6
+    assert spent <= 0.05 * 20 < naive
+
+
+def test_a_release_that_a_look_flagged_stays_flagged_after_further_runs(run: Callable[..., RunFolder]) -> None:
+    runs = [
+        run("a", "." * 25, release="one", created="2026-01-01T00:00:00Z"),
+        run("b", "x" * 25, release="two", created="2026-02-01T00:00:00Z"),
+    ]
+    first = _loop_point(runs)
+    assert (True, 1, 1) == (first.spike, first.look, first.looks)
+    runs += [run(f"c{i}", "." * 25, release="two", created=f"2026-03-0{i}T00:00:00Z") for i in (1, 2)]
+    later = _loop_point(runs)
+    assert (True, 1, 3, first.p) == (later.spike, later.look, later.looks, later.p)
+
+
+def test_a_jump_that_one_run_could_not_show_is_flagged_by_a_later_look(run: Callable[..., RunFolder]) -> None:
+    runs = [
+        run("a", "." * 25, release="one", created="2026-01-01T00:00:00Z"),
+        run("b", "xxx" + "." * 22, release="two", created="2026-02-01T00:00:00Z"),
+    ]
+    assert not _loop_point(runs).spike
+    runs.append(run("c", "x" * 20 + "." * 5, release="two", created="2026-02-02T00:00:00Z"))
+    point = _loop_point(runs)
+    assert (True, 2, level_of_look(1, 2)) == (point.spike, point.look, point.level)
+
+
+def test_a_case_that_fails_now_and_then_is_not_worse_for_being_run_more_often(run: Callable[..., RunFolder]) -> None:
+    """Every case fails once in twelve runs: against one run before, the mean of each is worse."""
+    runs = [run("old", "." * 24, release="one", created="2026-01-01T00:00:00Z")]
+    for number in range(12):
+        loops = "".join("x" if case // 2 == number else "." for case in range(24))
+        runs.append(run(f"new{number}", loops, release="two", created=f"2026-02-{number + 1:02}T00:00:00Z"))
+    point = _loop_point(runs)
+    assert (False, 12, 24) == (point.spike, point.looks, point.cases)
+
+
+def test_a_further_run_of_an_earlier_release_is_a_look_as_well(run: Callable[..., RunFolder]) -> None:
+    runs = [
+        run("a", "." * 25, release="one", created="2026-01-01T00:00:00Z"),
+        run("b", "x" + "." * 24, release="two", created="2026-02-01T00:00:00Z"),
+        run("c", "." * 25, release="one", created="2026-03-01T00:00:00Z"),
+    ]
+    point = _loop_point(runs)
+    assert (2, 2, level_of_look(1, 2)) == (point.looks, point.look, point.level)
+
+
+def _loops(chance: random.Random) -> str:
+    return "".join("x" if chance.random() < 0.25 else "." for _ in range(10))
+
+
+def _loop_point(runs: list[RunFolder]) -> TrendPoint:
+    """The newest release's share of loop traps."""
+    lines = trend("drive_thru", runs).lines
+    none = TrendPoint(release="new", n=0, value=None)
+    return next((line.points[-1] for line in lines if line.name == "loop_trap"), none)

@@ -67,8 +67,8 @@ def _power(trend: Trend, kind: str) -> tuple[str, ...]:
     point = newest[0]
     needed = "no number of cases" if point.flags_from is None else f"{point.flags_from} of {point.cases} cases"
     return (
-        f"{point.release} is flagged at p <= {point.level:.2g}, its part of 5 % over all releases: would flag from "
-        f"{needed} worse and none better",
+        f"{point.release} is flagged at p <= {point.level:.2g}, its part of 5 % over all releases and looks: would "
+        f"flag from {needed} worse and none better",
     )
 
 
