@@ -102,12 +102,17 @@ def test_a_changed_check_reads_its_old_look_only_where_that_saw_what_it_asks(tmp
     )
 
 
-def test_a_page_that_could_not_be_seen_cannot_be_told(tmp_path: Path) -> None:
-    suite = suite_with(tmp_path, browser="agent", expect=[{"selector": "h1"}])
+def test_a_page_that_could_not_be_seen_fails_the_agent_whose_browser_it_is(tmp_path: Path) -> None:
+    agents = suite_with(tmp_path, browser="agent", expect=[{"selector": "h1"}])
+    fresh = suite_with(tmp_path, url="http://site.test/end", expect=[{"selector": "h1"}])
 
-    found = verdict(suite, problem="the page has crashed")
+    found = verdict(agents, problem="the page has crashed")
+    other = verdict(fresh, problem="the page has crashed")
 
-    assert (None, "there is no page to see: the page has crashed") == (found.passed, found.reason)
+    assert found.passed is False
+    assert found.evidence["unmeasured_by"] == "agent"
+    assert "the page has crashed" in found.reason
+    assert (None, "there is no page to see: the page has crashed") == (other.passed, other.reason)
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_an_imported_trace_becomes_a_case_whose_cassette_answers_as_was_seen(
     regressions.write_text("# Ours.\n- {id: bye, task: Bye.}\n", encoding="utf-8")
     walk("import", "openai-chat", str(foreign(walk.folder)), "--run-name", "production")
     refused = walk("case", "from-trace", "production", "lamps", status=2)
-    assert "there is no suite" in refused.stderr
+    assert "which is none of this project's" in refused.stderr
     done = walk("case", "from-trace", "production", "lamps", "--suite", "s")
     assert "suite.yaml does not read" not in done.stderr
     case = done.stdout.split()[0]

@@ -77,9 +77,10 @@ def test_a_tool_asked_by_head_answers_with_status_and_headers_live_and_replayed(
     suite.write_text(suite.read_text().replace("files: agent}", "files: agent, answer: stdout}"))
 
     walk("run", *LOCAL, "--tools", "record", "--run-name", "recorded")
-    assert ["/records", "/gone"] == Counting.asked
+    asked = ["/", "/records", "/gone"]  # the first is the sign of life that a live run asks for
+    assert asked == Counting.asked
     walk("run", *LOCAL, "--run-name", "replayed")
 
-    assert ["/records", "/gone"] == Counting.asked
+    assert asked == Counting.asked
     card = (walk.folder / "runs/replayed/trials/a/1/scorecard.json").read_text()
     assert '"success": true' in card or '"success":true' in card
