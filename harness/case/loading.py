@@ -1,11 +1,10 @@
 """A suite's folder read into a `Suite`: `suite.yaml`, the case files and tool files that it names."""
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
-from typing import Any, Final, NoReturn, TypeGuard
+from typing import Any
 
 from pydantic import Field
 
@@ -13,6 +12,7 @@ from harness.case.agent import AgentVersion
 from harness.case.answer import AnswerRule
 from harness.case.case import Case, CheckSpec, Limits
 from harness.case.composite import CompositePart
+from harness.case.digest import suite_digest
 from harness.case.document import Document, open_document
 from harness.case.fixture import load_packs, pack_names
 from harness.case.gates import Gates
@@ -24,9 +24,9 @@ from harness.case.scenario import cases_in
 from harness.case.sourcing.declared import Group
 from harness.case.sourcing.reading import Tools, read_groups, read_tools
 from harness.case.suite import Suite, ToolServer
-from harness.disk import is_file, is_folder
+from harness.disk import is_folder
 from harness.errors import UsageError
-from harness.frozen import Frozen, JsonObject, JsonValue, digest_of
+from harness.frozen import Frozen, JsonObject, JsonValue
 
 
 class Defaults(Frozen):
@@ -290,74 +290,3 @@ def _check_drift(document: Document, raw: SuiteFile, called: set[str]) -> None:
             document.refuse(
                 "drift", pattern, problem="is none of the suite's tools", remedy=f"tools: {', '.join(sorted(called))}"
             )
-
-
-def suite_digest(suite: Suite) -> str:
-    """Sha-256 over all that is asked: what `Suite.digest` holds, also for a suite that was put together elsewhere."""
-    asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
-    _drop_unused(asked)
-    _drop_unset_limits(asked)
-    for host in asked.get("hosts", ()):  # how a live host is kept is no part of what is asked
-        del host["health"], host["reset"]
-    return digest_of({"asked": asked, "code": _code_digests(suite)})
-
-
-def tools_digest(suite: Suite) -> str:
-    """Sha-256 over the tools as the suite declares them."""
-    tools = [tool.model_dump(mode="json") for tool in suite.tools]
-    _drop_undeclared(tools)
-    return digest_of(tools)
-
-
-def _drop_unused(asked: dict[str, Any]) -> None:
-    """What a suite does not use is no part of its digest: one without such fields keeps the digest that it had."""
-    for case in asked["cases"]:
-        if not case["probes"]:
-            del case["probes"]
-    _drop_undeclared((*asked["tools"], *asked.get("hosts", ())))
-    for probe in (*asked["probes"], *(probe for case in asked["cases"] for probe in case.get("probes", ()))):
-        for kind in ("sql", "api"):
-            if probe[kind] is None:
-                del probe[kind]
-
-
-def _drop_unset_limits(asked: dict[str, Any]) -> None:
-    """Likewise for a budget of misses."""
-    for limits in (asked["defaults"], *(case["limits"] for case in asked["cases"])):
-        if limits["misses"] is None:
-            del limits["misses"]
-
-
-def _drop_undeclared(tools: Iterable[dict[str, Any]]) -> None:
-    """Fields of tools and hosts that are younger than the digests of suites that do not use them."""
-    for one in tools:
-        for name in ("state", "volatile"):
-            if not one.get(name, True):
-                del one[name]
-
-
-_CODE: Final = re.compile(r"[\w./-]+\.py:[A-Za-z_]\w*")
-_ASKED = {"environment", "tools", "probes", "checks", "metrics", "run_metrics", "packs", "defaults", "cases"}
-
-
-def _code_digests(suite: Suite) -> dict[str, str]:
-    checks = [*suite.checks, *(check for case in suite.cases for check in case.checks)]
-    functions = {value for check in checks for value in check.parameters.values() if _names_code(value)}
-    names = {*suite.metrics, *suite.run_metrics, *(check.verifier for check in checks), *functions}
-    files = {name.rpartition(":")[0] for name in names if ".py:" in name}
-    return {name: digest_of(_source(suite.folder / name)) for name in sorted(files)}
-
-
-def _names_code(value: JsonValue) -> TypeGuard[str]:
-    """A check's parameter such as `checks.py:is_polite`: its code is part of what is asked."""
-    return isinstance(value, str) and _CODE.fullmatch(value) is not None
-
-
-def _source(path: Path) -> str:
-    if not is_file(path):
-        _missing(path)
-    return path.read_text(encoding="utf-8")
-
-
-def _missing(path: Path) -> NoReturn:
-    raise UsageError(f"{path} is named by a check or metric and does not exist")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.case import IMPORTED_SERVER, AgentVersion, Case, HttpRoute, Suite, ToolServer, ToolSpec
-from harness.case.loading import suite_digest
+from harness.case.digest import suite_digest
 from harness.frozen import JsonObject, JsonValue, digest_of
 from harness.ingest.found import Found, FoundTool
 from harness.ingest.naming import is_tool_name

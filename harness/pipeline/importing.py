@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness import __version__
 from harness.case import CheckSpec, Suite
-from harness.case.loading import suite_digest, tools_digest
+from harness.case.digest import suite_digest, tools_digest
 from harness.frozen import digest_of
 from harness.ingest import ImportedRun
 from harness.pipeline.rescore import finish_scores

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import __version__
-from harness.case.loading import tools_digest
+from harness.case.digest import tools_digest
 from harness.errors import UsageError
 from harness.gateway.model.room import check_keys
 from harness.pipeline.cluster import open_cluster

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.case import AgentVersion, Suite, ToolSpec
-from harness.case.loading import suite_digest
+from harness.case.digest import suite_digest
 from harness.report import compare_runs
 from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.score import Evidence, Scorer, build_scorer

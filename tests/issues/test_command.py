@@ -110,8 +110,10 @@ def test_where_github_fails_the_drafts_are_kept_and_the_token_is_nowhere(github:
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     night(tmp_path, "nightly", look(finding()))
+    (tmp_path / "runs" / "undrifted").mkdir()
     for arguments, environment, said in (
-        (["file", "nobody"], {}, "drift.json"),
+        (["file", "nightli"], {}, "did you mean 'nightly'"),
+        (["file", "undrifted"], {}, "drift.json"),
         (["file", "nightly", "--tracker", "github"], {}, "GITHUB_TOKEN"),
         (["file", "nightly", "--tracker", "github"], {"GITHUB_TOKEN": TOKEN}, "--repo owner/name"),
         (["file", "nightly", "--tracker", "jira"], {}, "there is no tracker named 'jira'"),
