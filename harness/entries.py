@@ -41,7 +41,8 @@ def open_plain_to_add(path: Path) -> BufferedRandom:
 def read_plain_file(path: Path) -> bytes:
     """All of it, at most MAX_BYTES. Raises as `open_plain` does."""
     with open_plain(path) as stream:
-        return stream.read(MAX_BYTES)
+        size = os.fstat(stream.fileno()).st_size  # a read of MAX_BYTES would take that much memory for any file
+        return stream.read(min(size, MAX_BYTES))
 
 
 def check_entries(root: Path, *, besides: frozenset[str] = frozenset()) -> None:
