@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 MAX_DEPTH = 100
 MAX_DIGITS = 308

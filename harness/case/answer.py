@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from harness.fitting.expression import check_expression
-from harness.frozen import Frozen
+from harness.validation.expression import check_expression
+from harness.values import Frozen
 
 Comparison = Literal["ignore", "type", "exact", "regex", "approx", "set", "map"]
 

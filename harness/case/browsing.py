@@ -6,7 +6,7 @@ from typing import Literal
 from harness.case.case import Case, CheckSpec
 from harness.case.suite import Suite
 from harness.errors import UsageError
-from harness.frozen import Frozen, JsonObject, JsonValue, digest_of
+from harness.values import Frozen, JsonObject, JsonValue, digest_of
 
 VERIFIER = "dom"
 Whose = Literal["fresh", "agent"]

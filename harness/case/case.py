@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from harness.case.conversation import Conversation
 from harness.case.fault import FaultSpec
 from harness.case.probe import StateProbe
-from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.values import Frozen, JsonObject, JsonValue
 
 
 class Limits(Frozen):

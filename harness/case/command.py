@@ -5,7 +5,7 @@ from pydantic import Field
 from harness.case.case import Case, CheckSpec
 from harness.case.suite import Suite
 from harness.errors import UsageError
-from harness.frozen import Frozen, digest_of
+from harness.values import Frozen, digest_of
 
 VERIFIER = "command"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 
 class CompositePart(Frozen):

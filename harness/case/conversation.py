@@ -2,8 +2,8 @@
 
 from pydantic import Field, field_validator, model_validator
 
-from harness.fitting.expression import check_expression
-from harness.frozen import Frozen
+from harness.validation.expression import check_expression
+from harness.values import Frozen
 
 
 class When(Frozen):

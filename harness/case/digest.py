@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn, TypeGuard
 from harness.case.suite import Suite
 from harness.disk import is_file
 from harness.errors import UsageError
-from harness.frozen import JsonValue, digest_of
+from harness.values import JsonValue, digest_of
 
 _CODE: Final = re.compile(r"[\w./-]+\.py:[A-Za-z_]\w*")
 _ASKED = {"environment", "tools", "probes", "checks", "metrics", "run_metrics", "packs", "defaults", "cases"}

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 FaultKind = Literal[
     "latency",

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 
 class Gates(Frozen):

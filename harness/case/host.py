@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from harness.case.reset import Reset
 from harness.case.tool import POINTER, Effect, RateLimit
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 _NAME = r"^[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*$"
 _ADDRESS = re.compile(r"^[0-9.]+$")

@@ -26,7 +26,7 @@ from harness.case.sourcing.reading import Tools, read_groups, read_tools
 from harness.case.suite import Suite, ToolServer
 from harness.disk import is_folder
 from harness.errors import UsageError
-from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.values import Frozen, JsonObject, JsonValue
 
 
 class Defaults(Frozen):

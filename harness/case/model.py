@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 
 from harness.case.tool import RateLimit
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 ModelMode = Literal["replay", "record", "live"]
 """`replay`: from the tape. `record`: from the real provider, and onto the tape. `live`: from the real provider."""

@@ -6,8 +6,8 @@ the gateway's work, and a tenth of scoring. Here "yes" means yes, and "no" means
 
 from collections.abc import Callable, Mapping
 
-from harness.fitting.expression import check_expression, is_quickly_found
-from harness.frozen import JsonValue
+from harness.validation.expression import check_expression, is_quickly_found
+from harness.values import JsonValue
 
 Fits = Callable[[JsonValue], bool]
 

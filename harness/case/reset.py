@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from harness.frozen import Frozen, JsonValue
+from harness.values import Frozen, JsonValue
 
 
 class Reset(Frozen):

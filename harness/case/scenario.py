@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.case.naming import case_id
-from harness.frozen import JsonObject
+from harness.values import JsonObject
 
 MAX_TURNS = "max_turns"
 PACKS = "__tool_fixture_pack_names"

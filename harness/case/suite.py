@@ -16,7 +16,7 @@ from harness.case.model import ModelSpec
 from harness.case.probe import StateProbe
 from harness.case.reset import Reset
 from harness.case.tool import ToolSpec
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 
 class McpServer(Frozen):

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from harness.fitting.expression import check_expression
-from harness.frozen import Frozen, JsonObject
+from harness.validation.expression import check_expression
+from harness.values import Frozen, JsonObject
 
 Effect = Literal["read", "write"]
 ToolKind = Literal["http", "mcp", "python", "sandbox", "browser"]

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from harness.case.tool import ToolSpec, VolatilePart
-from harness.fitting.expression import cut
-from harness.frozen import JsonObject, JsonValue
+from harness.validation.expression import cut
+from harness.values import JsonObject, JsonValue
 
 
 class Gone:

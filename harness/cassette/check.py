@@ -17,7 +17,7 @@ from harness.cassette.state import WORLD, initial_state, next_state
 from harness.cassette.tape import Tape, lines_of, load_tape
 from harness.documents import read_plain
 from harness.errors import CassetteError
-from harness.frozen import Frozen, canonical_json
+from harness.values import Frozen, canonical_json
 
 _ENDINGS = (".yaml", ".json")
 _MANY = 1000

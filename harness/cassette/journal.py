@@ -20,8 +20,8 @@ from harness.cassette.recording import Recording
 from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, refuse_secrets, save_tape, tape_path
 from harness.errors import CassetteError
-from harness.frozen import Frozen
-from harness.owner import half_made
+from harness.process_identity import partial_name
+from harness.values import Frozen
 
 
 class _Heading(Frozen):
@@ -39,7 +39,7 @@ class Journal:
         """`kept`: of use to its own trial alone; what a killed one leaves of it is never merged, and goes."""
         folder = cassettes / suite
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / (half_made(case) if kept else f".{case}.{uuid.uuid4().hex[:8]}.journal")
+        self.path = folder / (partial_name(case) if kept else f".{case}.{uuid.uuid4().hex[:8]}.journal")
         self.redactor = redactor
         self.recordings: list[Recording] = []
         # Line-buffered text: each recording is with the operating system before the agent sees its answer.

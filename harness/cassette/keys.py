@@ -12,7 +12,7 @@ from harness.case import ToolSpec
 from harness.case.tool import Effect
 from harness.case.volatile import without_volatile
 from harness.cassette.redaction import Redactor
-from harness.frozen import JsonObject, JsonValue, canonical_json
+from harness.values import JsonObject, JsonValue, canonical_json
 
 _DIGITS = 32
 

@@ -15,7 +15,7 @@ from harness.cassette.recording import Recording
 from harness.cassette.take import Standing
 from harness.cassette.tape import Tape
 from harness.cassette.volatility import Change, changes, decoded, is_declared, is_identity, is_time_or_trace
-from harness.frozen import JsonValue
+from harness.values import JsonValue
 
 _SHORTEST = 4
 """A shorter text is told apart by its field only."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from harness.cassette.journal import Journal
 from harness.cassette.merging import Merge
 from harness.cassette.tape import Tape, load_tape, save_tape
-from harness.entries import UnusableEntry, check_entries
 from harness.errors import CassetteError
+from harness.plain_files import UnusableEntry, check_entries
 
 FOLDER = "live"
 PROBE = "probe"

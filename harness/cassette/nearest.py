@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from harness.cassette.keys import CallKey
 from harness.cassette.recording import Recording
 from harness.cassette.tape import Tape
-from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.values import Frozen, JsonObject, JsonValue
 
 _SHOWN = 3
 _LONGEST = 1000

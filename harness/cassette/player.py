@@ -18,7 +18,7 @@ from harness.cassette.recording import Recording
 from harness.cassette.state import StateChain
 from harness.cassette.tape import Tape
 from harness.cassette.volatility import is_declared
-from harness.frozen import canonical_json
+from harness.values import canonical_json
 
 
 @dataclass(frozen=True, kw_only=True)

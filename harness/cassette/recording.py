@@ -15,7 +15,7 @@ from vcr.request import Request
 
 from harness.case.tool import Effect
 from harness.cassette.sent import sent_request
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 Outcome = Literal["answer", "timeout", "reset"]
 """`timeout` and `reset`: the tool gave no answer; the body is empty."""

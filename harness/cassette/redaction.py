@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from harness.cassette.secret_search import FIELD_PSEUDONYM, SecretSearch, search_for
 from harness.errors import UsageError
-from harness.frozen import JsonValue
+from harness.values import JsonValue
 
 SECRET_HEADERS = frozenset(
     {

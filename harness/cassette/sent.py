@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from harness.frozen import JsonObject, JsonValue, canonical_json
+from harness.values import JsonObject, JsonValue, canonical_json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.cassette.keys import CallKey
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 
 class SharedBackend(Frozen):

@@ -21,8 +21,8 @@ from harness.cassette.redaction import Redactor
 from harness.cassette.volatility import Change, changes, decoded
 from harness.cassette.volatility import Path as Steps
 from harness.documents import Location, read_plain, refuse_boundless_yaml, write_atomically
-from harness.entries import UnusableEntry, read_plain_file
 from harness.errors import CassetteError, InvalidDocument
+from harness.plain_files import UnusableEntry, read_plain_file
 
 FORMAT = 1
 _MALFORMED = (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 Path = tuple[str, ...]
 """Members and list indexes from the root; a list index as its digits."""

@@ -7,7 +7,7 @@ import click
 
 from harness.cli.streams import NOBODY_READS, give_up_output, open_streams, refuse_other_encodings
 from harness.errors import ExitCode, HarnessError
-from harness.refused import refused_by_machine
+from harness.os_errors import os_error_in_words
 
 _VERBS = {
     "init": "Write a first evaluation project into a folder.",
@@ -125,7 +125,7 @@ def main() -> None:
     except HarnessError as error:
         sys.exit(_told(error, error))
     except (OSError, MemoryError, RuntimeError) as error:
-        sys.exit(_told(refused_by_machine(error), error))
+        sys.exit(_told(os_error_in_words(error), error))
     sys.exit(status if isinstance(status, int) else 0)
 
 

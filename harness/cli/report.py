@@ -7,7 +7,7 @@ import click
 
 from harness.cli.options import run_path
 from harness.errors import UsageError
-from harness.refused import refused_by_machine
+from harness.os_errors import os_error_in_words
 
 if TYPE_CHECKING:
     from harness.report import Summary
@@ -75,7 +75,7 @@ def _kept(folder: "RunFolder", summary: "Summary") -> Path | None:
     try:
         return write_report(folder, summary)
     except OSError as error:
-        say(f"the report is shown, and not kept: {refused_by_machine(error)}")
+        say(f"the report is shown, and not kept: {os_error_in_words(error)}")
         return None
 
 

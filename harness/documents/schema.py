@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import models_json_schema
 
-from harness.frozen import JsonObject
+from harness.values import JsonObject
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from harness.disk import flush_folder, make_folder
-from harness.owner import half_made
+from harness.process_identity import partial_name
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -24,7 +24,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def _write_beside(path: Path, content: bytes) -> None:
     make_folder(path.parent)
-    temporary = path.with_name(half_made(path.name))
+    temporary = path.with_name(partial_name(path.name))
     try:
         with temporary.open("xb") as stream:
             stream.write(content)

@@ -22,7 +22,7 @@ from harness.drift.looks import Look
 from harness.drift.probe import Probed, confirm, look_again
 from harness.drift.prober import Prober, Reply
 from harness.errors import OutOfTime, ServiceError
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 
 class AfterWrites:

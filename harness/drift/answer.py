@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.cassette.momentary import is_momentary
 from harness.cassette.recording import Recording
-from harness.frozen import JsonValue
+from harness.values import JsonValue
 
 OK = "ok"
 """The group of good answers."""

@@ -14,13 +14,13 @@ from harness.cassette.recording import Recording
 from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape
 from harness.errors import OutOfTime
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.incoming import Refusal
 from harness.gateway.sources.http import unroutable
 from harness.gateway.sources.source import ToolRequest
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.web.address import absolute_address
 from harness.gateway.web.call import WebCall
+from harness.values import JsonObject, JsonValue
 
 _HIDDEN = re.compile(r"<secret:[a-z]+:[0-9a-f]{8}>")
 AFTER_A_WRITE = "it asks about what was written before it"

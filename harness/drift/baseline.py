@@ -12,7 +12,7 @@ from harness.drift.profile import OperationProfile
 from harness.drift.rules import PathRules
 from harness.drift.shape import Place, Shape, shape_of
 from harness.drift.values import unlike
-from harness.frozen import JsonValue
+from harness.values import JsonValue
 
 
 class Baseline:

@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass
 
-from harness.frozen import JsonObject, JsonValue
 from harness.results.drift import ChangeClass, DriftFinding, Severity
+from harness.values import JsonObject, JsonValue
 
 SEVERITY: dict[ChangeClass, Severity] = {
     "surface.tool_removed": "breaking",

@@ -12,8 +12,8 @@ from harness.drift.rules import PathRules
 from harness.drift.shape import shape_of
 from harness.drift.structure import Structures, structural_changes
 from harness.drift.values import Unlike, unlike
-from harness.frozen import JsonValue
 from harness.results.drift import ChangeClass
+from harness.values import JsonValue
 
 YOUNG = "the value changed; whether it is steady is not known yet (see harness drift learn)"
 """The doubt of a value of which too few samples are known."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.drift.paths import ITEM, member
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 _DEEPEST = 8
 _LIMITS = (

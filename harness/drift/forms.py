@@ -14,8 +14,8 @@ from itertools import chain
 from harness.drift.declared import branches_of
 from harness.drift.paths import ANY, ITEM, member
 from harness.drift.rules import PathRules
-from harness.frozen import JsonObject, JsonValue
 from harness.results.drift import holder_of
+from harness.values import JsonObject, JsonValue
 
 _DATA_KEY = re.compile(r"[\d.,:-]+|\d{4}-\d\d-\d\d.*|[0-9a-fA-F-]{16,}|/.+|[a-z]+://.+", re.DOTALL)
 """A key that is data by its form: a number, a date, an id, or a file's place."""

@@ -2,7 +2,7 @@
 
 import re
 
-from harness.frozen import JsonValue
+from harness.values import JsonValue
 
 _NAMES: dict[type, str] = {
     bool: "boolean",

@@ -18,8 +18,8 @@ from harness.drift.rules import PathRules
 from harness.drift.shape import Place, shape_of
 from harness.drift.slower import times_of
 from harness.drift.values import unlike
-from harness.frozen import JsonValue
 from harness.results.drift import holder_of
+from harness.values import JsonValue
 
 _RING = 10
 _MOST_CALLS = 200

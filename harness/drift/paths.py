@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from harness.frozen import JsonValue
+from harness.values import JsonValue
 
 _PLAIN = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$@-]*")
 _PART = re.compile(r"\[\]|\['((?:[^'\\]|\\.)*)'\]|\.?(\*|[A-Za-z_$@][A-Za-z0-9_$@-]*)")

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from harness.documents import read_document, write_atomically
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 FOLDER = "profiles"
 FORMAT = 1

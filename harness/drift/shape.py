@@ -11,7 +11,7 @@ from itertools import chain
 from harness.drift.forms import UNKNOWN, Forms
 from harness.drift.kinds import kind_of_type
 from harness.drift.paths import ANY, ITEM, member
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 _MOST_TEXTS = 8
 _LONGEST_TEXT = 40

@@ -8,8 +8,8 @@ from harness.drift.forms import UNKNOWN, Forms
 from harness.drift.kinds import kind_of
 from harness.drift.paths import ANY, ITEM, found_at, lies_below, parts_of
 from harness.drift.shape import Place, Shape, shape_of
-from harness.frozen import JsonValue
 from harness.results.drift import ChangeClass, holder_of
+from harness.values import JsonValue
 
 ABSENT = "absent"
 _ENUM_SEEN = 20

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from harness.drift.change import Change, shortened, texts_apart
 from harness.drift.declared import Declared, declared_in
 from harness.drift.paths import member
-from harness.frozen import JsonObject, JsonValue
 from harness.results.drift import ChangeClass, DriftFinding
+from harness.values import JsonObject, JsonValue
 
 LISTING = "listing"
 _INPUT, _OUTPUT, _DESCRIPTION = f"{LISTING}.input", f"{LISTING}.output", f"{LISTING}.description"

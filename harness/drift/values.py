@@ -15,8 +15,8 @@ from harness.drift.forms import UNKNOWN, Forms
 from harness.drift.kinds import kind_of, masked
 from harness.drift.paths import ANY, ITEM, member
 from harness.drift.rules import PathRules
-from harness.fitting.expression import fits
-from harness.frozen import JsonObject, JsonValue
+from harness.validation.expression import fits
+from harness.values import JsonObject, JsonValue
 
 _IDENTITIES = ("id", "uuid", "_id", "key", "name", "code", "slug", "sku", "path", "url", "title")
 _SMALLEST = 1e-9

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.drift.compare import YOUNG
 from harness.drift.profile import ToolProfile
-from harness.frozen import JsonValue
 from harness.results.drift import DriftFinding, DriftReport, Severity
+from harness.values import JsonValue
 
 _CHANGES = {
     "surface.tool_removed": "the tool is gone",

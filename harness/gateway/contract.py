@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from harness.case import Case
-from harness.frozen import JsonObject, JsonValue
 from harness.sandbox.sql.tables import Table
 from harness.trace import ModelUse, RecordingReport
 from harness.trace.span import Span
+from harness.values import JsonObject, JsonValue
 
 ToolMode = Literal["replay", "record", "live", "sealed"]
 """`replay`: from the tape. `record`: from the real service, and onto the tape. `live`: from the real service.

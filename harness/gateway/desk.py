@@ -9,7 +9,6 @@ from harness.case.volatile import without_volatile
 from harness.cassette.keys import CallKey, complete_arguments, key_of_kept
 from harness.cassette.redaction import Redactor
 from harness.errors import OutOfTime
-from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.failures import Failure
 from harness.gateway.ledger import Ledger
 from harness.gateway.outcome import result_of
@@ -20,6 +19,7 @@ from harness.gateway.toolbox import Tool, Toolbox
 from harness.strict_json import NotJson, parse_json
 from harness.trace import ReplayTier, names
 from harness.trace.recorder import TraceRecorder
+from harness.values import JsonObject, JsonValue, canonical_json
 
 
 @dataclass(frozen=True, kw_only=True)

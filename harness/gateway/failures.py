@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass, field
 
-from harness.frozen import JsonObject, JsonValue
 from harness.trace import ToolErrorType
+from harness.values import JsonObject, JsonValue
 
 _STATUS: dict[ToolErrorType, int] = {
     "unknown_tool": 404,

@@ -52,7 +52,7 @@ from harness.gateway.upstreams import check_servers, needs_services, share_servi
 from harness.gateway.waiting import Waiting, Waits
 from harness.gateway.web.room import WebRoom, WebTrial
 from harness.gateway.world import World, probes_of_the_world
-from harness.sandbox.owner import temporary_folder
+from harness.sandbox.ownership import temporary_folder
 from harness.trace.recorder import TraceRecorder, TraceSubject, otlp_exporter
 
 _SOCKET = "gateway.sock"

@@ -3,9 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from harness.frozen import JsonObject
 from harness.gateway.budget import Budget
 from harness.trace import ModelUse, ReplayTier
+from harness.values import JsonObject
 
 _MAX_MISSES = 100
 _MAX_SAYINGS = 10_000

@@ -4,10 +4,10 @@ import json
 
 from aiohttp import web
 
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.failures import TOOL_STATUSES
 from harness.gateway.incoming import Refusal
 from harness.gateway.toolbox import Toolbox
+from harness.values import JsonObject, JsonValue
 
 PATH = "/openapi.json"
 

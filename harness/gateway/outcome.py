@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from harness.case import ToolSpec
-from harness.frozen import JsonValue
 from harness.gateway.failures import Failure
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
 from harness.gateway.sources.source import ToolAnswer
 from harness.strict_json import NotJson, parse_json
+from harness.values import JsonValue
 
 
 def result_of(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | Failure:

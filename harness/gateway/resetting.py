@@ -14,7 +14,7 @@ from harness.case import Suite
 from harness.case.reset import Reset
 from harness.errors import ServiceError
 from harness.gateway.sources.http import Upstream
-from harness.inherited import inherited
+from harness.subprocess_environment import subprocess_environment
 
 _SHOWN = 500
 
@@ -82,7 +82,7 @@ async def _run(command: Sequence[str], folder: Path) -> str | None:
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=folder,
-        env=inherited(),
+        env=subprocess_environment(),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,

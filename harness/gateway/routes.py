@@ -10,7 +10,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from harness.case import Case
 from harness.cassette.redaction import Redactor
-from harness.frozen import Frozen
 from harness.gateway.desk import CallDesk, Reply
 from harness.gateway.dialogue import Dialogue
 from harness.gateway.incoming import Door, Refusal, error_body, read_body
@@ -21,6 +20,7 @@ from harness.gateway.web.door import WebDoor
 from harness.strict_json import NotJson, parse_json
 from harness.trace import names
 from harness.trace.recorder import TraceRecorder
+from harness.values import Frozen
 
 _TOOLS = "/tools/"
 _MAX_NAME = 200

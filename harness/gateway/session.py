@@ -14,7 +14,6 @@ from harness.cassette.merging import Merge
 from harness.cassette.player import Player
 from harness.cassette.take import Take
 from harness.errors import GatewayError, HarnessError, ServiceError
-from harness.frozen import JsonValue
 from harness.gateway.accepting import listening
 from harness.gateway.contract import AskedServices, SessionRecord
 from harness.gateway.listener import Listener
@@ -28,6 +27,7 @@ from harness.gateway.world import World
 from harness.sandbox.outside import OutsideHosts
 from harness.sandbox.provider import Sandbox
 from harness.trace import RecordingReport, names
+from harness.values import JsonValue
 
 _GRACE_S = 5.0
 Await = Callable[[Coroutine[Any, Any, Any]], Any]

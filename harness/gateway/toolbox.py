@@ -15,9 +15,9 @@ from harness.case import Case, Suite, ToolSpec
 from harness.case.quick_schema import Fits, quick_check
 from harness.case.tool import VolatilePart
 from harness.errors import UsageError
-from harness.fitting.expression import check_expression
-from harness.fitting.schema import Problem, Schema, members
-from harness.frozen import JsonObject
+from harness.validation.expression import check_expression
+from harness.validation.schema import Problem, Schema, members
+from harness.values import JsonObject
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _SHOWN = 300

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harness.case import Conversation, UserTurn, When
-from harness.fitting.cost import is_quick
-from harness.fitting.expression import finds
+from harness.validation.cost import is_quick
+from harness.validation.expression import finds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,13 +19,13 @@ from harness.cassette.redaction import Redactor
 from harness.cassette.state import WORLD
 from harness.cassette.take import Take
 from harness.errors import ServiceError, UsageError
-from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.contract import AskedServices
 from harness.gateway.ledger import Ledger
 from harness.gateway.sources.source import Reached, ToolAnswer, ToolRequest, ToolSource
 from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable, changes
 from harness.trace import ReplayTier, names
 from harness.trace.recorder import TraceRecorder
+from harness.values import JsonObject, JsonValue, canonical_json
 
 
 class Asking(Protocol):

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.frozen import JsonValue
 from harness.ingest.reading import embedded_json
 from harness.ingest.transcript import ForeignCall
+from harness.values import JsonValue
 
 _LONGEST: Final = 200_000
 """Characters of a reply that are searched; a longer one holds data, not an action."""

@@ -7,11 +7,11 @@ error, replay tier and duration, and whether its text is JSON; the trajectory's 
 from collections.abc import Mapping
 
 from harness.case import Case
-from harness.frozen import Frozen, JsonValue
 from harness.ingest.content import text_of
 from harness.ingest.reading import Record, embedded_json
 from harness.ingest.transcript import ForeignResult
 from harness.trace import Outcome, ReplayTier, Step, ToolFailure
+from harness.values import Frozen, JsonValue
 
 OWN = "harness"
 

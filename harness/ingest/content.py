@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from harness.frozen import JsonValue
+from harness.values import JsonValue
 
 _TEXTS = ("text", "content", "refusal")
 

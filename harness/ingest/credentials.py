@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from harness.cassette.redaction import Redactor
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 _NAMES = (
     r"api[_-]?key|api[_-]?secret|access[_-]?(?:key|token)|auth[_-]?token|bearer[_-]?token|client[_-]?secret|id[_-]?token"

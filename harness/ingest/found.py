@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.case import Case
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest.credentials import Cleaner
 from harness.ingest.options import ImportOptions, NoteBook
 from harness.ingest.reading import Record, read_json
 from harness.ingest.transcript import Transcript
 from harness.trace import Outcome, Step
 from harness.trace.span import Span
+from harness.values import JsonObject, JsonValue
 
 UNTOLD_TASK = "(the file does not tell the task)"
 REDACTED = "what looks like a credential was replaced by a pseudonym"

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 
 from harness.case import naming as case_naming
-from harness.frozen import JsonValue, digest_of
+from harness.values import JsonValue, digest_of
 
 case_id = case_naming.case_id
 """One rule for ids, wherever cases are read."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 _READS = (
     "get_*", "list_*", "search_*", "find_*", "lookup_*", "read_*", "view_*", "show_*", "check_*", "query_*",

@@ -7,8 +7,8 @@ zero. A word like "error" inside an answer tells nothing.
 import re
 from typing import Final
 
-from harness.frozen import JsonValue
 from harness.trace import ToolErrorType, ToolFailure
+from harness.values import JsonValue
 
 _TYPE_ERROR: Final = re.compile(
     r"Error: .{0,400}(unexpected keyword argument|missing \d+ required (positional|keyword-only))"

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from harness.documents import is_deeper
 from harness.errors import InvalidDocument
-from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.values import Frozen, JsonObject, JsonValue
 
 T = TypeVar("T", bound=Frozen)
 

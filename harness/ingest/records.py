@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from harness.errors import InvalidDocument
-from harness.frozen import JsonValue
 from harness.ingest.found import Source
 from harness.ingest.reading import Record, kind_of, read_lines
+from harness.values import JsonValue
 
 _LINES = (".jsonl", ".ndjson")
 MESSAGE_KEYS = (

@@ -8,10 +8,10 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest import names as ours
 from harness.trace import Observation, Step, ToolCall, Trial, names
 from harness.trace.span import Span
+from harness.values import JsonObject, JsonValue
 
 
 def spans_of(trial: Trial, *, started_ns: int | None = None) -> tuple[Span, ...]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from harness.case import IMPORTED_SERVER, AgentVersion, Case, HttpRoute, Suite, ToolServer, ToolSpec
 from harness.case.digest import suite_digest
-from harness.frozen import JsonObject, JsonValue, digest_of
 from harness.ingest.found import Found, FoundTool
 from harness.ingest.naming import is_tool_name
 from harness.ingest.options import ImportOptions, NoteBook
+from harness.values import JsonObject, JsonValue, digest_of
 
 INFERRED = "(seen in use; its definition is not told)"
 _ANY_ARGUMENTS: JsonObject = {"type": "object"}

@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest.credentials import Cleaner
 from harness.ingest.reading import embedded_json
 from harness.trace import Observation, ReplayTier, Step, ToolCall, ToolFailure, Usage
 from harness.trace.trajectory import Source
+from harness.values import JsonObject, JsonValue
 
 _SUBMITTING = frozenset({"submit", "submitanswer", "finalanswer", "finish", "submitfinalanswer"})
 _SUBMITS = "COMPLETE_TASK_AND_SUBMIT"

@@ -14,7 +14,7 @@ from github import BadAttributeException, GithubException
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from harness.errors import TrackerError, TrackerUnavailable
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 T = TypeVar("T")
 

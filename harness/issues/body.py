@@ -7,11 +7,11 @@ earlier look are carried over from the body that stands in the tracker.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.frozen import digest_of
 from harness.issues.quoting import before_and_after, fenced, line_of, span
 from harness.issues.state import CLEAN_LOOKS, MOST_COUNTED, IssueState, KnownChange, marker_of
 from harness.issues.tracker import ACCEPTED, LABEL, MUTE
 from harness.results import DriftFinding, IssueDraft, Severity
+from harness.values import digest_of
 
 MOST_CHARACTERS = 65_536
 """GitHub's limit; shorter than that of other trackers."""

@@ -7,11 +7,11 @@ is left is kept. Filing the same look again does what is missing and nothing twi
 from collections.abc import Iterator, Sequence
 
 from harness.errors import HarnessError, TrackerError, TrackerUnavailable
-from harness.frozen import Frozen
 from harness.issues.outbox import Outbox
 from harness.issues.planning import Step, plan
 from harness.issues.tracker import IssueTracker, TrackedIssue
 from harness.results import DriftReport, Severity
+from harness.values import Frozen
 
 MOST_NEW = 10
 

@@ -20,10 +20,10 @@ import yaml
 
 from harness.documents import shaped, write_atomically, yaml_values
 from harness.errors import InvalidDocument, TrackerUnavailable
-from harness.frozen import Frozen
 from harness.issues.state import key_in
 from harness.issues.tracker import LABEL, Note, TrackedIssue, TrackerOptions
 from harness.results import IssueDraft
+from harness.values import Frozen
 
 FOLDER = "issues"
 

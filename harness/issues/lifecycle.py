@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from harness.frozen import Frozen
 from harness.issues.state import CLEAN_LOOKS, MOST_COUNTED, IssueState, KnownChange, known
 from harness.results import DriftFinding, DriftReport
+from harness.values import Frozen
 
 
 class Seen(Frozen):

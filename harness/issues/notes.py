@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterable
 
-from harness.frozen import digest_of
 from harness.issues.body import draft_of, refresh_command
 from harness.issues.lifecycle import Seen
 from harness.issues.quoting import fenced, span
 from harness.issues.state import CLEAN_LOOKS, IssueState, KnownChange
 from harness.issues.tracker import Note, TrackedIssue
 from harness.results import DriftReport, IssueDraft
+from harness.values import digest_of
 
 _MOST = 20
 

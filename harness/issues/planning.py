@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Literal
 
-from harness.frozen import Frozen
 from harness.issues.body import draft_of
 from harness.issues.lifecycle import Seen, begin, look, moment
 from harness.issues.notes import accepted_note, as_twin, changed_note, closing_note, reopening_note
 from harness.issues.state import CLEAN_LOOKS, About, IssueState, issue_key, key_in, state_in
 from harness.issues.tracker import LABEL, Note, TrackedIssue
 from harness.results import DriftFinding, DriftReport, IssueDraft, Severity
+from harness.values import Frozen
 
 REOPENED_WITHIN = timedelta(days=14)
 REWRITTEN_AFTER = timedelta(days=7)

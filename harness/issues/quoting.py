@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from harness.frozen import JsonValue
+from harness.values import JsonValue
 
 _BREAK = "\u200b"
 _BROKEN = (

@@ -14,8 +14,8 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from harness.frozen import Frozen
 from harness.results import ChangeClass, DriftFinding, Severity
+from harness.values import Frozen
 
 CLEAN_LOOKS = 3
 """Consecutive looks that exercised a path and found it as recorded, after which a change is gone."""

@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from harness.frozen import Frozen
 from harness.results import IssueDraft
+from harness.values import Frozen
 
 LABEL = "harness-drift"
 """By it the issues are listed; taking it off an issue hands that issue to people."""

@@ -3,8 +3,8 @@
 import re
 from typing import ClassVar, Final, Protocol
 
-from harness.frozen import Frozen
 from harness.judge.transcript import Piece, Transcript
+from harness.values import Frozen
 
 _SYSTEM_WORDS: Final = re.compile(
     r"\b(?:tool|function)[ _]?calls?\b|\bsystem (?:prompt|message|instructions?)\b|\bsub-?agents?\b|\borchestrator\b"

@@ -3,11 +3,11 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from harness.frozen import Frozen
 from harness.judge.agreement.binary import Rate, rate
 from harness.judge.agreement.chance import position_consistency
 from harness.judge.judgement import JudgeIdentity
 from harness.judge.pairwise import Preference
+from harness.values import Frozen
 
 
 class Comparison(Frozen):

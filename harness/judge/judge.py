@@ -10,8 +10,6 @@ from typing import Any, cast
 
 from harness.case import Case
 from harness.errors import OutOfTime, UsageError
-from harness.fitting.path import selects
-from harness.frozen import JsonObject, digest_of_text
 from harness.gateway.model.asking import AskedTape, ModelAsker
 from harness.judge.asking.answer import GivenAnswer, JudgeFailed, read_answer
 from harness.judge.asking.evidence import Shown, evidence_digest, shown_evidence
@@ -24,6 +22,8 @@ from harness.judge.transcript import Piece, Transcript, build_transcript, view
 from harness.judge.transcript.views import acted
 from harness.plugins import described, find_plugin
 from harness.trace import Trial
+from harness.validation.path import selects
+from harness.values import JsonObject, digest_of_text
 
 _REPAIR = "Your last answer was not in the given form. Answer again, with the JSON object alone."
 """Repeats nothing of that answer: words of the evidence may stand in it."""

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 Answer = Literal["pass", "fail", "not_eligible", "judge_failed"]
 

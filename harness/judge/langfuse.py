@@ -19,9 +19,9 @@ from typing_extensions import override
 
 from harness.cassette.redaction import SHORTEST, Redactor
 from harness.errors import HarnessError, UsageError
-from harness.frozen import JsonObject
 from harness.judge.judgement import Judgement
 from harness.judge.prompts import PRODUCTION, Prompt
+from harness.values import JsonObject
 
 _TIMEOUT_S: Final = 30.0
 _MAX_BYTES: Final = 4 * 1024 * 1024

@@ -6,7 +6,6 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
-from harness.frozen import Frozen, JsonObject
 from harness.gateway.model.asking import AskedTape, ModelAsker
 from harness.judge.asking.answer import JudgeFailed, told_object
 from harness.judge.asking.evidence import Shown, shown_evidence
@@ -14,6 +13,7 @@ from harness.judge.asking.request import MAX_EVIDENCE_CHARS, TOOL, asked_criteri
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion
 from harness.judge.transcript import Piece
+from harness.values import Frozen, JsonObject
 
 Winner = Literal["first", "second", "neither"]
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from harness.documents import read_document, write_atomically
 from harness.errors import InvalidDocument, UsageError
-from harness.frozen import Frozen, digest_of_text
+from harness.values import Frozen, digest_of_text
 
 PRODUCTION: Final = "production"
 _LABELS: Final = "labels.yaml"

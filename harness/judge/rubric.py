@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from harness.fitting.path import strict_path
-from harness.frozen import Frozen, JsonObject, digest_of
+from harness.validation.path import strict_path
+from harness.values import Frozen, JsonObject, digest_of
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 

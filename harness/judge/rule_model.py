@@ -16,8 +16,8 @@ from typing import Final, Literal, Self
 from aiohttp import web
 
 from harness.errors import OutOfTime
-from harness.frozen import JsonObject
 from harness.judge.rules import Mind, Question, answer, understood
+from harness.values import JsonObject
 
 Fault = Literal["prose", "wrong_id", "half_json", "nothing", "refusal", "busy_once", "busy", "timeout", "server_error"]
 

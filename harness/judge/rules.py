@@ -15,8 +15,8 @@ from typing import Final, Literal
 
 from pydantic import Field, field_validator
 
-from harness.fitting.expression import check_expression, finds, fits
-from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.validation.expression import check_expression, finds, fits
+from harness.values import Frozen, JsonObject, JsonValue
 
 Said = Literal["pass", "fail", "not_eligible"]
 

@@ -9,9 +9,9 @@ taken for a fail. Below the rubric's `min_coverage` there is no score: what is l
 import math
 from collections.abc import Collection, Iterable, Mapping
 
-from harness.frozen import Frozen
 from harness.judge.judgement import Judgement
 from harness.judge.rubric import Criterion, Rubric
+from harness.values import Frozen
 
 
 class DomainScore(Frozen):

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.frozen import Frozen
 from harness.gateway.model.asking import AskerOptions, AskMode, ModelAsker
 from harness.judge.judge import Judge, Subject
 from harness.judge.judgement import Judgement
@@ -13,6 +12,7 @@ from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion, Rubric
 from harness.judge.settings import JudgeSettings
 from harness.trace import Step, Trajectory, Trial
+from harness.values import Frozen
 
 _NAME = "single"
 

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
-from harness.frozen import Frozen
 from harness.judge.calibration.question import Answered, PromptedJudge, Question
 from harness.judge.rubric import Rubric
+from harness.values import Frozen
 
 
 class StabilityRow(Frozen):

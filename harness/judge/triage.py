@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from harness.frozen import Frozen
 from harness.judge.judgement import Judgement
 from harness.judge.labels.label import Annotator
 from harness.judge.labels.lines import append_line, read_lines
+from harness.values import Frozen
 
 Cause = Literal["agent", "judge_false_positive", "tracing_gap"]
 """`tracing_gap`: what the agent did right is missing from the trace, so no judge could have seen it."""

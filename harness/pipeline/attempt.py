@@ -14,7 +14,7 @@ from harness.results import PlannedTrial, RunFolder
 from harness.runner.browsers import PICTURES
 from harness.runner.trial import TrialRunner
 from harness.runner.unreadable import UNREADABLE, described, unreadable_trial
-from harness.sandbox.owner import temporary_folder
+from harness.sandbox.ownership import temporary_folder
 from harness.score import Evidence, Scorecard, Scorer
 from harness.trace import Trial
 from harness.trace.span import Span

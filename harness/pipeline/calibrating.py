@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.frozen import digest_of
 from harness.gateway.model.asking import AskerOptions, ModelAsker
 from harness.judge.calibration import (
     Calibrated,
@@ -27,6 +26,7 @@ from harness.judge.settings import JudgeSettings
 from harness.pipeline.bench import Bench
 from harness.pipeline.judging import secrets_of
 from harness.pipeline.subjects import suite_of
+from harness.values import digest_of
 
 CANDIDATE = "candidate"
 _MAX_PROMPT = 40_000

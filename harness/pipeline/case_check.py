@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from harness.case import Case
-from harness.frozen import Frozen
 from harness.pipeline.plan import RunPlan
 from harness.pipeline.run import Watch, start_run
 from harness.results import PlannedTrial, RunFolder
 from harness.score import Scorecard
+from harness.values import Frozen
 
 CHECKS_FOLDER = "runs/.checks"
 """Apart from the runs of the agent under test, which are compared with each other."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from harness.frozen import Frozen, canonical_json
 from harness.trace import MEASURED, Step, Trajectory, Trial, step_identity
+from harness.values import Frozen, canonical_json
 
 _SHOWN = 200
 

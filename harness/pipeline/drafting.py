@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Sequence
 
 from harness.case import Case, CheckSpec, Limits, Suite
-from harness.frozen import Frozen
 from harness.score import Scorecard
 from harness.score.verifiers.reward import REWARD
 from harness.trace import Trial
+from harness.values import Frozen
 
 PREFIX = "prod-regression-"
 TAG = "regression"

@@ -9,7 +9,6 @@ from pathlib import Path
 from harness.case import Suite
 from harness.case.selecting import check_cases
 from harness.errors import UsageError
-from harness.frozen import Frozen
 from harness.gateway.budget import Budget
 from harness.gateway.model.asking import AskerOptions, AskMode, ModelAsker, Spent
 from harness.judge.family import shared_family
@@ -23,6 +22,7 @@ from harness.pipeline.subjects import suite_of
 from harness.results import RunFolder
 from harness.results.judgements import JudgementWriter, keep_rubric, read_judgements
 from harness.trace import MEASURED
+from harness.values import Frozen
 
 SUFFIX = ".judge"
 """A suite's judge has its tapes in `cassettes/<suite>.judge/`."""

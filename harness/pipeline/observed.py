@@ -10,11 +10,11 @@ from harness.cassette.excerpt import SeenAnswer, SeenCall
 from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.redaction import Redactor
 from harness.errors import OutOfTime
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.sources.http import unroutable
 from harness.gateway.toolbox import Toolbox
 from harness.strict_json import NotJson, parse_json
 from harness.trace import Observation, ToolErrorType, ToolFailure, Trial
+from harness.values import JsonObject, JsonValue
 
 _AT_THE_DOOR: frozenset[ToolErrorType] = frozenset(
     {"unknown_tool", "not_allowed", "unparsable_arguments", "invalid_arguments", "limit_reached"}

@@ -9,7 +9,6 @@ from pathlib import Path
 from harness.case import Suite
 from harness.case.selecting import check_cases
 from harness.errors import HarnessError, NotMeasured, UsageError
-from harness.frozen import Frozen
 from harness.gateway.budget import Budget, OutOfBudget
 from harness.gateway.model.asking import AskedTape, AskMode, ModelAsker
 from harness.judge.comparison import Comparison, ComparisonScore, comparison_score
@@ -24,6 +23,7 @@ from harness.pipeline.subjects import suite_of
 from harness.results import RunFolder
 from harness.results.comparisons import add_comparison, read_comparisons
 from harness.trace import MEASURED
+from harness.values import Frozen
 
 PROMPT = "compare"
 """The registry's prompt of comparisons."""

@@ -8,9 +8,9 @@ from harness.case.loading import SuiteFile
 from harness.case.sourcing.declared import KINDS
 from harness.case.tool import ToolSpec
 from harness.documents.schema import schema_of
-from harness.frozen import JsonObject
 from harness.judge.rubric import Rubric
 from harness.sandbox.environment import EnvironmentFile
+from harness.values import JsonObject
 
 DocumentKind = Literal["suite", "case", "environment", "rubric"]
 KINDS_OF_DOCUMENT: tuple[DocumentKind, ...] = get_args(DocumentKind)

@@ -15,10 +15,10 @@ from harness.case.sourcing.reading import remote_document_path
 from harness.documents import read_plain
 from harness.drift.surface import ServerSurface, ToolSurface
 from harness.errors import ServiceError
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.client import open_client
 from harness.pipeline.tools import Asking, fetched_document, has_listing, source_listing
 from harness.pipeline.world import open_services
+from harness.values import JsonObject, JsonValue
 
 
 def surfaces_of(project: Path, suite: str) -> tuple[ServerSurface, ...]:

@@ -21,11 +21,11 @@ from harness.case.sourcing.reading import remote_document_path, server_of
 from harness.cassette.redaction import Redactor
 from harness.documents import read_plain, write_atomically
 from harness.errors import ServiceError, UsageError
-from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.client import open_client
 from harness.gateway.sources.mcp.servers import ServerStart, check_program
 from harness.gateway.upstreams import filled
 from harness.pipeline.world import open_services
+from harness.values import JsonObject, JsonValue, canonical_json
 
 _WITHIN_S = 60.0
 Services = Mapping[str, str]

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from harness.frozen import Frozen
 from harness.results import RunManifest
 from harness.score import Scorecard
+from harness.values import Frozen
 
 _DIGEST_DIGITS = 64
 

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Sequence
 
 from harness.errors import ExitCode, NotMeasured
-from harness.frozen import Frozen
 from harness.report.compare import CaseChange, Comparison, compare
 from harness.report.gate import Holding
 from harness.results import RunFolder, RunManifest
 from harness.results.baseline import Baseline
 from harness.score import Scorecard
 from harness.trace import MEASURED
+from harness.values import Frozen
 
 _REPLAYED = ("replay", "sealed")
 

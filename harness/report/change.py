@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from harness.frozen import Frozen
 from harness.score.intervals import Interval, cases_needed, holm, paired_interval, sign_test
+from harness.values import Frozen
 
 _SAME = 1e-9
 LEVEL = 0.05

@@ -5,7 +5,6 @@ from typing import Literal, get_args
 
 from harness.case.case import Difficulty
 from harness.errors import UsageError
-from harness.frozen import Frozen
 from harness.report.attribution import Attribution, attribute, short_prompt
 from harness.report.change import Change, Values, change, corrected
 from harness.report.divergence import LIVE, Divergence, divergence
@@ -16,6 +15,7 @@ from harness.results.drift import DRIFT, DriftReport, read_drift
 from harness.score import Scorecard
 from harness.score.diagnosis import Failure
 from harness.trace import MEASURED
+from harness.values import Frozen
 
 
 class GroupChange(Frozen):

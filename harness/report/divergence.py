@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from harness.frozen import Frozen
 from harness.report.change import Change, change
 from harness.results import RunManifest
 from harness.results.drift import DriftReport
 from harness.score import Scorecard
+from harness.values import Frozen
 
 Cause = Literal["tool", "chance", "agent", "cannot_tell"]
 

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import get_args
 
-from harness.frozen import Frozen
 from harness.score import Scorecard
 from harness.score.diagnosis import Diagnosis, Failure
 from harness.trace import MEASURED
+from harness.values import Frozen
 
 _EXAMPLES = 3
 

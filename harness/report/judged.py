@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from operator import ne
 from pathlib import Path
 
-from harness.frozen import Frozen
 from harness.judge.calibration.record import read_records, record_path, uncalibrated
 from harness.judge.judgement import JudgeIdentity, Judgement
 from harness.judge.rubric import MIN_COVERAGE, Rubric
@@ -16,6 +15,7 @@ from harness.results import RunFolder
 from harness.results.judgements import judged_rubrics, kept_rubric, latest, read_judgements
 from harness.score.bootstrap import bootstrap
 from harness.score.intervals import Interval, effective_n, wilson
+from harness.values import Frozen
 
 
 class JudgedDomain(Frozen):

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from harness.frozen import Frozen
 from harness.results import RunManifest, StoredTrial
 from harness.trace import Trial, names
 from harness.trace.span import Span
+from harness.values import Frozen
 
 _REAL = (None, "live", "sealed")
 """Tiers of answers that took their own time; None: an imported trace, which was live once."""

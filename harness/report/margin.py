@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from harness.errors import ExitCode, UsageError
-from harness.frozen import Frozen
 from harness.report.change import Change
 from harness.report.compare import Comparison
 from harness.results import RunFolder, RunManifest, runs_in
 from harness.score import Scorecard
 from harness.score.intervals import Interval, cases_for_margin
 from harness.trace import MEASURED
+from harness.values import Frozen
 
 Standing = Literal["better", "parity", "worse", "cannot_tell"]
 

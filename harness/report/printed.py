@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from harness.frozen import Frozen
 from harness.trace.trial import ProgramExit
+from harness.values import Frozen
 
 Stream = Literal["stderr", "stdout"]
 _LINES = 5

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from harness.frozen import Frozen
 from harness.trace import RecordingReport
+from harness.values import Frozen
 
 
 class RecordedCassette(Frozen):

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from harness.frozen import Frozen
 from harness.score import Scorecard
 from harness.score.bootstrap import bootstrap
 from harness.score.intervals import Interval
+from harness.values import Frozen
 
 
 class Reliability(Frozen):

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from harness.frozen import Frozen, JsonObject, canonical_json
 from harness.report.recorded import RecordedCassette, recorded_cassettes
 from harness.trace import ModelUse, RecordingReport, Trial
+from harness.values import Frozen, JsonObject, canonical_json
 
 _TRUE = ("exact", "exact_reused")
 _REPLAYED = (*_TRUE, "volatile_reused", "earlier_state", "miss")

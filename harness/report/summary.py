@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, get_args
 
 from harness.case.case import Difficulty
-from harness.frozen import Frozen
 from harness.report.failuremodes import FailureMode, failure_modes
 from harness.report.judged import JudgedRubric, judged_run
 from harness.report.latency import Latency, LatencyBook
@@ -22,6 +21,7 @@ from harness.score import Score, Scorecard
 from harness.score.bootstrap import bootstrap
 from harness.score.intervals import Interval, effective_n, wilson
 from harness.trace import MEASURED, ModelUse, Trial
+from harness.values import Frozen
 
 SUCCESS = "task_success"
 Part = TypeVar("Part")

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from harness.frozen import Frozen
 from harness.report.latency import Spread
 from harness.score import Scorecard, ToolUse
 from harness.score.values import ParameterFault
+from harness.values import Frozen
 
 
 class ToolRow(Frozen):

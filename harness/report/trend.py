@@ -25,13 +25,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, get_args
 
 from harness.errors import UsageError
-from harness.frozen import Frozen
 from harness.report.failuremodes import has_failure
 from harness.report.release_tests import Figure, Line, RunCards, Test, Values, extend, looked_at
 from harness.results import RunFolder
 from harness.score import Scorecard
 from harness.score.diagnosis import Failure
 from harness.trace import MEASURED
+from harness.values import Frozen
 
 _SUCCESS = "task_success"
 

@@ -10,11 +10,11 @@ from typing import Literal
 
 from harness.documents import read_document, write_atomically
 from harness.errors import NotMeasured, UsageError
-from harness.frozen import Frozen
 from harness.results.folder import RunFolder
 from harness.results.manifest import RunManifest
 from harness.score.values import Scorecard
 from harness.trace import MEASURED
+from harness.values import Frozen
 
 FOLDER = "baselines"
 _LONGEST_REASON = 200

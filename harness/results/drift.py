@@ -9,8 +9,8 @@ from pydantic import computed_field, model_validator
 
 from harness.documents import write_atomically
 from harness.errors import UsageError
-from harness.frozen import Frozen, JsonValue
 from harness.results.storage import json_bytes, read_as
+from harness.values import Frozen, JsonValue
 
 DRIFT = "drift.json"
 """The report's file in the folder of a run or probe."""

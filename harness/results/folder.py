@@ -20,9 +20,9 @@ from typing import Self
 from harness.case import Suite
 from harness.disk import flush_folder, make_folder
 from harness.documents import write_atomically
-from harness.entries import UnusableEntry, check_entries
 from harness.errors import ResultsError, UsageError
-from harness.owner import half_made
+from harness.plain_files import UnusableEntry, check_entries
+from harness.process_identity import partial_name
 from harness.results.collecting import no_cycles_sought
 from harness.results.lock import WriterLock
 from harness.results.manifest import RunManifest, Scoring
@@ -67,7 +67,7 @@ class RunFolder:
         """A new folder `root/<run>`; raises UsageError where the name is taken, which is never overwritten."""
         path = root / check_run_name(manifest.run)
         make_folder(root)
-        unfinished = root / half_made(f"unfinished-{manifest.run}")
+        unfinished = root / partial_name(f"unfinished-{manifest.run}")
         unfinished.mkdir()
         lock = WriterLock(unfinished)
         try:

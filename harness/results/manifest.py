@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 SUITE_NAME = r"^[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]{0,254}$"
 """Becomes the name of files and folders, and is never a path."""

@@ -1,9 +1,9 @@
 """Why a run ended before its plan: beside the manifest, since the manifest is what was meant."""
 
 from harness.documents import write_atomically
-from harness.frozen import Frozen
 from harness.results.folder import RunFolder
 from harness.results.storage import json_bytes, read_as
+from harness.values import Frozen
 
 _STOP = "stopped.json"
 

@@ -18,11 +18,11 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from harness.disk import flush_folder, make_folder
-from harness.entries import UnusableEntry, open_plain, read_plain_file
 from harness.errors import ResultsError
-from harness.frozen import JsonValue
-from harness.owner import half_made, left_half_made
-from harness.refused import refused_by_machine
+from harness.os_errors import os_error_in_words
+from harness.plain_files import UnusableEntry, open_plain, read_plain_file
+from harness.process_identity import abandoned_partials, partial_name
+from harness.values import JsonValue
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ def json_line(value: BaseModel) -> bytes:
 def commit_folder(target: Path, files: dict[str, bytes | Path]) -> None:
     """Makes the folder `target` with these files (content, or a file to copy); it must not exist yet."""
     make_folder(target.parent)
-    unfinished = target.parent / half_made(f"{_UNFINISHED}-{target.name}")
+    unfinished = target.parent / partial_name(f"{_UNFINISHED}-{target.name}")
     unfinished.mkdir()
     try:
         with ExitStack() as unflushed:  # all at the end: the file system commits the first together with the others
@@ -61,7 +61,7 @@ def commit_folder(target: Path, files: dict[str, bytes | Path]) -> None:
         flush_folder(target.parent)
     except OSError as error:
         shutil.rmtree(unfinished, ignore_errors=True)
-        refused = refused_by_machine(error)
+        refused = os_error_in_words(error)
         raise ResultsError(f"{target} cannot be written: {error.strerror or error}", remedy=refused.remedy) from error
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -72,7 +72,7 @@ def remove_unfinished(root: Path) -> None:
     """Removes what a killed harness left half-written; only for the one writer."""
     for path in sorted(root.rglob(f".{_UNFINISHED}-*")):
         shutil.rmtree(path, ignore_errors=True)
-    for path in left_half_made(root):
+    for path in abandoned_partials(root):
         path.unlink(missing_ok=True)
 
 

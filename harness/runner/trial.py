@@ -12,13 +12,12 @@ from harness.case import Case, Suite
 from harness.case.browsing import looks_of
 from harness.case.command import CommandCheck, commands_of
 from harness.errors import HarnessError, ServiceError, UpstreamUnavailable
-from harness.frozen import JsonValue
 from harness.gateway import SessionRecord, SessionRequest
 from harness.gateway.budget import OutOfBudget
 from harness.gateway.gateway import Gateway
 from harness.gateway.model.environment import model_environment
 from harness.gateway.session import Session
-from harness.refused import refused_by_machine
+from harness.os_errors import os_error_in_words
 from harness.runner.agent import Agent, AgentProgram
 from harness.runner.browsers import BrowserRoom, TrialBrowser
 from harness.runner.databases import FileProbes
@@ -29,6 +28,7 @@ from harness.sandbox.snapshot import Snapshot
 from harness.trace import CommandResult, EndState, Outage, Outcome, ProgramExit, Trajectory, Trial
 from harness.trace.projection import trajectory_from
 from harness.trace.span import Span
+from harness.values import JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class TrialRunner:
             problem = self.gateway.clean(str(error))
             trial, spans = unreadable_trial(case.id, attempt, self.suite.name, self.agent.name, problem), ()
         except OSError as error:
-            trial, spans = self._failed(case, attempt, refused_by_machine(error)), ()
+            trial, spans = self._failed(case, attempt, os_error_in_words(error)), ()
         return trial.model_copy(update={"duration_s": round(time.monotonic() - started, 4)}), spans
 
     def _attempt(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:

@@ -18,9 +18,9 @@ import requests
 from docker.errors import APIError, ImageNotFound
 
 from harness.errors import ImageError
-from harness.frozen import digest_of
-from harness.inherited import APT, inherited
-from harness.owner import Owner
+from harness.process_identity import ProcessIdentity
+from harness.subprocess_environment import APT, subprocess_environment
+from harness.values import digest_of
 
 DEBIAN = "debian"
 """Name of the image at the root of all others."""
@@ -83,7 +83,7 @@ def make_debian(client: docker.DockerClient, progress: Progress) -> None:
         )
     for left in bootstraps_left():
         shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{Owner.current()}-") as name:
+    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{ProcessIdentity.current()}-") as name:
         folder = Path(name)
         folder.chmod(0o755)  # mmdebstrap works as other users inside
         archive = folder / "debian.tar"
@@ -100,7 +100,7 @@ def install_tools(progress: Progress) -> None:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise ImageError("mmdebstrap is missing and cannot be installed from here", remedy=f"as root: {INSTALL_TOOLS}")
     progress(f"installing Debian's mmdebstrap: {INSTALL_TOOLS}")
-    environment = {**inherited(*APT), "DEBIAN_FRONTEND": "noninteractive"}
+    environment = {**subprocess_environment(*APT), "DEBIAN_FRONTEND": "noninteractive"}
     for command in ("apt-get update", INSTALL_TOOLS):
         ended = subprocess.run(command.split(), env=environment, capture_output=True, text=True, check=False)
         if ended.returncode != 0:
@@ -151,7 +151,7 @@ def _started(command: list[str], folder: Path, output: int) -> "subprocess.Popen
     """
     setpriv = shutil.which("setpriv")
     command = command if setpriv is None else [setpriv, "--pdeathsig", "TERM", "--", *command]
-    environment = {**inherited(*APT), "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
+    environment = {**subprocess_environment(*APT), "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
     return subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
     )
@@ -165,7 +165,7 @@ def bootstraps_left() -> list[Path]:
     """
     found = []
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
-        owner = Owner.parse(folder.name.removeprefix(_FOLDER).rpartition("-")[0])
+        owner = ProcessIdentity.parse(folder.name.removeprefix(_FOLDER).rpartition("-")[0])
         if owner is not None and not owner.is_alive():
             found.append(folder)
     return found

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from harness.case.case import Limits
 from harness.errors import SandboxError
-from harness.frozen import JsonObject, JsonValue
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 from harness.trace.trial import ProgramExit
+from harness.values import JsonObject, JsonValue
 
 _DRIVER = Path(__file__).parent / "browsing"
 _LIMITS = Limits(seconds=86_400, memory_mb=1024, processes=512, cpus=2.0, disk_mb=256, output_kb=2048)

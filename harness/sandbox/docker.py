@@ -20,7 +20,7 @@ from harness.sandbox.launched import LaunchedSandbox
 from harness.sandbox.layout import Layout
 from harness.sandbox.layouts import Layouts
 from harness.sandbox.outage import Outage, remove_all_of
-from harness.sandbox.owner import owner_labels, private_folder, remove_private_folder
+from harness.sandbox.ownership import owner_labels, private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.reserve import Reserve
 from harness.sandbox.running import RunningContainer, compile_launcher, told

@@ -8,7 +8,7 @@ import requests
 from docker.errors import DockerException
 
 from harness.errors import EngineUnavailable
-from harness.sandbox.owner import owner_labels
+from harness.sandbox.ownership import owner_labels
 
 __all__ = ["answering", "connect", "owner_labels"]
 

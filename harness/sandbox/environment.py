@@ -31,7 +31,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from harness.disk import is_file
 from harness.documents import read_document
 from harness.errors import UsageError
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 BASE_IMAGE = "base"
 DEFAULT_PLACES = ("/work", "/tmp")

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.inherited import inherited
+from harness.subprocess_environment import subprocess_environment
 
 _COMMENT = "harness services"
 _WITHIN_S = 20.0
@@ -85,7 +85,7 @@ def _ran(program: str, *arguments: str) -> str | None:
             capture_output=True,
             text=True,
             timeout=_WITHIN_S,
-            env=inherited(),
+            env=subprocess_environment(),
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

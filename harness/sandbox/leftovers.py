@@ -15,12 +15,12 @@ import docker
 import requests
 from docker.errors import APIError, NotFound
 
-from harness.owner import Owner, left_half_made
+from harness.process_identity import ProcessIdentity, abandoned_partials
 from harness.sandbox.bootstrap import bootstraps_left
 from harness.sandbox.building import cache_folder
 from harness.sandbox.engine import answering
 from harness.sandbox.host_guard import guards_left, interface_of, unguard
-from harness.sandbox.owner import (
+from harness.sandbox.ownership import (
     OWNER_LABEL,
     end_program,
     private_folders_left,
@@ -94,7 +94,7 @@ def left_in_engine(client: docker.DockerClient) -> list[Leftover]:
 
 def left_in_project(project: Path) -> list[Leftover]:
     """Files and folders that were never completed, and seals that a killed sealing had moved out of their place."""
-    halves = [path for root in (project, cache_folder()) for path in left_half_made(root)]
+    halves = [path for root in (project, cache_folder()) for path in abandoned_partials(root)]
     seals = SnapshotStore(project)
     return [
         Leftover(kind="folder" if path.is_dir() else "file", name=str(path), remove=partial(_removed, path))
@@ -103,7 +103,7 @@ def left_in_project(project: Path) -> list[Leftover]:
 
 
 def _is_left(thing: dict[str, Any]) -> bool:
-    owner = Owner.parse((thing["Labels"] or {}).get(OWNER_LABEL, ""))
+    owner = ProcessIdentity.parse((thing["Labels"] or {}).get(OWNER_LABEL, ""))
     return owner is not None and not owner.is_alive()
 
 

@@ -20,7 +20,7 @@ from harness.errors import SandboxError
 from harness.sandbox.control import Listener
 from harness.sandbox.launched import Inside, LaunchedSandbox
 from harness.sandbox.layouts import Layouts
-from harness.sandbox.owner import private_folder, remove_private_folder
+from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.sandbox.provider import Places, Sandbox, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from harness.documents import read_document, write_atomically
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 _SHOWN = 8
 _HEAD = "# What the images were made of. Written by `harness image build --lock`; compared at every build.\n"

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import docker
 from docker.errors import NotFound
 
-from harness.frozen import digest_of
 from harness.sandbox.engine import owner_labels
 from harness.sandbox.wheels import LISTS
+from harness.values import digest_of
 
 _DPKG = "/var/lib/dpkg/status"
 

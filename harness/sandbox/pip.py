@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from harness.errors import ImageError
-from harness.inherited import PIP, inherited
 from harness.sandbox.bootstrap import PYTHON
-from harness.sandbox.owner import owned_environment
+from harness.sandbox.ownership import owned_environment
+from harness.subprocess_environment import PIP, subprocess_environment
 
 _NEWEST_GLIBC = 36
 _OLDEST_GLIBC = 5
@@ -30,7 +30,7 @@ def run_pip(requirements: Path, machine: str, *options: str) -> str:
     command += [part for name in (*platforms, *old, f"linux_{machine}") for part in ("--platform", name)]
     ended = subprocess.run(
         [*command, *options, "--requirement", str(requirements)],
-        env={**inherited(*PIP), **owned_environment(), "PYTHONWARNINGS": "ignore"},
+        env={**subprocess_environment(*PIP), **owned_environment(), "PYTHONWARNINGS": "ignore"},
         capture_output=True,
         text=True,
         check=False,

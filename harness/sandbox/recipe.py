@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import ImageError, InvalidDocument
-from harness.frozen import digest_of
 from harness.sandbox.bootstrap import DEBIAN
 from harness.sandbox.environment import BASE_IMAGE
+from harness.values import digest_of
 
 BROWSER_IMAGE = "browser"
 """Built where a suite needs it, and by name; a project may have one of its own."""

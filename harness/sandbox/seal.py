@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 
 from harness.documents import read_document
 from harness.errors import InvalidDocument, SnapshotError
-from harness.frozen import Frozen
 from harness.sandbox.sealing import content_of, digest_of_file, place_of
 from harness.sandbox.snapshot import SealedFile, Snapshot
+from harness.values import Frozen
 
 SEAL = "snapshot.json"
 

@@ -11,9 +11,9 @@ from typing import Literal
 
 from harness.documents import read_plain
 from harness.errors import InvalidDocument, SnapshotError
-from harness.frozen import JsonObject
 from harness.sandbox.environment import Environment, State
 from harness.sandbox.snapshot import SealedFile, Snapshot
+from harness.values import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)

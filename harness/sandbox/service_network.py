@@ -20,7 +20,7 @@ from docker.errors import APIError, DockerException, NotFound
 
 from harness.errors import ServiceError
 from harness.sandbox.host_guard import guard, interface_of, unguard
-from harness.sandbox.owner import owner_labels
+from harness.sandbox.ownership import owner_labels
 
 _NO_MASQUERADE = {"com.docker.network.bridge.enable_ip_masquerade": "false"}
 _ALL_TAKEN = "non-overlapping"

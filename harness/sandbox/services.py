@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Self
 
 from harness.errors import ServiceError, UsageError
-from harness.frozen import JsonValue
 from harness.sandbox.bootstrap import Progress
 from harness.sandbox.docker import DockerSandboxProvider
 from harness.sandbox.environment import Environment
@@ -23,6 +22,7 @@ from harness.sandbox.snapshot import ServiceDump, Snapshot
 from harness.sandbox.sql.asking import service_rows, service_tables
 from harness.sandbox.sql.sqlite import SqliteReader
 from harness.sandbox.sql.tables import Table
+from harness.values import JsonValue
 
 
 class RunningServices(Mapping[str, str]):

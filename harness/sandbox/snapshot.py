@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from harness.frozen import Frozen, JsonObject, digest_of
+from harness.values import Frozen, JsonObject, digest_of
 
 
 class SealedFile(Frozen):

@@ -16,8 +16,7 @@ from typing import Literal
 from harness.disk import flush_folder, flush_tree
 from harness.documents import write_atomically
 from harness.errors import SnapshotError, UsageError
-from harness.frozen import Frozen
-from harness.owner import half_made
+from harness.process_identity import partial_name
 from harness.sandbox.bootstrap import Progress
 from harness.sandbox.environment import BASE_IMAGE, Environment, State, load_environment
 from harness.sandbox.images import ImageStore
@@ -25,6 +24,7 @@ from harness.sandbox.seal import SEAL, read_seal, verify_content
 from harness.sandbox.sealing import Sealed, browser_profile, content_of, gather
 from harness.sandbox.services import dump_service
 from harness.sandbox.snapshot import ServiceDump, Snapshot
+from harness.values import Frozen
 
 EMPTY = "empty"
 """Name of the snapshot with nothing in it; it needs no folder."""
@@ -193,7 +193,7 @@ class SnapshotStore:
 
 @contextmanager
 def _temporary(folder: Path, name: str) -> Iterator[Path]:
-    path = folder / half_made(f"{_SEALING.removeprefix('.')}{name}")
+    path = folder / partial_name(f"{_SEALING.removeprefix('.')}{name}")
     try:
         path.mkdir()
         path.chmod(0o755)

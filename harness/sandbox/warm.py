@@ -25,7 +25,7 @@ from harness.sandbox.launched import LaunchedSandbox
 from harness.sandbox.layout import Layout
 from harness.sandbox.layouts import Layouts
 from harness.sandbox.outage import Outage, remove_all_of
-from harness.sandbox.owner import owner_labels
+from harness.sandbox.ownership import owner_labels
 from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.running import compile_launcher, told
 from harness.sandbox.snapshot import Snapshot

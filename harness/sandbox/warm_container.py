@@ -14,7 +14,7 @@ from harness.sandbox.gateway_link import link_gateway, unlink_gateway
 from harness.sandbox.inside.wire import Channel, send_along
 from harness.sandbox.launched import LaunchedSandbox
 from harness.sandbox.layout import Layout
-from harness.sandbox.owner import private_folder, remove_private_folder
+from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.running import RunningContainer
 

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from harness.disk import flush_tree
-from harness.owner import half_made
+from harness.process_identity import partial_name
 from harness.sandbox.bootstrap import PYTHON, Progress
 from harness.sandbox.pip import run_pip
 from harness.sandbox.recipe import ContextFile, read_files
@@ -49,7 +49,7 @@ def wheels_context(requirements: str, machine: str, cache: Path, progress: Progr
 
 def _fetch(requirements: str, machine: str, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = folder.parent / half_made("fetching")
+    temporary = folder.parent / partial_name("fetching")
     try:
         temporary.mkdir()
         (temporary / "requirements.txt").write_text(requirements, encoding="utf-8")

@@ -10,11 +10,11 @@ from referencing.exceptions import Unresolvable
 from harness.case import ToolSpec
 from harness.case.quick_schema import Fits, is_plain, quick_check
 from harness.case.volatile import without_volatile
-from harness.fitting.schema import Schema
-from harness.frozen import JsonObject, JsonValue
 from harness.score.jsonvalue import equality_key
 from harness.score.values import Evidence, ParameterFault
 from harness.trace import ToolCall
+from harness.validation.schema import Schema
+from harness.values import JsonObject, JsonValue
 
 UNORDERED = "x-unordered"
 """Annotation of an array schema: the order of its elements does not matter. `uniqueItems` says so too."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.frozen import JsonObject, JsonValue
 from harness.score.jsonvalue import equality_key
+from harness.values import JsonObject, JsonValue
 
 _DEPTH: Final = 12
 _LONGEST: Final = 64

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 Failure = Literal[
     "loop_trap", "goal_drift", "tool_hallucination", "premature_commitment", "cascading_error", "wrong_outcome", "other"

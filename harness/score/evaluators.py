@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from harness.frozen import JsonObject, JsonValue
 from harness.score.values import Evidence, Score, Scorecard
+from harness.values import JsonObject, JsonValue
 
 _VERSION: Final = "1"
 _ITEM: Final = frozenset({"input", "output", "expected_output", "metadata"})

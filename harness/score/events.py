@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from harness.frozen import JsonObject
 from harness.score.values import Evidence
 from harness.trace import Step
+from harness.values import JsonObject
 
 EVENTS: Final = frozenset({"reply", "answer", "user", "error", "plan_create", "plan_update", "compaction"})
 _COMPACTION: Final = re.compile(

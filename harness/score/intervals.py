@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 _Z = 1.959963984540054  # 95 %, two-sided
 _Z_POWER = 0.8416212335729143  # 80 %, one-sided

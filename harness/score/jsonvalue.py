@@ -7,8 +7,8 @@ truth value is never one.
 import json
 from collections.abc import Iterable
 
-from harness.frozen import JsonValue, canonical_json
 from harness.score.pairing import unmatched
+from harness.values import JsonValue, canonical_json
 
 
 class Absent(LookupError):

@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import Final
 
 from harness.case import ReferenceCall
-from harness.frozen import JsonObject, JsonValue
 from harness.score.values import Evidence
+from harness.values import JsonObject, JsonValue
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _LETTERS: Final = 5

@@ -7,7 +7,6 @@ from typing import Final, TypeVar
 
 from harness.case import CheckSpec, Suite
 from harness.errors import HarnessError, OutOfTime, UsageError
-from harness.frozen import digest_of
 from harness.plugins import described
 from harness.score.composite import composite_score
 from harness.score.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
@@ -20,6 +19,7 @@ from harness.score.unmeasured import BY_AGENT, MADE_UNMEASURABLE
 from harness.score.values import Evidence, Metric, RunMetric, Score, Scorecard, Verdict, Verifier
 from harness.score.verifiers import VERIFIERS
 from harness.trace import MEASURED, Trajectory
+from harness.values import digest_of
 
 _BY_OPTIMUM: Final = frozenset({StepEfficiency.name, StepRatio.name})
 _T = TypeVar("_T")

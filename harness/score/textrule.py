@@ -5,8 +5,8 @@ import unicodedata
 
 from pydantic import field_validator
 
-from harness.fitting.expression import check_expression, finds
-from harness.frozen import Frozen
+from harness.validation.expression import check_expression, finds
+from harness.values import Frozen
 
 
 class TextRule(Frozen):

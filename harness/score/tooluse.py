@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from harness.frozen import digest_of
 from harness.score.arguments import argument_faults
 from harness.score.failures import recoveries
 from harness.score.selection import Chosen, choices
 from harness.score.values import Evidence, ParameterFault, ToolUse
 from harness.trace import Observation, ToolErrorType
+from harness.values import digest_of
 
 _NO_ERRORS: frozenset[ToolErrorType] = frozenset({"replay_miss", "limit_reached"})
 

@@ -6,7 +6,7 @@ reason: a database that cannot be read within the limits, a file larger than is 
 
 from typing import Final
 
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 MADE_UNMEASURABLE: Final = "failed, because what the agent left cannot be checked"
 """The scorer turns such a verdict into a failure, with this before its reason."""

@@ -6,9 +6,9 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from harness.errors import ResultsError
-from harness.frozen import JsonValue
 from harness.trace import names
 from harness.trace.span import Span
+from harness.values import JsonValue
 
 T = TypeVar("T")
 

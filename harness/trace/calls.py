@@ -5,12 +5,12 @@ from collections import Counter
 
 from pydantic import TypeAdapter
 
-from harness.frozen import JsonObject, JsonValue
 from harness.trace import names
 from harness.trace.attributes import checked, decoded_as, json_in, number, text_in
 from harness.trace.replies import SeenCall, SeenReply, decoded
 from harness.trace.span import Span
 from harness.trace.trajectory import Observation, ReplayTier, Step, ToolCall, ToolErrorType, ToolFailure, Usage
+from harness.values import JsonObject, JsonValue
 
 _GATEWAYS_OWN = re.compile(r"(?:call|http)_\d+")
 _ARGUMENTS: TypeAdapter[JsonObject | None] = TypeAdapter(JsonObject | None)

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from harness.frozen import Frozen, JsonValue
 from harness.trace import names
+from harness.values import Frozen, JsonValue
 
 EVENT: Final = "gen_ai.evaluation.result"
 

@@ -14,9 +14,9 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from harness.frozen import JsonObject, JsonValue
 from harness.strict_json import check_depth
 from harness.trace.span import Span
+from harness.values import JsonObject, JsonValue
 
 _MAX_DEPTH = 32
 """Of values; the JSON that holds them nests four levels for each, and ten above them."""

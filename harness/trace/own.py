@@ -3,11 +3,11 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from harness.frozen import JsonValue
 from harness.trace import names
 from harness.trace.replies import SeenReply, decoded
 from harness.trace.span import Span
 from harness.trace.trajectory import Observation, Step, ToolCall, ToolFailure
+from harness.values import JsonValue
 
 _IS_TOOL = {"gen_ai.operation.name": "execute_tool", "openinference.span.kind": "TOOL"}
 _NAMES = ("gen_ai.tool.name", "tool.name")

@@ -1,6 +1,6 @@
 """A web page as it was seen when the agent had ended: evidence that is no longer live."""
 
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 
 class ElementSeen(Frozen):

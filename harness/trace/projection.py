@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter
 
 from harness.errors import ResultsError
-from harness.frozen import JsonValue
 from harness.trace import names
 from harness.trace.agents import Agents
 from harness.trace.attributes import began, decoded_as, number, text_in
@@ -17,6 +16,7 @@ from harness.trace.prompts import prompts_of
 from harness.trace.replies import SeenReply, replies_in, texts_of
 from harness.trace.span import Span
 from harness.trace.trajectory import Step, Trajectory
+from harness.values import JsonValue
 
 _PLAN: TypeAdapter[tuple[str, ...] | None] = TypeAdapter(tuple[str, ...] | None)
 _STEPS = {names.TURN, names.REPLY, names.TOOL, names.AFTERTHOUGHT}

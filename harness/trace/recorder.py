@@ -22,9 +22,9 @@ from typing_extensions import override
 
 from harness.distribution import extra_remedy
 from harness.errors import UsageError
-from harness.frozen import JsonValue
 from harness.trace import names
 from harness.trace.span import Span
+from harness.values import JsonValue
 
 if TYPE_CHECKING:
     import requests

@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.strict_json import parse_json
 from harness.trace import names
 from harness.trace.span import Span
+from harness.values import JsonObject, JsonValue, canonical_json
 
 _SEPARATORS = "_-./:"
 

@@ -1,6 +1,6 @@
 """A finished span as it is stored: one JSON line, readable without OpenTelemetry."""
 
-from harness.frozen import Frozen, JsonValue
+from harness.values import Frozen, JsonValue
 
 
 class Span(Frozen):

@@ -5,7 +5,7 @@ A *step* is one decision: a message of the user or of the agent, or a tool call 
 
 from typing import Literal
 
-from harness.frozen import Frozen, JsonObject, JsonValue, canonical_json, digest_of_text
+from harness.values import Frozen, JsonObject, JsonValue, canonical_json, digest_of_text
 
 ToolErrorType = Literal[
     "unknown_tool",

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from harness.frozen import Frozen, JsonObject, JsonValue
 from harness.trace.page import PageSeen
 from harness.trace.trajectory import Trajectory
+from harness.values import Frozen, JsonObject, JsonValue
 
 Outcome = Literal["finished", "limit_reached", "agent_failed", "inconclusive", "harness_failed"]
 """`inconclusive` (a replay miss) and `harness_failed` are "not measured": they stand in no denominator."""

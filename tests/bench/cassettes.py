@@ -24,7 +24,7 @@ from harness.cassette.player import Played, Player
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape, save_tape
-from harness.frozen import canonical_json
+from harness.values import canonical_json
 
 TARGETS = (
     Target(figure="json, opening s", bound=1.2),

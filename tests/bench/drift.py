@@ -13,7 +13,7 @@ from harness.drift.baseline import Baseline
 from harness.drift.compare import compare
 from harness.drift.profile import OperationProfile
 from harness.drift.rules import PathRules
-from harness.frozen import JsonValue
+from harness.values import JsonValue
 
 ROUNDS = 5
 

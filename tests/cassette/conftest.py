@@ -9,7 +9,7 @@ from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
 from harness.cassette.state import StateChain
-from harness.frozen import JsonObject
+from harness.values import JsonObject
 
 LOOK = ToolSpec(
     name="look",

@@ -13,7 +13,7 @@ from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape, load_tape, save_tape
 from harness.cli.main import harness
 from harness.errors import CassetteError
-from harness.frozen import canonical_json
+from harness.values import canonical_json
 
 
 def tape_of(count: int, body: bytes = '{"name":"Käse 🧀"}'.encode()) -> Tape:

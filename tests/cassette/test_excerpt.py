@@ -6,7 +6,7 @@ from harness.cassette.keys import CallKey, call_key
 from harness.cassette.player import Missed, Played, Player
 from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape
-from harness.frozen import JsonObject
+from harness.values import JsonObject
 
 SCHEMA: JsonObject = {"type": "object"}
 LOOK = ToolSpec(name="look", server="shop", effect="read", parameters=SCHEMA, http=HttpRoute(path="/look"))

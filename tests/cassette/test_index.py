@@ -13,7 +13,7 @@ from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape, load_tape, save_tape
 from harness.errors import CassetteError
-from harness.frozen import canonical_json
+from harness.values import canonical_json
 
 
 def recorded(count: int, *, price: int = 1, binary: bool = True) -> Tape:

@@ -10,7 +10,7 @@ from harness.case import HttpRoute, ToolSpec
 from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.redaction import Redactor
 from harness.cassette.state import StateChain
-from harness.frozen import JsonObject
+from harness.values import JsonObject
 
 OPEN = ToolSpec(name="t", server="s", http=HttpRoute(path="/"), parameters={"type": "object"})
 NOTHING_SECRET = Redactor({})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.cassette.redaction import Redactor
 from harness.errors import UsageError
-from harness.frozen import JsonObject
+from harness.values import JsonObject
 
 SECRET = 's3cr3t/+"ä Wert'
 ENCODINGS = {

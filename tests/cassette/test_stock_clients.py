@@ -13,7 +13,7 @@ from harness.cassette.keys import key_digest
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape, load_tape, save_tape
-from harness.frozen import JsonObject, canonical_json
+from harness.values import JsonObject, canonical_json
 
 HOST = "http:api.example.com"
 ASKED: tuple[tuple[JsonObject, bytes], ...] = (

@@ -6,10 +6,10 @@ import pytest
 
 from harness.case import SqlProbe, StateProbe
 from harness.case.case import Limits
-from harness.frozen import JsonValue
 from harness.runner.databases import FileProbes
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
+from harness.values import JsonValue
 from tests.databases.hostile import ENDLESS
 
 WRITES = f"""

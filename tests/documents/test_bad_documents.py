@@ -9,7 +9,7 @@ import pytest
 
 from harness.documents import read_plain
 from harness.errors import InvalidDocument, UsageError
-from harness.fitting.expression import check_expression
+from harness.validation.expression import check_expression
 
 _LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n"

@@ -31,9 +31,9 @@ from harness.drift.looks import findings_of
 from harness.drift.probe import probe
 from harness.drift.prober import Reply
 from harness.drift.profile import ToolProfile
-from harness.frozen import JsonObject
 from harness.gateway.sources.source import ToolRequest
 from harness.results.drift import DriftFinding
+from harness.values import JsonObject
 
 FIRST = date(2026, 3, 1)
 INJECTED = {

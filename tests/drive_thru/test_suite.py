@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 import yaml
 
-from harness.frozen import canonical_json
 from harness.sandbox.environment import load_environment
+from harness.values import canonical_json
 from tests.drive_thru.conftest import MENU, PROJECT, SEED
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from harness.case.fixture import load_pack
 from harness.case.loading import load_suite, tool_groups
 from harness.documents import read_document
-from harness.frozen import digest_of
 from harness.gateway.toolbox import Toolbox
 from harness.ingest.definitions import read_tools
 from harness.judge.calibration.record import read_records
@@ -21,6 +20,7 @@ from harness.sandbox.environment import load_environment
 from harness.sandbox.lock import read_lock
 from harness.sandbox.recipe import read_recipe
 from harness.score.loading import metrics_of, run_metrics_of, verifiers_of
+from harness.values import digest_of
 from tests.fuzz.reader import Reader
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,6 @@ from harness.case import HttpRoute, ModelSpec, ToolSpec
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
 from harness.drift.answer import answer_of
-from harness.frozen import canonical_json
 from harness.gateway.mcp.wire import RpcError, message_of, parse_body
 from harness.gateway.model.answer import Answer
 from harness.gateway.model.crossing import Crossing, trace_crossing
@@ -29,6 +28,7 @@ from harness.strict_json import NotJson, parse_json
 from harness.trace.jsonlines import read_spans, write_spans
 from harness.trace.projection import trajectory_from
 from harness.trace.recorder import TraceRecorder, TraceSubject
+from harness.values import canonical_json
 from tests.fuzz.reader import Reader
 
 MODELS = {

@@ -10,10 +10,10 @@ from harness.case import ApiProbe, SqlProbe, StateProbe, Suite, ToolServer
 from harness.cassette.check import check_tape
 from harness.cassette.tape import load_tape
 from harness.errors import ServiceError
-from harness.frozen import JsonValue
 from harness.sandbox.sql.tables import QueryFailed, Table
 from harness.trace import names
 from harness.trace.projection import trajectory_from
+from harness.values import JsonValue
 
 PROBES = (
     StateProbe(name="lines", sql=SqlProbe(service="shop", query="select * from line")),

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.case import Case, HttpRoute, ToolSpec
-from harness.frozen import JsonValue
 from harness.ingest import export_atif, export_otlp, import_file
 from harness.ingest.credentials import Cleaner
 from harness.ingest.spans import spans_of
 from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial, Usage
 from harness.trace.span import Span
+from harness.values import JsonValue
 
 
 def _holds_no_credential(value: JsonValue) -> bool:

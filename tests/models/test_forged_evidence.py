@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import pytest
 
 from harness.case import Case, CheckSpec, Suite
-from harness.frozen import Frozen, JsonObject
 from harness.score import Evidence, Scorecard, score_trial
 from harness.trace import Observation, Trial
 from harness.trace.projection import trajectory_from
+from harness.values import Frozen, JsonObject
 from tests.models.agents import chat_agent
 
 CHECKS = {

@@ -19,7 +19,7 @@ from harness.sandbox.conformance import Stand
 from harness.sandbox.conformance.stand import shell
 from harness.sandbox.docker import DockerSandboxProvider
 from harness.sandbox.engine import connect
-from harness.sandbox.owner import OWNER_LABEL, Owner
+from harness.sandbox.ownership import OWNER_LABEL, ProcessIdentity
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 
@@ -28,14 +28,14 @@ pytestmark = pytest.mark.docker
 _KILLED_HARNESS = """
 import sys, time
 from harness.case.case import Limits
-from harness.sandbox.owner import Owner
+from harness.sandbox.ownership import ProcessIdentity
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot
 provider = open_provider("docker", run="killed")
 snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
 sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)
-print(Owner.current(), flush=True)
+print(ProcessIdentity.current(), flush=True)
 sandbox.exec(["sleep", "600"], {}, 600)
 """
 
@@ -188,7 +188,7 @@ def test_container_says_whose_it_is(
     provider.start(_spec(trial_id="run.case.1"), _empty(base_image))
     [container] = client.api.containers(filters={"label": "harness.trial=run.case.1"})
     assert container["Labels"]["harness.run"] == "tests"
-    assert container["Labels"][OWNER_LABEL] == str(Owner.current())
+    assert container["Labels"][OWNER_LABEL] == str(ProcessIdentity.current())
 
 
 def test_image_of_the_spec_wins_over_the_snapshots(provider: DockerSandboxProvider, base_image: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from harness.sandbox.engine import connect
 from harness.sandbox.leftovers import reap
-from harness.sandbox.owner import owner_labels
+from harness.sandbox.ownership import owner_labels
 
 _ASKS_FOR_AN_ENGINE = """
 from harness.errors import EngineUnavailable

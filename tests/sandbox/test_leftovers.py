@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.owner import half_made, left_half_made
+from harness.process_identity import abandoned_partials, partial_name
 from harness.sandbox.leftovers import left_in_project, left_on_machine, remove_all
-from harness.sandbox.owner import private_folder, remove_private_folder
+from harness.sandbox.ownership import private_folder, remove_private_folder
 from tests.commands.starting import run_command
 
 STUBBORN = """
@@ -24,13 +24,13 @@ time.sleep(300)
 """
 STARTS_ONE = f"""
 import subprocess, sys
-from harness.sandbox.owner import owned_environment
+from harness.sandbox.ownership import owned_environment
 child = subprocess.Popen([sys.executable, "-c", {STUBBORN!r}], env=owned_environment(), stdout=subprocess.PIPE)
 child.stdout.readline()
 print(child.pid, flush=True)
 sys.stdin.read()
 """
-NAMES_A_HALF = "from harness.owner import half_made; print(half_made('tape.yaml'))"
+NAMES_A_HALF = "from harness.process_identity import partial_name; print(partial_name('tape.yaml'))"
 
 
 @contextmanager
@@ -70,11 +70,11 @@ def named_by_a_dead_process() -> str:
 def test_files_that_dead_processes_left_half_made_are_told_from_those_that_are_being_made(tmp_path: Path) -> None:
     folder = tmp_path / "cassettes" / "s"
     folder.mkdir(parents=True)
-    left, kept, whole = folder / named_by_a_dead_process(), folder / half_made("tape.yaml"), folder / "tape.yaml"
+    left, kept, whole = folder / named_by_a_dead_process(), folder / partial_name("tape.yaml"), folder / "tape.yaml"
     for path in (left, kept, whole):
         path.write_text("x")
 
-    assert [left] == list(left_half_made(tmp_path))
+    assert [left] == list(abandoned_partials(tmp_path))
     assert [f"file {left}"] == remove_all(one for one in left_in_project(tmp_path) if str(tmp_path) in one.name)
     assert (False, True, True) == (left.exists(), kept.exists(), whole.exists())
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.sandbox.owner import (
+from harness.sandbox.ownership import (
     SOCKET_PATH_MAX,
-    Owner,
+    ProcessIdentity,
     owner_labels,
     private_folder,
     private_folders_left,
@@ -17,9 +17,11 @@ from harness.sandbox.owner import (
     remove_private_folder,
 )
 
-_OWNER_OF_A_PROCESS_THAT_ENDS = "from harness.sandbox.owner import Owner; print(Owner.current())"
+_OWNER_OF_A_PROCESS_THAT_ENDS = (
+    "from harness.sandbox.ownership import ProcessIdentity; print(ProcessIdentity.current())"
+)
 _FOLDER_OF_A_PROCESS_THAT_ENDS = (
-    "from harness.sandbox.owner import private_folder\n"
+    "from harness.sandbox.ownership import private_folder\n"
     "f = private_folder(); (f / 'shut').mkdir(); (f / 'shut/x').touch(); (f / 'shut').chmod(0); print(f)"
 )
 
@@ -31,15 +33,15 @@ def _printed(code: str, **env: str) -> str:
     ).stdout.strip()
 
 
-def _dead_owner() -> Owner:
-    owner = Owner.parse(_printed(_OWNER_OF_A_PROCESS_THAT_ENDS))
+def _dead_owner() -> ProcessIdentity:
+    owner = ProcessIdentity.parse(_printed(_OWNER_OF_A_PROCESS_THAT_ENDS))
     assert owner is not None
     return owner
 
 
 def test_this_process_is_alive_and_survives_being_written() -> None:
-    assert Owner.parse(str(Owner.current())) == Owner.current()
-    assert Owner.current().is_alive()
+    assert ProcessIdentity.parse(str(ProcessIdentity.current())) == ProcessIdentity.current()
+    assert ProcessIdentity.current().is_alive()
 
 
 def test_process_that_ended_is_dead() -> None:
@@ -47,31 +49,33 @@ def test_process_that_ended_is_dead() -> None:
 
 
 def test_process_id_given_to_another_process_is_dead() -> None:
-    current = Owner.current()
-    reused = Owner(
+    current = ProcessIdentity.current()
+    reused = ProcessIdentity(
         machine=current.machine, boot=current.boot, namespace=current.namespace, pid=os.getpid(), started="1"
     )
     assert not reused.is_alive()
 
 
 def test_owner_before_the_last_boot_is_dead() -> None:
-    assert not Owner.parse(str(Owner.current()).replace(Owner.current().boot, "old", 1)).is_alive()
+    assert not ProcessIdentity.parse(
+        str(ProcessIdentity.current()).replace(ProcessIdentity.current().boot, "old", 1)
+    ).is_alive()
 
 
 @pytest.mark.parametrize("part", ["machine", "namespace"])
 def test_owner_that_cannot_be_judged_from_here_counts_as_alive(part: str) -> None:
     dead = _dead_owner()
-    assert Owner.parse(str(dead).replace(getattr(dead, part), "other", 1)).is_alive()
+    assert ProcessIdentity.parse(str(dead).replace(getattr(dead, part), "other", 1)).is_alive()
 
 
 @pytest.mark.parametrize("text", ["", "a.b.c", "a.b.c.d.e", "1.2.3.4.5.6"])
 def test_label_of_somebody_else_is_no_owner(text: str) -> None:
-    assert Owner.parse(text) is None
+    assert ProcessIdentity.parse(text) is None
 
 
 def test_labels_name_owner_and_run() -> None:
-    assert owner_labels("nightly") == {"harness.owner": str(Owner.current()), "harness.run": "nightly"}
-    assert owner_labels() == {"harness.owner": str(Owner.current())}
+    assert owner_labels("nightly") == {"harness.owner": str(ProcessIdentity.current()), "harness.run": "nightly"}
+    assert owner_labels() == {"harness.owner": str(ProcessIdentity.current())}
 
 
 def test_private_folder_is_closed_to_others_and_can_be_mounted() -> None:
@@ -106,7 +110,7 @@ def test_sockets_fit_where_the_temporary_folder_has_a_long_name(tmp_path: Path) 
     long = tmp_path / ("x" * 90)
     long.mkdir()
     code = (
-        "import socket; from harness.sandbox.owner import private_folder, remove_private_folder\n"
+        "import socket; from harness.sandbox.ownership import private_folder, remove_private_folder\n"
         "f = private_folder()\n"
         "with socket.socket(socket.AF_UNIX) as s: s.bind(str(f / 'control.sock'))\n"
         "print(len(str(f / 'control.sock'))); remove_private_folder(f)"
@@ -120,9 +124,9 @@ def test_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
         (Path(short) / f"harness-{os.getuid()}").symlink_to(tmp_path)
         code = (
             "import os\n"
-            "from harness.sandbox.owner import Owner, private_folder\n"
+            "from harness.sandbox.ownership import ProcessIdentity, private_folder\n"
             "from harness.errors import SandboxError\n"
-            f"os.mkdir('{short}/harness-{os.getuid()}/' + str(Owner.current()))\n"
+            f"os.mkdir('{short}/harness-{os.getuid()}/' + str(ProcessIdentity.current()))\n"
             "try: private_folder()\n"
             "except SandboxError as error: print(error.message)"
         )

@@ -18,7 +18,7 @@ from harness.sandbox.conformance.stand import shell
 from harness.sandbox.container import AGENT_UID
 from harness.sandbox.docker import PROVIDER_LABEL, DockerSandboxProvider
 from harness.sandbox.engine import connect
-from harness.sandbox.owner import OWNER_LABEL
+from harness.sandbox.ownership import OWNER_LABEL
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.warm import WarmDockerSandboxProvider
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.docker
 _KILLED_HARNESS = """
 import sys
 from harness.case.case import Limits
-from harness.sandbox.owner import Owner
+from harness.sandbox.ownership import Owner
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot

@@ -8,12 +8,12 @@ import pytest
 
 from harness.case import CheckSpec, Suite
 from harness.errors import UsageError
-from harness.fitting.path import strict_path
 from harness.score import Evidence, build_scorer, score_trial
 from harness.score.verifiers import VERIFIERS
 from harness.score.verifiers.api import PathRule
 from harness.score.verifiers.rules import Rules
 from harness.trace import Step, Usage
+from harness.validation.path import strict_path
 
 Build = Callable[..., Evidence]
 MakeSuite = Callable[..., Suite]

@@ -7,10 +7,10 @@ from typing import Any
 
 from corpus import Run
 
-from harness.frozen import JsonValue
 from harness.score.failures import Failure
 from harness.score.values import Evidence
 from harness.trace import Observation, Step, ToolCall
+from harness.values import JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)

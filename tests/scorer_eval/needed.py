@@ -12,11 +12,11 @@ from corpus import Run
 from layout import share, table
 from tau import tau2, taubench
 
-from harness.frozen import JsonValue
 from harness.score.arguments import call_key
 from harness.score.failures.reading import read
 from harness.score.jsonvalue import equality_key
 from harness.score.metrics import METRICS
+from harness.values import JsonValue
 
 Prediction = Callable[[Run], bool]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import docker
 
 from harness.sandbox.engine import connect
-from harness.sandbox.owner import RUN_LABEL
+from harness.sandbox.ownership import RUN_LABEL
 
 
 def standing(temporary: Path | None = None) -> frozenset[str]:

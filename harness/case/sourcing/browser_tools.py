@@ -1,7 +1,7 @@
 """The tools of the trial's browser: pages opened, clicked, typed into and read."""
 
 from harness.case.sourcing.declared import BrowserTools
-from harness.frozen import JsonObject
+from harness.values import JsonObject
 
 OPEN = "open"
 CLICK = "click"

@@ -4,7 +4,7 @@ from pydantic import Field, model_validator
 
 from harness.case.reset import Reset
 from harness.case.suite import McpServer
-from harness.frozen import Frozen, JsonObject
+from harness.values import Frozen, JsonObject
 
 
 class ToolGroup(Frozen):

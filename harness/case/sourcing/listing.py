@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.case.sourcing.declared import ToolGroup
 from harness.case.tool import Effect, ToolKind
 from harness.documents import read_document, write_atomically
-from harness.frozen import Frozen, JsonObject, JsonValue
+from harness.values import Frozen, JsonObject, JsonValue
 
 FOLDER = "tools"
 _UNSUITED = re.compile(r"[^A-Za-z0-9_-]")

@@ -13,7 +13,7 @@ from harness.case.sourcing.listing import chosen, effect_of, own_name
 from harness.case.sourcing.schemas import bundled, resolved
 from harness.case.sourcing.swagger import is_swagger, openapi_of
 from harness.case.tool import Effect
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 _METHODS = ("get", "head", "post", "put", "patch", "delete")
 _LEFT_OUT = frozenset({"header", "cookie"})

@@ -1,7 +1,7 @@
 """The tools of the sandbox itself: a shell, and files read and written."""
 
 from harness.case.sourcing.declared import SandboxTools
-from harness.frozen import JsonObject
+from harness.values import JsonObject
 
 SHELL = "shell"
 READ_FILE = "read_file"

@@ -23,7 +23,7 @@ from harness.case.tool import ToolSpec
 from harness.disk import is_file
 from harness.documents import read_plain
 from harness.errors import InvalidDocument
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ Recursive schemas stay recursive; a reference into another document is refused.
 from urllib.parse import unquote
 
 from harness.case.sourcing.listing import own_name
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 _NOT_SCHEMA = frozenset({"example", "examples", "discriminator", "xml", "externalDocs"})
 _BY_NAME = frozenset({"properties", "patternProperties", "$defs", "dependentSchemas"})

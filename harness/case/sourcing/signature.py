@@ -3,7 +3,7 @@
 import json
 
 from harness.case.tool import ToolSpec
-from harness.frozen import JsonValue
+from harness.values import JsonValue
 
 
 def signature(tool: ToolSpec) -> str:

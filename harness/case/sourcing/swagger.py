@@ -7,7 +7,7 @@ suite's to say, the base path included.
 from collections.abc import Iterator
 
 from harness.case.sourcing.schemas import resolved
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 _METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 _MOVED = {

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.desk import CallDesk, Reply
 from harness.gateway.incoming import Refusal, read_body
 from harness.gateway.ledger import Ledger
@@ -31,6 +30,7 @@ from harness.gateway.mcp.wire import (
     result_text,
     shown,
 )
+from harness.values import JsonObject, JsonValue
 
 _MAX_BATCH = 100
 _MAX_NAME = 200

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Literal
 
 from harness import __version__
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.mcp.wire import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -19,6 +18,7 @@ from harness.gateway.mcp.wire import (
     RpcError,
     shown,
 )
+from harness.values import JsonObject, JsonValue
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = ("2026-07-28",)

@@ -4,10 +4,10 @@ import base64
 import json
 
 from harness.case import ToolSpec
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.desk import Reply
 from harness.gateway.failures import Failure
 from harness.gateway.mcp.wire import INVALID_PARAMS, RpcError
+from harness.values import JsonObject, JsonValue
 
 PAGE = 100
 _NO_TOOL = frozenset({"unknown_tool", "not_allowed", "unparsable_arguments"})

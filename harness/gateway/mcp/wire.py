@@ -4,9 +4,9 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.desk import Reply
 from harness.strict_json import NotJson, parse_json
+from harness.values import JsonObject, JsonValue
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

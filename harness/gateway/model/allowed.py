@@ -10,8 +10,8 @@ from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from harness.case import ModelSpec
-from harness.frozen import JsonObject
 from harness.gateway.model.endpoints import Endpoint
+from harness.values import JsonObject
 
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@+-]{0,199}")
 _MOST_SEGMENTS: Final = 4

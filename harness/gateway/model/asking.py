@@ -24,7 +24,6 @@ from harness.cassette.redaction import KEPT_HEADERS, Redactor
 from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
 from harness.errors import GatewayError, UsageError
-from harness.frozen import JsonObject
 from harness.gateway.budget import Budget, OutOfBudget
 from harness.gateway.model.answer import Answer
 from harness.gateway.model.busy import hold_where_busy, told_to_wait_s
@@ -38,6 +37,7 @@ from harness.gateway.model.taping import ModelTape
 from harness.gateway.model.upstream import Upstream
 from harness.gateway.model.wire.format import Replied
 from harness.gateway.rate import RateLimiter
+from harness.values import JsonObject
 
 AskMode = Literal["auto", "replay", "live"]
 """`auto`: from the tape, else from the provider and onto the tape. `replay`: from the tape alone. `live`: from the

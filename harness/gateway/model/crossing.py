@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from harness.case import ModelSpec
 from harness.cassette.keys import CallKey
-from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.model.answer import Answer
 from harness.gateway.model.endpoints import Endpoint
 from harness.gateway.model.keys import RequestKeys
@@ -16,6 +15,7 @@ from harness.gateway.model.wire.sse import events_of
 from harness.strict_json import NotJson, parse_json
 from harness.trace import ReplayTier, names
 from harness.trace.recorder import Plain, TraceRecorder
+from harness.values import JsonObject, JsonValue, canonical_json
 
 _OWN_ATTRIBUTES = frozenset({"model", "messages", "input", "instructions", "system", "tools", "functions"})
 """Fields of a request that stand in attributes of their own."""

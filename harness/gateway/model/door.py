@@ -9,7 +9,6 @@ from aiohttp import web
 from harness.case import ModelSpec
 from harness.cassette.player import Missed, Player
 from harness.errors import GatewayError
-from harness.frozen import JsonObject
 from harness.gateway.incoming import Refusal, read_body
 from harness.gateway.ledger import Ledger
 from harness.gateway.model.allowed import hosted_field, plain_path, plain_query, unknown_field
@@ -23,6 +22,7 @@ from harness.gateway.model.taping import ModelTape
 from harness.gateway.model.wire.format import Replied
 from harness.strict_json import NotJson, parse_json
 from harness.trace.recorder import TraceRecorder
+from harness.values import JsonObject
 
 MAX_REQUEST_BYTES = 32 * 1024 * 1024
 _NO_RETRY = {"x-should-retry": "false", "content-type": "application/json"}

@@ -8,9 +8,9 @@ from a replayed reply is the one that went on from the recorded reply.
 
 from harness.cassette.keys import CallKey, key_digest
 from harness.cassette.redaction import Redactor
-from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.model.endpoints import Endpoint
 from harness.strict_json import NotJson, parse_json
+from harness.values import JsonObject, JsonValue, canonical_json
 
 _IDLE = frozenset(
     {

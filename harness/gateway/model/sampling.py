@@ -14,9 +14,9 @@ from typing import Final
 from pydantic import Field
 
 from harness.case import Provider
-from harness.frozen import Frozen, JsonObject
 from harness.gateway.model.answer import Answer
 from harness.strict_json import NotJson, parse_json
+from harness.values import Frozen, JsonObject
 
 _RENAMED: Final = "max_completion_tokens"
 _LEARNABLE: Final = ("top_p", "seed", "temperature", "max_tokens", _RENAMED)

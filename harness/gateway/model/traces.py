@@ -3,12 +3,12 @@
 from aiohttp import web
 
 from harness.cassette.redaction import Redactor
-from harness.frozen import JsonObject
 from harness.gateway.incoming import Refusal, read_body
 from harness.gateway.model.endpoints import OWN_TRACES
 from harness.trace.otlp import NotOtlp, spans_of
 from harness.trace.recorder import TraceRecorder
 from harness.trace.span import Span
+from harness.values import JsonObject
 
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_SPANS = 20_000

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from harness.case import FaultSpec
 from harness.case.volatile import renamed_at, values_at, without
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.values import JsonObject, JsonValue
 
 _ANY = "*"
 _RETRY_AFTER_S = 1

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from harness.case import Case, Fixture, FixturePack, Suite
 from harness.errors import UsageError
-from harness.frozen import JsonObject, canonical_json
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.values import JsonObject, canonical_json
 
 
 def packs_of(suite: Suite, case: Case) -> list[FixturePack]:

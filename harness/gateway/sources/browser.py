@@ -8,9 +8,9 @@ import json
 from collections.abc import Callable
 
 from harness.case.sourcing.browser_tools import CLICK, READ, TYPE
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest
 from harness.sandbox.browser import Acted, Browser
+from harness.values import JsonObject, JsonValue
 
 _MOST_READ_CHARS = 20_000
 _DRIVERS_DEFAULTS: dict[str, dict[str, JsonValue]] = {

@@ -13,12 +13,12 @@ from yarl import URL
 
 from harness.case import HttpRoute, ToolSpec
 from harness.errors import ServiceError
-from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.rate import RateLimiter
 from harness.gateway.retrying import Tries, begun
 from harness.gateway.sources.source import Reached, ToolAnswer, ToolMiss, ToolRequest
 from harness.gateway.waiting import Waits
 from harness.strict_json import NotJson, parse_json
+from harness.values import JsonObject, JsonValue, canonical_json
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from harness.case.sourcing.places import READ_FILE, SHELL, WRITE_FILE
 from harness.errors import SandboxError
-from harness.frozen import JsonObject
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest
 from harness.sandbox.control import LauncherLost
 from harness.sandbox.provider import Sandbox
+from harness.values import JsonObject
 
 _MOST_READ = 262_144
 _Done = tuple[int, JsonObject]

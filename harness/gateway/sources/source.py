@@ -6,8 +6,8 @@ from typing import Literal, Protocol
 
 from harness.case import ToolSpec
 from harness.cassette.keys import CallKey
-from harness.frozen import JsonObject
 from harness.trace import ReplayTier
+from harness.values import JsonObject
 
 Reached = Literal["live", "sealed"]
 """How a real service was reached."""

@@ -10,10 +10,10 @@ from harness.case import HostSpec
 from harness.case.volatile import without
 from harness.cassette.keys import CallKey, key_digest
 from harness.cassette.redaction import Redactor
-from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.incoming import Refusal
 from harness.gateway.web.address import Address
 from harness.strict_json import NotJson, parse_json
+from harness.values import JsonObject, JsonValue, canonical_json
 
 _CHOOSING = (
     "git-protocol",

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from harness.case import HostSpec
 from harness.cassette.redaction import Redactor
-from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.gateway.failures import Failure
 from harness.gateway.ledger import Ledger
 from harness.gateway.retrying import retried_text
@@ -17,6 +16,7 @@ from harness.gateway.web.observed import content_of, failure_of
 from harness.gateway.web.sources import Sink, WebMiss, WebSource
 from harness.trace import ReplayTier, names
 from harness.trace.recorder import TraceRecorder
+from harness.values import JsonObject, JsonValue, canonical_json
 
 _MOST_REFUSED = 100
 

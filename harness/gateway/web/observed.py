@@ -4,11 +4,11 @@ import hashlib
 from http import HTTPStatus
 
 from harness.case import HostSpec
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.failures import Failure
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
 from harness.gateway.sources.source import ToolAnswer
 from harness.strict_json import NotJson, parse_json
+from harness.values import JsonObject, JsonValue
 
 _SHOWN_BYTES = 262_144
 _BEGINNING = 1000

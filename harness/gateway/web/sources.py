@@ -12,10 +12,10 @@ from harness.cassette.player import Missed, Player
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import SECRET_HEADERS, Redactor
 from harness.cassette.take import Take
-from harness.frozen import JsonObject
 from harness.gateway.sources.recording import levelled_answer
 from harness.gateway.sources.source import ToolAnswer
 from harness.gateway.web.call import WebCall
+from harness.values import JsonObject
 
 
 class Sink(Protocol):

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from harness.case import Case, ToolSpec
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest.atif_own import OWN, OwnResult, OwnRun
 from harness.trace import Observation, Step, Trial
 from harness.trace.span import Span
+from harness.values import JsonObject, JsonValue
 
 VERSION = "ATIF-v1.7"
 _NOT_IN_ATIF = ("agent", "parent", "plan", "started_ns", "ended_ns", "span_id")

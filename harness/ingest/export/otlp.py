@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest.names import STATUS_MESSAGE
 from harness.ingest.otel.values import typed_pairs
 from harness.trace.span import Span
+from harness.values import JsonObject, JsonValue
 
 _CODES = {"ok": 1, "error": 2}
 _INTERNAL = 1

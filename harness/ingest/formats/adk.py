@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from harness.case import Case
 from harness.case.scenario import talk_fields
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest.formats.adk_conversation import spoken, turns_of
 from harness.ingest.formats.adk_session import session_found
 from harness.ingest.found import Found, Importer, Source
 from harness.ingest.naming import case_id
 from harness.ingest.reading import Record, kind_of
+from harness.values import JsonObject, JsonValue
 
 
 def read(source: Source) -> Iterator[Found]:

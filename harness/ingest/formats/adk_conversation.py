@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest.reading import Record
+from harness.values import JsonObject, JsonValue
 
 
 def turns_of(case: Record) -> list[JsonObject]:

@@ -1,13 +1,13 @@
 """An ADK session as a trial: events are steps, and the author of an event is the agent of its step."""
 
 from harness.case import Case
-from harness.frozen import JsonValue
 from harness.ingest.formats.adk_conversation import calls_in, parts_of, responses_in, spoken, text_in, tool_of
 from harness.ingest.found import Found, FoundRun, Source
 from harness.ingest.naming import wall_ns
 from harness.ingest.reading import Record
 from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Transcript
 from harness.trace import ToolFailure, Usage
+from harness.values import JsonValue
 
 
 def session_found(source: Source, session: Record, case: Case, reward: float | None = None) -> Found:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.case import Case
-from harness.frozen import JsonObject
 from harness.ingest.atif_own import OwnRun, overlaid, own_facts, own_result, own_run
 from harness.ingest.content import has_other_parts, result_of, text_of
 from harness.ingest.definitions import tools_of
@@ -20,6 +19,7 @@ from harness.ingest.reading import Record
 from harness.ingest.transcript import ForeignCall, ForeignStep, Transcript
 from harness.trace import Usage
 from harness.trace.trajectory import Source as StepSource
+from harness.values import JsonObject
 
 
 def read(source: Source) -> Iterator[Found]:

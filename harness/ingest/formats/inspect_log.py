@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from harness.case import Case
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest.content import text_of
 from harness.ingest.formats.inspect_archive import LogArchive
 from harness.ingest.formats.inspect_sample import SampleReading, tools_in
@@ -15,6 +14,7 @@ from harness.ingest.found import Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id, wall_ns
 from harness.ingest.reading import Record, kind_of
 from harness.trace import Outcome
+from harness.values import JsonObject, JsonValue
 
 _GRADES: Mapping[str, float] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from harness.frozen import JsonValue
 from harness.ingest.content import has_other_parts, result_of, text_of
 from harness.ingest.definitions import tools_of
 from harness.ingest.formats.openai_chat import usage_of
@@ -12,6 +11,7 @@ from harness.ingest.naming import wall_ns
 from harness.ingest.reading import Record
 from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep
 from harness.trace import Step, ToolErrorType, ToolFailure
+from harness.values import JsonValue
 
 _ATTACHMENT = "attachment://"
 _FAILURES: Mapping[str, ToolErrorType] = MappingProxyType(

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Final
 
 from harness.case import Case
-from harness.frozen import JsonValue
 from harness.ingest.actions import Form, form_of
 from harness.ingest.content import has_other_parts, result_of, text_of
 from harness.ingest.definitions import tools_of
@@ -20,6 +19,7 @@ from harness.ingest.speakers import Speaker, is_group, speaker
 from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Transcript
 from harness.trace import Usage
 from harness.trace.trajectory import Source as StepSource
+from harness.values import JsonValue
 
 _SENT_TO: Final = re.compile(r"\(->\s*([^)]{1,80})\)")
 

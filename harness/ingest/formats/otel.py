@@ -7,7 +7,6 @@ itself (option `conversations`: every trace is).
 from collections.abc import Iterator
 
 from harness.case import Case
-from harness.frozen import JsonObject
 from harness.ingest.found import REDACTED, Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id, task_id
 from harness.ingest.otel import conventions as says
@@ -16,6 +15,7 @@ from harness.ingest.otel.ours import is_ours, trajectory_of_ours
 from harness.ingest.otel.trace import Conversation, task_of
 from harness.trace import Step, names
 from harness.trace.span import Span
+from harness.values import JsonObject
 
 
 def read(source: Source) -> Iterator[Found]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from harness.case import Case
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest.content import result_of, text_of
 from harness.ingest.definitions import tools_of
 from harness.ingest.formats.tau2_gold import GoldByChecks
@@ -14,6 +13,7 @@ from harness.ingest.plain_errors import plain_failure
 from harness.ingest.reading import Record, kind_of
 from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Transcript
 from harness.trace import Outcome, ToolFailure, Usage
+from harness.values import JsonObject, JsonValue
 
 _ENDINGS: Mapping[str, Outcome] = MappingProxyType(
     {

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.frozen import canonical_json
 from harness.ingest.reading import Record
+from harness.values import canonical_json
 
 _REMEDY: Final = "correct `task_id`, so that it names the task with these actions"
 

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 
 from harness.case import Case
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest.formats.openai_chat import add_messages, first_text
 from harness.ingest.found import Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id
 from harness.ingest.reading import Record, kind_of
 from harness.trace import Observation, Step, ToolFailure
+from harness.values import JsonObject, JsonValue
 
 _TYPE_ERROR = re.compile(r"Error: .*(unexpected keyword argument|missing \d+ required (positional|keyword-only))")
 

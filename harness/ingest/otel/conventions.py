@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal
 
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest.found import FoundTool
 from harness.ingest.otel.message import Message, message_of, messages_in, unflattened
 from harness.ingest.reading import embedded_json
 from harness.trace import Usage
 from harness.trace.span import Span
+from harness.values import JsonObject, JsonValue
 
 SpanKind = Literal["chat", "tool", "agent", "other"]
 

@@ -10,7 +10,6 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest.found import Source
 from harness.ingest.names import STATUS_MESSAGE
 from harness.ingest.naming import wall_ns
@@ -18,6 +17,7 @@ from harness.ingest.otel.nested import is_nested, nested_spans
 from harness.ingest.otel.values import attributes_of, plain_value
 from harness.ingest.reading import Record, kind_of, read_lines
 from harness.trace.span import Span
+from harness.values import JsonObject, JsonValue
 
 _HEX = re.compile(r"[0-9a-f]*")
 _STATUS = {0: "unset", 1: "ok", 2: "error"}

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.ingest.content import text_of
 from harness.ingest.otel.smolagents import calls_in, result_in
 from harness.ingest.reading import embedded_json
 from harness.ingest.transcript import ForeignCall, ForeignResult, read_arguments
+from harness.values import JsonObject, JsonValue, canonical_json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from harness.frozen import JsonObject
 from harness.ingest.naming import wall_ns
 from harness.ingest.reading import Record
 from harness.trace.span import Span
+from harness.values import JsonObject
 
 _DURATION: Final = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,9})\d*)?S)?")
 _NANO: Final = 1_000_000_000

@@ -4,13 +4,13 @@ import json
 from collections.abc import Sequence
 
 from harness.errors import InvalidDocument, ResultsError
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest import names as ours
 from harness.ingest.found import Source
 from harness.ingest.reading import Record
 from harness.trace import Step, Trajectory, names
 from harness.trace.projection import trajectory_from
 from harness.trace.span import Span
+from harness.values import JsonObject, JsonValue
 
 
 def is_ours(spans: Sequence[Span]) -> bool:

@@ -9,9 +9,9 @@ import ast
 import re
 from typing import Any, Final
 
-from harness.frozen import JsonValue
 from harness.ingest.transcript import ForeignCall, ForeignResult
 from harness.trace import ToolFailure
+from harness.values import JsonValue
 
 _CALLING: Final = re.compile(r"\s*Calling tools:\s*(?=\[)")
 _RESULT: Final = re.compile(r"\s*(?:Call id: (\S{1,120})\s*\n)?(Observation|Error):\s*")

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from harness.frozen import JsonObject, JsonValue
 from harness.ingest.reading import Record
+from harness.values import JsonObject, JsonValue
 
 _INT64 = 2**63
 

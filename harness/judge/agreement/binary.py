@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from pydantic import computed_field
 
-from harness.frozen import Frozen
 from harness.judge.agreement.chance import cohen_kappa, krippendorff_alpha
 from harness.score.intervals import Interval, effective_n, wilson
+from harness.values import Frozen
 
 
 class Answered(NamedTuple):

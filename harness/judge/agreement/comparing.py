@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Generic, Literal, TypeVar
 
-from harness.frozen import Frozen
 from harness.judge.agreement.binary import Answered, BinaryAgreement, binary_agreement
 from harness.judge.agreement.people import People, people_agreement
 from harness.judge.judgement import Answer, Judgement
 from harness.judge.labels import Item, LabelledItem, SortedLabels
 from harness.judge.rubric import Rubric
+from harness.values import Frozen
 
 T = TypeVar("T")
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from itertools import combinations
 
-from harness.frozen import Frozen
 from harness.judge.agreement.chance import cohen_kappa, krippendorff_alpha
 from harness.judge.labels import LabelledItem
+from harness.values import Frozen
 
 
 class PeopleAgreement(Frozen):

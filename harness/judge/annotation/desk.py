@@ -8,11 +8,11 @@ from typing import Literal, Self
 from pydantic import Field, ValidationError
 
 from harness.errors import UsageError
-from harness.frozen import Frozen, JsonObject, JsonValue
 from harness.judge.annotation.work import Work
 from harness.judge.labels import Item, Label, LabelFile, LabelledItem, PersonAnswer, sort_labels
 from harness.judge.labels.label import Annotator
 from harness.judge.rubric import Rubric
+from harness.values import Frozen, JsonObject, JsonValue
 
 PER_ITEM = 2
 """People who answer each question, unless told otherwise."""

@@ -16,10 +16,10 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import ValidationError
 
 from harness.errors import HarnessError
-from harness.frozen import Frozen
 from harness.judge.annotation.desk import Desk
 from harness.judge.annotation.page import page
 from harness.judge.labels import PersonAnswer
+from harness.values import Frozen
 
 _MAX_BODY: Final = 64 * 1024
 _JSON: Final = "application/json; charset=utf-8"

@@ -11,10 +11,10 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
-from harness.frozen import Frozen, JsonObject
 from harness.gateway.model.wire.format import Replied
 from harness.judge.asking.request import TOOL
 from harness.judge.rubric import Criterion
+from harness.values import Frozen, JsonObject
 
 _FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
 _SHOWN: Final = 120

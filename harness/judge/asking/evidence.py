@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.frozen import digest_of
 from harness.judge.transcript import Piece
+from harness.values import digest_of
 
 _KEY_DIGITS: Final = 12
 _NOTHING: Final = "(nothing: the transcript holds none of what this criterion looks at)"

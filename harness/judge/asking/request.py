@@ -7,9 +7,9 @@ import json
 from typing import Final
 
 from harness.case import Provider
-from harness.frozen import JsonObject
 from harness.judge.asking.evidence import Shown
 from harness.judge.rubric import Criterion
+from harness.values import JsonObject
 
 MAX_EVIDENCE_CHARS: Final = 400_000
 TOOL: Final = "verdict"

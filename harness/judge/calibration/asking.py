@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError
-from harness.frozen import JsonObject
 from harness.gateway.budget import OutOfBudget
 from harness.gateway.model.asking import ModelAsker
 from harness.gateway.model.wire.format import Replied
@@ -14,6 +13,7 @@ from harness.judge.calibration.question import Answered, Question
 from harness.judge.judge import Judge, Subject
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion
+from harness.values import JsonObject
 
 _MAX_TOKENS = 8192
 _TAPE = "calibration"

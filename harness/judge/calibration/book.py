@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from harness.errors import ResultsError
-from harness.frozen import digest_of, digest_of_text
 from harness.judge.calibration.question import Answered, PromptedJudge, Question
+from harness.values import digest_of, digest_of_text
 
 _AT_ONCE = 64
 

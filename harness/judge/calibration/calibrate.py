@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.frozen import Frozen, digest_of_text
 from harness.judge.calibration.book import JudgingBook
 from harness.judge.calibration.choice import Choice, choose, noise_margin, paired_p
 from harness.judge.calibration.figures import Figures, figures, score
 from harness.judge.calibration.optimizer import IsUsable, Optimizer, any_text
 from harness.judge.calibration.question import Question
 from harness.judge.calibration.split import Split, split_by_case
+from harness.values import Frozen, digest_of_text
 
 Say = Callable[[str], None]
 

@@ -1,7 +1,7 @@
 """What came of a calibration, with the names of what was tried on whom."""
 
-from harness.frozen import Frozen
 from harness.judge.calibration.calibrate import Outcome
+from harness.values import Frozen
 
 
 class Calibrated(Frozen):

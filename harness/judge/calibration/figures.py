@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from harness.frozen import Frozen
 from harness.judge.agreement.binary import Answered as Pair
 from harness.judge.agreement.binary import BinaryAgreement, binary_agreement
 from harness.judge.agreement.chance import cohen_kappa
 from harness.judge.calibration.question import Answered, Question
+from harness.values import Frozen
 
 
 class Figures(Frozen):

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from harness.frozen import Frozen
 from harness.judge.judgement import Answer
+from harness.values import Frozen
 
 
 class Question(Frozen):

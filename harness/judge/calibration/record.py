@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import InvalidDocument
-from harness.frozen import Frozen, digest_of
 from harness.judge.judgement import JudgeIdentity, Judgement
 from harness.judge.labels.lines import append_line, read_lines
 from harness.judge.rubric import Criterion, Rubric
+from harness.values import Frozen, digest_of
 
 
 class CalibrationRecord(Frozen):

@@ -5,8 +5,8 @@ import math
 from collections.abc import Sequence
 
 from harness.errors import UsageError
-from harness.frozen import Frozen, digest_of
 from harness.judge.calibration.question import Question
+from harness.values import Frozen, digest_of
 
 _SHARES = (0.4, 0.3, 0.3)
 

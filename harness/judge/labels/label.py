@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 PersonAnswer = Literal["pass", "fail", "not_eligible", "unsure"]
 """`unsure`: what was shown does not tell. It is kept and counted, and agrees with nothing."""

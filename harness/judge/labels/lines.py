@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import InvalidDocument
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 Line = TypeVar("Line", bound=BaseModel)
 

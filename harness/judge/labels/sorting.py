@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from harness.frozen import Frozen
 from harness.judge.labels.file import LabelFile
 from harness.judge.labels.label import Item, Label, LabelledItem
 from harness.judge.rubric import Rubric
+from harness.values import Frozen
 
 Why = Literal["unreadable", "other_rubric", "unknown_criterion", "old_version", "contradicting"]
 

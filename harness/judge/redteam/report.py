@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from harness.frozen import Frozen
 from harness.judge.judgement import Judgement
 from harness.judge.redteam.texts import CLASSES, AttackClass
 from harness.judge.redteam.trials import Place
 from harness.score.intervals import Interval, wilson
+from harness.values import Frozen
 
 
 class Planting(Frozen):

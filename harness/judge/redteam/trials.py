@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from harness.frozen import JsonObject
 from harness.judge.judge import Subject
 from harness.judge.rubric import Criterion, Rubric
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
+from harness.values import JsonObject
 
 RUN: Final = "redteam"
 Place = Literal["answer", "result", "arguments"]

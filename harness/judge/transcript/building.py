@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from harness.case import Case
-from harness.frozen import JsonObject, JsonValue
 from harness.judge.transcript.piece import Piece, PieceKind, Transcript
 from harness.judge.transcript.trimming import SMALL, compact, shown, trimmed, words
 from harness.score.verifiers.reward import REWARD
 from harness.trace import EvidenceKind, Observation, Step, ToolCall, Trajectory, Trial
+from harness.values import JsonObject, JsonValue
 
 _WORTH_A_REFERENCE = 120
 _FILES_SHOWN = 100

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Final, Literal
 
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 CHARS_PER_TOKEN = 4
 """A rough rule, the same on both sides of every saving that is shown."""

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from harness.frozen import JsonValue
 from harness.strict_json import parse_json
+from harness.values import JsonValue
 
 T = TypeVar("T")
 

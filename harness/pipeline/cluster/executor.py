@@ -28,7 +28,7 @@ from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import Say
 from harness.results import PlannedTrial, RunFolder
 from harness.runner.trial import failed_trial
-from harness.sandbox.owner import temporary_folder
+from harness.sandbox.ownership import temporary_folder
 from harness.score import Evidence
 
 _LOOKS_EVERY_S = 1.0

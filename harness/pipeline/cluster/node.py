@@ -28,7 +28,7 @@ from harness.runner.agents import open_agent
 from harness.runner.trial import TrialRunner
 from harness.sandbox.engine import connect
 from harness.sandbox.moving import has_image, load_image
-from harness.sandbox.owner import private_folder, remove_private_folder
+from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.score import Scorer, build_scorer
 
 Asked = ParamSpec("Asked")

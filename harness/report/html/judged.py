@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.frozen import JsonObject, JsonValue
 from harness.judge.judgement import Judgement
 from harness.report.html.payload import Cutter, present
 from harness.report.judged import judged_run
 from harness.report.render.judged import judge_words, judged_section
 from harness.results import RunFolder
 from harness.trace import Step
+from harness.values import JsonObject, JsonValue
 
 _ITEMS = 100
 _STEP = "step:"

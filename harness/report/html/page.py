@@ -13,7 +13,6 @@ from pathlib import Path
 
 from harness.documents import write_atomically
 from harness.errors import ResultsError
-from harness.frozen import JsonObject
 from harness.report.html.embedding import data_element
 from harness.report.html.pages import PICTURE, pages_view
 from harness.report.html.releases import releases_view
@@ -23,6 +22,7 @@ from harness.report.judged import judged_trials
 from harness.results import RunFolder, StoredTrial
 from harness.results.collecting import no_cycles_sought
 from harness.score import Scorecard
+from harness.values import JsonObject
 
 PROGRAM = (
     "dom.js",

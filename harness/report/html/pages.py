@@ -2,10 +2,10 @@
 
 import base64
 
-from harness.frozen import JsonObject
 from harness.report.html.payload import present
 from harness.results import StoredTrial
 from harness.results.storage import read_sealed
+from harness.values import JsonObject
 
 PICTURE = "data:image/png;base64,"
 _BUDGET = 12_000_000

@@ -7,7 +7,7 @@ JSON is kept as text and laid out in the browser: a browser's numbers would roun
 import json
 from dataclasses import dataclass
 
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)

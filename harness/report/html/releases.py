@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from harness.errors import ResultsError
-from harness.frozen import JsonObject, JsonValue
 from harness.report.html.run import label
 from harness.results import RunFolder, runs_in
 from harness.trace import MEASURED
+from harness.values import JsonObject, JsonValue
 
 _MOST = 8
 

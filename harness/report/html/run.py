@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.errors import UsageError
-from harness.frozen import JsonObject, JsonValue
 from harness.report.change import Change
 from harness.report.compare import Comparison, compare_runs
 from harness.report.divergence import Divergence
@@ -16,6 +15,7 @@ from harness.report.summary import summarise
 from harness.results import RunFolder, RunManifest, StoredTrial, stop_reason
 from harness.score import Scorecard
 from harness.trace import Trial
+from harness.values import JsonObject, JsonValue
 
 _REASON = 4000
 """Characters of a reason in the table of cases; it is cut where an agent makes it longer, and says so."""

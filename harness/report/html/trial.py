@@ -6,7 +6,6 @@ ever shorter until the trial fits.
 
 from collections.abc import Iterator, Sequence
 
-from harness.frozen import JsonObject, JsonValue
 from harness.judge.judgement import Judgement
 from harness.report.html.embedding import embedded
 from harness.report.html.judged import judged_verdicts
@@ -17,6 +16,7 @@ from harness.score import Scorecard
 from harness.trace import Trial
 from harness.trace.trajectory import Observation, Step, ToolCall
 from harness.trace.trial import EndState, ProgramExit
+from harness.values import JsonObject, JsonValue
 
 _LIMITS = (6000, 1500, 400, 100)
 """Characters of one text, tried in this order."""

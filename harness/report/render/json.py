@@ -3,10 +3,10 @@
 import json
 from collections.abc import Sequence
 
-from harness.frozen import JsonObject
 from harness.report.compare import Comparison
 from harness.report.margin import MarginCheck
 from harness.report.summary import Summary
+from harness.values import JsonObject
 
 
 def summary_json(summary: Summary) -> str:

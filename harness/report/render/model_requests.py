@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.frozen import JsonObject, JsonValue
 from harness.report.render.wording import UNKNOWN
 from harness.trace import names
 from harness.trace.span import Span
+from harness.values import JsonObject, JsonValue
 
 _SENT = (
     ("options", names.MODEL_OPTIONS),

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from harness.frozen import JsonValue
 from harness.report.printed import printed_ends
 from harness.report.render.wording import printable, printed_words
 from harness.score import Diagnosis, Scorecard
 from harness.score.failures import suspects
 from harness.trace import Observation, Step, ToolCall, Trial
+from harness.values import JsonValue
 
 _LONGEST = 400
 _SUSPECTS = 4

@@ -1,8 +1,8 @@
 """The agent that does nothing: a case that it passes asks nothing."""
 
 from harness.case import Case
-from harness.frozen import digest_of
 from harness.runner.agent import AgentProgram
+from harness.values import digest_of
 
 
 class NopAgent:

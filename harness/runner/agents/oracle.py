@@ -6,8 +6,8 @@ from pathlib import Path
 from harness.case import Case
 from harness.case.fault import UNREACHED
 from harness.errors import UsageError
-from harness.frozen import digest_of
 from harness.runner.agent import AgentProgram
+from harness.values import digest_of
 
 _PROGRAM = Path(__file__).parent.parent / "programs"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from harness.case import AgentVersion, Case, Suite
 from harness.disk import flush_folder, flush_tree, is_file, make_folder
 from harness.errors import UsageError
-from harness.frozen import digest_of
-from harness.owner import half_made
+from harness.process_identity import partial_name
 from harness.runner.agent import AgentProgram
+from harness.values import digest_of
 
 _DRIVER = Path(__file__).parent.parent / "programs" / "talk.py"
 _DRIVER_AT = ".harness/talk.py"
@@ -110,7 +110,7 @@ def _file_digests(source: Path | None) -> dict[str, list[str]]:
 
 def _freeze(source: Path | None, target: Path, more: Mapping[str, Path]) -> None:
     make_folder(target.parent)
-    temporary = target.parent / half_made("agent")
+    temporary = target.parent / partial_name("agent")
     try:
         temporary.mkdir()
         temporary.chmod(0o755)

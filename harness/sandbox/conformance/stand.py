@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.case.case import Limits
-from harness.sandbox.owner import private_folder, remove_private_folder
+from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import SealedFile, Snapshot
 from harness.trace.trial import ProgramExit

@@ -8,13 +8,13 @@ import tarfile
 from collections.abc import Callable, Sequence
 
 from harness.errors import ServiceError, UsageError
-from harness.frozen import JsonValue
 from harness.sandbox.environment import DatabasePlace
 from harness.sandbox.service import OutputTooLarge, ServiceContainer
 from harness.sandbox.sql.files import PARTS
 from harness.sandbox.sql.postgresql import query_command, read_rows, read_tables, tables_command
 from harness.sandbox.sql.sqlite import ANSWER_BYTES_MAX, PART_BYTES_MAX, SqliteReader
 from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable
+from harness.values import JsonValue
 
 _QUERY_FAILED = 3
 """The exit status of psql for a script that failed; others say that the server was not reached."""

@@ -4,9 +4,9 @@ import json
 from typing import Any, NoReturn, cast
 
 from harness.errors import ServiceError
-from harness.frozen import JsonObject, JsonValue, canonical_json
 from harness.sandbox.environment import DatabasePlace
 from harness.sandbox.sql.tables import Table, Unmeasurable
+from harness.values import JsonObject, JsonValue, canonical_json
 
 _READ_ONLY = "begin transaction isolation level repeatable read read only;"
 _QUERY = """

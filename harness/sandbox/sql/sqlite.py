@@ -14,11 +14,11 @@ from pydantic import ValidationError
 
 from harness.case.case import Limits
 from harness.errors import SandboxError
-from harness.frozen import Frozen, JsonObject, JsonValue
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable
 from harness.trace.trial import ProgramExit
+from harness.values import Frozen, JsonObject, JsonValue
 
 Parts = Mapping[str, bytes]
 """The files of one database by what their names end in: "" (the database), "-wal", "-journal"."""

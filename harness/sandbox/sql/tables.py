@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.frozen import JsonObject, JsonValue, canonical_json, digest_of_text
+from harness.values import JsonObject, JsonValue, canonical_json, digest_of_text
 
 MOST_LISTED = 200
 """Rows of one kind and table that are listed; `more` counts the others."""

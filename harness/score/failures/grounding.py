@@ -8,7 +8,7 @@ are asked about: words, dates and amounts are rightly inferred or computed, iden
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from harness.frozen import JsonValue
+from harness.values import JsonValue
 
 _ATOM = re.compile(r"[^\W_]+")
 _SPACED = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))

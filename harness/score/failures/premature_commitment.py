@@ -30,7 +30,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from harness.case import ReferenceCall
-from harness.frozen import JsonValue
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
 from harness.score.failures.foreign import Foreign
 from harness.score.failures.grounding import is_identifier
@@ -38,6 +37,7 @@ from harness.score.failures.handing_over import hands_in, is_hand_over
 from harness.score.failures.reading import Act, Reading
 from harness.score.failures.tool_words import action_of
 from harness.score.jsonvalue import equality_key
+from harness.values import JsonValue
 
 VERSION: Final = "3"
 _TAKES_HOLD: Final = frozenset({"reboot", "refresh", "reload", "restart"})

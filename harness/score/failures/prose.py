@@ -4,8 +4,8 @@ import json
 import re
 from typing import Final
 
-from harness.frozen import JsonValue
 from harness.score.failures.grounding import texts
+from harness.values import JsonValue
 
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]{1,300}`", re.S)
 _OPEN: Final = "\N{LEFT DOUBLE QUOTATION MARK}"

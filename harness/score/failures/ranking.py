@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from harness.frozen import Frozen
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
 from harness.trace import Trajectory
+from harness.values import Frozen
 
 _MEAN: Final = 0.4
 _WEIGHT: Final = 10

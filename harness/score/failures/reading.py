@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import Final
 
 from harness.case import ToolSpec
-from harness.frozen import JsonValue, canonical_json
 from harness.score.arguments import call_keys
 from harness.score.failures.grounding import Sources, atoms_of, identifiers, texts
 from harness.score.jsonvalue import equality_key
 from harness.score.values import Evidence
 from harness.trace import Observation, Step, ToolCall
+from harness.values import JsonValue, canonical_json
 
 _DEPTH: Final = 16
 _CODE: Final = frozenset({"command", "cmd", "code", "script", "commands"})

@@ -6,9 +6,9 @@ levelled here is only what cannot matter to the task; numbers and names are kept
 
 import re
 
-from harness.frozen import JsonValue
 from harness.score.failures.grounding import texts
 from harness.score.failures.reading import Act
+from harness.values import JsonValue
 
 _CLOCK = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?Z?|\b\d\d?:\d\d:\d\d(?:[.,]\d{1,9})?"

@@ -19,12 +19,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from harness.case import ReferenceCall
-from harness.frozen import JsonValue
 from harness.score.comparing import Difference, differences
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.handing_over import is_hand_over
 from harness.score.failures.reading import Act, Reading
 from harness.score.jsonvalue import equality_key
+from harness.values import JsonValue
 
 VERSION: Final = "1"
 _SHOWN: Final = 160

@@ -6,12 +6,12 @@ import jsonpath
 from pydantic import Field, field_validator, model_validator
 
 from harness.case import Suite
-from harness.fitting.path import found_at
-from harness.frozen import Frozen, JsonObject, JsonValue, canonical_json
 from harness.score.jsonvalue import json_contains, json_equal
 from harness.score.probing import probe_problem
 from harness.score.unmeasured import BY_AGENT, unmeasurable_state
 from harness.score.values import Evidence
+from harness.validation.path import found_at
+from harness.values import Frozen, JsonObject, JsonValue, canonical_json
 
 
 class PathRule(Frozen):

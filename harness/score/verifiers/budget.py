@@ -4,9 +4,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from harness.frozen import Frozen, JsonObject
 from harness.score.metrics.consumption import Tokens
 from harness.score.values import Evidence
+from harness.values import Frozen, JsonObject
 
 
 class MaxTokens(Frozen):

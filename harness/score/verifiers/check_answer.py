@@ -7,10 +7,10 @@ from pydantic import Field, PrivateAttr
 
 from harness.case import Suite
 from harness.errors import UsageError
-from harness.frozen import JsonObject
 from harness.plugins import find_object
 from harness.score.values import Evidence
 from harness.score.verifiers.final_answer import FinalAnswer
+from harness.values import JsonObject
 
 
 class CheckAnswer(FinalAnswer):

@@ -9,11 +9,11 @@ from typing import ClassVar
 from pydantic import Field
 
 from harness.case.command import CommandCheck
-from harness.frozen import Frozen, JsonObject
 from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
 from harness.score.values import Evidence
 from harness.trace import CommandResult
+from harness.values import Frozen, JsonObject
 
 
 class Command(Frozen):

@@ -11,11 +11,11 @@ from pydantic import Field, model_validator
 
 from harness.case import Suite
 from harness.case.browsing import Whose, page_look
-from harness.frozen import Frozen, JsonObject
 from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
 from harness.score.values import Evidence
 from harness.trace.page import ElementSeen, ElementsSeen, PageSeen
+from harness.values import Frozen, JsonObject
 
 _SHOWN = 5
 

@@ -5,12 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import ClassVar, Literal
 
-from harness.frozen import Frozen, JsonObject
 from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
 from harness.score.values import Evidence
 from harness.trace import EndState, FileChange
 from harness.trace.trial import FileKind
+from harness.values import Frozen, JsonObject
 
 _PART = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
 Change = Literal["added", "modified", "deleted"]

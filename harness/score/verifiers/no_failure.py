@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from harness.frozen import Frozen, JsonObject
 from harness.score.diagnosis import Failure, Kind
 from harness.score.failures import diagnose
 from harness.score.values import Evidence
+from harness.values import Frozen, JsonObject
 
 
 class NoFailure(Frozen):

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from harness.frozen import Frozen, JsonObject
 from harness.score.values import Evidence
+from harness.values import Frozen, JsonObject
 
 REWARD = "reward"
 """Name of the state that holds it."""

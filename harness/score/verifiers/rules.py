@@ -9,10 +9,10 @@ from typing import ClassVar, Final
 from pydantic import Field, field_validator
 
 from harness.case import Suite
-from harness.frozen import Frozen, JsonObject
 from harness.score.events import EVENTS, Event, events
 from harness.score.jsonvalue import json_contains
 from harness.score.values import Evidence
+from harness.values import Frozen, JsonObject
 
 _EVENT: Final = r"((?:tool:)?[A-Za-z_][\w.-]*(?:\s*\{.*\})?)"
 _FORMS: Final[dict[str, re.Pattern[str]]] = {

@@ -3,8 +3,8 @@
 from typing import ClassVar
 
 from harness.case import Suite
-from harness.frozen import Frozen, JsonObject
 from harness.score.values import Evidence
+from harness.values import Frozen, JsonObject
 
 
 class RequiredTools(Frozen):

@@ -12,13 +12,13 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from harness.case import Case, ReferenceCall, Suite
-from harness.frozen import Frozen, JsonObject
 from harness.score.arguments import call_key, key_of
 from harness.score.jsonvalue import json_contains
 from harness.score.matching import match_calls
 from harness.score.reference import neutral_calls
 from harness.score.values import Evidence
 from harness.trace import ToolCall
+from harness.values import Frozen, JsonObject
 
 Mode = Literal["strict", "ordered", "unordered", "subset", "superset", "dag"]
 Extra = Literal["none", "neutral", "any"]

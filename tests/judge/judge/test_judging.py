@@ -246,7 +246,7 @@ def test_a_criterion_of_the_projects_own_code(stored_run, judging, rule_model, t
     suite.mkdir(parents=True)
     (suite / "own.py").write_text(
         "from typing import ClassVar\n"
-        "from harness.frozen import Frozen\n"
+        "from harness.values import Frozen\n"
         "from harness.judge.code_criteria import Decision\n"
         "class Short(Frozen):\n"
         "    version: ClassVar[str] = '2'\n"

@@ -67,7 +67,7 @@ import hashlib
 import sys
 from typing import ClassVar
 
-from harness.frozen import Frozen
+from harness.values import Frozen
 
 
 class Counted(Frozen):

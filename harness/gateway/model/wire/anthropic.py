@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.case import Provider
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.model.wire.format import (
     Asked,
     Replied,
@@ -22,6 +21,7 @@ from harness.gateway.model.wire.format import (
     text_part,
 )
 from harness.strict_json import NotJson, parse_json
+from harness.values import JsonObject, JsonValue
 
 _OWN_TOOLS = re.compile(r"custom|(?:bash|text_editor|memory)_\d{8}")
 _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from harness.case import Provider
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)

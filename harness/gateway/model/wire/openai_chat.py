@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.case import Provider
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.model.wire.format import (
     Asked,
     Replied,
@@ -21,6 +20,7 @@ from harness.gateway.model.wire.format import (
     text_of,
     text_part,
 )
+from harness.values import JsonObject, JsonValue
 
 _OWN_TOOLS = {"function", "custom"}
 

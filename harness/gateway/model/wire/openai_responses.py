@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from harness.case import Provider
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.model.wire.format import (
     Asked,
     Replied,
@@ -20,6 +19,7 @@ from harness.gateway.model.wire.format import (
     text_of,
     text_part,
 )
+from harness.values import JsonObject, JsonValue
 
 _OWN_TOOLS = {"function", "custom", "local_shell", "apply_patch"}
 _ENDS = {"response.completed", "response.incomplete", "response.failed"}

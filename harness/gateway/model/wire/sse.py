@@ -2,7 +2,7 @@
 
 import json
 
-from harness.frozen import JsonObject
+from harness.values import JsonObject
 
 _END = "[DONE]"
 

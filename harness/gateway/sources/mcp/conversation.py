@@ -4,7 +4,7 @@ from typing import Protocol
 
 from harness import __version__
 from harness.errors import ServiceError
-from harness.frozen import JsonObject, JsonValue
+from harness.values import JsonObject, JsonValue
 
 VERSION = "2025-11-25"
 MODERN = "2026-07-28"

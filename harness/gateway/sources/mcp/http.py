@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Mapping
 import aiohttp
 
 from harness.errors import ServiceError
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
 from harness.gateway.sources.mcp.conversation import MODERN, Garbled, Lost, Oversized, ServerError
 from harness.strict_json import NotJson, parse_json
+from harness.values import JsonObject, JsonValue
 
 _ACCEPT = "application/json, text/event-stream"
 _SESSION = "Mcp-Session-Id"

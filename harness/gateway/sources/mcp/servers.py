@@ -16,7 +16,7 @@ from harness.errors import UsageError
 from harness.gateway.sources.mcp.conversation import Conversation
 from harness.gateway.sources.mcp.http import HttpChannel
 from harness.gateway.sources.mcp.stdio import StdioChannel
-from harness.sandbox.owner import temporary_folder
+from harness.sandbox.ownership import temporary_folder
 
 _FUNCTIONS = Path(__file__).parent.parent.parent / "programs" / "functions.py"
 

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from typing import Literal
 
 from harness.errors import ServiceError
-from harness.frozen import JsonObject
 from harness.gateway.rate import RateLimiter
 from harness.gateway.sources.mcp.conversation import Conversation, Garbled, Lost, Oversized, ServerError
 from harness.gateway.sources.source import Reached, ToolAnswer, ToolMiss, ToolRequest
+from harness.values import JsonObject
 
 SAID_ERROR = 400
 """The status of a result that says `isError`: the tool refused."""

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import ServiceError
-from harness.frozen import JsonObject, JsonValue
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
 from harness.gateway.sources.mcp.conversation import Garbled, Lost, Oversized, ServerError
-from harness.inherited import inherited
-from harness.sandbox.owner import owned_environment
+from harness.sandbox.ownership import owned_environment
 from harness.strict_json import NotJson, parse_json
+from harness.subprocess_environment import subprocess_environment
+from harness.values import JsonObject, JsonValue
 
 _ENDS_WITHIN_S = 2.0
 _KEPT_LINES = 20
@@ -28,7 +28,7 @@ class StdioChannel:
     def __init__(self, name: str, command: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
         self._name = name
         self._command = command
-        self._env = {**inherited(), **env, **owned_environment()}
+        self._env = {**subprocess_environment(), **env, **owned_environment()}
         self._folder = folder
         self._process: asyncio.subprocess.Process | None = None
         self._waiting: dict[int, asyncio.Future[JsonObject]] = {}

@@ -20,7 +20,7 @@ _REMEDIES = {
 _NO_THREAD = "can't start new thread"
 
 
-def refused_by_machine(error: OSError | MemoryError | RuntimeError) -> HarnessError:
+def os_error_in_words(error: OSError | MemoryError | RuntimeError) -> HarnessError:
     """The error in words. Raises `error` itself where the machine refused nothing: it is a defect of the harness."""
     match error:
         case OSError():

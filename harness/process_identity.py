@@ -24,7 +24,7 @@ _NAMED = re.compile(r"(?<![0-9a-f])[0-9a-f]{6}\.[0-9a-f]{6}\.[0-9a-f]{1,6}\.\d+\
 
 
 @dataclass(frozen=True, kw_only=True)
-class Owner:
+class ProcessIdentity:
     """One process, named for good."""
 
     machine: str
@@ -37,11 +37,11 @@ class Owner:
         return f"{self.machine}.{self.boot}.{self.namespace}.{self.pid}.{self.started}"
 
     @classmethod
-    def current(cls) -> "Owner":
+    def current(cls) -> "ProcessIdentity":
         return _of_process(os.getpid())
 
     @classmethod
-    def parse(cls, text: str) -> "Owner | None":
+    def parse(cls, text: str) -> "ProcessIdentity | None":
         """None: not written by us."""
         parts = text.split(".")
         if len(parts) != 5 or not parts[3].isdecimal():
@@ -59,26 +59,26 @@ class Owner:
         return _is_running(self.pid) and _started(str(self.pid)) == self.started
 
 
-def half_made(what: str) -> str:
+def partial_name(what: str) -> str:
     """A hidden name, never used twice, for what is not complete yet: it says whose it is."""
-    return f".{what[:_NAME_MAX]}-{Owner.current()}-{uuid.uuid4().hex[:8]}"
+    return f".{what[:_NAME_MAX]}-{ProcessIdentity.current()}-{uuid.uuid4().hex[:8]}"
 
 
-def left_half_made(root: Path) -> Iterator[Path]:
+def abandoned_partials(root: Path) -> Iterator[Path]:
     """What dead processes left half made anywhere below `root`; what was made by living ones is passed over."""
     for folder, folders, names in os.walk(root):
         for name in (*folders, *names):
             found = _NAMED.search(name) if name.startswith(".") else None
-            owner = None if found is None else Owner.parse(found[0])
+            owner = None if found is None else ProcessIdentity.parse(found[0])
             if owner is not None and not owner.is_alive():
                 yield Path(folder) / name
         folders[:] = [name for name in folders if not name.startswith(".") or not _NAMED.search(name)]
 
 
 @lru_cache(maxsize=4)
-def _of_process(pid: int) -> Owner:
+def _of_process(pid: int) -> ProcessIdentity:
     """Looked up once, but again in a process that was forked from this one."""
-    return Owner(machine=_machine(), boot=_boot(), namespace=_namespace(), pid=pid, started=_started("self"))
+    return ProcessIdentity(machine=_machine(), boot=_boot(), namespace=_namespace(), pid=pid, started=_started("self"))
 
 
 def _machine() -> str:

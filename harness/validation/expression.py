@@ -6,7 +6,7 @@ They mean what Python's `re` says. What is surely quick is asked here, everythin
 import re
 from typing import Literal, cast
 
-from harness.fitting.cost import is_quick
+from harness.validation.cost import is_quick
 
 SECONDS = 1.0
 """Of processor time, for one expression and one text."""
@@ -49,8 +49,8 @@ def cut(expression: str, text: str, *, field: str) -> str:
 
 
 def _asked(question: Literal["finds", "fits", "cut"], expression: str, text: str, flags: int, field: str) -> object:
-    from harness.fitting.asking import ask
+    from harness.validation.worker_pool import evaluate
 
     shown = expression if len(expression) <= 200 else f"{expression[:197]}..."
     what = f"{field}: {shown!r}, asked of a text of {len(text)} characters,"
-    return ask(question, expression, text, int(flags), seconds=SECONDS, what=what)
+    return evaluate(question, expression, text, int(flags), seconds=SECONDS, what=what)

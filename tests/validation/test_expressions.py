@@ -16,8 +16,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import HarnessError, OutOfTime
-from harness.fitting.cost import is_quick
-from harness.fitting.expression import cut, finds, fits
+from harness.validation.cost import is_quick
+from harness.validation.expression import cut, finds, fits
 
 NESTED = r"(a+)+$"
 HOSTILE = "a" * 60 + "!"
@@ -33,7 +33,7 @@ def answering(process: int) -> list[int]:
     found = []
     for child in children(process):
         with contextlib.suppress(OSError):
-            if b"harness.fitting.answering" in Path(f"/proc/{child}/cmdline").read_bytes():
+            if b"harness.validation.worker" in Path(f"/proc/{child}/cmdline").read_bytes():
                 found.append(child)
     return found
 
@@ -123,7 +123,7 @@ def test_processes_that_somebody_always_ends_are_told_of() -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_is_left_of_who_was_killed_while_it_asked(how: signal.Signals) -> None:
-    code = f"from harness.fitting.expression import finds; finds({NESTED!r}, {HOSTILE!r}, field='f')"
+    code = f"from harness.validation.expression import finds; finds({NESTED!r}, {HOSTILE!r}, field='f')"
     asking = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     found: list[int] = []
     until = time.monotonic() + 20
@@ -138,9 +138,10 @@ def test_nothing_is_left_of_who_was_killed_while_it_asked(how: signal.Signals) -
     assert not Path(f"/proc/{found[0]}").exists()
 
 
-def test_who_asks_nothing_hard_starts_nothing() -> None:
+def test_easy_expressions_start_no_worker() -> None:
     code = (
-        "import sys; from harness.fitting.expression import finds; assert finds(r'\\d+ items', '3 items', field='f');"
-        "from harness.fitting.asking import _processes; sys.exit(_processes.cache_info().currsize)"
+        "import sys; from harness.validation.expression import finds;"
+        "assert finds(r'\\d+ items', '3 items', field='f');"
+        "from harness.validation.worker_pool import _processes; sys.exit(_processes.cache_info().currsize)"
     )
     assert 0 == subprocess.run([sys.executable, "-c", code]).returncode

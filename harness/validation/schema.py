@@ -13,10 +13,10 @@ from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from harness.fitting.faults import fault_in
+from harness.validation.faults import fault_in
 
 if TYPE_CHECKING:  # the answering process does without
-    from harness.frozen import JsonObject, JsonValue
+    from harness.values import JsonObject, JsonValue
 
 SECONDS = 3.0
 """Of processor time, for one schema and one value."""
@@ -60,12 +60,12 @@ class Schema:
         return None if found is None else cast("tuple[str, str]", tuple(cast("list[str]", found)))
 
     def _asked(self, question: Any, value: "JsonValue") -> object:
-        from harness.fitting.asking import ask
+        from harness.validation.worker_pool import evaluate
 
         places = ", ".join(f"{place}: {expression[:200]!r}" for place, expression in self._expressions[:3])
         more = f" and {len(self._expressions) - 3} more" if len(self._expressions) > 3 else ""
         try:
-            return ask(question, self._schema, value, seconds=SECONDS, what=f"{places}{more}")
+            return evaluate(question, self._schema, value, seconds=SECONDS, what=f"{places}{more}")
         except ValueError as error:
             raise Unresolvable(ref=str(error)) from None
 

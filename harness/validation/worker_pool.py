@@ -17,18 +17,18 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from harness.errors import HarnessError, OutOfTime
-from harness.inherited import inherited
+from harness.subprocess_environment import subprocess_environment
 
 if TYPE_CHECKING:  # the answering process does without
-    from harness.frozen import JsonValue
+    from harness.values import JsonValue
 
 Question = Literal["finds", "fits", "cut", "problem", "fault", "leads_to", "selected"]
 _AT_ONCE = 8
 """Processes at most; who finds them all busy waits."""
-_START = "import sys; sys.path[:] = {path!r}; from harness.fitting.answering import serve; serve()"
+_START = "import sys; sys.path[:] = {path!r}; from harness.validation.worker import serve; serve()"
 
 
-def ask(question: Question, *given: "JsonValue", seconds: float, what: str) -> "JsonValue":
+def evaluate(question: Question, *given: "JsonValue", seconds: float, what: str) -> "JsonValue":
     """The answer; `what` names the field, and what is asked with it, for the error.
 
     May be asked from many threads. Raises OutOfTime where it takes longer than `seconds` of processor time,
@@ -65,7 +65,7 @@ class _Process:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=inherited("LD_LIBRARY_PATH", "DYLD_"),
+                env=subprocess_environment("LD_LIBRARY_PATH", "DYLD_"),
                 process_group=0,  # an interrupt of the terminal is for the harness
             )
         except OSError as error:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from harness.errors import SandboxError
-from harness.owner import OWNER_VARIABLE, Owner
+from harness.process_identity import OWNER_VARIABLE, ProcessIdentity
 from harness.sandbox.removal import remove_folder
 
 OWNER_LABEL = "harness.owner"
@@ -36,7 +36,7 @@ _ENDS_WITHIN_S = 5.0
 
 def owner_labels(run: str | None = None) -> dict[str, str]:
     """The labels of everything that this process creates in the container engine."""
-    labels = {OWNER_LABEL: str(Owner.current())}
+    labels = {OWNER_LABEL: str(ProcessIdentity.current())}
     return labels if run is None else {**labels, RUN_LABEL: run}
 
 
@@ -45,7 +45,7 @@ def private_folder() -> Path:
 
     Its parent is closed to other users; the folder itself is open (0755), so that it can be mounted into a sandbox.
     """
-    mine = _folder_of(str(Owner.current()), tempfile.gettempdir())
+    mine = _folder_of(str(ProcessIdentity.current()), tempfile.gettempdir())
     if mine not in _seen_to_be_ours:  # who could make it before us would have to be believed ever after
         _make(mine)
         _seen_to_be_ours.add(mine)
@@ -104,7 +104,7 @@ def temporary_folder() -> Iterator[Path]:
 
 def owned_environment() -> dict[str, str]:
     """For a program that this process starts beside itself: by it, one that outlived us is found again."""
-    return {OWNER_VARIABLE: str(Owner.current())}
+    return {OWNER_VARIABLE: str(ProcessIdentity.current())}
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _is_left(environment: bytes) -> bool:
 
 
 def _is_dead(name: str) -> bool:
-    owner = Owner.parse(name)
+    owner = ProcessIdentity.parse(name)
     return owner is not None and not owner.is_alive()
 
 

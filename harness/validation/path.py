@@ -12,7 +12,7 @@ from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
 from jsonpath.path import CompoundJSONPath
 
 if TYPE_CHECKING:  # the answering process does without
-    from harness.frozen import JsonValue
+    from harness.values import JsonValue
 
 SECONDS = 3.0
 """Of processor time, for one path and one document."""
@@ -60,6 +60,6 @@ def selected(path: str, document: Any) -> bool:
 
 
 def _asked(question: Any, path: str, document: "JsonValue", field: str) -> object:
-    from harness.fitting.asking import ask
+    from harness.validation.worker_pool import evaluate
 
-    return ask(question, path, document, seconds=SECONDS, what=f"{field}: {path[:200]!r}")
+    return evaluate(question, path, document, seconds=SECONDS, what=f"{field}: {path[:200]!r}")

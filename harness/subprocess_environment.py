@@ -11,7 +11,7 @@ PIP = (*FETCHING, "XDG_", "PIP_", "PYTHON")
 APT = (*FETCHING, "APT_", "DEB")
 
 
-def inherited(*beginnings: str) -> dict[str, str]:
+def subprocess_environment(*beginnings: str) -> dict[str, str]:
     """What every program needs, and each variable whose name begins with one of `beginnings`, in any case."""
     wanted = tuple(beginning.upper() for beginning in beginnings)
     return {

@@ -13,10 +13,10 @@ from importlib import import_module
 from typing import Any, Final
 
 _ELSEWHERE: Final = {
-    "problem": ("harness.fitting.schema", "problem_of"),
-    "fault": ("harness.fitting.faults", "fault_of"),
-    "leads_to": ("harness.fitting.path", "leads_to"),
-    "selected": ("harness.fitting.path", "selected"),
+    "problem": ("harness.validation.schema", "problem_of"),
+    "fault": ("harness.validation.faults", "fault_of"),
+    "leads_to": ("harness.validation.path", "leads_to"),
+    "selected": ("harness.validation.path", "selected"),
 }
 """Answered by modules that take long to import."""
 

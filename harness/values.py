@@ -1,0 +1,79 @@
+"""The immutable base of every stored value, and the canonical form that digests are taken of."""
+
+import hashlib
+import json
+import re
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+__all__ = ["Frozen", "JsonObject", "JsonValue", "canonical_json", "digest_of", "digest_of_text"]
+
+JsonObject = dict[str, JsonValue]
+
+_INTEGRAL_FLOAT = re.compile(r"(?:^|[:\[,])-?\d+(?:\.0(?:[,\]}]|$)|(?:\.\d+)?e\+)")
+"""Finds every one in compact JSON, and some texts that look like one: those cost time, not truth."""
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
+class Frozen(BaseModel):
+    """A stored value: immutable, and a field that it does not know is an error, not a silent loss."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+
+
+def canonical_json(value: object) -> str:
+    """JSON with sorted keys and no spaces; integral floats become integers, so 1.0 and 1 are one value.
+
+    True and 1 stay two values. Raises ValueError for NaN and infinities, which JSON does not have.
+    """
+    plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    text = _sorted_as_it_is(plain)
+    if text is None:
+        return _encode(_canonical(plain))
+    return _encode(_read_back(text)) if _has_integral_float(text) else text
+
+
+def digest_of(value: object) -> str:
+    """Sha-256 of the canonical form, 64 hexadecimal digits."""
+    return digest_of_text(canonical_json(value))
+
+
+def digest_of_text(text: str) -> str:
+    """Sha-256 of text that is in the canonical form already."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _sorted_as_it_is(value: object) -> str | None:
+    """The quick way, right wherever no float is integral; None where keys are no texts, which sort otherwise."""
+    if isinstance(value, dict) and not {*map(type, value)} <= {str}:
+        return None
+    try:
+        return _encode(value)
+    except TypeError:
+        return None
+
+
+def _has_integral_float(text: str) -> bool:
+    """Plain substrings first: they are found many times quicker, and most texts have none of them."""
+    if ".0," in text or ".0}" in text or ".0]" in text or "e+" in text or text.endswith(".0"):
+        return _INTEGRAL_FLOAT.search(text) is not None
+    return False
+
+
+def _number(text: str) -> int | float:
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+_read_back = json.JSONDecoder(parse_float=_number).decode
+"""JSON with integral floats as integers: several times quicker than going through the value."""
+
+
+def _canonical(value: object) -> object:
+    if isinstance(value, str | int) or value is None:  # by far the most, and the quickest to tell
+        return value
+    if isinstance(value, dict):
+        return {str(key): _canonical(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
