@@ -24,8 +24,8 @@ from harness.gateway.sources.browser import OpenBrowser
 from harness.gateway.web.pages import PageRoutes
 from harness.gateway.web.room import Entrance
 from harness.gateway.world import World
-from harness.sandbox.outside import OutsideHosts
 from harness.sandbox.provider import Sandbox
+from harness.sandbox.proxied_hosts import ProxiedHosts
 from harness.trace import RecordingReport, names
 from harness.values import JsonValue
 
@@ -92,7 +92,7 @@ class Session:
         return self._parts.pages_socket
 
     @property
-    def outside(self) -> OutsideHosts | None:
+    def outside(self) -> ProxiedHosts | None:
         """The hosts that this session answers for; None: there are none."""
         return None if self._parts.web is None else self._parts.web.outside
 

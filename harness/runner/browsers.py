@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.case.browsing import PageLook
 from harness.errors import UsageError
 from harness.gateway.session import Session
-from harness.sandbox.browser import Browser, BrowserSpec, Looked
+from harness.sandbox.browser import Browser, BrowserSpec, PageQuery
 from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.snapshot import Snapshot
 from harness.trace.page import PageSeen
@@ -80,7 +80,7 @@ class TrialBrowser:
                 remedy="give it `url`, or seal a `browser_url` with the state",
             )
         browser = self._browser(None) if fresh else self.agents()
-        looked = Looked(selectors=look.selectors, attributes=look.attributes, url=url, fresh=fresh)
+        looked = PageQuery(selectors=look.selectors, attributes=look.attributes, url=url, fresh=fresh)
         acted = browser.look(looked, _WITHIN_S)
         told = json.loads(self.session.clean(json.dumps(acted.said).encode()))
         if acted.status != 200:

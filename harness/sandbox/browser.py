@@ -58,7 +58,7 @@ class BrowserSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Looked:
+class PageQuery:
     """What is to be looked at."""
 
     selectors: tuple[str, ...]
@@ -70,7 +70,7 @@ class Looked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Acted:
+class ActResult:
     """What came of an act: an HTTP status in kind, and what there is to say."""
 
     status: int
@@ -104,7 +104,7 @@ class Browser:
             self.close()
             raise
 
-    def act(self, do: str, arguments: Mapping[str, JsonValue], within_s: float) -> Acted:
+    def act(self, do: str, arguments: Mapping[str, JsonValue], within_s: float) -> ActResult:
         """Does one thing on the page. Raises BrowserGone."""
         request = {"do": do, "within_s": within_s, **arguments}
         with self._turn:
@@ -117,11 +117,11 @@ class Browser:
             raise self._gone("it gave no answer")
         done, refused = told.get("done"), told.get("refused")
         if isinstance(done, dict):
-            return Acted(status=200, said=done)
+            return ActResult(status=200, said=done)
         assert isinstance(refused, dict)
         status = refused["status"]
         assert isinstance(status, int)
-        return Acted(status=status, said={"message": refused["message"]})
+        return ActResult(status=status, said={"message": refused["message"]})
 
     def picture(self) -> bytes:
         """The PNG that the last look has made. Raises SandboxError where there is none."""
@@ -130,7 +130,7 @@ class Browser:
         except OSError as error:
             raise SandboxError(f"the browser has made no picture: {error}") from None
 
-    def look(self, looked: Looked, within_s: float) -> Acted:
+    def look(self, looked: PageQuery, within_s: float) -> ActResult:
         """What stands on a page, and a picture of it; see `picture`."""
         asked: JsonObject = {
             "url": looked.url,

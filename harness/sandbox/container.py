@@ -15,10 +15,10 @@ from docker.types import LogConfig, Mount, Ulimit
 import harness.sandbox.inside as inside_package
 from harness.case.case import Limits
 from harness.errors import SandboxError, UsageError
-from harness.sandbox.launched import Inside
+from harness.sandbox.launched import LauncherView
 from harness.sandbox.layers import layers_by_image
 from harness.sandbox.layout import Layout
-from harness.sandbox.provider import Places, SandboxSpec
+from harness.sandbox.provider import SandboxPaths, SandboxSpec
 from harness.sandbox.seccomp import MAKES_SANDBOXES, seccomp_profile
 from harness.sandbox.snapshot import Snapshot
 
@@ -214,11 +214,11 @@ def _names(spec: SandboxSpec) -> dict[str, Any]:
     }
 
 
-def seen_inside(spec: SandboxSpec, layout: Layout) -> Inside:
+def launcher_view(spec: SandboxSpec, layout: Layout) -> LauncherView:
     """How the container of a trial looks to its launcher."""
     socket = spec.gateway_socket
-    return Inside(
-        places=Places(
+    return LauncherView(
+        places=SandboxPaths(
             agent=AGENT_FOLDER,
             work="/work",
             gateway_url=None,
@@ -231,21 +231,21 @@ def seen_inside(spec: SandboxSpec, layout: Layout) -> Inside:
     )
 
 
-def seen_by_keeper(spec: SandboxSpec, layout: Layout) -> Inside:
+def supervisor_view(spec: SandboxSpec, layout: Layout) -> LauncherView:
     """The same for who lays what a warm container keeps for its trials."""
     unconnected = replace(spec, gateway_socket=None)
     return replace(
-        seen_inside(unconnected, layout),
+        launcher_view(unconnected, layout),
         real={place: f"{_STAGE}/kept/{number}" for number, place in enumerate(layout.places)},
     )
 
 
-def doors(spec: SandboxSpec) -> tuple[int, ...]:
+def gateway_ports(spec: SandboxSpec) -> tuple[int, ...]:
     """The ports at which the gateway is reached from inside."""
     return (GATEWAY_PORT, *(() if spec.outside is None else spec.outside.ports))
 
 
-def contained(limits: Limits) -> tuple[float, ...]:
+def container_limits(limits: Limits) -> tuple[float, ...]:
     """Those of a trial's limits that are its container's: memory, processes, processors, disk."""
     return (limits.memory_mb, limits.processes, limits.cpus, limits.disk_mb)
 

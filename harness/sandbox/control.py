@@ -18,7 +18,7 @@ from harness.sandbox.inside.wire import CHUNK, Channel
 _LOOK_EVERY_S = 0.25
 
 
-class Refused(Exception):
+class LauncherRefusal(Exception):
     """The launcher could not do what was asked, for a reason that has an errno."""
 
     def __init__(self, number: int, problem: str) -> None:
@@ -31,7 +31,7 @@ class LauncherLost(SandboxError):
     """No answer came, and none will."""
 
 
-class Listener:
+class ControlListener:
     """Waits for the launcher; takes exactly one connection and is gone before any program runs."""
 
     def __init__(self, folder: Path) -> None:
@@ -84,7 +84,7 @@ class Control:
         self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
 
     def ask(self, message: dict[str, Any], within_s: float) -> dict[str, Any]:
-        """The launcher's answer. Raises Refused or SandboxError.
+        """The launcher's answer. Raises LauncherRefusal or SandboxError.
 
         What is asked while a program runs is done beside it: programs, reading and writing files.
         """
@@ -226,7 +226,7 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
     if "failed" in answer:
         raise SandboxError(f"the sandbox failed: {_words(answer['failed'])}")
     if "errno" in answer:
-        raise Refused(answer["errno"], _words(answer.get("problem")))
+        raise LauncherRefusal(answer["errno"], _words(answer.get("problem")))
     return answer
 
 

@@ -12,18 +12,18 @@ from typing import Literal
 import docker
 
 from harness.errors import SandboxError
-from harness.sandbox.container import Containers, contained, doors, place_options, seen_inside
-from harness.sandbox.control import Control, Listener
+from harness.sandbox.container import Containers, container_limits, gateway_ports, launcher_view, place_options
+from harness.sandbox.control import Control, ControlListener
 from harness.sandbox.engine import connect
 from harness.sandbox.gateway_link import link_gateway
 from harness.sandbox.launched import LaunchedSandbox
 from harness.sandbox.layout import Layout
 from harness.sandbox.layouts import Layouts
-from harness.sandbox.outage import Outage, remove_all_of
+from harness.sandbox.outage import EngineOutage, remove_all_of
 from harness.sandbox.ownership import owner_labels, private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.reserve import Reserve
-from harness.sandbox.running import RunningContainer, compile_launcher, told
+from harness.sandbox.running import RunningContainer, compile_launcher, engine_errors
 from harness.sandbox.snapshot import Snapshot
 
 PROVIDER_LABEL = "harness.provider"
@@ -53,21 +53,21 @@ class DockerSandboxProvider:
         self._client = client or connect()
         self._own_client = client is None
         self._id = uuid.uuid4().hex[:12]
-        with told("the container engine cannot be used"):
+        with engine_errors("the container engine cannot be used"):
             self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id}, runtime)
         self._starts = threading.Semaphore(self._containers.starts_at_once)
-        self._open: set[_Cell] = set()
+        self._open: set[_TrialContainer] = set()
         self._lock = threading.Lock()
         self._layouts = Layouts()
         self._closed = False
-        self._outage = Outage(self._client)
-        self._reserve: Reserve[_Cell] = Reserve(prefetch, lambda cell: cell.discard())
+        self._outage = EngineOutage(self._client)
+        self._reserve: Reserve[_TrialContainer] = Reserve(prefetch, lambda cell: cell.discard())
         compile_launcher()
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
         layout = self._layouts.of(spec, snapshot)
         kind = _kind(spec, snapshot, layout)
-        with told("a sandbox cannot be started"):
+        with engine_errors("a sandbox cannot be started"):
             cell = self._taken(kind, spec) or self._outage.outlast(
                 lambda: self._begun(spec, snapshot, layout, ahead=False)
             )
@@ -86,12 +86,12 @@ class DockerSandboxProvider:
         for cell in still_open:
             cell.discard()
         self._reserve.close()
-        with told("sandboxes may be left"):
+        with engine_errors("sandboxes may be left"):
             remove_all_of(self._client, f"{PROVIDER_LABEL}={self._id}")
         if self._own_client:
             self._client.close()
 
-    def _taken(self, kind: Hashable, spec: SandboxSpec) -> "_Cell | None":
+    def _taken(self, kind: Hashable, spec: SandboxSpec) -> "_TrialContainer | None":
         cell = self._reserve.take(kind)
         while cell is not None and cell.is_gone():
             cell.discard()
@@ -105,9 +105,9 @@ class DockerSandboxProvider:
             return None
         return cell
 
-    def _begun(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, *, ahead: bool) -> "_Cell":
+    def _begun(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, *, ahead: bool) -> "_TrialContainer":
         """One whose launcher waits for what it is told; `ahead`: for a trial whose gateway there is not yet."""
-        with self._starts, told("a sandbox cannot be started"):
+        with self._starts, engine_errors("a sandbox cannot be started"):
             cell = self._new_cell()
             try:
                 gateway = cell.gateway if ahead else None
@@ -118,29 +118,29 @@ class DockerSandboxProvider:
                 raise
         return cell
 
-    def _new_cell(self) -> "_Cell":
+    def _new_cell(self) -> "_TrialContainer":
         with self._lock:
             if self._closed:
                 raise SandboxError("the sandbox provider is closed")
-            cell = _Cell(self._client, self._forget)
+            cell = _TrialContainer(self._client, self._forget)
             self._open.add(cell)
         return cell
 
-    def _restored(self, cell: "_Cell", spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Sandbox:
+    def _restored(self, cell: "_TrialContainer", spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Sandbox:
         assert cell.control is not None  # it has begun
-        sandbox = LaunchedSandbox(cell.control, seen_inside(spec, layout), spec, cell.why_dead, cell.discard)
-        sandbox.restore(snapshot, layout, doors(spec))
+        sandbox = LaunchedSandbox(cell.control, launcher_view(spec, layout), spec, cell.why_dead, cell.discard)
+        sandbox.restore(snapshot, layout, gateway_ports(spec))
         return sandbox
 
-    def _forget(self, cell: "_Cell") -> None:
+    def _forget(self, cell: "_TrialContainer") -> None:
         with self._lock:
             self._open.discard(cell)
 
 
-class _Cell:
+class _TrialContainer:
     """One container with its private folder, from before it exists until nothing of it is left to do."""
 
-    def __init__(self, client: docker.DockerClient, forget: Callable[["_Cell"], None]) -> None:
+    def __init__(self, client: docker.DockerClient, forget: Callable[["_TrialContainer"], None]) -> None:
         self._container = RunningContainer(client)
         self._forget = forget
         self.control: Control | None = None
@@ -148,7 +148,7 @@ class _Cell:
         self.gateway = self.folder / "gateway"
         try:
             self.gateway.mkdir(mode=0o755)
-            self.listener = Listener(self.folder)
+            self.listener = ControlListener(self.folder)
         except OSError:
             remove_private_folder(self.folder)
             raise
@@ -178,4 +178,4 @@ def _kind(spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Hashable:
     places = tuple(place_options(place, spec, layout) for place in layout.places)
     outside = None if spec.outside is None else (spec.outside.names, spec.outside.ports)
     image = spec.image or snapshot.image
-    return (image, spec.agent_files, contained(spec.limits), places, outside, spec.gateway_socket is None)
+    return (image, spec.agent_files, container_limits(spec.limits), places, outside, spec.gateway_socket is None)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import SandboxError
-from harness.sandbox.snapshot import SealedFile
+from harness.sandbox.snapshot import SnapshotEntry
 from harness.trace.trial import EndState, FileChange, FileKind
 
 _HEAD = "end_state.json"
@@ -36,14 +36,14 @@ Reported = Iterable[tuple[dict[str, Any], bytes]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal:
+class RestoredFiles:
     """What the end state is compared with; `absent` was never laid into this sandbox."""
 
-    files: dict[str, SealedFile]
+    files: dict[str, SnapshotEntry]
     absent: frozenset[str] = frozenset()
 
 
-def write_end_state(archive: Path, seal: Seal, reported: Reported) -> EndState:
+def write_end_state(archive: Path, seal: RestoredFiles, reported: Reported) -> EndState:
     """Compares what the launcher reports with the seal, and writes the archive at once or not at all.
 
     It is not flushed to the disk: the run folder does that to all that it keeps of a trial.
@@ -120,7 +120,7 @@ def _head(tar: tarfile.TarFile) -> bytes:
     return b"null" if stream is None else stream.read()
 
 
-def _compared(seal: Seal, reported: Reported, contents: Any) -> tuple[EndState, dict[str, tuple[int, int]]]:
+def _compared(seal: RestoredFiles, reported: Reported, contents: Any) -> tuple[EndState, dict[str, tuple[int, int]]]:
     """The state, and for each file of it where in `contents` its bytes are."""
     changes: list[FileChange] = []
     members: dict[str, tuple[int, int]] = {}
@@ -149,7 +149,7 @@ def _compared(seal: Seal, reported: Reported, contents: Any) -> tuple[EndState, 
     return EndState(changes=ordered, complete=problem is None, problem=problem), members
 
 
-def _change(sealed: dict[str, SealedFile], frame: dict[str, Any], content: bytes) -> FileChange | None:
+def _change(sealed: dict[str, SnapshotEntry], frame: dict[str, Any], content: bytes) -> FileChange | None:
     path = _text(frame["path"])
     kind = _KINDS[frame["kind"]]
     before = sealed.get(path)
@@ -168,7 +168,7 @@ def _change(sealed: dict[str, SealedFile], frame: dict[str, Any], content: bytes
     )
 
 
-def _is_same(before: SealedFile, kind: FileKind, mode: int, digest: str | None, link: str | None) -> bool:
+def _is_same(before: SnapshotEntry, kind: FileKind, mode: int, digest: str | None, link: str | None) -> bool:
     if before.kind != kind:
         return False
     if kind == "link":

@@ -149,7 +149,7 @@ class Seed(Frozen):
     """File in the environment's folder."""
 
 
-class State(Frozen):
+class DeclaredState(Frozen):
     """One state to seal."""
 
     files: InsidePath | None = None
@@ -187,7 +187,7 @@ class EnvironmentFile(Frozen):
     lists them); None: the engine's default. Like `image` it means nothing to the sandbox `local`."""
     services: dict[Name, Service] = {}
     """Name -> a service beside the agent, reached through the gateway only."""
-    states: dict[Name, State] = {}
+    states: dict[Name, DeclaredState] = {}
     """Name -> a state that `harness snapshot build` turns into a snapshot."""
 
     @model_validator(mode="after")
@@ -224,7 +224,7 @@ class EnvironmentFile(Frozen):
             self._lineage(name)
         return self
 
-    def _seeds_fit(self, name: str, state: State) -> None:
+    def _seeds_fit(self, name: str, state: DeclaredState) -> None:
         for service in state.services:
             if service not in self.services:
                 raise ValueError(f"state {name!r} seeds a service that is not declared: {service!r}")

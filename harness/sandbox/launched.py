@@ -13,12 +13,12 @@ from typing import Any, Literal, NoReturn
 
 from harness.errors import SandboxError
 from harness.sandbox.clean_world import OWN_HOME, OWN_WORK, clean_environment
-from harness.sandbox.control import Control, LauncherLost, Refused
-from harness.sandbox.endstate import Seal, write_end_state
+from harness.sandbox.control import Control, LauncherLost, LauncherRefusal
+from harness.sandbox.endstate import RestoredFiles, write_end_state
 from harness.sandbox.layout import Layout
-from harness.sandbox.outside import proxy_environment
-from harness.sandbox.provider import Places, SandboxSpec
-from harness.sandbox.snapshot import SealedFile, Snapshot
+from harness.sandbox.provider import SandboxPaths, SandboxSpec
+from harness.sandbox.proxied_hosts import proxy_environment
+from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.trace.trial import EndState, ProgramExit
 
 CLOCK_LIBRARY = "/usr/local/lib/harness-clock.so"
@@ -33,10 +33,10 @@ _WRITABLE_BY_OTHERS = 0o002
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inside:
+class LauncherView:
     """How a provider's sandbox looks to the launcher."""
 
-    places: Places
+    places: SandboxPaths
     temporary: str
     search_path: str
     real: Mapping[str, str]
@@ -51,7 +51,7 @@ class LaunchedSandbox:
     def __init__(
         self,
         control: Control,
-        inside: Inside,
+        inside: LauncherView,
         spec: SandboxSpec,
         why_dead: Callable[[], str | None],
         discard: Callable[[], None],
@@ -67,12 +67,12 @@ class LaunchedSandbox:
         self._cwd = spec.cwd
         self._places = inside.places
         self._env: dict[str, str] = {}
-        self._seal = Seal(files={})
+        self._seal = RestoredFiles(files={})
         self._laid = False
         self._closed = False
 
     @property
-    def places(self) -> Places:
+    def places(self) -> SandboxPaths:
         return self._places
 
     def restore(self, snapshot: Snapshot, layout: Layout, ports: Sequence[int], *, laid: bool = False) -> None:
@@ -83,7 +83,7 @@ class LaunchedSandbox:
         socket = self._places.gateway_socket
         answer = self._set_up(layout, ports)
         if socket is not None:
-            self._places = Places(
+            self._places = SandboxPaths(
                 agent=self._places.agent,
                 work=self._places.work,
                 gateway_url=f"http://127.0.0.1:{answer['port']}",
@@ -94,7 +94,7 @@ class LaunchedSandbox:
             if layout.sealed:
                 self._ask({"do": "seal", "unsealed": layout.unsealed})
         self._laid = laid
-        self._seal = Seal(files=layout.sealed, absent=layout.absent)
+        self._seal = RestoredFiles(files=layout.sealed, absent=layout.absent)
         self._env = self._pinned(snapshot)
 
     def lay(self, layout: Layout) -> None:
@@ -118,7 +118,7 @@ class LaunchedSandbox:
         request["env"] = [f"{name}={value}" for name, value in environment.items()]
         try:
             answer = self._ask(request, timeout_s + _ENDING_TAKES_S)
-        except Refused as refused:
+        except LauncherRefusal as refused:
             raise SandboxError(
                 f"the program cannot be started: {refused.problem}",
                 remedy=f"a pinned clock needs {CLOCK_LIBRARY} in the image: build the image upon `base`",
@@ -128,7 +128,7 @@ class LaunchedSandbox:
     def read_file(self, path: str, max_bytes: int = 1_048_576) -> bytes:
         try:
             answer = self._ask({"do": "read", "path": self._absolute(path), "limit": max_bytes})
-        except Refused as refused:
+        except LauncherRefusal as refused:
             _raise_for_file(refused, path, "read")
         content: bytes = answer["content"]
         if len(content) > max_bytes:
@@ -140,7 +140,7 @@ class LaunchedSandbox:
             raise SandboxError(f"{path!r}: {len(content)} bytes are more than can be written at once ({_WRITE_MAX})")
         try:
             self._ask({"do": "write", "path": self._absolute(path), "content": content})
-        except Refused as refused:
+        except LauncherRefusal as refused:
             _raise_for_file(refused, path, "written")
 
     def end_state(self, archive: Path) -> EndState:
@@ -156,7 +156,7 @@ class LaunchedSandbox:
             self._control.close()
             self._discard()
 
-    def _may_write(self, file: SealedFile) -> bool:
+    def _may_write(self, file: SnapshotEntry) -> bool:
         """Whether a program may, without anything else being seen of it than the content."""
         writable = self._inside.uid is None or file.owner == "agent" or bool(file.mode & _WRITABLE_BY_OTHERS)
         return file.sha256 is not None and writable
@@ -186,7 +186,7 @@ class LaunchedSandbox:
         try:
             with self._explained():
                 self._control.ask_with_content(request, content, _ANSWER_WITHIN_S)
-        except Refused as refused:
+        except LauncherRefusal as refused:
             raise SandboxError(
                 f"the sealed files cannot be laid: {refused.problem}",
                 remedy=f"all must fit into limits.disk_mb ({self._limits.disk_mb})",
@@ -275,7 +275,7 @@ def _text(kept: bytes, total: int) -> str:
     return decoder.decode(kept, final=total == len(kept))
 
 
-def _raise_for_file(refused: Refused, path: str, done: str) -> NoReturn:
+def _raise_for_file(refused: LauncherRefusal, path: str, done: str) -> NoReturn:
     match refused.number:
         case errno.ENOENT | errno.ENOTDIR | errno.ELOOP | errno.ENAMETOOLONG:
             raise FileNotFoundError(errno.ENOENT, refused.problem, path) from None

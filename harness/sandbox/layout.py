@@ -16,7 +16,7 @@ from harness.sandbox.clean_world import OWN_FOLDERS
 from harness.sandbox.control import file_content
 from harness.sandbox.endstate import OpenEndState
 from harness.sandbox.inside.wire import frame
-from harness.sandbox.snapshot import SealedFile, Snapshot
+from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 
 Owner = Literal["agent", "root"]
 
@@ -75,7 +75,7 @@ class Layout:
         ordered = [entry for _, entry in sorted(self._entries.items())]
         self._owned = {owner: [entry for entry in ordered if entry.owner == owner] for owner in get_args(Owner)}
         self.sealed = {
-            **{path: SealedFile(path=path, kind="directory", mode=entries[path].mode) for path in self.implied},
+            **{path: SnapshotEntry(path=path, kind="directory", mode=entries[path].mode) for path in self.implied},
             **{file.path: file for file in snapshot.files},
         }
 
@@ -106,7 +106,7 @@ def writable_places(snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(sorted({*snapshot.writable, "/work", "/tmp"}))
 
 
-def _sealed(snapshot: Snapshot, file: SealedFile) -> Entry:
+def _sealed(snapshot: Snapshot, file: SnapshotEntry) -> Entry:
     entry = Entry(path=file.path, kind=file.kind, mode=file.mode, owner=file.owner, link=file.link)
     if file.kind != "file":
         return entry

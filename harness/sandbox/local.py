@@ -17,11 +17,11 @@ from typing import Literal
 
 import harness
 from harness.errors import SandboxError
-from harness.sandbox.control import Listener
-from harness.sandbox.launched import Inside, LaunchedSandbox
+from harness.sandbox.control import ControlListener
+from harness.sandbox.launched import LaunchedSandbox, LauncherView
 from harness.sandbox.layouts import Layouts
 from harness.sandbox.ownership import private_folder, remove_private_folder
-from harness.sandbox.provider import Places, Sandbox, SandboxSpec
+from harness.sandbox.provider import Sandbox, SandboxPaths, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 
 _START = (
@@ -40,7 +40,7 @@ class LocalSandboxProvider:
 
     def __init__(self, *, run: str) -> None:
         self._run = run
-        self._open: set[_Nest] = set()
+        self._open: set[_LocalLauncher] = set()
         self._lock = threading.Lock()
         self._layouts = Layouts()
         self._closed = False
@@ -55,14 +55,14 @@ class LocalSandboxProvider:
             raise SandboxError(f"a sandbox cannot be started: {error}") from error
         try:
             real = {place: str(nest.place(place)) for place in layout.places}
-            places = Places(
+            places = SandboxPaths(
                 agent="/agent" if spec.agent_files is None else str(spec.agent_files.resolve()),
                 work=real["/work"],
                 gateway_url=None,
                 gateway_socket=None if spec.gateway_socket is None else str(spec.gateway_socket),
             )
             search_path = f"{Path(sys.executable).parent}:{_SEARCH_PATH}"
-            inside = Inside(places=places, temporary=real["/tmp"], search_path=search_path, real=real)
+            inside = LauncherView(places=places, temporary=real["/tmp"], search_path=search_path, real=real)
             control = nest.listener.accept(_REPORTS_WITHIN_S, nest.why_dead)
             nest.on_discard(control.close)
             sandbox = LaunchedSandbox(control, inside, spec, nest.why_dead, nest.discard)
@@ -72,11 +72,11 @@ class LocalSandboxProvider:
             raise
         return sandbox
 
-    def _nest(self) -> "_Nest":
+    def _nest(self) -> "_LocalLauncher":
         with self._lock:
             if self._closed:
                 raise SandboxError("the sandbox provider is closed")
-            nest = _Nest(self._forget)
+            nest = _LocalLauncher(self._forget)
             self._open.add(nest)
         return nest
 
@@ -87,20 +87,20 @@ class LocalSandboxProvider:
         for nest in still_open:
             nest.discard()
 
-    def _forget(self, nest: "_Nest") -> None:
+    def _forget(self, nest: "_LocalLauncher") -> None:
         with self._lock:
             self._open.discard(nest)
 
 
-class _Nest:
+class _LocalLauncher:
     """One launcher process with the folder that its places lie in."""
 
-    def __init__(self, forget: Callable[["_Nest"], None]) -> None:
+    def __init__(self, forget: Callable[["_LocalLauncher"], None]) -> None:
         self._forget = forget
         self._hang_up: Callable[[], None] | None = None
         self._folder = private_folder()
         try:
-            self.listener = Listener(self._folder)
+            self.listener = ControlListener(self._folder)
             self._process = _launched(self.listener)
         except OSError:
             remove_private_folder(self._folder)
@@ -133,7 +133,7 @@ class _Nest:
         return None if code is None else f"its launcher ended with exit code {code}"
 
 
-def _launched(listener: Listener) -> subprocess.Popen[bytes]:
+def _launched(listener: ControlListener) -> subprocess.Popen[bytes]:
     """Raises OSError, and nothing listens any more, where no process can be started."""
     package = Path(harness.__file__).parent.parent
     try:

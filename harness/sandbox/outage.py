@@ -19,7 +19,7 @@ _LOOK_EVERY_S = 0.25
 _GOES_WITHIN_S = 3.0
 
 
-class Outage:
+class EngineOutage:
     """What one provider knows about its engine's absence. After one that did not end in time nobody waits any more."""
 
     def __init__(self, client: docker.DockerClient, within_s: float = 120.0) -> None:
@@ -73,4 +73,4 @@ class Outage:
 
 def remove_all_of(client: docker.DockerClient, label: str) -> None:
     """Removes the containers with this label; an engine that is just being started again is waited for."""
-    Outage(client, _END_WITHIN_S).outlast(lambda: remove_labelled(client, label))
+    EngineOutage(client, _END_WITHIN_S).outlast(lambda: remove_labelled(client, label))

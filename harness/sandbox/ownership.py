@@ -108,24 +108,24 @@ def owned_environment() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Program:
+class OrphanProgram:
     """One that runs although its owner is dead."""
 
     pid: int
     name: str
 
 
-def programs_left() -> list[Program]:
+def programs_left() -> list[OrphanProgram]:
     """What dead owners started, and what was started by that."""
     left = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it ends while we look, or is another user's
             if _is_left((entry / "environ").read_bytes()):
-                left.append(Program(int(entry.name), (entry / "comm").read_text(errors="replace").strip()))
+                left.append(OrphanProgram(int(entry.name), (entry / "comm").read_text(errors="replace").strip()))
     return left
 
 
-def end_program(program: Program) -> bool:
+def end_program(program: OrphanProgram) -> bool:
     """Whether this call ended it."""
     try:
         handle = os.pidfd_open(program.pid)  # from now on the number means one process, and no later one

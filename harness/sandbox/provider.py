@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.case.case import Limits
-from harness.sandbox.outside import OutsideHosts
+from harness.sandbox.proxied_hosts import ProxiedHosts
 from harness.sandbox.snapshot import Snapshot
 from harness.trace.trial import EndState, ProgramExit
 
@@ -24,7 +24,7 @@ class SandboxSpec:
     """Folder laid read-only at `/agent`."""
     gateway_socket: Path | None = None
     """Unix socket of the trial's gateway session; None: no gateway (a check's command)."""
-    outside: OutsideHosts | None = None
+    outside: ProxiedHosts | None = None
     """Hosts that the gateway answers for; None: no name leads anywhere."""
     clock: str | None = None
     """ISO 8601 instant at which CLOCK_REALTIME starts; None: the real time."""
@@ -41,7 +41,7 @@ class SandboxSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Places:
+class SandboxPaths:
     """Where things are, seen from inside the sandbox."""
 
     agent: str
@@ -54,7 +54,7 @@ class Sandbox(Protocol):
     """A started sandbox. Every method raises SandboxError when the sandbox itself failed, never for the program."""
 
     @property
-    def places(self) -> Places:
+    def places(self) -> SandboxPaths:
         """Where the agent's files, its working directory and the gateway are."""
         ...
 

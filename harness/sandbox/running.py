@@ -102,7 +102,7 @@ def compile_launcher() -> None:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
+def engine_errors(what: str) -> Iterator[None]:
     """What the engine or this machine refuses becomes the one kind of error that a trial is recorded with."""
     try:
         yield

@@ -12,14 +12,14 @@ from typing import Self
 
 from harness.errors import ServiceError, UsageError
 from harness.sandbox.bootstrap import Progress
+from harness.sandbox.capture import digest_of_file
 from harness.sandbox.docker import DockerSandboxProvider
 from harness.sandbox.environment import Environment
 from harness.sandbox.images import ImageStore
-from harness.sandbox.sealing import digest_of_file
 from harness.sandbox.service import ServiceContainer
 from harness.sandbox.service_network import open_network
 from harness.sandbox.snapshot import ServiceDump, Snapshot
-from harness.sandbox.sql.asking import service_rows, service_tables
+from harness.sandbox.sql.service_queries import service_rows, service_tables
 from harness.sandbox.sql.sqlite import SqliteReader
 from harness.sandbox.sql.tables import Table
 from harness.values import JsonValue

@@ -8,7 +8,7 @@ from pydantic import Field
 from harness.values import Frozen, JsonObject, digest_of
 
 
-class SealedFile(Frozen):
+class SnapshotEntry(Frozen):
     """One sealed entry. `path` is absolute in the sandbox; its content lies under `files/` in the snapshot's folder."""
 
     path: str = Field(pattern=r"^/")
@@ -34,7 +34,7 @@ class Snapshot(Frozen):
 
     name: str
     environment: str
-    files: tuple[SealedFile, ...] = ()
+    files: tuple[SnapshotEntry, ...] = ()
     dumps: tuple[ServiceDump, ...] = ()
     env: dict[str, str] = {}
     browser_url: str | None = None

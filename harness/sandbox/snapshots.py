@@ -18,12 +18,12 @@ from harness.documents import write_atomically
 from harness.errors import SnapshotError, UsageError
 from harness.process_identity import partial_name
 from harness.sandbox.bootstrap import Progress
-from harness.sandbox.environment import BASE_IMAGE, Environment, State, load_environment
+from harness.sandbox.capture import CapturedEntry, browser_profile, content_of, gather
+from harness.sandbox.environment import BASE_IMAGE, DeclaredState, Environment, load_environment
 from harness.sandbox.images import ImageStore
-from harness.sandbox.seal import SEAL, read_seal, verify_content
-from harness.sandbox.sealing import Sealed, browser_profile, content_of, gather
 from harness.sandbox.services import dump_service
 from harness.sandbox.snapshot import ServiceDump, Snapshot
+from harness.sandbox.snapshot_file import SEAL, read_snapshot_file, verify_content
 from harness.values import Frozen
 
 EMPTY = "empty"
@@ -32,7 +32,7 @@ EMPTY = "empty"
 _SEALING = ".sealing-"
 
 
-class Difference(Frozen):
+class SnapshotDifference(Frozen):
     """One difference between two sealed states."""
 
     subject: str
@@ -88,7 +88,7 @@ class SnapshotStore:
     def list(self) -> tuple[Snapshot, ...]:
         """All sealed states, sorted; their seals are checked, their content is not."""
         found = sorted(path.parent for path in self._root.glob(f"*/*/{SEAL}") if not path.parent.name.startswith("."))
-        return tuple(read_seal(folder) for folder in found)
+        return tuple(read_snapshot_file(folder) for folder in found)
 
     def load(self, environment: str | None, name: str | None) -> Snapshot:
         """The verified sealed state, with the tag of the image that it runs in.
@@ -113,7 +113,7 @@ class SnapshotStore:
                 f"there is no sealed state {environment}/{name} (sealed: {known})",
                 remedy=f"harness snapshot build {environment} {name}",
             )
-        snapshot = read_seal(folder)
+        snapshot = read_snapshot_file(folder)
         verify_content(snapshot)
         return snapshot
 
@@ -137,16 +137,16 @@ class SnapshotStore:
             os.close(handle)
         return True
 
-    def diff(self, before: Snapshot, after: Snapshot) -> tuple[Difference, ...]:
+    def diff(self, before: Snapshot, after: Snapshot) -> tuple[SnapshotDifference, ...]:
         """What changes from one sealed state to the other, sorted by subject."""
         old, new = _parts(before), _parts(after)
-        found = [Difference(subject=key, change="removed") for key in old.keys() - new.keys()]
-        found += [Difference(subject=key, change="added") for key in new.keys() - old.keys()]
+        found = [SnapshotDifference(subject=key, change="removed") for key in old.keys() - new.keys()]
+        found += [SnapshotDifference(subject=key, change="added") for key in new.keys() - old.keys()]
         for key in old.keys() & new.keys():
             changed = [part for part in old[key] if old[key][part] != new[key][part]]
             if changed:
                 detail = ", ".join(f"{part} {_short(old[key][part])} -> {_short(new[key][part])}" for part in changed)
-                found.append(Difference(subject=key, change="changed", detail=detail))
+                found.append(SnapshotDifference(subject=key, change="changed", detail=detail))
         return tuple(sorted(found, key=lambda difference: difference.subject))
 
     def _with_image(self, snapshot: Snapshot, environment: str | None) -> Snapshot:
@@ -156,7 +156,7 @@ class SnapshotStore:
         return snapshot.model_copy(update={"image": self._images.tag(image)})
 
     def _dumps(
-        self, environment: Environment, state: State, parent: Snapshot | None, folder: Path, progress: Progress
+        self, environment: Environment, state: DeclaredState, parent: Snapshot | None, folder: Path, progress: Progress
     ) -> tuple[ServiceDump, ...]:
         """State of each service that has one: from its own seed, else carried on from the parent."""
         found = {dump.service: dump for dump in (parent.dumps if parent else ())}
@@ -202,7 +202,7 @@ def _temporary(folder: Path, name: str) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _copy(sealed: tuple[Sealed, ...], folder: Path) -> None:
+def _copy(sealed: tuple[CapturedEntry, ...], folder: Path) -> None:
     for item in sealed:
         if item.content is not None:
             target = content_of(folder, item.entry)

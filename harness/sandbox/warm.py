@@ -18,16 +18,16 @@ from typing import Literal
 import docker
 
 from harness.errors import SandboxError
-from harness.sandbox.container import Containers, contained, doors, seen_inside
+from harness.sandbox.container import Containers, container_limits, gateway_ports, launcher_view
 from harness.sandbox.docker import PROVIDER_LABEL
 from harness.sandbox.engine import connect
 from harness.sandbox.launched import LaunchedSandbox
 from harness.sandbox.layout import Layout
 from harness.sandbox.layouts import Layouts
-from harness.sandbox.outage import Outage, remove_all_of
+from harness.sandbox.outage import EngineOutage, remove_all_of
 from harness.sandbox.ownership import owner_labels
 from harness.sandbox.provider import Sandbox, SandboxSpec
-from harness.sandbox.running import compile_launcher, told
+from harness.sandbox.running import compile_launcher, engine_errors
 from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.warm_container import WarmContainer
 
@@ -48,7 +48,7 @@ class _Kind:
     @classmethod
     def of(cls, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> "_Kind":
         kept = layout if layout.entries else None
-        return cls(spec.image or snapshot.image, spec.agent_files, contained(spec.limits), layout.places, kept)
+        return cls(spec.image or snapshot.image, spec.agent_files, container_limits(spec.limits), layout.places, kept)
 
 
 class WarmDockerSandboxProvider:
@@ -62,13 +62,13 @@ class WarmDockerSandboxProvider:
         self._client = client or connect()
         self._own_client = client is None
         self._id = uuid.uuid4().hex[:12]
-        with told("the container engine cannot be used"):
+        with engine_errors("the container engine cannot be used"):
             self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id}, runtime)
         self._lock = threading.Condition()
         self._layouts = Layouts()
         self._closed = False
         self._starting = 0
-        self._outage = Outage(self._client)
+        self._outage = EngineOutage(self._client)
         self._all: set[WarmContainer] = set()
         self._idle: dict[_Kind, list[WarmContainer]] = {}
         compile_launcher()
@@ -78,7 +78,7 @@ class WarmDockerSandboxProvider:
         plain = replace(spec, end_state_from=None)
         kept = self._layouts.of(plain, snapshot)
         kind = _Kind.of(plain, snapshot, kept)
-        with told("a sandbox cannot be started"):
+        with engine_errors("a sandbox cannot be started"):
             warm = self._taken(kind) or self._new(kind, plain, snapshot, kept)
             try:
                 return self._started(warm, kind, spec, snapshot, layout)
@@ -94,7 +94,7 @@ class WarmDockerSandboxProvider:
         self._outage.close()
         for warm in everyone:
             self._drop(warm, gently=True)
-        with told("sandboxes may be left"):
+        with engine_errors("sandboxes may be left"):
             remove_all_of(self._client, f"{PROVIDER_LABEL}={self._id}")
         if self._own_client:
             self._client.close()
@@ -156,9 +156,9 @@ class WarmDockerSandboxProvider:
     ) -> Sandbox:
         control = warm.begin(spec, layout)
         sandbox = LaunchedSandbox(
-            control, seen_inside(spec, layout), spec, warm.why_dead, lambda: self._give_back(warm, kind)
+            control, launcher_view(spec, layout), spec, warm.why_dead, lambda: self._give_back(warm, kind)
         )
-        sandbox.restore(snapshot, layout, doors(spec), laid=warm.has_laid(spec))
+        sandbox.restore(snapshot, layout, gateway_ports(spec), laid=warm.has_laid(spec))
         return sandbox
 
     def _give_back(self, warm: WarmContainer, kind: _Kind) -> None:

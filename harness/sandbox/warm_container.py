@@ -8,10 +8,10 @@ from typing import Any
 import docker
 
 from harness.errors import SandboxError
-from harness.sandbox.container import GATEWAY_FOLDER, place_size, seen_by_keeper
-from harness.sandbox.control import Control, Listener, is_readable
+from harness.sandbox.container import GATEWAY_FOLDER, place_size, supervisor_view
+from harness.sandbox.control import Control, ControlListener, is_readable
 from harness.sandbox.gateway_link import link_gateway, unlink_gateway
-from harness.sandbox.inside.wire import Channel, send_along
+from harness.sandbox.inside.wire import Channel, send_with_fd
 from harness.sandbox.launched import LaunchedSandbox
 from harness.sandbox.layout import Layout
 from harness.sandbox.ownership import private_folder, remove_private_folder
@@ -42,7 +42,7 @@ class WarmContainer:
 
     def start(self, config: dict[str, Any], spec: SandboxSpec, layout: Layout) -> None:
         """Raises SandboxError, also where what is to be kept for all trials does not fit."""
-        listener = Listener(self.folder)
+        listener = ControlListener(self.folder)
         try:
             self._container.start(config)
             self._host = listener.accept_connection(_REPORTS_WITHIN_S, self._container.why_dead)
@@ -75,7 +75,7 @@ class WarmContainer:
         return self._control
 
     def _keep(self, spec: SandboxSpec, layout: Layout) -> None:
-        inside = seen_by_keeper(spec, layout)
+        inside = supervisor_view(spec, layout)
         places = [[place, inside.real[place], place_size(place, spec, layout)] for place in layout.places]
         control = self._hand_over({"do": "keep", "places": places})
         keeper = LaunchedSandbox(control, inside, spec, self._container.why_dead, lambda: None)
@@ -96,7 +96,7 @@ class WarmContainer:
         control = Control(here)
         try:
             with there:
-                send_along(self._connection(), request, there.fileno())
+                send_with_fd(self._connection(), request, there.fileno())
         except BaseException:
             control.close()
             raise

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.sandbox.provider import Places, SandboxSpec
+from harness.sandbox.provider import SandboxPaths, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 from harness.trace import EndState, ProgramExit
 
@@ -22,8 +22,8 @@ class InProcessSandbox:
     gateway: Path
 
     @property
-    def places(self) -> Places:
-        return Places(agent="/agent", work="/work", gateway_url=None, gateway_socket=str(self.gateway))
+    def places(self) -> SandboxPaths:
+        return SandboxPaths(agent="/agent", work="/work", gateway_url=None, gateway_socket=str(self.gateway))
 
     def exec(self, command: Sequence[str], env: Mapping[str, str], timeout_s: float) -> ProgramExit:
         with socket.socket(socket.AF_UNIX) as link:

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from harness.case.case import Limits
-from harness.sandbox.conformance.stand import seal_file, shell
+from harness.sandbox.conformance.stand import shell, snapshot_entry
 from harness.sandbox.engine import connect
 from harness.sandbox.images import ImageStore
 from harness.sandbox.provider import SandboxSpec
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def sealed(folder: Path, image: str, count: int) -> Snapshot:
-    files = tuple(seal_file(folder, f"/work/{number % 50}/{number}", b"x" * 200) for number in range(count))
+    files = tuple(snapshot_entry(folder, f"/work/{number % 50}/{number}", b"x" * 200) for number in range(count))
     ordered = tuple(sorted(files, key=lambda file: file.path))
     return Snapshot(name="bench", environment="base", image=image, folder=folder, files=ordered)
 

@@ -17,7 +17,7 @@ from harness.case.tool import ToolSpec
 from harness.gateway import SessionRequest, ToolMode
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import Session
-from harness.sandbox.browser import Acted, Browser, BrowserSpec, Looked
+from harness.sandbox.browser import ActResult, Browser, BrowserSpec, PageQuery
 from tests.browser.site import running_site
 
 HOST = "site.test"
@@ -83,14 +83,14 @@ class Window:
         }
     )
 
-    def __call__(self, do: str, within_s: float = 60.0, **arguments: Any) -> Acted:
+    def __call__(self, do: str, within_s: float = 60.0, **arguments: Any) -> ActResult:
         return self.browser.act(do, self._more.get(do, {}) | arguments, within_s)
 
-    def go(self, path: str) -> Acted:
+    def go(self, path: str) -> ActResult:
         return self("open", url=f"http://{HOST}{path}")
 
     def text(self, selector: str) -> str:
-        acted = self.browser.look(Looked(selectors=(selector,)), 60.0)
+        acted = self.browser.look(PageQuery(selectors=(selector,)), 60.0)
         return str(acted.said["found"][selector]["elements"][0]["text"])
 
 

@@ -8,7 +8,7 @@ import docker
 import pytest
 
 from harness.gateway.session import Session
-from harness.sandbox.browser import BrowserGone, Looked
+from harness.sandbox.browser import BrowserGone, PageQuery
 from harness.trace.projection import trajectory_from
 from tests.browser.conftest import HOST
 
@@ -143,7 +143,7 @@ def test_a_sealed_profile_and_a_clock_are_what_pages_see(opened) -> None:
     window.go("/cookie")
     assert "who=ada" == window.text("#cookie")
     window.go("/leave-cookie")
-    fresh = Looked(selectors=("#cookie",), url=f"http://{HOST}/cookie", fresh=True)
+    fresh = PageQuery(selectors=("#cookie",), url=f"http://{HOST}/cookie", fresh=True)
     assert "who=ada; left=crumb" == window.text("#cookie")
     assert "who=ada" == window.browser.look(fresh, 60.0).said["found"]["#cookie"]["elements"][0]["text"]
     assert f"http://{HOST}/leave-cookie" == window("read").said["url"]
@@ -179,4 +179,4 @@ def _called(session: Session, tool: str, arguments: dict) -> tuple[int, dict]:
 
 
 def _elements(window, selector: str) -> list[dict]:
-    return window.browser.look(Looked(selectors=(selector,)), 60.0).said["found"][selector]["elements"]
+    return window.browser.look(PageQuery(selectors=(selector,)), 60.0).said["found"][selector]["elements"]

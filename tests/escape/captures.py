@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.case.case import Limits
-from harness.sandbox.conformance.stand import seal_file
+from harness.sandbox.conformance.stand import snapshot_entry
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 from harness.trace.trial import ProgramExit
@@ -70,8 +70,8 @@ class Left:
 
 def left_by_an_agent(provider: SandboxProvider, image: str | None, folder: Path) -> Left:
     """Lets an agent leave all of it in a sandbox of the provider; `folder` is the host's."""
-    check = seal_file(folder, "/work/check.py", CHECK)
-    script = seal_file(folder, "/work/check.sh", b"#!/bin/sh\necho ran\n", mode=0o755)
+    check = snapshot_entry(folder, "/work/check.py", CHECK)
+    script = snapshot_entry(folder, "/work/check.sh", b"#!/bin/sh\necho ran\n", mode=0o755)
     snapshot = Snapshot(name="s", environment="e", files=(check, script), folder=folder, image=image)
     sandbox = provider.start(SandboxSpec(trial_id="agent", limits=Limits()), snapshot)
     try:

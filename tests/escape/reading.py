@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from harness.case.case import Limits
 from harness.errors import HarnessError
 from harness.sandbox.cleaning import clean_end_state
-from harness.sandbox.conformance.stand import seal_file
+from harness.sandbox.conformance.stand import snapshot_entry
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 
@@ -119,7 +119,7 @@ def _secret(folder: Path) -> Path:
 
 
 def _snapshot(folder: Path, image: str) -> Snapshot:
-    files = (seal_file(folder, "/work/sealed/note", b"sealed"),)
+    files = (snapshot_entry(folder, "/work/sealed/note", b"sealed"),)
     return Snapshot(name="tricks", environment="base", files=files, folder=folder, image=image)
 
 

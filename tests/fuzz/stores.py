@@ -22,7 +22,7 @@ from harness.results.baseline import read_baseline, write_baseline
 from harness.results.comparisons import read_comparisons
 from harness.results.drift import read_drift, write_drift
 from harness.results.judgements import read_judgements
-from harness.sandbox.endstate import Seal, open_end_state, write_end_state
+from harness.sandbox.endstate import RestoredFiles, open_end_state, write_end_state
 from harness.sandbox.snapshots import SnapshotStore
 from harness.trace.jsonlines import read_spans, write_spans
 from harness.trace.span import Span
@@ -124,7 +124,7 @@ def _end_states() -> list[bytes]:
             ({"path": b"/work/" + b"d" * 200, "kind": b"directory", "mode": 0o755}, b""),
             ({"end": 1, "gone": []}, b""),
         ]
-        write_end_state(path, Seal(files={}), frames)
+        write_end_state(path, RestoredFiles(files={}), frames)
         return [path.read_bytes()]
 
 

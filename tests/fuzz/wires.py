@@ -20,7 +20,7 @@ from harness.gateway.sources.source import ToolAnswer
 from harness.issues.state import key_in, state_in
 from harness.judge.asking.answer import JudgeFailed, read_answer
 from harness.judge.rubric import Criterion
-from harness.sandbox.control import Control, Refused
+from harness.sandbox.control import Control, LauncherRefusal
 from harness.sandbox.inside.wire import pack
 from harness.score.verifiers.api import PathRule
 from harness.score.verifiers.rules import Rules
@@ -138,7 +138,11 @@ def readers() -> list[Reader]:
             name="JSONPaths of checks", syntax="text", seeds=lambda: list(_PATHS), read=_path, refuses=(ValueError,)
         ),
         Reader(
-            name="frames of a sandbox", syntax="bytes", seeds=lambda: list(_FRAMES), read=_frame, refuses=(Refused,)
+            name="frames of a sandbox",
+            syntax="bytes",
+            seeds=lambda: list(_FRAMES),
+            read=_frame,
+            refuses=(LauncherRefusal,),
         ),
     ]
 

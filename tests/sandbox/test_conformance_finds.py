@@ -8,7 +8,7 @@ import pytest
 from harness.errors import SandboxError
 from harness.sandbox.conformance import checks, run_conformance
 from harness.sandbox.local import LocalSandboxProvider
-from harness.sandbox.provider import Places, Sandbox, SandboxSpec
+from harness.sandbox.provider import Sandbox, SandboxPaths, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 from harness.trace.trial import EndState, ProgramExit
 
@@ -20,7 +20,7 @@ class Careless:
         self._inner = inner
 
     @property
-    def places(self) -> Places:
+    def places(self) -> SandboxPaths:
         return self._inner.places
 
     def exec(self, command: Sequence[str], env: Mapping[str, str], timeout_s: float) -> ProgramExit:
@@ -51,10 +51,10 @@ class CarelessProvider(LocalSandboxProvider):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("environment_is_pinned", "NotConforming: environment"),
-        ("output_past_the_cap_is_counted", "NotConforming: counted"),
-        ("reading_has_a_limit", "NotConforming: past the limit"),
-        ("every_change_is_told_and_nothing_else", "NotConforming: changes"),
+        ("environment_is_pinned", "ProviderNotConforming: environment"),
+        ("output_past_the_cap_is_counted", "ProviderNotConforming: counted"),
+        ("reading_has_a_limit", "ProviderNotConforming: past the limit"),
+        ("every_change_is_told_and_nothing_else", "ProviderNotConforming: changes"),
         ("given_environment_wins_over_the_snapshot", "SandboxError: this one cannot have variables"),
     ],
 )

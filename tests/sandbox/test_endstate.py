@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SandboxError
-from harness.sandbox.endstate import Seal, read_changed_file, read_end_state, write_end_state
+from harness.sandbox.endstate import RestoredFiles, read_changed_file, read_end_state, write_end_state
 from harness.trace.trial import EndState
 
 _END = ({"end": 1, "gone": []}, b"")
@@ -16,7 +16,7 @@ def _file(path: bytes, content: bytes) -> tuple[dict[str, object], bytes]:
 
 def test_archive_begins_with_the_list_and_holds_the_files(tmp_path: Path) -> None:
     archive = tmp_path / "deep" / "end.tar"
-    write_end_state(archive, Seal(files={}), [_file(b"/work/b", b"2"), _file(b"/work/a", b"1"), _END])
+    write_end_state(archive, RestoredFiles(files={}), [_file(b"/work/b", b"2"), _file(b"/work/a", b"1"), _END])
     with tarfile.open(archive) as tar:
         assert tar.getnames() == ["end_state.json", "files/work/a", "files/work/b"]
     assert [path.name for path in archive.parent.iterdir()] == ["end.tar"]
@@ -30,7 +30,7 @@ def test_missing_archive_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", [0, 300, 700])
 def test_cut_archive_is_told(tmp_path: Path, keep: int) -> None:
     archive = tmp_path / "end.tar"
-    write_end_state(archive, Seal(files={}), [_file(b"/work/a", b"1" * 5000), _END])
+    write_end_state(archive, RestoredFiles(files={}), [_file(b"/work/a", b"1" * 5000), _END])
     archive.write_bytes(archive.read_bytes()[:keep])
     with pytest.raises(SandboxError, match="no readable end state"):
         read_end_state(archive)
@@ -38,14 +38,14 @@ def test_cut_archive_is_told(tmp_path: Path, keep: int) -> None:
 
 def test_failure_half_way_leaves_the_earlier_archive(tmp_path: Path) -> None:
     archive = tmp_path / "end.tar"
-    write_end_state(archive, Seal(files={}), [_file(b"/work/a", b"1"), _END])
+    write_end_state(archive, RestoredFiles(files={}), [_file(b"/work/a", b"1"), _END])
 
     def breaks() -> object:
         yield _file(b"/work/b", b"2")
         raise SandboxError("gone")
 
     with pytest.raises(SandboxError, match="gone"):
-        write_end_state(archive, Seal(files={}), breaks())  # type: ignore[arg-type]
+        write_end_state(archive, RestoredFiles(files={}), breaks())  # type: ignore[arg-type]
     assert read_changed_file(archive, "/work/a") == b"1"
     assert [path.name for path in tmp_path.iterdir()] == ["end.tar"]
 
@@ -53,17 +53,17 @@ def test_failure_half_way_leaves_the_earlier_archive(tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SandboxError, match="cannot be written"):
-        write_end_state(tmp_path / "file" / "end.tar", Seal(files={}), [_END])
+        write_end_state(tmp_path / "file" / "end.tar", RestoredFiles(files={}), [_END])
 
 
 def test_empty_end_state_is_read_again(tmp_path: Path) -> None:
-    write_end_state(tmp_path / "end.tar", Seal(files={}), [_END])
+    write_end_state(tmp_path / "end.tar", RestoredFiles(files={}), [_END])
     assert read_end_state(tmp_path / "end.tar") == EndState()
 
 
 def test_packed_archive_is_refused_unread(tmp_path: Path) -> None:
     """Ours are plain: a megabyte that unpacks to a gigabyte is none."""
-    write_end_state(tmp_path / "end.tar", Seal(files={}), [_END])
+    write_end_state(tmp_path / "end.tar", RestoredFiles(files={}), [_END])
     with tarfile.open(tmp_path / "packed.tar", "w:gz") as tar:
         tar.add(tmp_path / "end.tar", "end_state.json")
     with pytest.raises(SandboxError, match="no readable end state"):

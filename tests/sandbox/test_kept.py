@@ -10,10 +10,10 @@ import pytest
 
 from harness.case.case import Limits
 from harness.errors import SandboxError
-from harness.sandbox.conformance.stand import answer_of, python, seal_file, shell
+from harness.sandbox.conformance.stand import answer_of, python, shell, snapshot_entry
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.providers import open_provider
-from harness.sandbox.snapshot import SealedFile, Snapshot
+from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.sandbox.warm import WarmDockerSandboxProvider
 from harness.trace.trial import EndState
 
@@ -112,10 +112,10 @@ def sealed(tmp_path_factory: pytest.TempPathFactory, base_image: str) -> Snapsho
     """Folders in folders, files with the same names and contents in several, one of root's, a link."""
     folder = tmp_path_factory.mktemp("sealed")
     contents = {f"/work/{at}/{name}": name.encode() for at in ("a", "a/b", "a/b/c", "d", "d/b") for name in "efg"}
-    files = [seal_file(folder, path, content) for path, content in contents.items()]
+    files = [snapshot_entry(folder, path, content) for path, content in contents.items()]
     files += [
-        seal_file(folder, "/work/r/roots", b"stays", owner="root"),
-        SealedFile(path="/work/l", kind="link", link="a/e"),
+        snapshot_entry(folder, "/work/r/roots", b"stays", owner="root"),
+        SnapshotEntry(path="/work/l", kind="link", link="a/e"),
     ]
     ordered = tuple(sorted(files, key=lambda file: file.path))
     return Snapshot(name="tree", environment="base", image=base_image, folder=folder, files=ordered)
@@ -150,7 +150,7 @@ def test_every_trial_in_a_warm_container_sees_what_was_laid_once(
 def test_what_thousands_of_sealed_files_cost_is_paid_once(
     warm: WarmDockerSandboxProvider, tmp_path: Path, base_image: str
 ) -> None:
-    files = tuple(seal_file(tmp_path, f"/work/{number:04}/file", b"x" * 100) for number in range(3000))
+    files = tuple(snapshot_entry(tmp_path, f"/work/{number:04}/file", b"x" * 100) for number in range(3000))
     snapshot = Snapshot(name="many", environment="base", image=base_image, folder=tmp_path, files=files)
     spent = []
     for _ in range(4):
@@ -166,7 +166,7 @@ def test_what_thousands_of_sealed_files_cost_is_paid_once(
 def test_sealed_files_that_do_not_fit_are_refused_with_the_limit_that_they_exceed(
     warm: WarmDockerSandboxProvider, tmp_path: Path, base_image: str
 ) -> None:
-    files = (seal_file(tmp_path, "/work/large", b"x" * 3_000_000),)
+    files = (snapshot_entry(tmp_path, "/work/large", b"x" * 3_000_000),)
     snapshot = Snapshot(name="large", environment="base", image=base_image, folder=tmp_path, files=files)
     with pytest.raises(SandboxError, match="the sealed files cannot be laid: No space left") as refused:
         warm.start(SandboxSpec(trial_id="kept", limits=Limits(disk_mb=2)), snapshot)

@@ -3,12 +3,12 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SnapshotError
-from harness.sandbox.conformance.stand import seal_file
+from harness.sandbox.conformance.stand import snapshot_entry
 from harness.sandbox.layout import Layout
-from harness.sandbox.snapshot import SealedFile, Snapshot
+from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 
 
-def _snapshot(folder: Path, *files: SealedFile) -> Snapshot:
+def _snapshot(folder: Path, *files: SnapshotEntry) -> Snapshot:
     return Snapshot(name="s", environment="e", files=files, folder=folder)
 
 
@@ -17,7 +17,7 @@ def _laid(layout: Layout) -> list[tuple[str, str, int]]:
 
 
 def test_folders_that_nobody_declared_are_the_agents(tmp_path: Path) -> None:
-    layout = Layout(_snapshot(tmp_path, seal_file(tmp_path, "/work/a/b/file", b"1")))
+    layout = Layout(_snapshot(tmp_path, snapshot_entry(tmp_path, "/work/a/b/file", b"1")))
     assert _laid(layout) == [
         ("/work/a", "agent", 0o755),
         ("/work/a/b", "agent", 0o755),
@@ -29,9 +29,9 @@ def test_every_folder_above_a_file_of_root_is_roots_and_sticky(tmp_path: Path) -
     layout = Layout(
         _snapshot(
             tmp_path,
-            seal_file(tmp_path, "/work/a/rules", b"1", owner="root", mode=0o444),
-            seal_file(tmp_path, "/work/a/mine", b"2"),
-            seal_file(tmp_path, "/work/b/mine", b"3"),
+            snapshot_entry(tmp_path, "/work/a/rules", b"1", owner="root", mode=0o444),
+            snapshot_entry(tmp_path, "/work/a/mine", b"2"),
+            snapshot_entry(tmp_path, "/work/b/mine", b"3"),
         )
     )
     assert _laid(layout) == [
@@ -51,25 +51,25 @@ def test_working_and_temporary_folder_are_always_writable(tmp_path: Path) -> Non
 
 
 def test_file_of_the_agent_in_a_folder_that_only_root_may_write_is_refused(tmp_path: Path) -> None:
-    shut = SealedFile(path="/work/shut", kind="directory", mode=0o755, owner="root")
+    shut = SnapshotEntry(path="/work/shut", kind="directory", mode=0o755, owner="root")
     with pytest.raises(SnapshotError, match="'/work/shut/mine' is the agent's"):
-        Layout(_snapshot(tmp_path, shut, seal_file(tmp_path, "/work/shut/mine", b"1")))
+        Layout(_snapshot(tmp_path, shut, snapshot_entry(tmp_path, "/work/shut/mine", b"1")))
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/workshop/file", "/"])
 def test_path_outside_of_the_writable_places_is_refused(path: str, tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="lies in no writable place"):
-        Layout(_snapshot(tmp_path, SealedFile(path=path, kind="directory")))
+        Layout(_snapshot(tmp_path, SnapshotEntry(path=path, kind="directory")))
 
 
 @pytest.mark.parametrize("path", ["/work/../etc/x", "/work//x", "/work/x/", "/work/link/x", "/work/link/deep/x"])
 def test_path_that_leads_elsewhere_is_refused(path: str, tmp_path: Path) -> None:
-    link = SealedFile(path="/work/link", kind="link", link="/etc")
+    link = SnapshotEntry(path="/work/link", kind="link", link="/etc")
     with pytest.raises(SnapshotError, match="no folder, or is no plain path"):
-        Layout(_snapshot(tmp_path, link, SealedFile(path=path, kind="directory")))
+        Layout(_snapshot(tmp_path, link, SnapshotEntry(path=path, kind="directory")))
 
 
 def test_files_without_a_folder_are_refused() -> None:
-    snapshot = Snapshot(name="s", environment="e", files=(SealedFile(path="/work/a", sha256="0"),))
+    snapshot = Snapshot(name="s", environment="e", files=(SnapshotEntry(path="/work/a", sha256="0"),))
     with pytest.raises(SnapshotError, match="no folder where they lie"):
         Layout(snapshot)

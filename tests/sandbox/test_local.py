@@ -12,7 +12,7 @@ import pytest
 
 from harness.case.case import Limits
 from harness.errors import SandboxError
-from harness.sandbox.conformance.stand import seal_file
+from harness.sandbox.conformance.stand import snapshot_entry
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot
@@ -53,7 +53,7 @@ def test_nothing_of_the_callers_environment_is_seen(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_sealed_file_that_goes_missing_between_two_trials_is_named(tmp_path: Path) -> None:
-    sealed = (seal_file(tmp_path, "/work/kept", b"1"), seal_file(tmp_path, "/work/lost", b"2"))
+    sealed = (snapshot_entry(tmp_path, "/work/kept", b"1"), snapshot_entry(tmp_path, "/work/lost", b"2"))
     snapshot = Snapshot(name="two", environment="base", files=sealed, folder=tmp_path)
     provider = open_provider("local", run="tests")
     try:

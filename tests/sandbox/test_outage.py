@@ -15,7 +15,7 @@ from harness.errors import SandboxError
 from harness.sandbox.conformance.stand import shell
 from harness.sandbox.docker import DockerSandboxProvider
 from harness.sandbox.engine import connect
-from harness.sandbox.outage import Outage
+from harness.sandbox.outage import EngineOutage
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.providers import ProviderName, open_provider
 from harness.sandbox.snapshot import Snapshot
@@ -90,7 +90,7 @@ def test_what_broke_off_is_asked_again_where_the_engine_answers_by_now(client: d
             raise requests.ConnectionError("Connection aborted.")
         return len(asked)
 
-    assert Outage(client).outlast(make) == 2
+    assert EngineOutage(client).outlast(make) == 2
 
 
 @pytest.mark.parametrize("provider", ["docker", "docker-warm"])

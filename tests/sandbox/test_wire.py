@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.sandbox.inside.wire import Along, Channel, pack, send_along, unpack
+from harness.sandbox.inside.wire import Channel, FdReceiver, pack, send_with_fd, unpack
 
 _VALUES = st.recursive(
     st.integers() | st.binary(max_size=40),
@@ -59,9 +59,9 @@ def test_a_descriptor_comes_along_with_its_message_however_long_that_is() -> Non
     read, write = os.pipe()
     message = {"do": "trial", "hosts": "127.0.0.1 localhost\n" * 100_000}
     with here, there:
-        sender = threading.Thread(target=send_along, args=(here, message, write))
+        sender = threading.Thread(target=send_with_fd, args=(here, message, write))
         sender.start()
-        along = Along(there)
+        along = FdReceiver(there)
         received = Channel(along).receive()
         sender.join()
         os.close(write)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InvalidDocument, SnapshotError, UsageError
-from harness.sandbox.snapshot import SealedFile
-from harness.sandbox.snapshots import Difference, SnapshotStore
+from harness.sandbox.snapshot import SnapshotEntry
+from harness.sandbox.snapshots import SnapshotDifference, SnapshotStore
 
 Declare = Callable[..., SnapshotStore]
 
 
-def sealed(store: SnapshotStore, name: str = "tidy") -> dict[str, SealedFile]:
+def sealed(store: SnapshotStore, name: str = "tidy") -> dict[str, SnapshotEntry]:
     return {entry.path: entry for entry in store.build("desk", name).files}
 
 
@@ -156,10 +156,10 @@ def test_differences_name_what_changed_and_how(declare: Declare, work: Path) -> 
     two = store.build("desk", "two")
 
     assert (
-        Difference(subject="/work/a", change="changed", detail="mode 644 -> 755"),
-        Difference(subject="/work/b", change="removed"),
-        Difference(subject="env A", change="changed", detail="value 1 -> 2"),
-        Difference(subject="env B", change="added"),
+        SnapshotDifference(subject="/work/a", change="changed", detail="mode 644 -> 755"),
+        SnapshotDifference(subject="/work/b", change="removed"),
+        SnapshotDifference(subject="env A", change="changed", detail="value 1 -> 2"),
+        SnapshotDifference(subject="env B", change="added"),
     ) == store.diff(one, two)
     assert () == store.diff(one, one)
 

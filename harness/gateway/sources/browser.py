@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from harness.case.sourcing.browser_tools import CLICK, READ, TYPE
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest
-from harness.sandbox.browser import Acted, Browser
+from harness.sandbox.browser import ActResult, Browser
 from harness.values import JsonObject, JsonValue
 
 _MOST_READ_CHARS = 20_000
@@ -41,7 +41,7 @@ class BrowserSource:
         return ToolAnswer(outcome="answer", tier="sealed", status=acted.status, body=json.dumps(acted.said).encode())
 
 
-def _act(open_browser: OpenBrowser, request: ToolRequest) -> Acted:
+def _act(open_browser: OpenBrowser, request: ToolRequest) -> ActResult:
     do = request.tool.source_name or request.tool.name
     arguments: JsonObject = _DRIVERS_DEFAULTS.get(do, {}) | request.arguments
     return open_browser().act(do, arguments, request.tool.timeout_s)

@@ -25,7 +25,7 @@ from harness.gateway.web.external import ExternalHosts
 from harness.gateway.web.live import LiveWeb
 from harness.gateway.web.pages import PageDesk
 from harness.gateway.web.sources import RecordingWeb, ReplayWeb, WebSource
-from harness.sandbox.outside import OutsideHosts
+from harness.sandbox.proxied_hosts import ProxiedHosts
 from harness.trace.recorder import TraceRecorder
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Entrance:
     pages: WebDoor
     """The trial's browser's: every host is."""
     authority: "Authority"
-    outside: OutsideHosts | None
+    outside: ProxiedHosts | None
 
 
 class WebRoom:
@@ -97,12 +97,12 @@ class WebRoom:
             outside=self._outside(folder, hosts) if hosts else None,
         )
 
-    def _outside(self, folder: Path, hosts: Sequence[HostSpec]) -> OutsideHosts:
+    def _outside(self, folder: Path, hosts: Sequence[HostSpec]) -> ProxiedHosts:
         certificate = folder / CA_FILE
         certificate.write_bytes(self._authority.certificate)
         certificate.chmod(0o644)
         ports = sorted({port for host in hosts for port in host.ports})
-        return OutsideHosts(names=tuple(host.host for host in hosts), ports=tuple(ports), certificate=certificate)
+        return ProxiedHosts(names=tuple(host.host for host in hosts), ports=tuple(ports), certificate=certificate)
 
     def _source(self, client: aiohttp.ClientSession, trial: WebTrial) -> WebSource:
         if trial.player is not None:

@@ -27,7 +27,7 @@ from harness.results import PlannedTrial
 from harness.runner.agents import open_agent
 from harness.runner.trial import TrialRunner
 from harness.sandbox.engine import connect
-from harness.sandbox.moving import has_image, load_image
+from harness.sandbox.image_transfer import has_image, load_image
 from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.score import Scorer, build_scorer
 

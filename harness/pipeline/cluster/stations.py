@@ -15,7 +15,7 @@ from harness.pipeline.cluster.node import NodeWorker
 from harness.pipeline.cluster.order import Order, Problem
 from harness.pipeline.world import Say
 from harness.sandbox.engine import connect
-from harness.sandbox.moving import saved_image
+from harness.sandbox.image_transfer import saved_image
 
 _TAKES_WITHIN_S = 180.0
 _CLEARS_WITHIN_S = 40.0

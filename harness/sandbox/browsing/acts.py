@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from page import Refused, Tab, words_of
+from page import ActRefused, Tab, words_of
 from playwright.async_api import Error, Locator, Page
 
 Told = dict[str, Any]
@@ -87,17 +87,17 @@ ACTS: dict[str, Callable[[Tab, dict[str, Any]], Awaitable[dict[str, Any]]]] = {
 
 async def _go(page: Page, url: str, within_s: float) -> None:
     if urlsplit(url).scheme not in {"http", "https"}:
-        raise Refused(400, f"{url[:_SHORT]!r} is no address that begins with http:// or https://")
+        raise ActRefused(400, f"{url[:_SHORT]!r} is no address that begins with http:// or https://")
     for tried in range(_GO_TRIES):
         try:
             await page.goto(url, timeout=within_s * 900)
             return
         except Error as error:
             if "Timeout" in error.message:
-                raise Refused(408, f"the page did not load within {within_s * 0.9:g} s") from None
+                raise ActRefused(408, f"the page did not load within {within_s * 0.9:g} s") from None
             # The page that shows an earlier error may be on its way still, and comes in between.
             if "interrupted by another navigation" not in error.message or tried == _GO_TRIES - 1:
-                raise Refused(404, words_of(error)) from None
+                raise ActRefused(404, words_of(error)) from None
 
 
 async def _target(page: Page, request: dict[str, Any]) -> Locator:
@@ -111,11 +111,11 @@ async def _target(page: Page, request: dict[str, Any]) -> Locator:
             count = await target.count()
     except Error as error:
         if "Timeout" not in error.message:
-            raise Refused(400, f"the target {selector!r} cannot be read: {words_of(error)}") from None
-        raise Refused(404, f"nothing on the page is meant by {selector!r}; read the page") from None
+            raise ActRefused(400, f"the target {selector!r} cannot be read: {words_of(error)}") from None
+        raise ActRefused(404, f"nothing on the page is meant by {selector!r}; read the page") from None
     if count > 1:
         texts = [(await target.nth(place).inner_text())[:_SHORT] for place in range(min(count, _NAMED_IN_ERRORS))]
-        raise Refused(409, f"{selector!r} means {count} elements ({texts}); say more, or end it with ` >> nth=0`")
+        raise ActRefused(409, f"{selector!r} means {count} elements ({texts}); say more, or end it with ` >> nth=0`")
     return target
 
 

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import acts
-from page import Refused, Tab, words_of
+from page import ActRefused, Tab, words_of
 from playwright.async_api import Browser, BrowserContext, Error, async_playwright
 
 _CHROMIUM = "/usr/lib/chromium/chromium"
@@ -55,7 +55,7 @@ async def serve(path: str, settings: dict[str, Any]) -> int:
         )
         gone = asyncio.Event()
         browser.on("disconnected", lambda _: gone.set())
-        desk = _Desk(browser, settings, await _tab(browser, settings, settings["url"]))
+        desk = _RequestQueue(browser, settings, await _tab(browser, settings, settings["url"]))
         server = await asyncio.start_unix_server(desk.answer, path, limit=1 << 20)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
@@ -88,7 +88,7 @@ async def _context(browser: Browser, settings: dict[str, Any]) -> BrowserContext
     return context
 
 
-class _Desk:
+class _RequestQueue:
     """Takes requests; they wait for each other."""
 
     def __init__(self, browser: Browser, settings: dict[str, Any], tab: Tab) -> None:
@@ -115,7 +115,7 @@ class _Desk:
                 return {"done": await self._done(request)}
         except TimeoutError:
             return _refused(408, f"the page did not respond within {within_s:g} s")
-        except Refused as refused:
+        except ActRefused as refused:
             return _refused(refused.status, str(refused))
         except Error as error:
             return _refused(409, words_of(error))

@@ -27,7 +27,7 @@ _NOT_LOADED = {
 }
 
 
-class Refused(Exception):
+class ActRefused(Exception):
     """What was asked cannot be done on this page; `status` is an HTTP status of that kind."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -71,7 +71,7 @@ class Tab:
         """Raises Refused where it has crashed."""
         page = self._pages[-1]
         if page in self._crashed:
-            raise Refused(410, "the page has crashed; open one again")
+            raise ActRefused(410, "the page has crashed; open one again")
         return page
 
     async def fresh(self) -> Page:
@@ -112,7 +112,7 @@ class Tab:
         page = self.page
         refusal = self._refusals.pop(page, None)
         if refusal is not None:
-            raise Refused(403, refusal)
+            raise ActRefused(403, refusal)
         said: dict[str, Any] = {"title": await self._title(page), "url": page.url, **more}
         if page in self._status:
             said["status"] = self._status[page]

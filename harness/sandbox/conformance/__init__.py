@@ -25,10 +25,10 @@ from harness.sandbox.conformance.hostile import CHECKS as HOSTILE
 from harness.sandbox.conformance.isolation import CHECKS as ISOLATION
 from harness.sandbox.conformance.limits import CHECKS as LIMITS
 from harness.sandbox.conformance.programs import CHECKS as PROGRAMS
-from harness.sandbox.conformance.stand import Check, NotConforming, Stand
+from harness.sandbox.conformance.stand import Check, ProviderNotConforming, Stand
 from harness.sandbox.provider import SandboxProvider
 
-__all__ = ["Check", "NotConforming", "Stand", "checks", "run_conformance"]
+__all__ = ["Check", "ProviderNotConforming", "Stand", "checks", "run_conformance"]
 
 
 def checks(*, isolates: bool = True) -> tuple[Check, ...]:
@@ -51,7 +51,7 @@ def run_conformance(
         with Stand(provider, image, folder / check.name) as stand:
             try:
                 check.run(stand)
-            except (NotConforming, HarnessError, OSError, ValueError) as error:
+            except (ProviderNotConforming, HarnessError, OSError, ValueError) as error:
                 found[check.name] = f"{type(error).__name__}: {error}"
             else:
                 found[check.name] = None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
-from harness.sandbox.conformance.stand import NotConforming, Stand, check, expect, expect_raises, shell
+from harness.sandbox.conformance.stand import ProviderNotConforming, Stand, check, expect, expect_raises, shell
 from harness.sandbox.provider import Sandbox
 from harness.trace.trial import ProgramExit
 
@@ -84,7 +84,7 @@ def programs_beside_end_with_the_program(stand: Stand) -> None:
         expect("the one beside", (beside.result(30).signal, beside.result().timed_out), (9, False))
     left = shell(sandbox, "ls /proc | grep -c '^[0-9]'" if stand.provider.isolates else "echo 0")
     if int(left.stdout) > 4:
-        raise NotConforming(f"{left.stdout.strip()} processes are left")
+        raise ProviderNotConforming(f"{left.stdout.strip()} processes are left")
 
 
 CHECKS = tuple(

@@ -2,13 +2,13 @@
 
 from harness.errors import SandboxError
 from harness.sandbox.conformance.stand import (
-    NotConforming,
+    ProviderNotConforming,
     Stand,
     answer_of,
     expect,
     expect_raises,
+    isolation_check,
     python,
-    sealed_check,
     shell,
 )
 
@@ -21,7 +21,7 @@ def clock_starts_where_it_is_pinned(stand: Stand) -> None:
     sandbox = stand.start(clock=_PINNED)
     seconds, text = answer_of("time", python(sandbox, _NOW))
     if not 0 <= seconds - _PINNED_S < 30:
-        raise NotConforming(f"the clock says {seconds} where it starts at {_PINNED_S}")
+        raise ProviderNotConforming(f"the clock says {seconds} where it starts at {_PINNED_S}")
     expect("day", text[:10], "2024-02-29")
     expect("other programs", shell(sandbox, "date -u +%F").stdout, "2024-02-29\n")
 
@@ -31,7 +31,7 @@ def pinned_clock_goes_on(stand: Stand) -> None:
     first = answer_of("time", python(sandbox, _NOW + "; time.sleep(0.2)"))[0]
     second = answer_of("time", python(sandbox, _NOW))[0]
     if not 0.2 <= second - first < 30:
-        raise NotConforming(f"the clock went from {first} to {second}")
+        raise ProviderNotConforming(f"the clock went from {first} to {second}")
 
 
 def pinned_clock_moves_no_timer(stand: Stand) -> None:
@@ -53,7 +53,7 @@ def wrong_instant_is_refused(stand: Stand) -> None:
 
 
 CHECKS = tuple(
-    sealed_check(run)
+    isolation_check(run)
     for run in (
         clock_starts_where_it_is_pinned,
         pinned_clock_goes_on,

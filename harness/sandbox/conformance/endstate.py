@@ -1,9 +1,9 @@
 """The end state: exactly what differs from the seal."""
 
 from harness.case.case import Limits
-from harness.sandbox.conformance.stand import Stand, check, expect, python, seal_file, shell
+from harness.sandbox.conformance.stand import Stand, check, expect, python, shell, snapshot_entry
 from harness.sandbox.endstate import read_changed_file, read_end_state
-from harness.sandbox.snapshot import SealedFile, Snapshot
+from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.trace.trial import EndState
 
 
@@ -173,9 +173,9 @@ def _some_files(stand: Stand) -> Snapshot:
     snapshot = stand.snapshot({**files, "/work/kept/one-byte": b"A", "/work/folder/inner": b"1"})
     assert snapshot.folder is not None
     more = (
-        SealedFile(path="/work/folder", kind="directory", mode=0o755),
-        SealedFile(path="/work/link", kind="link", link="kept/same"),
-        seal_file(snapshot.folder, "/work/kind", b"file"),
+        SnapshotEntry(path="/work/folder", kind="directory", mode=0o755),
+        SnapshotEntry(path="/work/link", kind="link", link="kept/same"),
+        snapshot_entry(snapshot.folder, "/work/kind", b"file"),
     )
     return snapshot.model_copy(update={"files": (*snapshot.files, *more)})
 

@@ -8,12 +8,12 @@ from harness.sandbox.conformance.stand import (
     check,
     expect,
     expect_raises,
+    isolation_check,
     python,
-    seal_file,
-    sealed_check,
     shell,
+    snapshot_entry,
 )
-from harness.sandbox.snapshot import SealedFile
+from harness.sandbox.snapshot import SnapshotEntry
 
 _LIST = """
 import os, json, sys, stat
@@ -34,13 +34,13 @@ def sealed_files_are_laid(stand: Stand) -> None:
     snapshot = stand.snapshot()
     assert snapshot.folder is not None
     files = (
-        seal_file(snapshot.folder, "/work/plain.txt", b"plain"),
-        seal_file(snapshot.folder, "/work/deep/er/tool.sh", b"#!/bin/sh\nexit 6\n", mode=0o755),
-        seal_file(snapshot.folder, "/work/read-only/note", b"note", mode=0o444),
-        SealedFile(path="/work/read-only", kind="directory", mode=0o555),
-        SealedFile(path="/work/empty", kind="directory", mode=0o700),
-        SealedFile(path="/work/link", kind="link", link="deep/er/tool.sh"),
-        SealedFile(path="/work/dangling", kind="link", link="/no/where"),
+        snapshot_entry(snapshot.folder, "/work/plain.txt", b"plain"),
+        snapshot_entry(snapshot.folder, "/work/deep/er/tool.sh", b"#!/bin/sh\nexit 6\n", mode=0o755),
+        snapshot_entry(snapshot.folder, "/work/read-only/note", b"note", mode=0o444),
+        SnapshotEntry(path="/work/read-only", kind="directory", mode=0o555),
+        SnapshotEntry(path="/work/empty", kind="directory", mode=0o700),
+        SnapshotEntry(path="/work/link", kind="link", link="deep/er/tool.sh"),
+        SnapshotEntry(path="/work/dangling", kind="link", link="/no/where"),
     )
     sandbox = stand.start(snapshot.model_copy(update={"files": files}))
     expect(
@@ -150,9 +150,9 @@ def files_of_root_stay_as_they_are(stand: Stand) -> None:
     snapshot = stand.snapshot()
     assert snapshot.folder is not None
     files = (
-        seal_file(snapshot.folder, "/work/deep/er/rules", b"rules", owner="root"),
-        seal_file(snapshot.folder, "/work/deep/mine", b"mine"),
-        SealedFile(path="/work/deep", kind="directory"),
+        snapshot_entry(snapshot.folder, "/work/deep/er/rules", b"rules", owner="root"),
+        snapshot_entry(snapshot.folder, "/work/deep/mine", b"mine"),
+        SnapshotEntry(path="/work/deep", kind="directory"),
     )
     sandbox = stand.start(snapshot.model_copy(update={"files": files}))
     for script in (
@@ -198,7 +198,7 @@ CHECKS = (
         ),
     ),
     *map(
-        sealed_check,
+        isolation_check,
         (
             agent_files_cannot_be_changed,
             files_of_root_stay_as_they_are,

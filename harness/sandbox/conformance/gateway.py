@@ -2,7 +2,7 @@
 
 import hashlib
 
-from harness.sandbox.conformance.stand import Stand, answer_of, check, expect, python, sealed_check
+from harness.sandbox.conformance.stand import Stand, answer_of, check, expect, isolation_check, python
 
 _ASK = """
 import http.client, json, os, sys, urllib.parse
@@ -148,5 +148,5 @@ CHECKS = (
             dead_gateway_is_a_closed_connection,
         ),
     ),
-    sealed_check(gateway_cannot_be_replaced),
+    isolation_check(gateway_cannot_be_replaced),
 )

@@ -1,6 +1,6 @@
 """Isolation: what a program cannot see, reach or become."""
 
-from harness.sandbox.conformance.stand import Stand, answer_of, check, expect, python, sealed_check, shell
+from harness.sandbox.conformance.stand import Stand, answer_of, check, expect, isolation_check, python, shell
 
 _SPOIL = """
 import os, subprocess, time
@@ -240,7 +240,7 @@ def sandbox_has_no_name_of_its_own(stand: Stand) -> None:
 CHECKS = (
     *map(check, (next_sandbox_starts_from_the_seal, sandboxes_at_the_same_time_do_not_meet)),
     *map(
-        sealed_check,
+        isolation_check,
         (
             nothing_survives_into_the_next_sandbox,
             only_the_launcher_runs_beside_the_program,

@@ -1,7 +1,15 @@
 """Limits: whatever a program does to its sandbox, it does to itself alone."""
 
 from harness.case.case import Limits
-from harness.sandbox.conformance.stand import NotConforming, Stand, check, expect, python, sealed_check, shell
+from harness.sandbox.conformance.stand import (
+    ProviderNotConforming,
+    Stand,
+    check,
+    expect,
+    isolation_check,
+    python,
+    shell,
+)
 
 _SMALL = Limits(memory_mb=64, processes=24, disk_mb=4, output_kb=4)
 
@@ -68,7 +76,7 @@ def disk_has_a_limit(stand: Stand) -> None:
         ended = shell(sandbox, f"head -c 9000000 /dev/zero > {place}/big; wc -c < {place}/big")
         written = int(ended.stdout)
         if not 0 < written <= 4 << 20:
-            raise NotConforming(f"{place}: {written} bytes were written where 4 MB is the limit")
+            raise ProviderNotConforming(f"{place}: {written} bytes were written where 4 MB is the limit")
     ended = python(sandbox, "import os\nfor n in range(100_000): os.mknod(f'/work/{n}')")
     expect("files without end", (ended.code, "No space left" in ended.stderr), (1, True))
 
@@ -88,13 +96,13 @@ print(count)
 """
     count = int(python(stand.start(limits=_SMALL), code).stdout)
     if not 16 <= count <= 26:
-        raise NotConforming(f"{count} processes ran where 24 is the limit")
+        raise ProviderNotConforming(f"{count} processes ran where 24 is the limit")
 
 
 CHECKS = (
     *map(check, (flood_of_output_is_one_exit, endless_output_ends_at_the_time_limit)),
     *map(
-        sealed_check,
+        isolation_check,
         (
             fork_bomb_is_ended,
             memory_hog_is_ended,

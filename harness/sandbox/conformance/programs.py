@@ -5,7 +5,7 @@ import json
 from harness.case.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.conformance.stand import (
-    NotConforming,
+    ProviderNotConforming,
     Stand,
     answer_of,
     check,
@@ -45,7 +45,7 @@ def status_and_both_outputs_are_told(stand: Stand) -> None:
     expect("status", (ended.code, ended.signal, ended.timed_out), (3, None, False))
     expect("output", (ended.stdout, ended.stderr, ended.stdout_bytes, ended.stderr_bytes), ("out\n", "err\n", 4, 4))
     if ended.duration_s is None or ended.duration_s <= 0:
-        raise NotConforming(f"duration: {ended.duration_s!r}")
+        raise ProviderNotConforming(f"duration: {ended.duration_s!r}")
 
 
 def signal_is_told(stand: Stand) -> None:

@@ -15,11 +15,11 @@ from typing import Any, Self
 from harness.case.case import Limits
 from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
-from harness.sandbox.snapshot import SealedFile, Snapshot
+from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.trace.trial import ProgramExit
 
 
-class NotConforming(AssertionError):
+class ProviderNotConforming(AssertionError):
     """The provider does not do what every provider must."""
 
 
@@ -38,14 +38,14 @@ def check(run: Callable[["Stand"], None]) -> Check:
     return Check(name=run.__name__.strip("_"), run=run)
 
 
-def sealed_check(run: Callable[["Stand"], None]) -> Check:
+def isolation_check(run: Callable[["Stand"], None]) -> Check:
     """A promise of providers that isolate."""
     return replace(check(run), sealed=True)
 
 
 def expect(what: str, actual: object, expected: object) -> None:
     if actual != expected:
-        raise NotConforming(f"{what}: expected {expected!r}, got {actual!r}")
+        raise ProviderNotConforming(f"{what}: expected {expected!r}, got {actual!r}")
 
 
 def expect_raises(what: str, kinds: type[Exception] | tuple[type[Exception], ...], run: Callable[[], object]) -> None:
@@ -53,7 +53,7 @@ def expect_raises(what: str, kinds: type[Exception] | tuple[type[Exception], ...
         got = run()
     except kinds:
         return
-    raise NotConforming(f"{what}: expected {kinds!r}, got {got!r}")
+    raise ProviderNotConforming(f"{what}: expected {kinds!r}, got {got!r}")
 
 
 class Stand:
@@ -92,7 +92,7 @@ class Stand:
         """A snapshot of these files (mode 0644, the agent's), and `fields` of Snapshot; `more` are other entries."""
         self._count += 1
         folder = self.folder / f"snapshot-{self._count}"
-        sealed = [seal_file(folder, path, content) for path, content in (files or {}).items()]
+        sealed = [snapshot_entry(folder, path, content) for path, content in (files or {}).items()]
         sealed += fields.pop("more", ())
         return Snapshot(
             name="conformance",
@@ -103,19 +103,19 @@ class Stand:
             **fields,
         )
 
-    def gateway(self) -> "Gateway":
+    def gateway(self) -> "EchoGateway":
         """A real HTTP server on a Unix socket."""
-        gateway = Gateway()
+        gateway = EchoGateway()
         self._stack.callback(gateway.close)
         return gateway
 
 
-def seal_file(folder: Path, path: str, content: bytes, **fields: Any) -> SealedFile:
+def snapshot_entry(folder: Path, path: str, content: bytes, **fields: Any) -> SnapshotEntry:
     """Lays the content where a snapshot in `folder` has it."""
     target = folder / "files" / path.lstrip("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(content)
-    return SealedFile(path=path, size=len(content), sha256=hashlib.sha256(content).hexdigest(), **fields)
+    return SnapshotEntry(path=path, size=len(content), sha256=hashlib.sha256(content).hexdigest(), **fields)
 
 
 def python(
@@ -126,9 +126,9 @@ def python(
 
 
 def answer_of(what: str, ended: ProgramExit) -> Any:
-    """The JSON that a program printed; NotConforming where it did not get that far."""
+    """The JSON that a program printed; ProviderNotConforming where it did not get that far."""
     if ended.code != 0:
-        raise NotConforming(f"{what}: the program ended with {ended!r}")
+        raise ProviderNotConforming(f"{what}: the program ended with {ended!r}")
     return json.loads(ended.stdout)
 
 
@@ -136,14 +136,14 @@ def shell(sandbox: Sandbox, script: str, arguments: Sequence[str] = (), timeout_
     return sandbox.exec(["sh", "-c", script, "sh", *arguments], {}, timeout_s)
 
 
-class Gateway:
+class EchoGateway:
     """Answers every request with what it was: method, path and the digest of the body."""
 
     def __init__(self) -> None:
         self.requests: list[str] = []
         self._folder = private_folder()
         self.socket = self._folder / "gateway.sock"
-        self._server = _Server(str(self.socket), _Handler)
+        self._server = _SocketServer(str(self.socket), _EchoHandler)
         self._server.seen = self.requests
         self.socket.chmod(0o666)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -156,13 +156,13 @@ class Gateway:
         remove_private_folder(self._folder)
 
 
-class _Server(socketserver.ThreadingUnixStreamServer):
+class _SocketServer(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
     request_queue_size = 16
     seen: list[str]
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _EchoHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
@@ -176,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", "0")))
-        assert isinstance(self.server, _Server)
+        assert isinstance(self.server, _SocketServer)
         self.server.seen.append(self.path)
         size = int(self.path.partition("?bytes=")[2] or 0)
         told = {"method": self.command, "path": self.path, "sha256": hashlib.sha256(body).hexdigest()}

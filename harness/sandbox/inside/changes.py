@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from harness.sandbox.inside.files import Entry, Places
+    from harness.sandbox.inside.files import Entry, WritablePlaces
     from harness.sandbox.inside.wire import Channel
 
 _PATH_MAX = 4095
@@ -30,7 +30,7 @@ LISTS_ALL_CHANGES = (_PATHS_TOO_LONG, _TOO_DEEP, _TOO_LARGE)
 _TICKS_CLOCK = 5  # CLOCK_REALTIME_COARSE, the clock of files' times
 
 
-def stamps(places: Places) -> dict[bytes, tuple[int, ...]]:
+def stamps(places: WritablePlaces) -> dict[bytes, tuple[int, ...]]:
     """What each entry is recognised by; returns when a later change is sure to have another time."""
     found = {}
     latest = 0
@@ -43,7 +43,7 @@ def stamps(places: Places) -> dict[bytes, tuple[int, ...]]:
 
 
 def changed(
-    places: Places, before: dict[bytes, tuple[int, ...]], sums: dict[bytes, bytes], gone: dict[bytes, None]
+    places: WritablePlaces, before: dict[bytes, tuple[int, ...]], sums: dict[bytes, bytes], gone: dict[bytes, None]
 ) -> Iterator[Entry]:
     """As `files.walk`, what has not the stamp of `before` or not the content of `sums`; the rest of it is gone."""
     gone.update(dict.fromkeys(before))

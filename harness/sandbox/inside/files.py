@@ -1,7 +1,7 @@
 """Files of the sandbox: laid out from the seal, read, written, and walked through.
 
-Paths are as the sandbox's contract shows them (`/work/...`); `Places` says where they are, which differs only outside
-of a container. Folders are entered by descriptor and no link is followed on the way.
+Paths are as the sandbox's contract shows them (`/work/...`); `WritablePlaces` says where they are, which differs
+only outside of a container. Folders are entered by descriptor and no link is followed on the way.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEPTH_MAX = 128
 NO_LINKS = posix.O_NOFOLLOW | posix.O_CLOEXEC
 
 
-class Places:
+class WritablePlaces:
     """The writable places: as shown, and where they are."""
 
     def __init__(self, pairs: list[list[bytes]], *, confined: bool) -> None:
@@ -38,9 +38,11 @@ class Places:
         """All but the temporary folder, which is nobody's result."""
         return [pair for pair in self._pairs if pair[0] != b"/tmp"]
 
-    def without(self, left_out: Callable[[bytes], bool]) -> Places:
+    def without(self, left_out: Callable[[bytes], bool]) -> WritablePlaces:
         """The others, by how they are shown."""
-        return Places([[shown, real] for shown, real in self._pairs if not left_out(shown)], confined=self._confined)
+        return WritablePlaces(
+            [[shown, real] for shown, real in self._pairs if not left_out(shown)], confined=self._confined
+        )
 
     def real(self, shown: bytes) -> bytes:
         for place, real in self._pairs:
@@ -61,7 +63,7 @@ class Places:
             raise PermissionError(13, "a link leads out of the sandbox")
 
 
-def lay(channel: Channel, count: int, places: Places) -> None:
+def lay(channel: Channel, count: int, places: WritablePlaces) -> None:
     """Takes `count` entries from the channel and creates them as whoever this process is.
 
     Where one cannot be created, the first error is raised when all have been taken: the channel stays of use.
@@ -83,7 +85,7 @@ def lay(channel: Channel, count: int, places: Places) -> None:
         posix.chmod(path, mode)
 
 
-def read(path: bytes, limit: int, places: Places) -> bytes:
+def read(path: bytes, limit: int, places: WritablePlaces) -> bytes:
     """At most `limit` + 1 bytes, so that the caller sees that there are more."""
     fd = posix.open(places.real(path), posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)
     try:
@@ -105,7 +107,7 @@ def read(path: bytes, limit: int, places: Places) -> bytes:
         posix.close(fd)
 
 
-def write(path: bytes, content: bytes, places: Places) -> None:
+def write(path: bytes, content: bytes, places: WritablePlaces) -> None:
     real = places.real(path)
     _make_parents(real)
     if real.endswith(b"/"):
@@ -119,7 +121,7 @@ def write(path: bytes, content: bytes, places: Places) -> None:
         posix.close(fd)
 
 
-def walk(places: Places) -> Iterator[Entry]:
+def walk(places: WritablePlaces) -> Iterator[Entry]:
     """Each entry below the tracked places, sorted."""
     for shown, real in places.tracked():
         yield from _walk_folder(shown, posix.open(real, posix.O_RDONLY | posix.O_DIRECTORY | NO_LINKS), 1)

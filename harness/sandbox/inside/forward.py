@@ -26,8 +26,8 @@ class Forwarder:
     def __init__(self, loop: Loop, path: bytes, ports: list[int]) -> None:
         self._loop = loop
         self._path = path
-        self._connections: set[_Connection] = set()
-        self._unconnected: list[_Connection] = []
+        self._connections: set[_Tunnel] = set()
+        self._unconnected: list[_Tunnel] = []
         self._servers = [_listening(port) for port in ports]
         self.port: int = self._servers[0].getsockname()[1]
         self._listen()
@@ -75,12 +75,12 @@ class Forwarder:
                 break
             upstream.setblocking(False)
             client.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
-            connection = _Connection(self._loop, client, upstream, self._connections.discard)
+            connection = _Tunnel(self._loop, client, upstream, self._connections.discard)
             self._connections.add(connection)
             self._connect(connection)
         self._loop.forget(server.fileno())
 
-    def _connect(self, connection: _Connection) -> None:
+    def _connect(self, connection: _Tunnel) -> None:
         try:
             connection.upstream.connect(self._path)
         except BlockingIOError:  # the gateway's backlog is full
@@ -143,9 +143,9 @@ class _Flow:
             self.ended = self.shut = True
 
 
-class _Connection:
+class _Tunnel:
     def __init__(
-        self, loop: Loop, client: _socket.socket, upstream: _socket.socket, closed: Callable[[_Connection], None]
+        self, loop: Loop, client: _socket.socket, upstream: _socket.socket, closed: Callable[[_Tunnel], None]
     ) -> None:
         self._loop = loop
         self._closed = closed

@@ -15,17 +15,17 @@ import time
 
 from harness.sandbox.inside import tree
 from harness.sandbox.inside.loop import READ, Loop
-from harness.sandbox.inside.wire import Ahead, Channel
+from harness.sandbox.inside.wire import BufferedReader, Channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from harness.sandbox.inside.beside import Beside
-    from harness.sandbox.inside.files import Entry, Places
+    from harness.sandbox.inside.files import Entry, WritablePlaces
     from harness.sandbox.inside.forward import Forwarder
     from harness.sandbox.inside.overlaid import Overlaid
+    from harness.sandbox.inside.side_processes import SideProcesses
 
 _ESRCH = 3
 _BESIDE = (b"read", b"write")
@@ -41,12 +41,12 @@ class Launcher:
         self._channel = Channel(control)
         self._loop = Loop()
         self._namespaced = posix.getpid() == 1
-        self._places: Places
+        self._places: WritablePlaces
         self._uid: int | None = None
         self._forwarder: Forwarder | None = None
         self._laid: dict[bytes, tuple[int, ...]] = {}
         self._clock_offset_ns: int | None = None
-        self._beside: Beside | None = None
+        self._beside: SideProcesses | None = None
         self._wake_when_children_end()
 
     def serve(self) -> None:
@@ -70,13 +70,13 @@ class Launcher:
         tree.end_all(namespaced=self._namespaced)
 
     def _do_setup(self, request: dict[str, Any]) -> None:
-        from harness.sandbox.inside.files import Places
+        from harness.sandbox.inside.files import WritablePlaces
 
         if not self._namespaced:
             tree.adopt_orphans()
         posix.umask(0)
         self._uid = request.get("uid")
-        self._places = Places(request["places"], confined=not self._namespaced)
+        self._places = WritablePlaces(request["places"], confined=not self._namespaced)
         port = None
         if "gateway" in request:
             from harness.sandbox.inside.forward import Forwarder
@@ -89,7 +89,7 @@ class Launcher:
         from harness.sandbox.inside.files import lay
 
         def work() -> None:  # the host sends nothing behind the entries before it has an answer
-            lay(Channel(Ahead(self._control)), request["count"], self._places)
+            lay(Channel(BufferedReader(self._control)), request["count"], self._places)
             self._channel.send({})
 
         self._as(None if request["owner"] == b"root" else self._uid, work, request)
@@ -103,11 +103,11 @@ class Launcher:
         self._channel.send({})
 
     def _do_run(self, request: dict[str, Any]) -> None:
-        from harness.sandbox.inside.beside import Beside
         from harness.sandbox.inside.program import Program
+        from harness.sandbox.inside.side_processes import SideProcesses
 
         self._pin_clock(request)
-        beside = self._beside = Beside(self._loop, self._uid, self._answer)
+        beside = self._beside = SideProcesses(self._loop, self._uid, self._answer)
         self._loop.watch(self._control.fileno(), READ, self._heard)
         result = Program(self._loop, request, self._uid, self._between, beside.note).run(self._namespaced)
         self._beside = None

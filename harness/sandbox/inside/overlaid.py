@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.sandbox.inside.files import Entry
-    from harness.sandbox.inside.kept import Kept
+    from harness.sandbox.inside.layer_cache import LayerCache
 
 _FOLDERS = posix.O_RDONLY | posix.O_DIRECTORY | NO_LINKS
 
@@ -25,7 +25,7 @@ _FOLDERS = posix.O_RDONLY | posix.O_DIRECTORY | NO_LINKS
 class Overlaid:
     """The places of one trial that are overlays; `uppers` are descriptors of their upper folders."""
 
-    def __init__(self, kept: Kept, uppers: dict[bytes, int]) -> None:
+    def __init__(self, kept: LayerCache, uppers: dict[bytes, int]) -> None:
         self._kept = kept
         self._uppers = uppers
 

@@ -14,11 +14,11 @@ import hashlib  # noqa: F401  # paid for once, as the next
 import posix
 import sys
 
-from harness.sandbox.inside import beside, changes, confine, files, forward, launcher, program, tree  # noqa: F401
-from harness.sandbox.inside.kept import Kept
+from harness.sandbox.inside import changes, confinement, files, forward, launcher, program, side_processes, tree  # noqa: F401
+from harness.sandbox.inside.layer_cache import LayerCache
 from harness.sandbox.inside.loop import READ, Loop
 from harness.sandbox.inside.overlaid import Overlaid
-from harness.sandbox.inside.wire import Along, Channel, send_along
+from harness.sandbox.inside.wire import Channel, FdReceiver, send_with_fd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 _PROBLEM_MAX = 4096
 
 
-class World:
+class TrialProcess:
     """A forked process that waits for its trial, or is in one."""
 
-    def __init__(self, cell: confine.Cell, kept: Kept) -> None:
+    def __init__(self, cell: confinement.Confinement, kept: LayerCache) -> None:
         self._told, problem = posix.pipe2(posix.O_CLOEXEC)
         here, there = _socket.socketpair()
         self._supervisors = here
@@ -55,7 +55,7 @@ class World:
     def begin(self, request: dict[str, Any], control: int) -> None:
         """Lets the trial in; one that has ended meanwhile is told of by its end."""
         try:
-            send_along(self._supervisors, request, control)
+            send_with_fd(self._supervisors, request, control)
         except OSError:
             return
         finally:
@@ -70,32 +70,32 @@ class World:
             posix.close(self._told)
 
 
-def _become_launcher(cell: confine.Cell, kept: Kept, supervisor: _socket.socket) -> None:
-    confine.die_with_parent()
+def _become_launcher(cell: confinement.Confinement, kept: LayerCache, supervisor: _socket.socket) -> None:
+    confinement.die_with_parent()
     _signal.set_wakeup_fd(-1)
     cell.build()
-    along = Along(supervisor)
+    along = FdReceiver(supervisor)
     request = Channel(along).receive()
     control = _socket.socket(fileno=along.taken())
     uppers = cell.enter(request, kept)
-    confine.close_all_but(control.fileno(), *uppers.values())
+    confinement.close_all_but(control.fileno(), *uppers.values())
     launcher.serve(control, Overlaid(kept, uppers) if uppers else None)
 
 
 class Supervisor:
     """Serves the host."""
 
-    def __init__(self, host: _socket.socket, cell: confine.Cell, kept: Kept) -> None:
-        self._along = Along(host)
+    def __init__(self, host: _socket.socket, cell: confinement.Confinement, kept: LayerCache) -> None:
+        self._along = FdReceiver(host)
         self._channel = Channel(self._along)
         self._kept = kept
         self._cell = cell
         self._keep(self._channel.receive())
         self._loop = Loop()
-        self._trial: World | None = None
+        self._trial: TrialProcess | None = None
         self._loop.watch(host.fileno(), READ, self._heard)
         self._wake_when_children_end()
-        self._next = World(cell, kept)
+        self._next = TrialProcess(cell, kept)
 
     def serve(self) -> None:
         """Goes on until the host's connection closes."""
@@ -118,7 +118,7 @@ class Supervisor:
         self._channel.send({"kept": int(works)})
 
     def _try_kept(self) -> None:
-        confine.unshare_mounts()
+        confinement.unshare_mounts()
         self._kept.try_out()
 
     def _heard(self) -> None:
@@ -137,7 +137,7 @@ class Supervisor:
         if self._trial is not None and self._trial.status is not None:
             self._channel.send(self._trial.end())
             self._trial = None
-            self._next = World(self._cell, self._kept)
+            self._next = TrialProcess(self._cell, self._kept)
 
     def _wake_when_children_end(self) -> None:
         woken, wake = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
@@ -172,12 +172,12 @@ def main(control: str, shared: str, stage: str, shared_memory: str, layers: str,
     """
     for name in ("root", "image", "usr"):
         posix.mkdir(stage + "/" + name, 0o755)
-    cell = confine.Cell(stage, shared, shared_memory, shown)
+    cell = confinement.Confinement(stage, shared, shared_memory, shown)
     cell.lay_root(stage, layers)
     host = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     host.connect(control)
     try:
-        Supervisor(host, cell, Kept(stage, confine.mount)).serve()
+        Supervisor(host, cell, LayerCache(stage, confinement.mount)).serve()
     except EOFError:
         pass  # the harness is gone before there was any trial
     finally:

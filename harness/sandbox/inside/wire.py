@@ -65,7 +65,7 @@ class Channel:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-class Ahead:
+class BufferedReader:
     """A stream from which more is taken at once than is asked for: only where nothing else comes behind it."""
 
     def __init__(self, stream: Stream) -> None:
@@ -82,7 +82,7 @@ class Ahead:
         return part
 
 
-class Along:
+class FdReceiver:
     """A stream from which descriptors are taken with the bytes that they came along with."""
 
     def __init__(self, stream: UnixStream) -> None:
@@ -104,7 +104,7 @@ class Along:
         return self._taken.pop(0)
 
 
-def send_along(stream: UnixStream, message: dict[str, Any], descriptor: int) -> None:
+def send_with_fd(stream: UnixStream, message: dict[str, Any], descriptor: int) -> None:
     """Sends the message, and with its first byte a copy of the descriptor."""
     whole = frame(message)
     rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor.to_bytes(_FD, sys.byteorder))

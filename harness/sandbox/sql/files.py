@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from harness.sandbox.capture import content_of
 from harness.sandbox.endstate import OpenEndState, open_end_state
 from harness.sandbox.inside.changes import LISTS_ALL_CHANGES
-from harness.sandbox.sealing import content_of
 from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.sql.tables import Unmeasurable
 

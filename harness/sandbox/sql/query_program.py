@@ -41,7 +41,7 @@ _READING_PRAGMAS = (
 _CLOSED_FUNCTIONS = ("load_extension", "fts3_tokenizer")
 
 
-class Unmeasurable(Exception):
+class LimitExceeded(Exception):
     """The file cannot be asked within the limits."""
 
 
@@ -81,9 +81,9 @@ def _answer(sqlite3: Any, request: dict[str, Any]) -> str:
         _settle(request["database"])
         database = _opened(sqlite3, request, deadline)
         if request.get("query") is not None:
-            return f'{{"rows": {_rows(database, request["query"], Budget(request["answer_bytes"]))}}}'
-        return f'{{"tables": {_tables(database, request["tables"], Budget(request["answer_bytes"]))}}}'
-    except Unmeasurable as why:
+            return f'{{"rows": {_rows(database, request["query"], RowBudget(request["answer_bytes"]))}}}'
+        return f'{{"tables": {_tables(database, request["tables"], RowBudget(request["answer_bytes"]))}}}'
+    except LimitExceeded as why:
         told = {"unmeasurable": str(why)}
     except MemoryError:
         told = {"unmeasurable": f"reading it takes more than {request['memory_mb']} MB of memory"}
@@ -95,7 +95,7 @@ def _answer(sqlite3: Any, request: dict[str, Any]) -> str:
     return json.dumps(told)
 
 
-class Budget:
+class RowBudget:
     """How many bytes of JSON the rows may still take."""
 
     def __init__(self, size: int) -> None:
@@ -104,7 +104,7 @@ class Budget:
     def spend(self, row: str) -> None:
         self.left -= len(row) + 1
         if self.left < 0:
-            raise Unmeasurable(f"its rows are larger than {self.size} bytes")
+            raise LimitExceeded(f"its rows are larger than {self.size} bytes")
 
 
 def _opened(sqlite3: Any, request: dict[str, Any], deadline: float) -> Any:
@@ -137,21 +137,21 @@ def _authorizer(sqlite3: Any) -> Any:
     return allowed
 
 
-def _tables(database: sqlite3.Connection, wanted: list[str], budget: Budget) -> str:
+def _tables(database: sqlite3.Connection, wanted: list[str], budget: RowBudget) -> str:
     listed = "select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\'"
     names = [str(name) for (name,) in database.execute(listed + " order by name")]
     tables = (f"{json.dumps(name)}:{_table(database, name, budget)}" for name in names if not wanted or name in wanted)
     return f"{{{','.join(tables)}}}"
 
 
-def _table(database: sqlite3.Connection, name: str, budget: Budget) -> str:
+def _table(database: sqlite3.Connection, name: str, budget: RowBudget) -> str:
     columns = database.execute("select name from pragma_table_info(?) where pk > 0 order by pk", (name,)).fetchall()
     quoted = '"' + name.replace('"', '""') + '"'
     key = json.dumps([column for (column,) in columns])
     return f'{{"key": {key}, "rows": {_rows(database, "select * from " + quoted, budget)}}}'
 
 
-def _rows(database: sqlite3.Connection, query: str, budget: Budget) -> str:
+def _rows(database: sqlite3.Connection, query: str, budget: RowBudget) -> str:
     found = []
     cursor = database.execute(query)
     names = [str(column[0]) for column in cursor.description or ()]
@@ -177,7 +177,7 @@ def _settle(database: str) -> None:
         if file.read(len(_HEADER)) != _HEADER:
             return  # SQLite says what it is
         if _is_hot(Path(database + "-journal")):
-            raise Unmeasurable("it was left in the middle of a transaction: a rollback journal lies beside it")
+            raise LimitExceeded("it was left in the middle of a transaction: a rollback journal lies beside it")
         log = Path(database + "-wal")
         if log.exists():
             with log.open("rb") as stream:
@@ -210,7 +210,7 @@ def _bring_in(log: BinaryIO, file: BinaryIO) -> None:
     if size is None:
         return
     if size * page_size > _FILE_BYTES_MAX:
-        raise Unmeasurable(f"its write-ahead log makes it larger than {_FILE_BYTES_MAX} bytes")
+        raise LimitExceeded(f"its write-ahead log makes it larger than {_FILE_BYTES_MAX} bytes")
     for number, place in pages.items():
         if number <= size:
             log.seek(place)

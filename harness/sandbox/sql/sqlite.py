@@ -42,7 +42,7 @@ class _TableRead(Frozen):
     rows: tuple[JsonObject, ...]
 
 
-class _Answer(Frozen):
+class _ProgramAnswer(Frozen):
     """What the program in the sandbox prints: one of these."""
 
     rows: list[JsonValue] | None = None
@@ -77,7 +77,7 @@ class SqliteReader:
             _unreadable()
         return {name: Table(key=one.key, rows=one.rows) for name, one in answer.tables.items()}
 
-    def _ask(self, parts: Parts, question: JsonObject, timeout_s: float) -> _Answer:
+    def _ask(self, parts: Parts, question: JsonObject, timeout_s: float) -> _ProgramAnswer:
         if sum(map(len, parts.values())) > PART_BYTES_MAX:
             raise Unmeasurable(f"the database is larger than {PART_BYTES_MAX} bytes")
         spec = SandboxSpec(trial_id=f"{self.name}.database", limits=_LIMITS)
@@ -119,13 +119,13 @@ class SqliteReader:
         return ended
 
 
-def _read(ended: ProgramExit) -> _Answer:
+def _read(ended: ProgramExit) -> _ProgramAnswer:
     if ended.signal is not None:  # of the limits on processor time or memory, or a fault of SQLite
         raise Unmeasurable(f"the program that reads the database was ended by signal {ended.signal}")
     if ended.code == _NOT_FOUND:
         raise SandboxError("the database cannot be asked: there is no python3", remedy="the image needs python3")
     try:
-        return _Answer.model_validate(json.loads(ended.stdout, parse_constant=_refuse_constant))
+        return _ProgramAnswer.model_validate(json.loads(ended.stdout, parse_constant=_refuse_constant))
     except (ValidationError, ValueError, RecursionError):
         _unreadable(ended.stderr)
 

@@ -7,7 +7,7 @@ _HERE = "127.0.0.1,localhost"
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutsideHosts:
+class ProxiedHosts:
     """Names that lead to the gateway: by the proxy variables, and in a container whatever a program does.
 
     For programs that ignore the variables the names resolve to the sandbox itself, where the ports are forwarded.

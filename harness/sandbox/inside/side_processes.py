@@ -33,7 +33,7 @@ class _Side:
         self.timed_out = False
 
 
-class Beside:
+class SideProcesses:
     """`answer` sends what came of a request. All of it happens in the turns of the main program's loop."""
 
     def __init__(self, loop: Loop, uid: int | None, answer: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:

@@ -9,21 +9,21 @@ from pathlib import Path, PurePosixPath
 
 from harness.documents import read_document
 from harness.errors import InvalidDocument, SnapshotError
-from harness.sandbox.sealing import content_of, digest_of_file, place_of
-from harness.sandbox.snapshot import SealedFile, Snapshot
+from harness.sandbox.capture import content_of, digest_of_file, place_of
+from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.values import Frozen
 
 SEAL = "snapshot.json"
 
 
-class Seal(Frozen):
+class SnapshotFile(Frozen):
     """What stands in `snapshot.json`."""
 
     digest: str
     snapshot: Snapshot
 
 
-def read_seal(folder: Path) -> Snapshot:
+def read_snapshot_file(folder: Path) -> Snapshot:
     """The sealed state in `folder`, its own digest checked, its content not.
 
     Raises SnapshotError that names the file.
@@ -32,7 +32,7 @@ def read_seal(folder: Path) -> Snapshot:
     if not path.is_file():
         raise _refused(path, "is missing", folder)
     try:
-        seal = read_document(path, Seal)
+        seal = read_document(path, SnapshotFile)
     except InvalidDocument as error:
         raise SnapshotError(error.message, remedy=_again(folder)) from None
     snapshot = seal.snapshot.model_copy(update={"folder": folder, "image": None})
@@ -106,7 +106,7 @@ def _odd_dumps(snapshot: Snapshot) -> Iterator[str]:
         yield "holds two dumps of one service"
 
 
-def _odd(entry: SealedFile, writable: tuple[str, ...]) -> Iterator[str]:
+def _odd(entry: SnapshotEntry, writable: tuple[str, ...]) -> Iterator[str]:
     if str(PurePosixPath(entry.path)) != entry.path or ".." in entry.path.split("/") or "\0" in entry.path:
         yield f"holds the path {entry.path!r}"
     elif place_of(entry.path, writable) is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posix
 
-from harness.sandbox.inside.files import FOLDER, KIND, Places, walk
+from harness.sandbox.inside.files import FOLDER, KIND, WritablePlaces, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _OPTIONS = ",xino=on,redirect_dir=on,metacopy=off,index=off"
 """As in an ordinary folder, one that is sealed can be renamed."""
 
 
-class Kept:
+class LayerCache:
     """The folders, and what is in them. All mounts are made in the supervisor's own namespace but for `lay_over`'s."""
 
     def __init__(self, stage: str, mount: Mount) -> None:
@@ -50,7 +50,7 @@ class Kept:
         """Everything has been laid; places in which nothing lies need no overlay."""
         self._lower = {place: where for place, where in self._lower.items() if posix.listdir(where)}
         pairs = [[place, where.encode()] for place, where in self._lower.items()]
-        for path, _, name, _, state in walk(Places(pairs, confined=False)):
+        for path, _, name, _, state in walk(WritablePlaces(pairs, confined=False)):
             self._laid.setdefault(path[: -len(name) - 1], {})[name] = (state.st_ino, state.st_mode)
 
     def try_out(self) -> None:

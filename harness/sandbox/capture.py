@@ -11,26 +11,26 @@ from typing import Literal
 
 from harness.documents import read_plain
 from harness.errors import InvalidDocument, SnapshotError
-from harness.sandbox.environment import Environment, State
-from harness.sandbox.snapshot import SealedFile, Snapshot
+from harness.sandbox.environment import DeclaredState, Environment
+from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.values import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sealed:
+class CapturedEntry:
     """One entry with where its content lies now; None: it has none."""
 
-    entry: SealedFile
+    entry: SnapshotEntry
     content: Path | None
 
 
-def gather(environment: Environment, state: State, parent: Snapshot | None) -> tuple[Sealed, ...]:
+def gather(environment: Environment, state: DeclaredState, parent: Snapshot | None) -> tuple[CapturedEntry, ...]:
     """The entries of a state, sorted by path: its parent's, then its own over them.
 
     Raises SnapshotError for what cannot be sealed: special files, names that are not UTF-8, and all that lies outside
     the places that the agent may write.
     """
-    found: dict[str, Sealed] = {}
+    found: dict[str, CapturedEntry] = {}
     for sealed in (*_inherited(parent), *_own(environment, state)):
         if sealed.entry.kind != "directory":
             for below in [path for path in found if path.startswith(sealed.entry.path + "/")]:
@@ -39,7 +39,7 @@ def gather(environment: Environment, state: State, parent: Snapshot | None) -> t
     return tuple(found[path] for path in sorted(found))
 
 
-def browser_profile(environment: Environment, state: State, parent: Snapshot | None) -> JsonObject | None:
+def browser_profile(environment: Environment, state: DeclaredState, parent: Snapshot | None) -> JsonObject | None:
     """The cookies and local storage that browsers begin with: the state's, else its parent's."""
     if state.browser_profile is None:
         return None if parent is None else parent.browser_profile
@@ -62,18 +62,18 @@ def digest_of_file(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def content_of(folder: Path, entry: SealedFile) -> Path:
+def content_of(folder: Path, entry: SnapshotEntry) -> Path:
     """Where the content of a sealed file lies in its snapshot's folder."""
     return folder / "files" / entry.path.lstrip("/")
 
 
-def _inherited(parent: Snapshot | None) -> Iterator[Sealed]:
+def _inherited(parent: Snapshot | None) -> Iterator[CapturedEntry]:
     for entry in parent.files if parent is not None else ():
         at = content_of(parent.folder, entry) if parent is not None and parent.folder is not None else None
-        yield Sealed(entry=entry, content=at if entry.kind == "file" else None)
+        yield CapturedEntry(entry=entry, content=at if entry.kind == "file" else None)
 
 
-def _own(environment: Environment, state: State) -> Iterator[Sealed]:
+def _own(environment: Environment, state: DeclaredState) -> Iterator[CapturedEntry]:
     for folder in state.folders:
         yield from _with_parents(state, folder)
     if state.files is None:
@@ -91,7 +91,7 @@ def _own(environment: Environment, state: State) -> Iterator[Sealed]:
             yield _folder(state, inside)
 
 
-def _with_parents(state: State, folder: str) -> Iterator[Sealed]:
+def _with_parents(state: DeclaredState, folder: str) -> Iterator[CapturedEntry]:
     for above in reversed(PurePosixPath(folder).parents):
         if place_of(str(above), state.writable) is not None:
             yield _folder(state, str(above))
@@ -105,25 +105,25 @@ def _walk(root: Path) -> Iterator[Path]:
             yield from _walk(path)
 
 
-def _folder(state: State, inside: str) -> Sealed:
-    entry = SealedFile(path=inside, kind="directory", mode=_mode(state, inside, 0o755), owner=_owner(state, inside))
+def _folder(state: DeclaredState, inside: str) -> CapturedEntry:
+    entry = SnapshotEntry(path=inside, kind="directory", mode=_mode(state, inside, 0o755), owner=_owner(state, inside))
     return _checked(entry, None, state)
 
 
-def _entry(state: State, inside: str, path: Path) -> SealedFile:
+def _entry(state: DeclaredState, inside: str, path: Path) -> SnapshotEntry:
     found = path.lstat()
     owner = _owner(state, inside)
     if stat.S_ISLNK(found.st_mode):
         target = os.readlink(path)  # noqa: PTH115 - Path.readlink() would not keep the target as it is
         if not _is_utf8(target):
             raise SnapshotError(f"the link {path} cannot be sealed: its target is not UTF-8")
-        return SealedFile(path=inside, kind="link", mode=0o777, owner=owner, link=target)
+        return SnapshotEntry(path=inside, kind="link", mode=0o777, owner=owner, link=target)
     if not stat.S_ISREG(found.st_mode):
         raise SnapshotError(
             f"{path} cannot be sealed: it is neither a file, a folder nor a link", remedy="remove it from the state"
         )
     usual = 0o755 if found.st_mode & 0o100 else 0o644
-    return SealedFile(
+    return SnapshotEntry(
         path=inside,
         kind="file",
         mode=_mode(state, inside, usual),
@@ -133,25 +133,25 @@ def _entry(state: State, inside: str, path: Path) -> SealedFile:
     )
 
 
-def _checked(entry: SealedFile, content: Path | None, state: State) -> Sealed:
+def _checked(entry: SnapshotEntry, content: Path | None, state: DeclaredState) -> CapturedEntry:
     if place_of(entry.path, state.writable) is None:
         raise SnapshotError(
             f"{entry.path} cannot be sealed: it lies in none of the writable places ({', '.join(state.writable)})",
             remedy="move it into one, add its folder to `writable`, or put it into the image",
         )
-    return Sealed(entry=entry, content=content if entry.kind == "file" else None)
+    return CapturedEntry(entry=entry, content=content if entry.kind == "file" else None)
 
 
 def _leads_to_a_place(inside: str, writable: tuple[str, ...]) -> bool:
     return any(place == inside or place.startswith(inside + "/") for place in writable)
 
 
-def _mode(state: State, inside: str, usual: int) -> int:
+def _mode(state: DeclaredState, inside: str, usual: int) -> int:
     given = [mode for glob, mode in state.modes.items() if fnmatchcase(inside, glob)]
     return int(given[-1], 8) if given else usual
 
 
-def _owner(state: State, inside: str) -> Literal["agent", "root"]:
+def _owner(state: DeclaredState, inside: str) -> Literal["agent", "root"]:
     return "root" if any(fnmatchcase(inside, glob) for glob in state.root_owned) else "agent"
 
 

@@ -1,8 +1,8 @@
 """A trial's own world inside a warm container: namespaces, file system, capabilities, and a second system call filter.
 
-`Cell.build` is called in a forked child of the supervisor and comes back in the first process of the new world; behind
-`Cell.enter` this is as much the launcher of a sandbox as the first process of a container is. Everything goes by
-`ctypes`, which the supervisor has paid for once; nothing here is reached from a program of the trial.
+`Confinement.build` is called in a forked child of the supervisor and returns in the first process of the new namespaces;
+after `Confinement.enter` this is as much the launcher of a sandbox as the first process of a container is. Everything
+goes by `ctypes`, which the supervisor has paid for once; nothing here is reached from a program of the trial.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from harness.sandbox.inside.kept import Kept
+    from harness.sandbox.inside.layer_cache import LayerCache
 
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 _CLONE_NEWNS = 0x0002_0000
@@ -54,7 +54,7 @@ _CLONE_NAMESPACES = 0x7E02_0080
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Cell:
+class Confinement:
     """The world of one trial: what all trials of a container have in common is built first.
 
     Everything raises OSError, whose text says what failed.
@@ -93,7 +93,7 @@ class Cell:
         _loopback_up()
         self._build_root()
 
-    def enter(self, request: dict[str, Any], kept: Kept) -> dict[bytes, int]:
+    def enter(self, request: dict[str, Any], kept: LayerCache) -> dict[bytes, int]:
         """Adds what only this trial has, and gives up every way back and everything that built it.
 
         For each place that is an overlay of what is `kept`: a descriptor of the folder of what the trial changes.
