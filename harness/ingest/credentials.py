@@ -6,41 +6,50 @@ stands as JSON text inside a message), and strings of the shapes that issuers gi
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
 
 from harness.cassette.redaction import Redactor
 from harness.values import JsonObject, JsonValue
 
-_NAMES = (
+_NAMES: Final = (
     r"api[_-]?key|api[_-]?secret|access[_-]?(?:key|token)|auth[_-]?token|bearer[_-]?token|client[_-]?secret|id[_-]?token"
     r"|refresh[_-]?token|session[_-]?token|secret[_-]?key|private[_-]?key|x-api-key|passw(?:or)?d|passphrase"
 )
-_SHAPES = re.compile(
-    "|".join(
-        (
-            r"(?P<key>\bsk-(?:ant-|proj-|svcacct-|or-v1-)?[A-Za-z0-9_-]{20,}\b"  # OpenAI, Anthropic, OpenRouter
-            r"|\bAIza[A-Za-z0-9_-]{35}"  # Google
-            r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"  # Amazon
-            r"|\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{22,}\b|\bglpat-[A-Za-z0-9_-]{20,}"
-            r"|\bhf_[A-Za-z0-9]{30,}\b|\bxox[abeoprs]-[A-Za-z0-9-]{10,}"
-            r"|\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}\b|\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[A-Za-z0-9_-]{50,})",
-            r"(?P<pem>-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z))",
-            r"(?P<jwt>\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})",
-            r"(?i:\b(?:bearer|basic)[ ]+)(?P<bearer>[A-Za-z0-9._~+/=-]{16,})",
-            rf"(?i:[\"'](?:{_NAMES})\\?[\"']\s*:\s*\\?[\"'])(?P<quoted>[^\"'\\<]{{4,}})",
-            r"\b[A-Z][A-Z0-9_]*(?:API_KEY|SECRET|TOKEN|PASSWORD)=[\"']?(?P<variable>[^\s\"'<]{8,})",
-            r"://[^\s/:@\"']+:(?P<userinfo>[^\s/:@\"'<]{4,})@",
-        )
-    )
+_KEYS: Final = (
+    (("sk-",), r"\bsk-(?:ant-|proj-|svcacct-|or-v1-)?[A-Za-z0-9_-]{20,}\b"),  # OpenAI, Anthropic, OpenRouter
+    (("AIza",), r"\bAIza[A-Za-z0-9_-]{35}"),  # Google
+    (("AKIA", "ASIA"), r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),  # Amazon
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\bgh[pousr]_[A-Za-z0-9]{36,}\b"),
+    (("github_pat_",), r"\bgithub_pat_[A-Za-z0-9_]{22,}\b"),
+    (("glpat-",), r"\bglpat-[A-Za-z0-9_-]{20,}"),
+    (("hf_",), r"\bhf_[A-Za-z0-9]{30,}\b"),
+    (("xox",), r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    (("k_live_", "k_test_"), r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}\b"),
+    (("npm_",), r"\bnpm_[A-Za-z0-9]{36}\b"),
+    (("pypi-",), r"\bpypi-[A-Za-z0-9_-]{50,}"),
 )
-_HINTS = re.compile(
-    r"sk-|AIza|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|hf_|xox|k_(?:live|test)_|npm_|pypi-|PRIVATE KEY|eyJ|://"
-    r"|(?i:bearer|basic|api.?key|token|secret|passw|passphrase|access.?key|private.?key)"
+"""Texts of which one stands in every match, and what the issuer's keys look like."""
+_SHAPES: Final = (
+    (("-----BEGIN ",), r"(?P<pem>-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z))"),
+    (("eyJ",), r"(?P<jwt>\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"),
+    (("bearer ", "basic "), r"(?i:\b(?:bearer|basic)[ ]+)(?P<bearer>[A-Za-z0-9._~+/=-]{16,})"),
+    (
+        ("key", "token", "secret", "passw", "passphrase"),
+        rf"(?i:[\"'](?:{_NAMES})\\?[\"']\s*:\s*\\?[\"'])(?P<quoted>[^\"'\\<]{{4,}})",
+    ),
+    (
+        ("API_KEY=", "SECRET=", "TOKEN=", "PASSWORD="),
+        r"\b[A-Z][A-Z0-9_]*(?:API_KEY|SECRET|TOKEN|PASSWORD)=[\"']?(?P<variable>[^\s\"'<]{8,})",
+    ),
+    (("://",), r"://[^\s/:@\"']+:(?P<userinfo>[^\s/:@\"'<]{4,})@"),
 )
-"""Cheap to look for: most text holds none of these, and is then left without a closer look."""
+"""The same for the other shapes. Texts in lower case are looked for whatever the case."""
+_SHORTEST: Final = 10
+"""Characters of the shortest match: `://u:word@`."""
 
-_LONG = 2000
-_KEPT = 16
-"""System prompts stand in every run of a file: long texts are looked at once."""
+_KEPT: Final = 8_000_000
+"""Characters of texts that are remembered: every call to a model repeats the messages before it."""
 
 
 class Cleaner:
@@ -48,17 +57,21 @@ class Cleaner:
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self._redactor = Redactor(secrets)
-        self._long: dict[str, str] = {}
+        self._seen: dict[str, str] = {}
+        self._left = _KEPT
         self.found = 0
 
     def text(self, text: str) -> str:
-        clean = self._long.get(text) if len(text) >= _LONG else None
+        clean = self._seen.get(text)
         if clean is None:
-            shaped = _SHAPES.sub(self._pseudonym, text) if _HINTS.search(text) else text
+            shapes = _shapes_in(text) if len(text) >= _SHORTEST else ()
+            shaped = _any_of(shapes).sub(self._pseudonym, text) if shapes else text
             clean = self._redactor.text(shaped)
-            if len(text) >= _LONG and len(self._long) < _KEPT:
-                self._long[text] = clean
-        self.found += clean != text
+            if self._left > 0:
+                self._seen[text] = clean
+                self._left -= len(text)
+        if clean is not text:
+            self.found += clean != text
         return clean
 
     def text_or_none(self, text: str | None, *, keep_empty: bool = False) -> str | None:
@@ -70,7 +83,8 @@ class Cleaner:
     def value(self, value: JsonValue) -> JsonValue:
         """A JSON value without the content of its secret fields, and without credentials in its texts."""
         hidden = self._redactor.value(value)
-        self.found += hidden != value
+        if hidden is not value:
+            self.found += hidden != value
         return self._shaped(hidden)
 
     def fields(self, value: JsonObject) -> JsonObject:
@@ -96,3 +110,16 @@ class Cleaner:
         hidden = self._redactor.value({"token": value})
         pseudonym = str(hidden["token"]).replace("token", kind) if isinstance(hidden, dict) else f"<secret:{kind}>"
         return match.group().replace(value, pseudonym)
+
+
+def _shapes_in(text: str) -> tuple[str, ...]:
+    """The shapes that may stand in a text. A search for plain substrings is many times quicker than one expression."""
+    folded = text.casefold()
+    keys = [shape for hints, shape in _KEYS if any(hint in text for hint in hints)]
+    others = [shape for hints, shape in _SHAPES if any(hint in (folded if hint.islower() else text) for hint in hints)]
+    return (f"(?P<key>{'|'.join(keys)})", *others) if keys else tuple(others)
+
+
+@lru_cache(maxsize=256)
+def _any_of(shapes: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(shapes))

@@ -49,6 +49,11 @@ class ImportedTrials:
     def __len__(self) -> int:
         return sum(len(file.keys) for file in self.files)
 
+    @property
+    def keys(self) -> tuple[TrialKey, ...]:
+        """Case and attempt of each, known from the first reading."""
+        return tuple(key for file in self.files for key in file.keys)
+
     def __iter__(self) -> Iterator[ImportedTrial]:
         """Raises InvalidDocument where a file is no longer what it was when it was imported."""
         for file in self.files:

@@ -62,7 +62,6 @@ def with_rewards(imported: ImportedRun) -> Suite:
 
 
 def _manifest(imported: ImportedRun, suite: Suite, scorer: Scorer, run: str, now: datetime) -> RunManifest:
-    keys = [(trial.case_id, trial.attempt) for trial, _ in imported.trials]
     return RunManifest(
         run=run,
         created=now.isoformat(timespec="seconds"),
@@ -78,5 +77,5 @@ def _manifest(imported: ImportedRun, suite: Suite, scorer: Scorer, run: str, now
         provider=IMPORTED,
         isolates=False,
         scorer_versions=scorer.versions,
-        planned=tuple(PlannedTrial(case_id=case_id, attempt=attempt + 1) for case_id, attempt in keys),
+        planned=tuple(PlannedTrial(case_id=case_id, attempt=attempt + 1) for case_id, attempt in imported.trials.keys),
     )

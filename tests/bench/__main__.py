@@ -31,6 +31,7 @@ PARTS: dict[str, list[str]] = {
     "the gateway": [str(FOLDER / "gateway.py")],
     "cassettes": [str(FOLDER / "cassettes.py")],
     "the scorer": [str(FOLDER / "scoring.py")],
+    "importing a trace": [str(FOLDER / "importing.py")],
     "streams of models": ["-m", "tests.bench.model_streams"],
     "others": ["-m", "tests.bench.peers"],
 }

@@ -21,7 +21,7 @@ from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.score import Evidence, Scorer, build_scorer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scorer_eval"))
-WANTED_PER_S = 200
+WANTED_PER_S = 300
 WANTED_COMPARE_S = 10
 PAIRS = 10_000
 

@@ -6,7 +6,8 @@ are asked about: words, dates and amounts are rightly inferred or computed, iden
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from harness.values import JsonValue
 
@@ -105,7 +106,7 @@ class Sources:
         _note("\n".join(_all_text(content)), moment, self._observed)
 
     def tell_once(self, given: Mapping[str, int]) -> None:
-        """As `tell`, for atoms that were taken from texts before: nothing may have been told yet."""
+        """As `tell`, for atoms that were taken from texts before: nothing may have been told at an earlier moment."""
         self._told.update(given)
 
     def observed(self, value: str, moment: int) -> bool:
@@ -146,10 +147,11 @@ class Sources:
         return min(_first(self._told, atom), _first(self._observed, atom))
 
 
-def atoms_of(texts: Iterable[str], moment: int) -> dict[str, int]:
-    """The atoms of some texts, all given at one moment, as `Sources` keeps them."""
+@lru_cache(maxsize=16)
+def atoms_of(text: str, moment: int) -> Mapping[str, int]:
+    """The atoms of a text that is given at one moment, as `Sources` keeps them; for texts that many trials share."""
     found: dict[str, int] = {}
-    _note("\n".join(texts), moment, found)
+    _note(text, moment, found)
     return found
 
 

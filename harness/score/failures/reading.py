@@ -140,22 +140,24 @@ def _acts(step: Step, moment: int, number: int, tools: Mapping[str, ToolSpec], k
 def _tell_the_task(evidence: Evidence, sources: Sources) -> None:
     case = evidence.case
     sources.tell_once(_offered_atoms(evidence.tools))
-    for text in (case.task, case.system or "", canonical_json(case.user_profile)):
-        sources.tell(text, -1)
+    sources.tell(case.task, -1)
+    if case.system:
+        sources.tell_once(atoms_of(case.system, -1))  # a policy of many pages, which the cases of a suite share
+    sources.tell(canonical_json(case.user_profile), -1)
 
 
-_OFFERED: Final[dict[tuple[int, ...], tuple[tuple[ToolSpec, ...], dict[str, int]]]] = {}
+_OFFERED: Final[dict[tuple[int, ...], tuple[tuple[ToolSpec, ...], Mapping[str, int]]]] = {}
 """By the identities of a suite's tools, which stand beside, so that no other objects can take their place."""
 _MOST_SUITES: Final = 64
 
 
-def _offered_atoms(tools: tuple[ToolSpec, ...]) -> dict[str, int]:
+def _offered_atoms(tools: tuple[ToolSpec, ...]) -> Mapping[str, int]:
     key = tuple(map(id, tools))
     found = _OFFERED.get(key)
     if found is None:
         if len(_OFFERED) >= _MOST_SUITES:
             _OFFERED.clear()
-        found = (tools, atoms_of((text for tool in tools for text in _offered(tool.parameters)), -1))
+        found = (tools, atoms_of("\n".join(text for tool in tools for text in _offered(tool.parameters)), -1))
         _OFFERED[key] = found
     return found[1]
 
