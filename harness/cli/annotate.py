@@ -9,7 +9,7 @@ import click
 from harness.cli.options import run_path
 
 if TYPE_CHECKING:
-    from harness.judge.annotation import Desk, Work
+    from harness.judge.annotation import AnnotationQueue, Work
     from harness.judge.rubric import Rubric
 
 
@@ -51,15 +51,17 @@ def command(project: Path, /, run: str, rubric_name: str, cases: Sequence[str], 
     serve(desk_of(project, suite.name, rubric, wanted, (options["name"], role, options["per_item"])), options["port"])
 
 
-def desk_of(project: Path, suite: str, rubric: "Rubric", work: "Sequence[Work]", seat: tuple[str, Any, int]) -> "Desk":
+def desk_of(
+    project: Path, suite: str, rubric: "Rubric", work: "Sequence[Work]", seat: tuple[str, Any, int]
+) -> "AnnotationQueue":
     """The desk of one person: name, role and people per item."""
-    from harness.judge.annotation import Desk, Seat
+    from harness.judge.annotation import AnnotationQueue, AnnotatorSession
     from harness.judge.labels import LabelFile, label_path
 
-    return Desk(rubric, LabelFile(label_path(project, suite, rubric.name)), Seat.of(*seat), work)
+    return AnnotationQueue(rubric, LabelFile(label_path(project, suite, rubric.name)), AnnotatorSession.of(*seat), work)
 
 
-def serve(desk: "Desk", port: int) -> None:
+def serve(desk: "AnnotationQueue", port: int) -> None:
     """Serves until the page is done, or Ctrl-C; both are a good end."""
     from harness.judge.annotation import AnnotationServer
 

@@ -12,7 +12,7 @@ from harness.cli.running import RunOptions
 from harness.cli.running import run as run_live
 from harness.drift.words import not_asked_lines, profile_lines, report_lines
 from harness.errors import ExitCode, UsageError
-from harness.pipeline.drift import Looked, LookPlan, compare_run, learn_suite, probe_suite, suite_of
+from harness.pipeline.drift import DriftPlan, DriftResult, compare_run, learn_suite, probe_suite, suite_of
 from harness.pipeline.flips import FlipPlan
 from harness.results.drift import DRIFT
 from harness.runner.machine import processors
@@ -21,7 +21,7 @@ _LOOKING = ("tools", "per_s", "no_flips", "no_learn", "as_json")
 _TRACKER = ("tracker", "repo", "api_url", "timeout")
 
 
-def run_and_compare(project: Path, suite: str, options: dict[str, Any]) -> tuple[Looked, ExitCode]:
+def run_and_compare(project: Path, suite: str, options: dict[str, Any]) -> tuple[DriftResult, ExitCode]:
     """The live run, compared; and the least exit status that the run itself asks for."""
     others = {*_LOOKING, *_TRACKER, "file_too"}
     running = {name: value for name, value in options.items() if name not in others}
@@ -33,12 +33,12 @@ def run_and_compare(project: Path, suite: str, options: dict[str, Any]) -> tuple
     return compare_run(plan, folder.path, confirm=True), ExitCode.COULD_NOT if failed else ExitCode.DONE
 
 
-def probe_and_compare(project: Path, suite: str, options: dict[str, Any]) -> Looked:
+def probe_and_compare(project: Path, suite: str, options: dict[str, Any]) -> DriftResult:
     """`harness drift probe`."""
     return probe_suite(_plan(project, suite, options, f"harness drift probe {suite}", name=options["run_name"]))
 
 
-def compare_stored(project: Path, run: Path, options: dict[str, Any]) -> Looked:
+def compare_stored(project: Path, run: Path, options: dict[str, Any]) -> DriftResult:
     """`harness drift compare`."""
     if not run.is_dir():
         raise UsageError(f"there is no run {run.name!r}", remedy="see runs/")
@@ -58,7 +58,7 @@ def learn_tools(project: Path, suite: str, options: dict[str, Any]) -> None:
 
 
 def show_and_file(
-    project: Path, looked: Looked, options: dict[str, Any], at_least: ExitCode = ExitCode.DONE
+    project: Path, looked: DriftResult, options: dict[str, Any], at_least: ExitCode = ExitCode.DONE
 ) -> ExitCode:
     """Prints it, files it where `--file` says so, and says how the process should end."""
     code = show_looked(looked, as_json=options["as_json"], at_least=at_least)
@@ -68,7 +68,7 @@ def show_and_file(
     return max(code, file_look(project, looked.report, FileOptions(**where, beside=options["as_json"])))
 
 
-def show_looked(looked: Looked, *, as_json: bool, at_least: ExitCode = ExitCode.DONE) -> ExitCode:
+def show_looked(looked: DriftResult, *, as_json: bool, at_least: ExitCode = ExitCode.DONE) -> ExitCode:
     """Prints it, and says how the process should end."""
     report = looked.report
     if as_json:
@@ -82,14 +82,14 @@ def show_looked(looked: Looked, *, as_json: bool, at_least: ExitCode = ExitCode.
     return found if found == ExitCode.VERDICT else max(found, at_least)
 
 
-def exit_code(looked: Looked) -> ExitCode:
+def exit_code(looked: DriftResult) -> ExitCode:
     """A breaking change is a verdict; a tool of which nothing was seen is not clean."""
     if any(finding.severity == "breaking" for finding in looked.report.findings):
         return ExitCode.VERDICT
     return ExitCode.COULD_NOT if looked.blind or not looked.asked else ExitCode.DONE
 
 
-def _plan(project: Path, suite: str, options: dict[str, Any], command: str, name: str | None = None) -> LookPlan:
+def _plan(project: Path, suite: str, options: dict[str, Any], command: str, name: str | None = None) -> DriftPlan:
     loaded = load_suite(project, suite)
     words = [f"--case {case}" for case in options["cases"]] + [f"--tool {tool}" for tool in options["tools"]]
     flips = FlipPlan(
@@ -100,7 +100,7 @@ def _plan(project: Path, suite: str, options: dict[str, Any], command: str, name
         jobs=processors(),
         say=say,
     )
-    return LookPlan(
+    return DriftPlan(
         project=project,
         suite=loaded,
         cases=options["cases"],

@@ -13,7 +13,7 @@ from harness.errors import ExitCode, UsageError
 from harness.issues import Done, Filing, IssueTracker, Note, Outbox, TrackerOptions, file_report, planned, tracker_named
 from harness.issues.choosing import github_tracker
 from harness.issues.folder import FOLDER
-from harness.issues.planning import Step
+from harness.issues.planning import TrackerAction
 from harness.results import DriftReport, Severity
 from harness.results.drift import read_drift
 
@@ -92,7 +92,7 @@ def put_comment(options: TrackerOptions, number: int, body: Path, name: str) -> 
     return tracker.comment(number, Note(id=f"comment-{name}", text=text), replace=True)
 
 
-def _print_plan(steps: Sequence[Step], as_json: bool) -> None:
+def _print_plan(steps: Sequence[TrackerAction], as_json: bool) -> None:
     if as_json:
         print_json([_step_json(step) for step in steps])
         return
@@ -119,7 +119,7 @@ def _print_filing(filing: Filing, tracker: str, *, err: bool) -> None:
 _PAST = {"file": "filed", "update": "updated", "reopen": "reopened", "close": "closed", "leave": "left as they are"}
 
 
-def _words(step: Step) -> str:
+def _words(step: TrackerAction) -> str:
     subject = step.tool or "a summary of tools"
     return f"{step.verb} {subject} ({step.about}): {step.why}"
 
@@ -139,7 +139,7 @@ def _done_json(one: Done) -> dict[str, object]:
     return {**_step_json(one.step), **issue, "error": one.error}
 
 
-def _step_json(step: Step) -> dict[str, object]:
+def _step_json(step: TrackerAction) -> dict[str, object]:
     draft = {} if step.draft is None else step.draft.model_dump(mode="json", include={"title", "body", "fingerprints"})
     comment = None if step.note is None else step.note.text
     return {"verb": step.verb, "tool": step.tool, "about": step.about, "why": step.why, **draft, "comment": comment}

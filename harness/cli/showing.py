@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.pipeline.determinism import Divergence
+from harness.pipeline.determinism import StepDivergence
 from harness.report import Comparison, GateResult, Summary
 from harness.report.baseline import BaselineGate
 from harness.report.render.terminal import ComparisonView, SummaryView
@@ -44,7 +44,7 @@ def show_baseline_gate(console: Console, gate: BaselineGate) -> None:
         console.print(f"  not compared, the baseline has other versions: {', '.join(gate.left_out)}", markup=False)
 
 
-def show_divergences(console: Console, found: Sequence[Divergence], summary: Summary) -> None:
+def show_divergences(console: Console, found: Sequence[StepDivergence], summary: Summary) -> None:
     """The first step that differs, case by case."""
     measured = summary.counts.measured
     if not found:

@@ -15,12 +15,12 @@ from harness.cassette.recording import Recording
 from harness.cassette.take import Standing, standing_of
 from harness.cassette.tape import Tape
 from harness.drift.answer import answer_of
-from harness.drift.asks import AFTER_A_WRITE, Ask, CallBuilder, is_at_start, minted_values
-from harness.drift.book import Book
 from harness.drift.chains import ChainReplay, chain_after, key_of
-from harness.drift.looks import Look
+from harness.drift.observations import CallObservations
+from harness.drift.operation_index import OperationIndex
 from harness.drift.probe import Probed, confirm, look_again
-from harness.drift.prober import Prober, Reply
+from harness.drift.prober import Prober, ProbeReply
+from harness.drift.replayable_reads import AFTER_A_WRITE, CallBuilder, ReplayableRead, is_at_start, minted_values
 from harness.errors import OutOfTime, ServiceError
 from harness.values import JsonObject, JsonValue
 
@@ -28,7 +28,7 @@ from harness.values import JsonObject, JsonValue
 class AfterWrites:
     """One replay of a chain of writes."""
 
-    def __init__(self, book: Book, replay: ChainReplay, secrets: Mapping[str, str], samples: int) -> None:
+    def __init__(self, book: OperationIndex, replay: ChainReplay, secrets: Mapping[str, str], samples: int) -> None:
         suite = book.suite
         self._book = book
         self._replay = replay
@@ -39,7 +39,7 @@ class AfterWrites:
         self._generated = _generated(suite, replay.tape, replay.writes)
         self._seen: set[str] = set()
         """Values that stand in answers of today as they stand in the cassette."""
-        self._looks: list[Look] = []
+        self._looks: list[CallObservations] = []
         self._recordings: list[Recording] = []
         self._not_asked: dict[str, int] = {}
 
@@ -83,7 +83,7 @@ class AfterWrites:
         """Sends the reads of a state; those that need what another read's answer tells come after it."""
         waiting = list(self._replay.reads.get(number, ()))
         while waiting:
-            unknown: list[tuple[Ask, str]] = []
+            unknown: list[tuple[ReplayableRead, str]] = []
             for ask in waiting:
                 sendable = self._ask(self._recordings_of(ask))
                 if sendable.call is None:
@@ -96,8 +96,8 @@ class AfterWrites:
                 return
             waiting = [ask for ask, _ in unknown]
 
-    async def _compare(self, prober: Prober, ask: Ask, number: int) -> None:
-        look = Look(recorded=ask.recording, cases=set(ask.cases))
+    async def _compare(self, prober: Prober, ask: ReplayableRead, number: int) -> None:
+        look = CallObservations(recorded=ask.recording, cases=set(ask.cases))
         levelled = _Levelled(prober, self._book, self._levelling)
         first = await look_again(levelled, ask, look, self._book, self._samples)
         await confirm(levelled, ask, look, self._book)
@@ -107,30 +107,30 @@ class AfterWrites:
         if levelled.last is not None:
             self._learn(ask.recording, levelled.last, number)
 
-    def _recordings_of(self, ask: Ask) -> dict[str, Recording]:
+    def _recordings_of(self, ask: ReplayableRead) -> dict[str, Recording]:
         """Those of the replayed cassette first: it is their values that are known."""
         held = {id(one) for one in self._replay.tape.recordings}
         return dict(sorted(ask.recordings.items(), key=lambda one: id(one[1]) not in held))
 
-    def _ask(self, recordings: Mapping[str, Recording]) -> Ask:
+    def _ask(self, recordings: Mapping[str, Recording]) -> ReplayableRead:
         recording = next(iter(recordings.values()))
         recorded: JsonObject = json.loads(recording.arguments)
         unknown = self._unknown(recorded)
         if unknown:
             why_not = "it asks for what an earlier call of the same run has made, and today's value is not known"
-            return Ask(recordings=recordings, call=None, why_not=why_not)
+            return ReplayableRead(recordings=recordings, call=None, why_not=why_not)
         arguments = self._levelling.sent(recorded)
         assert isinstance(arguments, dict)  # values are replaced, shapes are not
         try:
-            return Ask(recordings=recordings, call=self._builder.call(recording, arguments))
+            return ReplayableRead(recordings=recordings, call=self._builder.call(recording, arguments))
         except (ValueError, OutOfTime) as error:
-            return Ask(recordings=recordings, call=None, why_not=str(error))
+            return ReplayableRead(recordings=recordings, call=None, why_not=str(error))
 
     def _unknown(self, arguments: JsonObject) -> set[str]:
         asked = set(_values(arguments)) & self._generated
         return {value for value in asked if value not in self._seen and not self._levelling.knows(value)}
 
-    def _learn(self, recorded: Recording, reply: Reply, number: int) -> None:
+    def _learn(self, recorded: Recording, reply: ProbeReply, number: int) -> None:
         assert reply.recording is not None  # who learns has looked
         self._levelling.given(
             self._standing(recorded, number), reply.recording.status, reply.body, reply.recording.body
@@ -170,14 +170,14 @@ async def _reset_after(prober: Prober, servers: Sequence[str]) -> str | None:
 class _Levelled:
     """Sends calls and gives each answer in the values of the cassette, where it is not the recorded one already."""
 
-    def __init__(self, prober: Prober, book: Book, levelling: Levelling) -> None:
+    def __init__(self, prober: Prober, book: OperationIndex, levelling: Levelling) -> None:
         self._prober = prober
         self._book = book
         self._levelling = levelling
-        self.last: Reply | None = None
+        self.last: ProbeReply | None = None
         """The last answer, as it came."""
 
-    async def send(self, ask: Ask) -> Reply:
+    async def send(self, ask: ReplayableRead) -> ProbeReply:
         reply = await self._prober.send(ask)
         if reply.recording is None:
             return reply
@@ -187,7 +187,7 @@ class _Levelled:
         if not self._book.compare(recorded, answer_of(recorded), answer_of(live)).changes:
             return reply
         told = live.model_copy(update={"body": self._levelling.told(live.body)})
-        return Reply(recording=told, body=reply.body, took_ms=reply.took_ms)
+        return ProbeReply(recording=told, body=reply.body, took_ms=reply.took_ms)
 
 
 def _declared(suite: Suite) -> dict[str, Sequence[str]]:

@@ -10,12 +10,12 @@ from harness.drift.forms import UNKNOWN, Forms, forms_seen
 from harness.drift.paths import lies_below
 from harness.drift.profile import OperationProfile
 from harness.drift.rules import PathRules
-from harness.drift.shape import Place, Shape, shape_of
+from harness.drift.shape import PathShape, Shape, shape_of
 from harness.drift.values import unlike
 from harness.values import JsonValue
 
 
-class Baseline:
+class AnswerBaseline:
     """Of one operation. Every recording counts, of whatever case."""
 
     def __init__(
@@ -87,13 +87,13 @@ def _with_noise(known: Shape, profile: OperationProfile) -> Shape:
         place = known.get(path)
         if place is None:
             if 0 < learned.present < learned.holders:
-                widened[path] = Place(
+                widened[path] = PathShape(
                     kinds=Counter(learned.kinds), present=learned.present, holders=learned.holders, texts=None
                 )
             continue
         optional = 0 < learned.present < learned.holders
         both = set(learned.kinds) & set(place.kinds)
-        widened[path] = Place(
+        widened[path] = PathShape(
             kinds=place.kinds + Counter(learned.kinds) if both else place.kinds,
             present=place.present,
             holders=place.holders + (1 if optional else 0),
@@ -102,5 +102,5 @@ def _with_noise(known: Shape, profile: OperationProfile) -> Shape:
     return widened
 
 
-def _words(place: Place, words: tuple[str, ...] | None) -> Counter[str] | None:
+def _words(place: PathShape, words: tuple[str, ...] | None) -> Counter[str] | None:
     return None if place.texts is None or words is None else place.texts + Counter(words)

@@ -14,7 +14,7 @@ from harness.cassette.keys import CallKey
 from harness.cassette.recording import Recording
 from harness.cassette.state import WORLD, StateChain
 from harness.cassette.tape import Tape
-from harness.drift.asks import AFTER_A_WRITE, Ask
+from harness.drift.replayable_reads import AFTER_A_WRITE, ReplayableRead
 
 MOST_RESTORES = 20
 """Times that a probe brings servers or services to their known state for reads after writes."""
@@ -31,7 +31,7 @@ class ChainReplay:
     tape: Tape
     """Of the case whose values stand in the writes."""
     writes: Writes
-    reads: Mapping[int, Sequence[Ask]]
+    reads: Mapping[int, Sequence[ReplayableRead]]
     """Number of writes made before -> the reads that are sent then."""
     resets: tuple[str, ...]
     """Live servers that are reset before and after it."""
@@ -55,11 +55,11 @@ class ReplayPlan:
         self.not_asked[reason] = self.not_asked.get(reason, 0) + count
 
 
-def plan_replays(suite: Suite, tapes: Mapping[str, Tape], asks: Iterable[Ask]) -> ReplayPlan:
+def plan_replays(suite: Suite, tapes: Mapping[str, Tape], asks: Iterable[ReplayableRead]) -> ReplayPlan:
     """One replay for each longest chain of writes; the reads of the states that it passes are sent on the way."""
     plan, names = ReplayPlan(), state_names(suite)
     found: dict[str, dict[tuple[str, str], Writes]] = {}
-    placed: list[tuple[str, Writes, Ask]] = []
+    placed: list[tuple[str, Writes, ReplayableRead]] = []
     for ask in asks:
         for case in ask.cases:
             if case not in found:
@@ -80,11 +80,11 @@ def plan_replays(suite: Suite, tapes: Mapping[str, Tape], asks: Iterable[Ask]) -
     return plan
 
 
-def _met(ask: Ask) -> tuple[str, str]:
+def _met(ask: ReplayableRead) -> tuple[str, str]:
     return ask.recording.mark.server, ask.recording.mark.state
 
 
-def _unmet(ask: Ask) -> str:
+def _unmet(ask: ReplayableRead) -> str:
     if ask.recording.mark.kind not in {"tool", "http"}:
         return "; a live run asks it"
     return ", and the cassette does not hold every write that led there"
@@ -151,9 +151,11 @@ def _resets(suite: Suite, names: StateNames, written: Iterable[str]) -> tuple[st
     )
 
 
-def _grouped(placed: Sequence[tuple[str, Writes, Ask]]) -> list[tuple[str, Writes, dict[int, list[Ask]]]]:
+def _grouped(
+    placed: Sequence[tuple[str, Writes, ReplayableRead]],
+) -> list[tuple[str, Writes, dict[int, list[ReplayableRead]]]]:
     """Each read with the longest chain of its case that begins with the writes before it."""
-    grouped: list[tuple[str, Writes, dict[int, list[Ask]]]] = []
+    grouped: list[tuple[str, Writes, dict[int, list[ReplayableRead]]]] = []
     for case, writes, ask in sorted(placed, key=lambda one: -len(one[1])):
         place = next((one for one in grouped if one[0] == case and one[1][: len(writes)] == writes), None)
         if place is None:
@@ -164,7 +166,7 @@ def _grouped(placed: Sequence[tuple[str, Writes, Ask]]) -> list[tuple[str, Write
 
 
 def _replay(
-    suite: Suite, names: StateNames, tape: Tape, writes: Writes, reads: Mapping[int, Sequence[Ask]]
+    suite: Suite, names: StateNames, tape: Tape, writes: Writes, reads: Mapping[int, Sequence[ReplayableRead]]
 ) -> ChainReplay:
     return ChainReplay(
         tape=tape,

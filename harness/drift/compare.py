@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.drift.answer import Answer
-from harness.drift.baseline import Baseline
+from harness.drift.baseline import AnswerBaseline
 from harness.drift.change import Change, excerpt, shortened, texts_apart
 from harness.drift.kinds import format_of, is_volatile_name, kind_of
 from harness.drift.paths import parts_of
@@ -32,7 +32,7 @@ class Compared:
     """Paths with another value, which says nothing there."""
 
 
-def compare(old: Answer, new: Answer, baseline: Baseline, rules: PathRules) -> Compared:
+def compare(old: Answer, new: Answer, baseline: AnswerBaseline, rules: PathRules) -> Compared:
     """Both answered; what was unavailable cannot be compared."""
     if old.status != new.status:
         change = _status(old, new)
@@ -88,7 +88,7 @@ def _ruled_out(change: Change, rules: PathRules) -> bool:
     return rule is not None and rule.compare == "ignore"
 
 
-def _is_volatile(one: Unlike, baseline: Baseline) -> bool:
+def _is_volatile(one: Unlike, baseline: AnswerBaseline) -> bool:
     if baseline.is_volatile(one.path):
         return True
     if one.what != "value" or isinstance(one.old, dict | list):

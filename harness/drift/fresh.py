@@ -5,14 +5,14 @@ from collections.abc import Collection, Iterable
 from harness.cassette.live import LiveTape
 from harness.cassette.recording import Recording
 from harness.drift.answer import answer_of, why_not_comparable
-from harness.drift.book import Book, operation_of
+from harness.drift.operation_index import OperationIndex, operation_of
 from harness.results.drift import DriftFinding
 
 Place = tuple[str, str, int]
 
 
 def fresh_answers(
-    tapes: Iterable[LiveTape], book: Book, findings: Iterable[DriftFinding]
+    tapes: Iterable[LiveTape], book: OperationIndex, findings: Iterable[DriftFinding]
 ) -> dict[str, dict[Place, Recording]]:
     """Case -> place on its tape -> live answer. Of several live answers to one call, the first."""
     wanted = {(one.tool, one.operation, one.change, one.path, f"{one.old_kind}>{one.new_kind}") for one in findings}
@@ -26,7 +26,7 @@ def fresh_answers(
     return fresh
 
 
-def _shows(book: Book, case: str, live: Recording, wanted: Collection[tuple[str, ...]]) -> bool:
+def _shows(book: OperationIndex, case: str, live: Recording, wanted: Collection[tuple[str, ...]]) -> bool:
     mark = live.mark
     answers = book.tapes[case].answers(mark.key, mark.state)
     if mark.kind == "model" or mark.occurrence >= len(answers):

@@ -11,11 +11,11 @@ from itertools import pairwise
 from harness.drift.answer import Answer, answer_of
 from harness.drift.forms import Forms, forms_seen
 from harness.drift.kinds import format_of
-from harness.drift.looks import Look
+from harness.drift.observations import CallObservations
 from harness.drift.paths import ITEM, found_at
 from harness.drift.profile import OperationProfile, PathProfile, ToolProfile, Volatility
 from harness.drift.rules import PathRules
-from harness.drift.shape import Place, shape_of
+from harness.drift.shape import PathShape, shape_of
 from harness.drift.slower import times_of
 from harness.drift.values import unlike
 from harness.results.drift import holder_of
@@ -27,7 +27,7 @@ _MOST_CALLS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sitting:
+class ProbeSession:
     """How a sitting is learned from."""
 
     day: date
@@ -53,9 +53,11 @@ class _Seen:
     fleeting: set[str] = field(default_factory=set)
 
 
-def learned(profile: ToolProfile, looks: Iterable[Look], rules: PathRules, sitting: Sitting) -> ToolProfile:
+def learned(
+    profile: ToolProfile, looks: Iterable[CallObservations], rules: PathRules, sitting: ProbeSession
+) -> ToolProfile:
     """The profile of the tool with what its calls have shown."""
-    own: defaultdict[str, list[Look]] = defaultdict(list)
+    own: defaultdict[str, list[CallObservations]] = defaultdict(list)
     for look in looks:
         if look.tool == profile.tool and _good(look):
             own[look.operation].append(look)
@@ -66,11 +68,13 @@ def learned(profile: ToolProfile, looks: Iterable[Look], rules: PathRules, sitti
     return profile.model_copy(update={"operations": dict(sorted((profile.operations | operations).items()))})
 
 
-def _good(look: Look) -> list[Answer]:
+def _good(look: CallObservations) -> list[Answer]:
     return [answer for answer in look.answers if not answer.is_error]
 
 
-def _operation(before: OperationProfile, looks: Sequence[Look], rules: PathRules, sitting: Sitting) -> OperationProfile:
+def _operation(
+    before: OperationProfile, looks: Sequence[CallObservations], rules: PathRules, sitting: ProbeSession
+) -> OperationProfile:
     answers = [answer for look in looks for answer in _good(look)]
     forms = _forms(before, looks, answers, rules)
     seen, differing = _changes(before, looks, rules, forms)
@@ -97,7 +101,9 @@ def _operation(before: OperationProfile, looks: Sequence[Look], rules: PathRules
     )
 
 
-def _forms(before: OperationProfile, looks: Sequence[Look], answers: Sequence[Answer], rules: PathRules) -> Forms:
+def _forms(
+    before: OperationProfile, looks: Sequence[CallObservations], answers: Sequence[Answer], rules: PathRules
+) -> Forms:
     """Of all samples together: a path is not learned once as a member and once as a key of a map."""
     learned = Forms(rules=rules).over(forms_seen(path for path, one in before.paths.items() if one.kinds))
     recorded = [answer_of(look.recorded) for look in looks]
@@ -106,7 +112,7 @@ def _forms(before: OperationProfile, looks: Sequence[Look], answers: Sequence[An
 
 
 def _changes(
-    before: OperationProfile, looks: Sequence[Look], rules: PathRules, forms: Forms
+    before: OperationProfile, looks: Sequence[CallObservations], rules: PathRules, forms: Forms
 ) -> tuple[_Seen, dict[str, dict[str, str]]]:
     seen, differing = _Seen(), dict(before.differing)
     for look in looks:
@@ -138,7 +144,7 @@ def _fleeting(values: Sequence[JsonValue], forms: Forms) -> set[str]:
     return {path for path in paths if any(path not in one and holder_of(path) in one for one in shapes)}
 
 
-def _volatile(profile: PathProfile, path: str, seen: _Seen, sitting: Sitting) -> PathProfile:
+def _volatile(profile: PathProfile, path: str, seen: _Seen, sitting: ProbeSession) -> PathProfile:
     old = profile.volatile or Volatility(first=sitting.day, last=sitting.day)
     at_once = path in seen.within or (sitting.shape and path in seen.left | seen.moved)
     volatile = Volatility(
@@ -161,7 +167,7 @@ def _shaped(paths: dict[str, PathProfile], values: list[JsonValue], forms: Forms
     return shaped
 
 
-def _place(known: PathProfile, place: Place, values: list[JsonValue]) -> PathProfile:
+def _place(known: PathProfile, place: PathShape, values: list[JsonValue]) -> PathProfile:
     numbers = [float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
     lows = [*numbers, *([] if known.low is None else [known.low])]
     highs = [*numbers, *([] if known.high is None else [known.high])]

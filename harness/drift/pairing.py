@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator
 from harness.cassette.live import LiveTape
 from harness.cassette.recording import Recording
 from harness.cassette.tape import Tape
-from harness.drift.book import Book
-from harness.drift.looks import Look
+from harness.drift.observations import CallObservations
+from harness.drift.operation_index import OperationIndex
 
 _SHOWN = 3
 _LONGEST = 160
 
 
-def pair(tapes: Iterable[LiveTape], book: Book) -> tuple[tuple[Look, ...], tuple[str, ...]]:
+def pair(tapes: Iterable[LiveTape], book: OperationIndex) -> tuple[tuple[CallObservations, ...], tuple[str, ...]]:
     """One look a recorded call, with the answers of every trial that made it; and the divergences, in words."""
-    looks: dict[tuple[str, str, int], Look] = {}
+    looks: dict[tuple[str, str, int], CallObservations] = {}
     divergences: list[str] = []
     for live in tapes:
         recorded = book.tapes.get(live.case or "")
@@ -27,7 +27,7 @@ def pair(tapes: Iterable[LiveTape], book: Book) -> tuple[tuple[Look, ...], tuple
             if match is None:
                 apart.append(answer)
                 continue
-            look = looks.setdefault(match.place, Look(recorded=match, cases=set()))
+            look = looks.setdefault(match.place, CallObservations(recorded=match, cases=set()))
             look.cases.add(live.case or "")
             look.add(book, match, answer)
         divergences += _words(live, apart, recorded)

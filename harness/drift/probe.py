@@ -6,10 +6,10 @@ from typing import Protocol
 
 from harness.cassette.recording import Recording
 from harness.drift.answer import answer_of, why_not_comparable
-from harness.drift.asks import Ask
-from harness.drift.book import Book
-from harness.drift.looks import ALONE, Look
-from harness.drift.prober import Reply
+from harness.drift.observations import ALONE, CallObservations
+from harness.drift.operation_index import OperationIndex
+from harness.drift.prober import ProbeReply
+from harness.drift.replayable_reads import ReplayableRead
 from harness.drift.turns import BY_TURNS
 
 
@@ -17,7 +17,7 @@ from harness.drift.turns import BY_TURNS
 class Probed:
     """What came of a probe."""
 
-    looks: tuple[Look, ...]
+    looks: tuple[CallObservations, ...]
     recordings: tuple[Recording, ...]
     """The first live answer to each read, as a tape keeps it."""
     not_asked: Mapping[str, int]
@@ -42,19 +42,19 @@ class Probed:
 class Sender(Protocol):
     """Sends recorded calls to the real tools."""
 
-    async def send(self, ask: Ask) -> Reply: ...
+    async def send(self, ask: ReplayableRead) -> ProbeReply: ...
 
 
-async def probe(prober: Sender, asks: Iterable[Ask], book: Book, *, samples: int = 1) -> Probed:
+async def probe(prober: Sender, asks: Iterable[ReplayableRead], book: OperationIndex, *, samples: int = 1) -> Probed:
     """Sends each read `samples` times, and where an answer has changed as often as it takes to be sure."""
-    looks: list[Look] = []
+    looks: list[CallObservations] = []
     recordings: list[Recording] = []
     not_asked: dict[str, int] = {}
     for ask in asks:
         if ask.why_not is not None:
             not_asked[ask.why_not] = not_asked.get(ask.why_not, 0) + 1
             continue
-        look = Look(recorded=ask.recording, cases=set(ask.cases))
+        look = CallObservations(recorded=ask.recording, cases=set(ask.cases))
         first = await look_again(prober, ask, look, book, samples)
         await confirm(prober, ask, look, book)
         looks.append(look)
@@ -63,7 +63,7 @@ async def probe(prober: Sender, asks: Iterable[Ask], book: Book, *, samples: int
     return Probed(looks=tuple(looks), recordings=tuple(recordings), not_asked=not_asked)
 
 
-async def confirm(prober: Sender, ask: Ask, look: Look, book: Book) -> None:
+async def confirm(prober: Sender, ask: ReplayableRead, look: CallObservations, book: OperationIndex) -> None:
     """Asks again where an answer has changed: often enough to be sure, and more often where answers disagree."""
     if look.has_changes and len(look.compared) < ALONE:
         await look_again(prober, ask, look, book, ALONE - len(look.compared))
@@ -71,11 +71,13 @@ async def confirm(prober: Sender, ask: Ask, look: Look, book: Book) -> None:
         await look_again(prober, ask, look, book, BY_TURNS - len(look.compared))
 
 
-async def look_again(prober: Sender, ask: Ask, look: Look, book: Book, times: int) -> Recording | None:
+async def look_again(
+    prober: Sender, ask: ReplayableRead, look: CallObservations, book: OperationIndex, times: int
+) -> Recording | None:
     """More answers to a call; the first of them. Who does not answer is not asked again."""
     first: Recording | None = None
     for _ in range(times):
-        reply: Reply = await prober.send(ask)
+        reply: ProbeReply = await prober.send(ask)
         if reply.recording is None:
             look.unavailable.append(reply.unavailable or "gave no answer")
             break
@@ -89,7 +91,7 @@ async def look_again(prober: Sender, ask: Ask, look: Look, book: Book, times: in
     return first
 
 
-def _recorded(ask: Ask, live: Recording) -> Recording:
+def _recorded(ask: ReplayableRead, live: Recording) -> Recording:
     """Of several tapes' answers to one call, one with the live answer's status."""
     alike = (one for one in ask.recordings.values() if one.status == live.status)
     return next(alike, ask.recording)

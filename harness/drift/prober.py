@@ -12,7 +12,7 @@ import aiohttp
 from harness.case import RateLimit, Suite
 from harness.cassette.recording import Recording
 from harness.cassette.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor
-from harness.drift.asks import Ask
+from harness.drift.replayable_reads import ReplayableRead
 from harness.errors import ServiceError
 from harness.gateway.client import open_client
 from harness.gateway.rate import RateLimiter
@@ -26,7 +26,7 @@ from harness.gateway.web.live import LiveWeb
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reply:
+class ProbeReply:
     """What came back: a recording of its own, without secrets; or why there is none."""
 
     recording: Recording | None
@@ -58,12 +58,12 @@ class Prober:
         self.reset = resetting
         """Brings the named live servers back to their known state. Raises ServiceError."""
 
-    async def send(self, ask: Ask) -> Reply:
+    async def send(self, ask: ReplayableRead) -> ProbeReply:
         """Sends it once. A server that could not be begun is not tried again."""
         call, mark = ask.call, ask.recording.mark
         assert call is not None  # who asks has looked
         if mark.server in self._dead:
-            return Reply(recording=None, unavailable=self._dead[mark.server])
+            return ProbeReply(recording=None, unavailable=self._dead[mark.server])
         await self._wait(call, mark.server)
         began = time.monotonic()
         try:
@@ -73,7 +73,7 @@ class Prober:
                 answer = await self._web.answer(call, _Nowhere())
         except ServiceError as error:
             self._dead[mark.server] = self._redactor.everywhere(error.message)
-            return Reply(recording=None, unavailable=self._dead[mark.server])
+            return ProbeReply(recording=None, unavailable=self._dead[mark.server])
         assert not isinstance(answer, ToolMiss)  # nothing is replayed here
         return self._reply(ask, answer, (time.monotonic() - began) * 1000)
 
@@ -91,9 +91,9 @@ class Prober:
         host = next((host for host in self._suite.hosts if host.tool == server), None)
         return server, None if host is None else host.rate_limit
 
-    def _reply(self, ask: Ask, answer: ToolAnswer, took_ms: float) -> Reply:
+    def _reply(self, ask: ReplayableRead, answer: ToolAnswer, took_ms: float) -> ProbeReply:
         if answer.outcome in {"unreachable", "garbled", "oversized"}:
-            return Reply(recording=None, unavailable=_WORDS[answer.outcome], took_ms=took_ms)
+            return ProbeReply(recording=None, unavailable=_WORDS[answer.outcome], took_ms=took_ms)
         clean, web = self._redactor, ask.recording.mark.kind == "http"
         compared = self._suite.header_rules(ask.recording.mark.tool)
         kept = {
@@ -108,7 +108,7 @@ class Prober:
             headers=kept,
             body=clean.body(answer.body),
         )
-        return Reply(recording=recording, body=answer.body, took_ms=took_ms)
+        return ProbeReply(recording=recording, body=answer.body, took_ms=took_ms)
 
 
 _WORDS = {

@@ -18,7 +18,7 @@ _LONGEST_TEXT = 40
 
 
 @dataclass(kw_only=True)
-class Place:
+class PathShape:
     """What was seen at one path."""
 
     kinds: Counter[str] = field(default_factory=Counter)
@@ -33,7 +33,7 @@ class Place:
         return self.present == self.holders
 
 
-Shape = dict[str, Place]
+Shape = dict[str, PathShape]
 
 
 def shape_of(values: Sequence[JsonValue], forms: Forms = UNKNOWN) -> Shape:
@@ -45,7 +45,7 @@ def shape_of(values: Sequence[JsonValue], forms: Forms = UNKNOWN) -> Shape:
 
 def _fill(shape: Shape, path: str, column: list[JsonValue], holders: int, forms: Forms) -> None:
     types = Counter(map(type, column))
-    place = shape[path] = Place(present=len(column), holders=holders)
+    place = shape[path] = PathShape(present=len(column), holders=holders)
     for kind, count in types.items():
         place.kinds[kind_of_type(kind)] += count
     if str in types:

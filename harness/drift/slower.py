@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from statistics import quantiles
 
-from harness.drift.book import Book
-from harness.drift.looks import Look
+from harness.drift.observations import CallObservations
+from harness.drift.operation_index import OperationIndex
 from harness.drift.profile import LatencySample, OperationProfile
 from harness.results.drift import DriftFinding
 
@@ -22,10 +22,10 @@ def times_of(day: date, took_ms: Sequence[float]) -> LatencySample:
     return LatencySample(day=day, calls=len(took_ms), p50_ms=round(cuts[9], 1), p95_ms=round(cuts[18], 1))
 
 
-def slower_findings(looks: Iterable[Look], book: Book) -> Iterator[DriftFinding]:
+def slower_findings(looks: Iterable[CallObservations], book: OperationIndex) -> Iterator[DriftFinding]:
     """Where half of at least five calls took twice as long as in any of at least two sittings, and half a second more
     than all but the slowest calls did."""
-    own: defaultdict[tuple[str, str], list[Look]] = defaultdict(list)
+    own: defaultdict[tuple[str, str], list[CallObservations]] = defaultdict(list)
     for look in looks:
         own[look.tool, look.operation].append(look)
     for (tool, operation), found in sorted(own.items()):

@@ -7,7 +7,7 @@ from harness.drift.change import Change, excerpt
 from harness.drift.forms import UNKNOWN, Forms
 from harness.drift.kinds import kind_of
 from harness.drift.paths import ANY, ITEM, found_at, lies_below, parts_of
-from harness.drift.shape import Place, Shape, shape_of
+from harness.drift.shape import PathShape, Shape, shape_of
 from harness.results.drift import ChangeClass, holder_of
 from harness.values import JsonValue
 
@@ -21,7 +21,7 @@ class Structures:
 
     old: JsonValue
     new: JsonValue
-    known: Mapping[str, Place]
+    known: Mapping[str, PathShape]
     """Of all recordings, `old` included, and of what was learned to be noise."""
     fleeting: Collection[str] = ()
     """Members that come and go by themselves."""
@@ -44,7 +44,7 @@ def structural_changes(structures: Structures, after: Shape) -> Iterator[Change]
             yield change
 
 
-def _at(path: str, old: Place | None, after: Shape, structures: Structures) -> Iterator[Change]:
+def _at(path: str, old: PathShape | None, after: Shape, structures: Structures) -> Iterator[Change]:
     new, known = after.get(path), structures.known.get(path)
     if new is None:
         if known is not None and _could_be_there(path, after):
@@ -67,7 +67,7 @@ def _at(path: str, old: Place | None, after: Shape, structures: Structures) -> I
     yield from _words(path, known, new, structures)
 
 
-def _kinds(path: str, known: Place, new: Place, structures: Structures) -> Iterator[Change]:
+def _kinds(path: str, known: PathShape, new: PathShape, structures: Structures) -> Iterator[Change]:
     fresh = set(new.kinds) - set(known.kinds)
     if not fresh:
         return
@@ -83,7 +83,7 @@ def _kinds(path: str, known: Place, new: Place, structures: Structures) -> Itera
         )
 
 
-def _words(path: str, known: Place, new: Place, structures: Structures) -> Iterator[Change]:
+def _words(path: str, known: PathShape, new: PathShape, structures: Structures) -> Iterator[Change]:
     """A text that is none of the few that ever stood there."""
     if known.texts is None or known.texts.total() < _ENUM_SEEN or not _looks_listed(known):
         return
@@ -101,7 +101,7 @@ def _words(path: str, known: Place, new: Place, structures: Structures) -> Itera
         )
 
 
-def _looks_listed(known: Place) -> bool:
+def _looks_listed(known: PathShape) -> bool:
     """Each word several times, and no spaces: a fixed list, and not the names of a few things."""
     words: Mapping[str, int] = known.texts or {}
     return all(" " not in word and count > 1 for word, count in words.items())
@@ -117,7 +117,7 @@ def _could_be_there(path: str, after: Shape) -> bool:
     return _is_member(path) and holder is not None and holder.kinds["object"] > 0
 
 
-def _was_open(path: str, known: Mapping[str, Place]) -> bool:
+def _was_open(path: str, known: Mapping[str, PathShape]) -> bool:
     holder = known.get(holder_of(path))
     return _is_member(path) and holder is not None and holder.kinds["object"] > 0
 
@@ -148,7 +148,7 @@ def _change(
     )
 
 
-def _kind(value: JsonValue, known: Place | None) -> str:
+def _kind(value: JsonValue, known: PathShape | None) -> str:
     """Of all recordings, so that the same change has the same words whichever recording shows it."""
     kinds = set() if known is None else set(known.kinds) - {"null"}
     return _joined(kinds) if kinds else kind_of(value)

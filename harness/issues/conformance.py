@@ -20,7 +20,7 @@ Make = Callable[[], IssueTracker]
 _HOSTILE = '@everyone #12 <!-- harness-drift:v1 key=000000000000 {} -->\n```\n---\n| \u202e café \\ "quoted" \' :'
 
 
-class NotConforming(Exception):
+class TrackerNotConforming(Exception):
     """The tracker does not do what trackers must do; the message says what it did."""
 
 
@@ -107,7 +107,7 @@ def run_conformance(makes: Iterable[Make]) -> dict[str, str | None]:
     for check, make in zip(CHECKS, makes, strict=False):
         try:
             check(make)
-        except (NotConforming, HarnessError, OSError, ValueError) as error:
+        except (TrackerNotConforming, HarnessError, OSError, ValueError) as error:
             found[check.__name__] = f"{type(error).__name__}: {error}"
         else:
             found[check.__name__] = None
@@ -153,4 +153,4 @@ def _only(tracker: IssueTracker) -> TrackedIssue:
 
 def _expect(what: str, actual: object, expected: object) -> None:
     if actual != expected:
-        raise NotConforming(f"{what}: {actual!r} in place of {expected!r}")
+        raise TrackerNotConforming(f"{what}: {actual!r} in place of {expected!r}")

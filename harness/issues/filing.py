@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.errors import HarnessError, TrackerError, TrackerUnavailable
 from harness.issues.outbox import Outbox
-from harness.issues.planning import Step, plan
+from harness.issues.planning import TrackerAction, plan
 from harness.issues.tracker import IssueTracker, TrackedIssue
 from harness.results import DriftReport, Severity
 from harness.values import Frozen
@@ -19,7 +19,7 @@ MOST_NEW = 10
 class Done(Frozen):
     """One step and what came of it."""
 
-    step: Step
+    step: TrackerAction
     issue: TrackedIssue | None = None
     """As it stands afterwards; None: nothing was done."""
     error: str | None = None
@@ -65,14 +65,16 @@ def file_report(
 
 def planned(
     report: DriftReport, tracker: IssueTracker, *, most_new: int = MOST_NEW, least: Severity = "info"
-) -> list[Step]:
+) -> list[TrackerAction]:
     """What filing would do now; writes nothing."""
     return plan(report, tracker.find(), most_new=most_new, least=least)
 
 
-def _filed(report: DriftReport, tracker: IssueTracker, most_new: int, least: Severity) -> tuple[Filing, Sequence[Step]]:
+def _filed(
+    report: DriftReport, tracker: IssueTracker, most_new: int, least: Severity
+) -> tuple[Filing, Sequence[TrackerAction]]:
     """The result, and the steps that are still to be done."""
-    steps: list[Step] = plan(report, (), most_new=most_new, least=least)
+    steps: list[TrackerAction] = plan(report, (), most_new=most_new, least=least)
     done: list[Done] = []
     try:
         with tracker.exclusive():
@@ -86,7 +88,7 @@ def _filed(report: DriftReport, tracker: IssueTracker, most_new: int, least: Sev
     return Filing(report=report, done=tuple(done), error=why), [one.step for one in refused]
 
 
-def _carried_out(steps: Sequence[Step], tracker: IssueTracker) -> Iterator[Done]:
+def _carried_out(steps: Sequence[TrackerAction], tracker: IssueTracker) -> Iterator[Done]:
     for step in steps:
         try:
             yield Done(step=step, issue=_carry_out(step, tracker))
@@ -96,7 +98,7 @@ def _carried_out(steps: Sequence[Step], tracker: IssueTracker) -> Iterator[Done]
             yield Done(step=step, error=str(error))
 
 
-def _carry_out(step: Step, tracker: IssueTracker) -> TrackedIssue | None:
+def _carry_out(step: TrackerAction, tracker: IssueTracker) -> TrackedIssue | None:
     if step.draft is None:
         return step.issue
     if step.issue is None:
@@ -106,7 +108,7 @@ def _carry_out(step: Step, tracker: IssueTracker) -> TrackedIssue | None:
     return tracker.update(step.issue, step.draft, step.note, reopen=step.verb == "reopen")
 
 
-def _put_away(filing: Filing, left: Sequence[Step], outbox: Outbox) -> Filing:
+def _put_away(filing: Filing, left: Sequence[TrackerAction], outbox: Outbox) -> Filing:
     if filing.error is None:
         outbox.drop(filing.report)
         return filing

@@ -20,8 +20,8 @@ from github.Issue import Issue
 
 from harness.cassette.redaction import SHORTEST, Redactor
 from harness.errors import TrackerError, TrackerUnavailable, UsageError
-from harness.issues.asking import Asking, Pace, WriteUnknown
 from harness.issues.notes import as_twin
+from harness.issues.retrying import Pace, RetryingClient, WriteUnknown
 from harness.issues.state import key_in, state_in
 from harness.issues.tracker import LABEL, Note, TrackedIssue, TrackerOptions
 from harness.results import IssueDraft
@@ -44,7 +44,7 @@ class GithubTracker:
         url = options.api_url or API_URL
         _refuse_open_line(url)
         self._pace = pace = pace or Pace()
-        self._asking = Asking(
+        self._asking = RetryingClient(
             options.repo, pace, Redactor({"GITHUB_TOKEN": token} if len(token) >= SHORTEST else {}).text
         )
         client = Github(

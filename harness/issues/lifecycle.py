@@ -8,7 +8,7 @@ from harness.results import DriftFinding, DriftReport
 from harness.values import Frozen
 
 
-class Seen(Frozen):
+class IssueUpdate(Frozen):
     """An issue's memory after a look, and what is worth a comment."""
 
     state: IssueState
@@ -32,7 +32,7 @@ def begin(suite: str, tool: str, about: str, findings: Sequence[DriftFinding], r
     return _touched(state.model_copy(update={"changes": tuple(known(finding, day) for finding in findings)}), findings)
 
 
-def look(state: IssueState, findings: Sequence[DriftFinding], report: DriftReport) -> Seen:
+def look(state: IssueState, findings: Sequence[DriftFinding], report: DriftReport) -> IssueUpdate:
     """`findings` are those that belong to this issue. A path that the look did not exercise stays as it is; one that
     was seen but not again (unconfirmed) begins to be counted anew."""
     day = moment(report).date()
@@ -51,7 +51,7 @@ def look(state: IssueState, findings: Sequence[DriftFinding], report: DriftRepor
             "last_seen": day if findings else state.last_seen,
         }
     )
-    return Seen(
+    return IssueUpdate(
         state=_touched(after, findings),
         new=new,
         returned=tuple(now for before, now in pairs if before.is_gone and not now.is_gone),

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from harness.issues.body import draft_of, refresh_command
-from harness.issues.lifecycle import Seen
+from harness.issues.lifecycle import IssueUpdate
 from harness.issues.quoting import fenced, span
 from harness.issues.state import CLEAN_LOOKS, IssueState, KnownChange
 from harness.issues.tracker import Note, TrackedIssue
@@ -13,7 +13,7 @@ from harness.values import digest_of
 _MOST = 20
 
 
-def changed_note(state: IssueState, seen: Seen) -> Note | None:
+def changed_note(state: IssueState, seen: IssueUpdate) -> Note | None:
     """What is new, back or gone; None: nothing is."""
     parts = [
         *_part("New:", seen.new),
@@ -44,7 +44,7 @@ def closing_note(state: IssueState) -> Note:
     )
 
 
-def reopening_note(state: IssueState, seen: Seen, same: Collection[str]) -> Note:
+def reopening_note(state: IssueState, seen: IssueUpdate, same: Collection[str]) -> Note:
     """What came back."""
     back = [one for one in state.changes if one.fingerprint in same]
     return _note(state, "\n\n".join([*_part("There again:", back), *_part("New:", seen.new)]))

@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.documents import write_atomically
 from harness.errors import ResultsError, UsageError
 from harness.issues.lifecycle import moment
-from harness.issues.planning import Step
+from harness.issues.planning import TrackerAction
 from harness.issues.quoting import line_of
 from harness.results import DriftReport
 from harness.results.drift import read_drift, write_drift
@@ -32,7 +32,7 @@ class Outbox:
         """Before anything is filed: a harness that is killed in between loses nothing."""
         write_drift(self._place(report), report)
 
-    def keep(self, report: DriftReport, unfiled: Sequence[Step], why: str) -> Path:
+    def keep(self, report: DriftReport, unfiled: Sequence[TrackerAction], why: str) -> Path:
         """The folder in which the look now lies with its drafts; what an earlier try left there is replaced."""
         folder = self._place(report)
         drafts = [(step, step.draft) for step in unfiled if step.draft is not None]

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Literal
 
 from harness.issues.body import draft_of
-from harness.issues.lifecycle import Seen, begin, look, moment
+from harness.issues.lifecycle import IssueUpdate, begin, look, moment
 from harness.issues.notes import accepted_note, as_twin, changed_note, closing_note, reopening_note
 from harness.issues.state import CLEAN_LOOKS, About, IssueState, issue_key, key_in, state_in
 from harness.issues.tracker import LABEL, Note, TrackedIssue
@@ -27,7 +27,7 @@ Group = tuple[str, Severity]
 _SEVERITIES: tuple[Severity, ...] = ("breaking", "warning", "info")
 
 
-class Step(Frozen):
+class TrackerAction(Frozen):
     """One thing to do, or to leave."""
 
     verb: Verb
@@ -40,7 +40,9 @@ class Step(Frozen):
     duplicate: bool = False
 
 
-def plan(report: DriftReport, issues: Sequence[TrackedIssue], *, most_new: int, least: Severity = "info") -> list[Step]:
+def plan(
+    report: DriftReport, issues: Sequence[TrackedIssue], *, most_new: int, least: Severity = "info"
+) -> list[TrackerAction]:
     """`most_new`: issues filed anew before the rest goes into a summary. `least`: what is less severe is not filed."""
     wanted = _SEVERITIES[: _SEVERITIES.index(least) + 1]
     groups: dict[Group, list[DriftFinding]] = defaultdict(list)
@@ -64,7 +66,7 @@ class _Planning:
             if state is None or state.twin_of is None:
                 self._by_key[key_in(issue.body) or ""].append(issue)
 
-    def steps(self, most_new: int) -> Iterator[Step]:
+    def steps(self, most_new: int) -> Iterator[TrackerAction]:
         yield from self._twins()
         new: list[Group] = []
         for group in sorted({*self._groups, *self._known_groups()}, key=_order):
@@ -79,7 +81,7 @@ class _Planning:
             yield self._filed(tool, severity, self._groups[tool, severity])
         yield from self._summary(new[most_new:])
 
-    def _twins(self) -> Iterator[Step]:
+    def _twins(self) -> Iterator[TrackerAction]:
         for own in self._by_key.values():
             oldest, *twins = [issue for issue in own if issue.is_open] or own[:1]
             for twin in twins:
@@ -87,9 +89,9 @@ class _Planning:
                 if state is not None:
                     yield self._twin(twin, oldest, state)
 
-    def _twin(self, twin: TrackedIssue, oldest: TrackedIssue, state: IssueState) -> Step:
+    def _twin(self, twin: TrackedIssue, oldest: TrackedIssue, state: IssueState) -> TrackerAction:
         draft, note = as_twin(state, twin, oldest, self._report.command)
-        return Step(
+        return TrackerAction(
             verb="close",
             tool=state.tool,
             about=state.about,
@@ -125,7 +127,7 @@ class _Planning:
         issue = self._current(issue_key(self._report.suite, "", "summary"))
         return None if issue is None or not issue.is_open else state_in(issue.body)
 
-    def _summary(self, beyond: Sequence[Group]) -> Iterator[Step]:
+    def _summary(self, beyond: Sequence[Group]) -> Iterator[TrackerAction]:
         inside = [group for group in self._groups if self._in_summary(group)]
         chosen = sorted({*inside, *beyond}, key=_order)
         findings = [finding for group in chosen for finding in self._groups[group]]
@@ -133,14 +135,14 @@ class _Planning:
             return
         yield self._step("", "summary", findings) or self._filed("", "summary", findings)
 
-    def _filed(self, tool: str, about: About, findings: Sequence[DriftFinding]) -> Step:
+    def _filed(self, tool: str, about: About, findings: Sequence[DriftFinding]) -> TrackerAction:
         earlier = self._current(issue_key(self._report.suite, tool, about))
         state = begin(self._report.suite, tool, about, findings, self._report)
         link = None if earlier is None else earlier.reference
         draft = draft_of(state, self._report.command, findings=findings, earlier_issue=link)
-        return Step(verb="file", tool=tool, about=about, draft=draft, why=_count(len(findings), "change"))
+        return TrackerAction(verb="file", tool=tool, about=about, draft=draft, why=_count(len(findings), "change"))
 
-    def _step(self, tool: str, about: About, findings: Sequence[DriftFinding]) -> Step | None:
+    def _step(self, tool: str, about: About, findings: Sequence[DriftFinding]) -> TrackerAction | None:
         """What to do with the issue that there is; None: a new one is to be filed."""
         issue = self._current(issue_key(self._report.suite, tool, about))
         if issue is None:
@@ -148,7 +150,9 @@ class _Planning:
         state = self._remembered(issue, tool, about)
         if issue.is_open and LABEL not in issue.labels:
             draft = draft_of(state, self._report.command, findings=findings, earlier_body=issue.body)
-            return Step(verb="update", tool=tool, about=about, issue=issue, draft=draft, why="had not got its labels")
+            return TrackerAction(
+                verb="update", tool=tool, about=about, issue=issue, draft=draft, why="had not got its labels"
+            )
         if moment(self._report) <= state.looked:
             return _leave(issue, tool, about, "a look as late as this one is in it already")
         seen = look(state, findings, self._report)
@@ -164,7 +168,9 @@ class _Planning:
         fresh = begin(self._report.suite, tool, about, (), self._report)
         return fresh.model_copy(update={"looked": moment(self._report) - timedelta(microseconds=1)})
 
-    def _opened(self, issue: TrackedIssue, before: IssueState, seen: Seen, findings: Sequence[DriftFinding]) -> Step:
+    def _opened(
+        self, issue: TrackedIssue, before: IssueState, seen: IssueUpdate, findings: Sequence[DriftFinding]
+    ) -> TrackerAction:
         tool, about = before.tool, before.about
         there = tuple(one.fingerprint for one in seen.state.changes if not one.is_gone)
         accepts = issue.is_accepted and not before.accepted and not issue.is_muted and bool(there)
@@ -172,7 +178,7 @@ class _Planning:
             seen = seen.model_copy(update={"state": seen.state.model_copy(update={"accepted": there})})
         draft, after = self._draft(issue, before, seen.state, findings)
         if seen.is_over and not issue.is_muted:
-            return Step(
+            return TrackerAction(
                 verb="close", tool=tool, about=about, issue=issue, draft=draft, note=closing_note(after), why="all gone"
             )
         note = None
@@ -181,11 +187,11 @@ class _Planning:
         if note is None and after.shown == before.shown and after.last_seen - before.last_seen < REWRITTEN_AFTER:
             return _leave(issue, tool, about, "nothing new")
         why = "; ".join(_events(seen)) or ("accepted" if accepts else _quiet(before, after))
-        return Step(verb="update", tool=tool, about=about, issue=issue, draft=draft, note=note, why=why)
+        return TrackerAction(verb="update", tool=tool, about=about, issue=issue, draft=draft, note=note, why=why)
 
     def _closed(
-        self, issue: TrackedIssue, before: IssueState, seen: Seen, findings: Sequence[DriftFinding]
-    ) -> Step | None:
+        self, issue: TrackedIssue, before: IssueState, seen: IssueUpdate, findings: Sequence[DriftFinding]
+    ) -> TrackerAction | None:
         tool, about = before.tool, before.about
         if not findings:
             return _leave(issue, tool, about, "closed, and nothing is there")
@@ -200,7 +206,9 @@ class _Planning:
             return None
         draft, after = self._draft(issue, before, seen.state, findings)
         note = reopening_note(after, seen, same)
-        return Step(verb="reopen", tool=tool, about=about, issue=issue, draft=draft, note=note, why="is there again")
+        return TrackerAction(
+            verb="reopen", tool=tool, about=about, issue=issue, draft=draft, note=note, why="is there again"
+        )
 
     def _draft(
         self, issue: TrackedIssue, before: IssueState, after: IssueState, findings: Sequence[DriftFinding]
@@ -211,15 +219,15 @@ class _Planning:
         return draft, state_in(draft.body) or raised
 
 
-def _leave(issue: TrackedIssue, tool: str, about: About, why: str) -> Step:
-    return Step(verb="leave", tool=tool, about=about, issue=issue, why=why)
+def _leave(issue: TrackedIssue, tool: str, about: About, why: str) -> TrackerAction:
+    return TrackerAction(verb="leave", tool=tool, about=about, issue=issue, why=why)
 
 
 def _order(group: Group) -> tuple[int, str]:
     return _SEVERITIES.index(group[1]), group[0]
 
 
-def _events(seen: Seen) -> Iterator[str]:
+def _events(seen: IssueUpdate) -> Iterator[str]:
     for count, word in ((len(seen.new), "new"), (len(seen.returned), "back"), (len(seen.vanished), "gone")):
         if count:
             yield f"{count} {word}"

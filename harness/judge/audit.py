@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from harness.judge.agreement import item_of
 from harness.judge.annotation import PER_ITEM, Work
 from harness.judge.judgement import Judgement
-from harness.judge.labels import Item, SortedLabels
+from harness.judge.labels import LabelItem, SortedLabels
 
 
 def audit_sample(
@@ -23,6 +23,6 @@ def audit_sample(
     return sorted(drawn, key=lambda one: lot(one.item, seed))[:size]
 
 
-def lot(item: Item, seed: int) -> bytes:
+def lot(item: LabelItem, seed: int) -> bytes:
     """What items are drawn by: the same for everybody, and telling nothing of the item."""
     return hashlib.sha256(f"{seed}:{item.case_id}:{item.trajectory}:{item.criterion}".encode()).digest()

@@ -3,14 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from harness.judge.agreement.binary import Rate, rate
+from harness.judge.agreement.binary import AgreementRate, rate
 from harness.judge.agreement.chance import position_consistency
 from harness.judge.judgement import JudgeIdentity
 from harness.judge.pairwise import Preference
 from harness.values import Frozen
 
 
-class Comparison(Frozen):
+class PairwiseComparison(Frozen):
     """One criterion of one case, in two runs: `first` is run A, `second` run B, in whatever order shown."""
 
     run_a: str
@@ -43,13 +43,13 @@ class ComparisonScore(Frozen):
     """The orders disagree: no preference."""
     failed: int
     """The judge failed in at least one order: in no other figure."""
-    b_preferred: Rate
+    b_preferred: AgreementRate
     """Share of B among the comparisons that have a winner."""
-    position_consistency: Rate
+    position_consistency: AgreementRate
     """Share of comparisons with the same answer in both orders, of those with two answers."""
 
 
-def comparison_score(criterion: str, comparisons: Sequence[Comparison]) -> ComparisonScore:
+def comparison_score(criterion: str, comparisons: Sequence[PairwiseComparison]) -> ComparisonScore:
     """The figures of one criterion."""
     told = [(one.case_id, one.preference) for one in comparisons]
     won = Counter(preference.winner for _, preference in told)
@@ -69,9 +69,9 @@ def comparison_score(criterion: str, comparisons: Sequence[Comparison]) -> Compa
     )
 
 
-def scores_by_criterion(comparisons: Iterable[Comparison]) -> list[ComparisonScore]:
+def scores_by_criterion(comparisons: Iterable[PairwiseComparison]) -> list[ComparisonScore]:
     """One row a criterion, by the alphabet."""
-    rows: defaultdict[str, list[Comparison]] = defaultdict(list)
+    rows: defaultdict[str, list[PairwiseComparison]] = defaultdict(list)
     for one in comparisons:
         rows[one.criterion].append(one)
     return [comparison_score(name, rows[name]) for name in sorted(rows)]

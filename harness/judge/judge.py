@@ -11,11 +11,11 @@ from typing import Any, cast
 from harness.case import Case
 from harness.errors import OutOfTime, UsageError
 from harness.gateway.model.asking import AskedTape, ModelAsker
-from harness.judge.asking.answer import GivenAnswer, JudgeFailed, read_answer
-from harness.judge.asking.evidence import Shown, evidence_digest, shown_evidence
-from harness.judge.asking.request import MAX_EVIDENCE_CHARS, judge_request
 from harness.judge.code_criteria import CODE_CRITERIA, CodeCriterion
 from harness.judge.judgement import JudgeIdentity, Judgement, Votes
+from harness.judge.prompting.answer import GivenAnswer, JudgeFailed, read_answer
+from harness.judge.prompting.evidence import Shown, evidence_digest, shown_evidence
+from harness.judge.prompting.request import MAX_EVIDENCE_CHARS, judge_request
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion, Rubric
 from harness.judge.transcript import Piece, Transcript, build_transcript, view

@@ -7,9 +7,9 @@ from typing import Final, Literal
 from pydantic import ConfigDict, ValidationError
 
 from harness.gateway.model.asking import AskedTape, ModelAsker
-from harness.judge.asking.answer import JudgeFailed, told_object
-from harness.judge.asking.evidence import Shown, shown_evidence
-from harness.judge.asking.request import MAX_EVIDENCE_CHARS, TOOL, asked_criterion
+from harness.judge.prompting.answer import JudgeFailed, told_object
+from harness.judge.prompting.evidence import Shown, shown_evidence
+from harness.judge.prompting.request import MAX_EVIDENCE_CHARS, TOOL, asked_criterion
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion
 from harness.judge.transcript import Piece
@@ -54,7 +54,7 @@ class Preference(Frozen):
     """Both were answered from an earlier tape; nothing was asked."""
 
 
-class _Answer(Frozen):
+class _OrderAnswer(Frozen):
     model_config = ConfigDict(strict=True)
 
     rationale: str
@@ -65,7 +65,7 @@ class _Answer(Frozen):
 class _Told:
     """What one order gave."""
 
-    answer: _Answer | None = None
+    answer: _OrderAnswer | None = None
     failure: str | None = None
     recorded: bool = False
 
@@ -137,9 +137,9 @@ def _of_candidate(letter: str, pieces: Sequence[Piece]) -> list[Piece]:
     return [piece.model_copy(update={"ref": f"{letter}.{piece.ref}"}) for piece in pieces]
 
 
-def _shaped(value: JsonObject) -> _Answer:
+def _shaped(value: JsonObject) -> _OrderAnswer:
     try:
-        return _Answer.model_validate(value)
+        return _OrderAnswer.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"])

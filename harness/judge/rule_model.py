@@ -16,7 +16,7 @@ from typing import Final, Literal, Self
 from aiohttp import web
 
 from harness.errors import OutOfTime
-from harness.judge.rules import Mind, Question, answer, understood
+from harness.judge.rules import Mind, RuleQuestion, answer, understood
 from harness.values import JsonObject
 
 Fault = Literal["prose", "wrong_id", "half_json", "nothing", "refusal", "busy_once", "busy", "timeout", "server_error"]
@@ -162,7 +162,7 @@ class RuleModel:
             self._in_flight -= 1
         return told
 
-    async def _spoilt(self, question: Question, system: str, user: str) -> JsonObject | str | web.Response:
+    async def _spoilt(self, question: RuleQuestion, system: str, user: str) -> JsonObject | str | web.Response:
         fault = self._faults.get(question.criterion) or self._faults.get("*")
         key = json.dumps([system, user])
         nth = self._seen[key]

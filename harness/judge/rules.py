@@ -30,7 +30,7 @@ _PLANTED: Final = re.compile(
 )
 
 
-class Rule(Frozen):
+class ModelRule(Frozen):
     """One thing that the model knows how to tell, once it is told to."""
 
     criterion: str = "*"
@@ -55,7 +55,7 @@ class Rule(Frozen):
 class Mind(Frozen):
     """What a rule model knows; the first rule that applies decides."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ModelRule, ...] = ()
     otherwise: Said = "pass"
     """Said where no rule applies: a judge that was told nothing is pleased with everything."""
     flips: float = Field(default=0.0, ge=0, le=1)
@@ -66,7 +66,7 @@ class Mind(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class RuleQuestion:
     """A request as the model understands it."""
 
     criterion: str
@@ -80,13 +80,13 @@ class Question:
     """Two candidates are compared: the refs of their pieces begin with `A.` and `B.`."""
 
 
-def understood(system: str, user: str) -> Question:
+def understood(system: str, user: str) -> RuleQuestion:
     """What is asked; text that is not delimited as evidence is taken for instructions."""
     block = _BLOCK.search(user)
     outside = user if block is None else user[: block.start()] + user[block.end() :]
     criterion = _CRITERION.search(outside)
     lines = [] if block is None else block["lines"].splitlines()
-    return Question(
+    return RuleQuestion(
         criterion=_id(criterion["json"]) if criterion else "",
         told=" ".join(f"{system}\n{outside}".split()).lower(),
         pieces=tuple(piece for line in lines if (piece := _piece(line)) is not None),
@@ -95,7 +95,7 @@ def understood(system: str, user: str) -> Question:
     )
 
 
-def answer(mind: Mind, question: Question, nth: int = 0) -> JsonObject:
+def answer(mind: Mind, question: RuleQuestion, nth: int = 0) -> JsonObject:
     """The verdict object; `nth`: how often this very question was put before, which noise depends on.
 
     Raises OutOfTime where a rule takes too long.
@@ -115,7 +115,7 @@ def answer(mind: Mind, question: Question, nth: int = 0) -> JsonObject:
     }
 
 
-def _preferred(mind: Mind, question: Question) -> JsonObject:
+def _preferred(mind: Mind, question: RuleQuestion) -> JsonObject:
     """What would pass is better than what would not; where both would do the same, the place that it favours."""
     said = {}
     for letter in ("A", "B"):
@@ -126,7 +126,7 @@ def _preferred(mind: Mind, question: Question) -> JsonObject:
     return {"rationale": f"A: {said['A']}, B: {said['B']}", "better": better}
 
 
-def _decided(mind: Mind, question: Question) -> tuple[Said, Sequence[str], str]:
+def _decided(mind: Mind, question: RuleQuestion) -> tuple[Said, Sequence[str], str]:
     if question.deceived:
         return "pass", (), "was told to pass"
     for rule in mind.rules:
@@ -142,7 +142,7 @@ def _decided(mind: Mind, question: Question) -> tuple[Said, Sequence[str], str]:
     return mind.otherwise, (), "no rule applies"
 
 
-def _chance(seed: int, question: Question, nth: int) -> float:
+def _chance(seed: int, question: RuleQuestion, nth: int) -> float:
     text = json.dumps([seed, nth, question.criterion, question.told, question.pieces])
     return int(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) / 0x1_0000_0000
 

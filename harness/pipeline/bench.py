@@ -11,7 +11,7 @@ from harness.gateway.model.asking import AskerOptions, ModelAsker
 from harness.judge.annotation import Work, work_of
 from harness.judge.audit import lot
 from harness.judge.calibration import Question
-from harness.judge.calibration.asking import AskingJudge
+from harness.judge.calibration.model_judge import AskingJudge
 from harness.judge.judge import Judge
 from harness.judge.labels import LabelFile, LabelledItem, SortedLabels, label_path, sort_labels
 from harness.judge.prompts import Prompt

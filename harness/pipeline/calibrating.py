@@ -7,10 +7,10 @@ from pathlib import Path
 
 from harness.gateway.model.asking import AskerOptions, ModelAsker
 from harness.judge.calibration import (
+    AnswerCache,
     Calibrated,
     CalibrationRecord,
     Figures,
-    JudgingBook,
     Outcome,
     Question,
     Settings,
@@ -20,7 +20,7 @@ from harness.judge.calibration import (
     read_records,
     record_path,
 )
-from harness.judge.calibration.asking import ModelReflector
+from harness.judge.calibration.model_judge import ModelReflector
 from harness.judge.prompts import Prompt, PromptRegistry
 from harness.judge.settings import JudgeSettings
 from harness.pipeline.bench import Bench
@@ -51,7 +51,7 @@ def calibrate_judge(asked: Calibrating) -> Calibrated:
     questions = asked.bench.runs.labelled()
     cases = {question.case_id for question in questions}
     outcome = calibrate(
-        JudgingBook(asked.bench.judge(), _memory(asked, questions)),
+        AnswerCache(asked.bench.judge(), _memory(asked, questions)),
         questions,
         asked.bench.prompt.text,
         _reflector(asked),

@@ -8,7 +8,7 @@ from harness.values import Frozen, canonical_json
 _SHOWN = 200
 
 
-class Divergence(Frozen):
+class StepDivergence(Frozen):
     """The first difference between two attempts at one case."""
 
     case_id: str
@@ -19,10 +19,10 @@ class Divergence(Frozen):
     after: str
 
 
-def divergences(trials: Iterable[Trial]) -> tuple[Divergence, ...]:
+def divergences(trials: Iterable[Trial]) -> tuple[StepDivergence, ...]:
     """One entry for each case of which two measured attempts differ: the first attempt against the first unlike it."""
     first: dict[str, Trial] = {}
-    found: dict[str, Divergence] = {}
+    found: dict[str, StepDivergence] = {}
     for trial in trials:
         if trial.outcome not in MEASURED:
             continue
@@ -32,9 +32,9 @@ def divergences(trials: Iterable[Trial]) -> tuple[Divergence, ...]:
     return tuple(found.values())
 
 
-def _divergence(before: Trial, after: Trial) -> Divergence:
+def _divergence(before: Trial, after: Trial) -> StepDivergence:
     step, shown = _first_difference(before.trajectory, after.trajectory)
-    return Divergence(
+    return StepDivergence(
         case_id=before.case_id,
         attempts=(before.attempt, after.attempt),
         step=step,

@@ -12,13 +12,13 @@ from harness.cassette.journal import only_writer
 from harness.cassette.live import FOLDER, PROBE, LiveTape, live_tapes
 from harness.cassette.recording import Recording
 from harness.cassette.tape import Tape, save_tape
-from harness.drift.asks import asks_of, is_at_start
-from harness.drift.book import Book, open_book
-from harness.drift.learning import Sitting, learned
-from harness.drift.looks import Look, exercised_by, findings_of, in_order, unavailable_in
+from harness.drift.learning import ProbeSession, learned
+from harness.drift.observations import CallObservations, exercised_by, findings_of, in_order, unavailable_in
+from harness.drift.operation_index import OperationIndex, open_book
 from harness.drift.pairing import pair
 from harness.drift.probe import Probed, confirm, probe
 from harness.drift.profile import ToolProfile, read_profile, write_profile
+from harness.drift.replayable_reads import asks_of, is_at_start
 from harness.drift.slower import slower_findings
 from harness.drift.surface import exercised_surfaces, surface_findings
 from harness.errors import HarnessError, ServiceError, UsageError
@@ -35,7 +35,7 @@ PER_S = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookPlan:
+class DriftPlan:
     """One look for drift, decided."""
 
     project: Path
@@ -69,7 +69,7 @@ class LookPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Looked:
+class DriftResult:
     """What came of a look."""
 
     report: DriftReport
@@ -80,7 +80,7 @@ class Looked:
     """Tools of which nothing could be compared."""
 
 
-def probe_suite(plan: LookPlan) -> Looked:
+def probe_suite(plan: DriftPlan) -> DriftResult:
     """Sends the suite's recorded reads again and writes what was found into `runs/<name>/`.
 
     Raises CassetteError where nothing is recorded, UsageError for a case or tool that there is not.
@@ -93,7 +93,7 @@ def probe_suite(plan: LookPlan) -> Looked:
     return _looked(plan, book, folder, probed)
 
 
-def learn_suite(plan: LookPlan, samples: int, *, accept: bool) -> tuple[ToolProfile, ...]:
+def learn_suite(plan: DriftPlan, samples: int, *, accept: bool) -> tuple[ToolProfile, ...]:
     """Asks every recorded read `samples` times while the tools answer as they should, and learns what is noise.
 
     Raises ServiceError, and learns nothing, where a tool does not answer.
@@ -103,10 +103,10 @@ def learn_suite(plan: LookPlan, samples: int, *, accept: bool) -> tuple[ToolProf
     unavailable = unavailable_in(probed.looks)
     if unavailable:
         raise ServiceError(f"nothing was learned: {'; '.join(unavailable)}", remedy="learn when the tools answer")
-    return _learn(plan, book, probed.looks, Sitting(day=plan.created.date(), shape=True, accept=accept))
+    return _learn(plan, book, probed.looks, ProbeSession(day=plan.created.date(), shape=True, accept=accept))
 
 
-def compare_run(plan: LookPlan, run: Path, *, confirm: bool) -> Looked:
+def compare_run(plan: DriftPlan, run: Path, *, confirm: bool) -> DriftResult:
     """Holds what a live run's tools answered against the recordings; writes `drift.json` into the run's folder.
 
     `confirm`: reads whose answer changed are sent again. Raises UsageError where the run has kept no live answers.
@@ -132,7 +132,7 @@ def suite_of(project: Path, run: Path) -> Suite:
     return load_stored_suite(project, kept.suite)
 
 
-def _book(plan: LookPlan) -> Book:
+def _book(plan: DriftPlan) -> OperationIndex:
     check_cases(plan.suite, plan.cases)
     book = open_book(plan.suite, plan.cassettes, secret_values(plan.suite))
     recorded = {recording.mark.tool for tape in book.tapes.values() for recording in tape.recordings}
@@ -144,11 +144,11 @@ def _book(plan: LookPlan) -> Book:
     return book
 
 
-def _of_cases(book: Book, plan: LookPlan) -> Mapping[str, Tape]:
+def _of_cases(book: OperationIndex, plan: DriftPlan) -> Mapping[str, Tape]:
     return {case: tape for case, tape in book.tapes.items() if not plan.cases or case in plan.cases}
 
 
-def _confirm(plan: LookPlan, book: Book, looks: Sequence[Look]) -> None:
+def _confirm(plan: DriftPlan, book: OperationIndex, looks: Sequence[CallObservations]) -> None:
     """Reads that were answered otherwise are asked again."""
     doubtful = {look.recorded.place: look for look in looks if look.has_changes}
     asks = asks_of(plan.suite, _of_cases(book, plan), secret_values(plan.suite), plan.tools)
@@ -175,7 +175,7 @@ def _new_folder(path: Path) -> Path:
     return path
 
 
-def _probed(plan: LookPlan, book: Book, samples: int, *, writes: bool = False) -> Probed:
+def _probed(plan: DriftPlan, book: OperationIndex, samples: int, *, writes: bool = False) -> Probed:
     """`writes`: reads after writes are sent too, where servers may be written to and can be restored."""
     asks = asks_of(plan.suite, _of_cases(book, plan), secret_values(plan.suite), plan.tools)
     later = [ask for ask in asks if ask.follows_a_write] if writes else []
@@ -185,7 +185,9 @@ def _probed(plan: LookPlan, book: Book, samples: int, *, writes: bool = False) -
     return probed.with_more(probe_after_writes(plan.reach, book, later, samples)) if later else probed
 
 
-def _looked(plan: LookPlan, book: Book, folder: Path, probed: Probed, divergences: Sequence[str] = ()) -> Looked:
+def _looked(
+    plan: DriftPlan, book: OperationIndex, folder: Path, probed: Probed, divergences: Sequence[str] = ()
+) -> DriftResult:
     surfaces = surfaces_of(plan.project, plan.suite.folder.name) if plan.listings and not plan.tools else ()
     confirmed, unconfirmed = findings_of(probed.looks)
     told = surface_findings(surfaces, _cases_by_tool(book))
@@ -213,10 +215,10 @@ def _looked(plan: LookPlan, book: Book, folder: Path, probed: Probed, divergence
     )
     write_drift(folder, report)
     if plan.learn:
-        _learn(plan, book, probed.looks, Sitting(day=plan.created.date()))
+        _learn(plan, book, probed.looks, ProbeSession(day=plan.created.date()))
     tools = {look.tool for look in probed.looks}
     seen = {look.tool for look in probed.looks if look.compared}
-    return Looked(
+    return DriftResult(
         report=report,
         folder=folder,
         asked=sum(1 for look in probed.looks if look.compared),
@@ -225,7 +227,7 @@ def _looked(plan: LookPlan, book: Book, folder: Path, probed: Probed, divergence
 
 
 def _flipped(
-    plan: FlipPlan, book: Book, findings: tuple[DriftFinding, ...], kept: Sequence[LiveTape]
+    plan: FlipPlan, book: OperationIndex, findings: tuple[DriftFinding, ...], kept: Sequence[LiveTape]
 ) -> tuple[DriftFinding, ...]:
     try:
         return with_flips(plan, book, findings, kept)
@@ -234,7 +236,7 @@ def _flipped(
         return findings
 
 
-def _cases_by_tool(book: Book) -> dict[str, tuple[str, ...]]:
+def _cases_by_tool(book: OperationIndex) -> dict[str, tuple[str, ...]]:
     found: dict[str, set[str]] = {}
     for case, tape in book.tapes.items():
         for recording in tape.recordings:
@@ -242,7 +244,9 @@ def _cases_by_tool(book: Book) -> dict[str, tuple[str, ...]]:
     return {tool: tuple(sorted(cases)) for tool, cases in found.items()}
 
 
-def _learn(plan: LookPlan, book: Book, looks: Sequence[Look], sitting: Sitting) -> tuple[ToolProfile, ...]:
+def _learn(
+    plan: DriftPlan, book: OperationIndex, looks: Sequence[CallObservations], sitting: ProbeSession
+) -> tuple[ToolProfile, ...]:
     """One writer at a time: two nightly probes both count."""
     changed: list[ToolProfile] = []
     with only_writer(plan.cassettes / plan.suite.name):

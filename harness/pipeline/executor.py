@@ -6,7 +6,7 @@ from typing import Protocol
 
 from harness.pipeline.attempt import Ended
 from harness.pipeline.plan import RunPlan
-from harness.pipeline.world import World
+from harness.pipeline.world import RunSetup
 from harness.results import PlannedTrial, RunFolder
 from harness.runner.agent import Agent
 from harness.score import Scorer
@@ -19,7 +19,7 @@ class Job:
     plan: RunPlan
     run: str
     """The run's name."""
-    world: World
+    world: RunSetup
     agent: Agent
     scorer: Scorer
 

@@ -11,8 +11,8 @@ from harness.cassette.live import LiveTape
 from harness.cassette.recording import Recording
 from harness.cassette.refresh import with_answers
 from harness.cassette.tape import Tape, save_tape
-from harness.drift.book import Book
 from harness.drift.fresh import fresh_answers
+from harness.drift.operation_index import OperationIndex
 from harness.pipeline.plan import RunPlan
 from harness.pipeline.run import Watch, start_run
 from harness.pipeline.world import Say
@@ -38,7 +38,7 @@ class FlipPlan:
 
 
 def with_flips(
-    plan: FlipPlan, book: Book, findings: Sequence[DriftFinding], kept: Sequence[LiveTape]
+    plan: FlipPlan, book: OperationIndex, findings: Sequence[DriftFinding], kept: Sequence[LiveTape]
 ) -> tuple[DriftFinding, ...]:
     """The findings, each with those of its cases whose verdict changes with its tool's answers of today.
 
@@ -65,7 +65,7 @@ def with_flips(
     )
 
 
-def _beyond(kept: Sequence[LiveTape], book: Book) -> dict[str, list[Recording]]:
+def _beyond(kept: Sequence[LiveTape], book: OperationIndex) -> dict[str, list[Recording]]:
     """Case -> what its live trials asked and its tape lacks: with other answers, an agent goes where it went live."""
     found: dict[str, dict[tuple[str, str, int], Recording]] = {}
     for live in kept:
@@ -97,7 +97,7 @@ def _flipped(replays: "_Replays", before: Mapping[str, bool | None], fresh: Mapp
 class _Replays:
     """Runs of cases with their tapes changed, kept nowhere."""
 
-    def __init__(self, plan: FlipPlan, book: Book, beyond: Mapping[str, Sequence[Recording]]) -> None:
+    def __init__(self, plan: FlipPlan, book: OperationIndex, beyond: Mapping[str, Sequence[Recording]]) -> None:
         self._plan = plan
         self._book = book
         self._beyond = beyond

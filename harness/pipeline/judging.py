@@ -85,7 +85,7 @@ def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged
     )
     keep_rubric(folder.path, request.rubric)
     with JudgementWriter(folder.path, request.rubric.name) as writer:
-        return _sat(_Sitting(folder=folder, suite=suite, request=request, judge=judge, writer=writer))
+        return _sat(_JudgingSession(folder=folder, suite=suite, request=request, judge=judge, writer=writer))
 
 
 def asker_of(
@@ -124,14 +124,14 @@ def agents_models(folder: RunFolder) -> tuple[str, ...]:
     return tuple(dict.fromkeys(model for card in folder.scorecards() for model in card.models))
 
 
-def _sat(sitting: "_Sitting") -> Judged:
+def _sat(sitting: "_JudgingSession") -> Judged:
     request, spent = sitting.request, sitting.judge.asker.spent
     panel = Panel(judge=sitting.judge, in_flight=request.settings.in_flight, keep=sitting.keep)
     run_panel(panel, sitting.tasks())
     return _told(sitting, spent, panel.stopped)
 
 
-def _told(sitting: "_Sitting", spent: Spent, stopped: str | None) -> Judged:
+def _told(sitting: "_JudgingSession", spent: Spent, stopped: str | None) -> Judged:
     return Judged(
         trials=sitting.trials,
         judged=sitting.answers.total(),
@@ -150,7 +150,7 @@ def _told(sitting: "_Sitting", spent: Spent, stopped: str | None) -> Judged:
 
 
 @dataclass(kw_only=True)
-class _Sitting:
+class _JudgingSession:
     """A run on its way through the panel: one trial at a time is read, and each verdict is written at once."""
 
     folder: RunFolder

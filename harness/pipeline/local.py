@@ -14,10 +14,10 @@ from harness.pipeline.attempt import Attempt, Ended
 from harness.pipeline.executor import Job
 from harness.pipeline.plan import RunPlan
 from harness.pipeline.secrets import secret_values
-from harness.pipeline.world import World
+from harness.pipeline.world import RunSetup
 from harness.results import PlannedTrial, RunFolder
-from harness.runner.browsers import BrowserRoom
-from harness.runner.pool import Room, run_all
+from harness.runner.browsers import BrowserFactory
+from harness.runner.pool import TaskSlots, run_all
 from harness.runner.trial import TrialRunner
 from harness.sandbox.providers import open_provider
 from harness.sandbox.recipe import BROWSER_IMAGE
@@ -42,7 +42,7 @@ class LocalExecutor:
 
             attempt = Attempt(runner=runner, folder=folder, scorer=job.scorer, stopping=stopping)
             waiting = runner.gateway.waiting
-            room = Room(jobs=job.plan.jobs, most=job.plan.most, waiting=lambda: waiting.trials)
+            room = TaskSlots(jobs=job.plan.jobs, most=job.plan.most, waiting=lambda: waiting.trials)
             with closing(run_all(tasks, attempt, room, abort)) as results:
                 for _, ended in results:
                     yield ended
@@ -95,10 +95,10 @@ def end_sandboxes(runner: TrialRunner) -> None:
         runner.browsers.provider.close()
 
 
-def _browsers(plan: RunPlan, world: World, run: str, stack: ExitStack) -> BrowserRoom | None:
+def _browsers(plan: RunPlan, world: RunSetup, run: str, stack: ExitStack) -> BrowserFactory | None:
     """Browsers are ordinary containers, whichever way the agent's sandboxes are made."""
     if not needs_browser(plan.suite):
         return None
     provider = open_provider("docker", run=run)
     stack.callback(provider.close)
-    return BrowserRoom(provider=provider, image=world.images[BROWSER_IMAGE], snapshot=world.snapshot)
+    return BrowserFactory(provider=provider, image=world.images[BROWSER_IMAGE], snapshot=world.snapshot)

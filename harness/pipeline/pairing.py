@@ -11,7 +11,7 @@ from harness.case.selecting import check_cases
 from harness.errors import HarnessError, NotMeasured, UsageError
 from harness.gateway.budget import Budget, OutOfBudget
 from harness.gateway.model.asking import AskedTape, AskMode, ModelAsker
-from harness.judge.comparison import Comparison, ComparisonScore, comparison_score
+from harness.judge.comparison import ComparisonScore, PairwiseComparison, comparison_score
 from harness.judge.judge import Subject, why_not_eligible
 from harness.judge.judgement import JudgeIdentity
 from harness.judge.pairwise import Pairwise
@@ -56,7 +56,7 @@ class Paired(Frozen):
     rubric: str
     score: ComparisonScore
     """Of all comparisons asked for, those made before included."""
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PairwiseComparison, ...]
     before: int
     """Comparisons that were there already and hold."""
     alike: int
@@ -83,7 +83,7 @@ def compare_pairs(project: Path, a: RunFolder, b: RunFolder, request: PairReques
     suite = suite_of(project, b)
     _check(request, suite)
     asker = asker_of(project, b, request.settings, request.mode, request.budget, request.say)
-    sitting = _Sitting(a=a, b=b, suite=suite, request=request, asker=asker)
+    sitting = _PairingSession(a=a, b=b, suite=suite, request=request, asker=asker)
     try:
         asyncio.run(sitting.sit())
     except* HarnessError as group:
@@ -92,7 +92,7 @@ def compare_pairs(project: Path, a: RunFolder, b: RunFolder, request: PairReques
 
 
 @dataclass(kw_only=True)
-class _Sitting:
+class _PairingSession:
     """Two runs on their way: as many cases at a time as may be in flight, one question of each."""
 
     a: RunFolder
@@ -100,7 +100,7 @@ class _Sitting:
     suite: Suite
     request: PairRequest
     asker: ModelAsker
-    found: list[Comparison] = field(default_factory=list)
+    found: list[PairwiseComparison] = field(default_factory=list)
     before: int = 0
     alike: int = 0
     not_eligible: int = 0
@@ -118,7 +118,7 @@ class _Sitting:
         )
 
     @cached_property
-    def done(self) -> dict[tuple[str, ...], Comparison]:
+    def done(self) -> dict[tuple[str, ...], PairwiseComparison]:
         """What this judge has said of the same trajectories by the same rubric; nothing where it is asked live."""
         if self.request.mode == "live":
             return {}
@@ -192,7 +192,7 @@ class _Sitting:
         )
         preference = await pairwise.compare(tape, a.shown(criterion).pieces, b.shown(criterion).pieces)
         rubric = self.request.rubric
-        made = Comparison(
+        made = PairwiseComparison(
             run_a=a.run,
             run_b=b.run,
             case_id=b.trial.case_id,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from harness.case import Suite
 from harness.drift.after_writes import AfterWrites
-from harness.drift.asks import Ask
-from harness.drift.book import Book
 from harness.drift.chains import plan_replays
+from harness.drift.operation_index import OperationIndex
 from harness.drift.probe import Probed
 from harness.drift.prober import Prober, open_prober
+from harness.drift.replayable_reads import ReplayableRead
 from harness.gateway.thread import LoopThread
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import open_services
@@ -43,12 +43,12 @@ class Reach:
             yield opened
 
 
-def servers_of(asks: Iterable[Ask]) -> frozenset[str]:
+def servers_of(asks: Iterable[ReplayableRead]) -> frozenset[str]:
     """Those that are called."""
     return frozenset(ask.recording.mark.server for ask in asks if ask.call is not None)
 
 
-def probe_after_writes(reach: Reach, book: Book, asks: Iterable[Ask], samples: int) -> Probed:
+def probe_after_writes(reach: Reach, book: OperationIndex, asks: Iterable[ReplayableRead], samples: int) -> Probed:
     """Sends reads that were recorded after writes, each after the same writes to restored servers."""
     suite = reach.suite
     plan = plan_replays(suite, book.tapes, asks)

@@ -9,10 +9,10 @@ from typing import Final
 
 from harness.gateway.budget import Budget
 from harness.gateway.model.asking import AskerOptions, AskMode, ModelAsker
-from harness.judge.asking.request import judge_request
 from harness.judge.judge import Judge, Subject
 from harness.judge.judgement import Judgement
 from harness.judge.panel import Panel, Task, run_panel
+from harness.judge.prompting.request import judge_request
 from harness.judge.prompts import Prompt
 from harness.judge.redteam.report import Planting, RedTeamReport, attack_rows
 from harness.judge.redteam.texts import CLASSES, TEXTS, AttackClass, planted

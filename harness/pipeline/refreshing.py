@@ -8,8 +8,8 @@ from harness.case.loading import load_suite
 from harness.cassette.live import live_tapes
 from harness.cassette.redaction import Redactor
 from harness.cassette.refresh import RefreshedTape, refreshed_tapes
-from harness.drift.book import open_book
 from harness.drift.fresh import fresh_answers
+from harness.drift.operation_index import open_book
 from harness.errors import UsageError
 from harness.pipeline.secrets import secret_values
 from harness.results.drift import DriftFinding, DriftReport

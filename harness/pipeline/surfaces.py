@@ -16,7 +16,7 @@ from harness.documents import read_plain
 from harness.drift.surface import ServerSurface, ToolSurface
 from harness.errors import ServiceError
 from harness.gateway.client import open_client
-from harness.pipeline.tools import Asking, fetched_document, has_listing, source_listing
+from harness.pipeline.tools import SourceLocations, fetched_document, has_listing, source_listing
 from harness.pipeline.world import open_services
 from harness.values import JsonObject, JsonValue
 
@@ -30,10 +30,10 @@ def surfaces_of(project: Path, suite: str) -> tuple[ServerSurface, ...]:
     with ExitStack() as stack:
         needed = any(isinstance(group, McpTools) and group.mcp.service is not None for group in asked)
         services = stack.enter_context(open_services(project, raw.environment, raw.snapshot)) if needed else {}
-        return tuple(asyncio.run(_all(asked, Asking(folder=folder, raw=raw, services=services))))
+        return tuple(asyncio.run(_all(asked, SourceLocations(folder=folder, raw=raw, services=services))))
 
 
-async def _all(groups: list[Group], asking: Asking) -> list[ServerSurface]:
+async def _all(groups: list[Group], asking: SourceLocations) -> list[ServerSurface]:
     client = await open_client()
     try:
         return [await _surface(group, asking, client) for group in groups]
@@ -41,7 +41,7 @@ async def _all(groups: list[Group], asking: Asking) -> list[ServerSurface]:
         await client.close()
 
 
-async def _surface(group: Group, asking: Asking, client: aiohttp.ClientSession) -> ServerSurface:
+async def _surface(group: Group, asking: SourceLocations, client: aiohttp.ClientSession) -> ServerSurface:
     path = _path(group, asking.folder)
     if isinstance(group, OpenApiTools):
         before = _of_document(group, read_plain(path)[0])

@@ -32,7 +32,7 @@ Services = Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class ToolChange:
     """One tool that a source offers otherwise than the kept listing says."""
 
     server: str
@@ -47,7 +47,7 @@ class Refreshed:
     server: str
     path: Path
     tools: int
-    changes: tuple[Change, ...]
+    changes: tuple[ToolChange, ...]
 
 
 def refresh_tools(project: Path, suite: str, *, write: bool) -> tuple[Refreshed, ...]:
@@ -60,11 +60,11 @@ def refresh_tools(project: Path, suite: str, *, write: bool) -> tuple[Refreshed,
     with ExitStack() as stack:
         needed = any(isinstance(group, McpTools) and group.mcp.service is not None for group in asked)
         services = stack.enter_context(open_services(project, raw.environment, raw.snapshot)) if needed else {}
-        return tuple(asyncio.run(_asked(asked, Asking(folder=folder, raw=raw, services=services), write)))
+        return tuple(asyncio.run(_asked(asked, SourceLocations(folder=folder, raw=raw, services=services), write)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
+class SourceLocations:
     """Where the sources are found."""
 
     folder: Path
@@ -89,7 +89,7 @@ def has_listing(group: Group) -> bool:
     return isinstance(group, McpTools | PythonTools) or (isinstance(group, OpenApiTools) and group.is_remote)
 
 
-async def _asked(groups: list[Group], asking: Asking, write: bool) -> list[Refreshed]:
+async def _asked(groups: list[Group], asking: SourceLocations, write: bool) -> list[Refreshed]:
     client = await open_client()
     try:
         return [await _ask(group, asking, client, write) for group in groups]
@@ -97,7 +97,7 @@ async def _asked(groups: list[Group], asking: Asking, write: bool) -> list[Refre
         await client.close()
 
 
-async def _ask(group: Group, asking: Asking, client: aiohttp.ClientSession, write: bool) -> Refreshed:
+async def _ask(group: Group, asking: SourceLocations, client: aiohttp.ClientSession, write: bool) -> Refreshed:
     if isinstance(group, OpenApiTools):
         return await _fetch(group, asking.folder, client, write)
     assert isinstance(group, McpTools | PythonTools)  # no other has a listing
@@ -110,7 +110,9 @@ async def _ask(group: Group, asking: Asking, client: aiohttp.ClientSession, writ
     return Refreshed(server=group.server, path=path, tools=len(listing.tools), changes=changes)
 
 
-async def source_listing(group: McpTools | PythonTools, asking: Asking, client: aiohttp.ClientSession) -> Listing:
+async def source_listing(
+    group: McpTools | PythonTools, asking: SourceLocations, client: aiohttp.ClientSession
+) -> Listing:
     """What the source says today. Raises ServiceError for one that does not answer."""
     server = server_of(group)
     check_program(group.server, server, asking.folder)
@@ -162,15 +164,15 @@ async def _fetch(group: OpenApiTools, folder: Path, client: aiohttp.ClientSessio
     return Refreshed(server=group.server, path=path, tools=len(_paths(document)), changes=changes)
 
 
-def _changes(server: str, before: JsonObject, now: JsonObject) -> tuple[Change, ...]:
-    found: list[Change] = []
+def _changes(server: str, before: JsonObject, now: JsonObject) -> tuple[ToolChange, ...]:
+    found: list[ToolChange] = []
     for name in sorted({*before, *now}):
         if name not in before:
-            found.append(Change(server=server, tool=name, what="added"))
+            found.append(ToolChange(server=server, tool=name, what="added"))
         elif name not in now:
-            found.append(Change(server=server, tool=name, what="removed"))
+            found.append(ToolChange(server=server, tool=name, what="removed"))
         elif canonical_json(before[name]) != canonical_json(now[name]):
-            found.append(Change(server=server, tool=name, what="changed"))
+            found.append(ToolChange(server=server, tool=name, what="changed"))
     return tuple(found)
 
 

@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class World:
+class RunSetup:
     """What is sealed and built before the first trial."""
 
     snapshot: Snapshot
@@ -51,7 +51,7 @@ class EnvironmentServices:
             yield running
 
 
-def open_world(plan: RunPlan, run: str, say: Say) -> World:
+def open_world(plan: RunPlan, run: str, say: Say) -> RunSetup:
     """Builds what is missing and verifies the seal.
 
     Raises SnapshotError naming a file that is not what was sealed, ImageError with the failing step.
@@ -78,7 +78,7 @@ def open_world(plan: RunPlan, run: str, say: Say) -> World:
         services = EnvironmentServices(environment=environment, snapshot=snapshot, run=run, images=images)
     refuse_pageless(suite, snapshot)
     main = built[environment.image if environment else "base"]
-    return World(
+    return RunSetup(
         snapshot=snapshot,
         images={name: image.tag for name, image in built.items()},
         packages_digest=main.packages_digest,
@@ -123,7 +123,7 @@ def refuse_unaskable(suite: Suite, environment: Environment | None) -> None:
             )
 
 
-def _local_world(plan: RunPlan, environment: Environment | None) -> World:
+def _local_world(plan: RunPlan, environment: Environment | None) -> RunSetup:
     if needs_browser(plan.suite):
         raise UsageError("the suite needs a browser, which is a container", remedy="use --sandbox docker")
     if environment is not None and environment.services and plan.tools in ("sealed", "record", "live"):
@@ -132,7 +132,7 @@ def _local_world(plan: RunPlan, environment: Environment | None) -> World:
             remedy="use --sandbox docker, or --tools replay",
         )
     snapshot = SnapshotStore(plan.project, None).load(plan.suite.environment, plan.suite.snapshot)
-    return World(snapshot=snapshot, images={}, packages_digest=None, services=None)
+    return RunSetup(snapshot=snapshot, images={}, packages_digest=None, services=None)
 
 
 def refuse_pageless(suite: Suite, snapshot: Snapshot) -> None:
@@ -151,7 +151,7 @@ def _agent_images(plan: RunPlan) -> set[str]:
     return {version.image} if version is not None and version.image is not None else set()
 
 
-def pins(plan: RunPlan, world: World) -> dict[str, str]:
+def pins(plan: RunPlan, world: RunSetup) -> dict[str, str]:
     """What is pinned for the agent, for the manifest."""
     pinned = {"TZ": "UTC", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
     if world.runtime is not None:

@@ -15,7 +15,7 @@ _FEWEST = 6
 Found = Literal["better", "worse", "same", "cannot_tell"]
 
 
-class Change(Frozen):
+class MetricChange(Frozen):
     """One metric over the trials where both runs know it."""
 
     metric: str
@@ -77,12 +77,14 @@ Values = tuple[str, float, float]
 """Case id, value before, value after."""
 
 
-def change(metric: str, values: Sequence[Values], *, lower_is_better: bool = False, tested: bool = True) -> Change:
+def change(
+    metric: str, values: Sequence[Values], *, lower_is_better: bool = False, tested: bool = True
+) -> MetricChange:
     """`tested` False: counts and means only, for small parts that nobody should read a test into."""
     n = len(values)
     sign = -1.0 if lower_is_better else 1.0
     steps = [sign * (after - before) for _, before, after in values]
-    plain = Change(
+    plain = MetricChange(
         metric=metric,
         pairs=n,
         before=math.fsum(before for _, before, _ in values) / n if n else None,
@@ -109,7 +111,7 @@ def spread_of(values: Sequence[Values]) -> float:
     return 1.0 if all(0 <= value <= 1 for value in seen) else max(seen) - min(seen)
 
 
-def corrected(changes: Sequence[Change]) -> tuple[Change, ...]:
+def corrected(changes: Sequence[MetricChange]) -> tuple[MetricChange, ...]:
     """Holm's correction of all tests that were made; the order is kept."""
     found = holm([one.p for one in changes])
     return tuple(one.model_copy(update={"p_corrected": p}) for one, p in zip(changes, found, strict=True))

@@ -6,10 +6,10 @@ from typing import Literal, get_args
 from harness.case.case import Difficulty
 from harness.errors import UsageError
 from harness.report.attribution import Attribution, attribute, short_prompt
-from harness.report.change import Change, Values, change, corrected
+from harness.report.change import MetricChange, Values, change, corrected
 from harness.report.divergence import LIVE, Divergence, divergence
 from harness.report.failuremodes import has_failure
-from harness.results import Difference, RunFolder, RunManifest, differences
+from harness.results import ManifestDifference, RunFolder, RunManifest, differences
 from harness.results.collecting import no_cycles_sought
 from harness.results.drift import DRIFT, DriftReport, read_drift
 from harness.score import Scorecard
@@ -22,8 +22,8 @@ class GroupChange(Frozen):
     """Success within one category."""
 
     name: str
-    success: Change
-    metrics: tuple[Change, ...]
+    success: MetricChange
+    metrics: tuple[MetricChange, ...]
 
 
 SliceKind = Literal["difficulty", "tag", "model", "prompt"]
@@ -34,7 +34,7 @@ class SliceChange(Frozen):
 
     kind: SliceKind
     name: str
-    success: Change
+    success: MetricChange
 
 
 class CaseChange(Frozen):
@@ -55,10 +55,10 @@ class Comparison(Frozen):
 
     before: RunManifest
     after: RunManifest
-    differences: tuple[Difference, ...]
-    success: Change
+    differences: tuple[ManifestDifference, ...]
+    success: MetricChange
     """Of the success rate: the question that the comparison is made for, and therefore not corrected."""
-    metrics: tuple[Change, ...]
+    metrics: tuple[MetricChange, ...]
     """Corrected among themselves."""
     categories: tuple[GroupChange, ...]
     changed: tuple[CaseChange, ...]
@@ -66,13 +66,13 @@ class Comparison(Frozen):
     """Trials that succeeded before and of which it cannot be told now, by the agent's doing as far as anybody knows: a
     check that cannot tell, a call without a recording. Gates count them as lost. Trials that the harness could not run
     are none of them."""
-    held: Change | None = None
+    held: MetricChange | None = None
     """`success` with the hidden trials counted as failed: what gates decide by. None: nothing is hidden."""
     unpaired: int
     """Trials that only one of the runs has, or that one of them could not measure."""
     slices: tuple[SliceChange, ...] = ()
     """Success by difficulty, tag, model and prompt, where there are several of the kind."""
-    failures: tuple[Change, ...] = ()
+    failures: tuple[MetricChange, ...] = ()
     """Trials in which each failure mode was found; less is better. Corrected among themselves."""
     attribution: Attribution
     divergence: Divergence | None = None
@@ -157,12 +157,12 @@ def _unlike(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
 _Pair = tuple[Scorecard, Scorecard]
 
 
-def _success(known: Sequence[_Pair], *, tested: bool = True) -> Change:
+def _success(known: Sequence[_Pair], *, tested: bool = True) -> MetricChange:
     values = [(new.case_id, float(old.success or 0), float(new.success or 0)) for old, new in known]
     return change("task_success", values, tested=tested)
 
 
-def _metrics(pairs: Sequence[_Pair], *, tested: bool = True) -> tuple[Change, ...]:
+def _metrics(pairs: Sequence[_Pair], *, tested: bool = True) -> tuple[MetricChange, ...]:
     """All metrics but the success rate, which stands apart."""
     lower = {score.metric: score.lower_is_better for _, card in pairs for score in card.scores}
     values: dict[str, list[Values]] = {name: [] for name in lower if name != "task_success"}
@@ -184,7 +184,7 @@ def _group(name: str, pairs: Sequence[_Pair]) -> GroupChange:
     return GroupChange(name=name, success=_success(known), metrics=_metrics(pairs, tested=False))
 
 
-def _failures(pairs: Sequence[_Pair]) -> tuple[Change, ...]:
+def _failures(pairs: Sequence[_Pair]) -> tuple[MetricChange, ...]:
     measured = [pair for pair in pairs if pair[0].outcome in MEASURED and pair[1].outcome in MEASURED]
     seen = {one.failure for pair in measured for card in pair for one in card.diagnoses}
     return tuple(

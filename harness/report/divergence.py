@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from harness.report.change import Change, change
+from harness.report.change import MetricChange, change
 from harness.results import RunManifest
 from harness.results.drift import DriftReport
 from harness.score import Scorecard
@@ -60,7 +60,7 @@ class Divergence(Frozen):
 
     mocked_run: str
     live_run: str
-    success: Change
+    success: MetricChange
     """From mocked to live, over the cases that both know, each by its share of successful attempts."""
     cases: tuple[CaseDivergence, ...]
     """Those that differ."""
@@ -75,7 +75,7 @@ Side = tuple[RunManifest, Sequence[Scorecard]]
 
 
 @dataclass(frozen=True)
-class _Looked:
+class _KnownSuccess:
     run: str
     drift: DriftReport | None
 
@@ -98,7 +98,7 @@ def divergence(one: Side, other: Side, drift: DriftReport | None) -> Divergence 
         live_run=live.run,
         success=change("task_success", [(case, before[case].rate, after[case].rate) for case in both]),
         cases=tuple(
-            _case(case, categories[case], (before[case], after[case]), _Looked(live.run, drift))
+            _case(case, categories[case], (before[case], after[case]), _KnownSuccess(live.run, drift))
             for case in both
             if abs(before[case].rate - after[case].rate) > _SAME
         ),
@@ -114,7 +114,7 @@ def _by_case(cards: Sequence[Scorecard]) -> Mapping[str, Attempts]:
     return {case: Attempts(successes=sum(own), n=len(own)) for case, own in found.items()}
 
 
-def _case(case: str, category: str, sides: tuple[Attempts, Attempts], looked: _Looked) -> CaseDivergence:
+def _case(case: str, category: str, sides: tuple[Attempts, Attempts], looked: _KnownSuccess) -> CaseDivergence:
     drift = looked.drift
     cause, because = _by_tool(case, drift) or _by_attempts(sides) or _otherwise(case, sides, looked)
     findings = () if drift is None else (*drift.findings, *drift.unconfirmed)
@@ -149,7 +149,7 @@ def _by_attempts(sides: tuple[Attempts, Attempts]) -> Told | None:
     return None
 
 
-def _otherwise(case: str, sides: tuple[Attempts, Attempts], looked: _Looked) -> Told:
+def _otherwise(case: str, sides: tuple[Attempts, Attempts], looked: _KnownSuccess) -> Told:
     drift = looked.drift
     if drift is None:
         return "cannot_tell", f"nobody looked for drift in the live run: harness drift compare {looked.run}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from harness.errors import ExitCode, UsageError
-from harness.report.change import Change
+from harness.report.change import MetricChange
 from harness.report.compare import Comparison
 from harness.results import RunFolder, RunManifest, runs_in
 from harness.score import Scorecard
@@ -86,7 +86,7 @@ def repetitions_of(comparison: Comparison, before: RunFolder, after: RunFolder) 
 _Cards = tuple[RunManifest, Sequence[Scorecard]]
 
 
-def _check(comparison: Comparison, found: Change, margin: float, cards: Iterable[_Cards]) -> MarginCheck:
+def _check(comparison: Comparison, found: MetricChange, margin: float, cards: Iterable[_Cards]) -> MarginCheck:
     sign = -1.0 if found.lower_is_better else 1.0
     difference = None if found.difference is None else sign * found.difference
     ends: tuple[float, ...] = ()
@@ -109,7 +109,9 @@ def _check(comparison: Comparison, found: Change, margin: float, cards: Iterable
     )
 
 
-def _standing(difference: float | None, ends: tuple[float, ...], margin: float, found: Change) -> tuple[Standing, str]:
+def _standing(
+    difference: float | None, ends: tuple[float, ...], margin: float, found: MetricChange
+) -> tuple[Standing, str]:
     if difference is None or not ends:
         return "cannot_tell", "no trial is measured in both runs"
     low, high = ends[0], ends[-1]
@@ -161,7 +163,7 @@ def _version(manifest: RunManifest) -> str:
     return " ".join(str(getattr(manifest, field)) for field in fields)
 
 
-def _parsed(comparison: Comparison, spec: str) -> tuple[Change, float]:
+def _parsed(comparison: Comparison, spec: str) -> tuple[MetricChange, float]:
     found = _SPEC.fullmatch(spec)
     success = comparison.held or comparison.success
     known = {one.metric: one for one in (success, *comparison.metrics)}

@@ -4,7 +4,7 @@ from harness.results.comparable import latest_comparable, runs_in
 from harness.results.drift import ChangeClass, DriftFinding, DriftReport, IssueDraft, Severity
 from harness.results.folder import RunFolder
 from harness.results.manifest import (
-    Difference,
+    ManifestDifference,
     PlannedTrial,
     RunManifest,
     Scoring,
@@ -16,10 +16,10 @@ from harness.results.stored import StoredTrial, TrialKey
 
 __all__ = [
     "ChangeClass",
-    "Difference",
     "DriftFinding",
     "DriftReport",
     "IssueDraft",
+    "ManifestDifference",
     "PlannedTrial",
     "RunFolder",
     "RunManifest",

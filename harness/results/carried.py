@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TypeVar, get_args
 
 from harness.cassette.live import FOLDER as LIVE
-from harness.judge.comparison import Comparison
+from harness.judge.comparison import PairwiseComparison
 from harness.judge.judgement import Judgement
 from harness.results.comparisons import add_comparison, compared_rubrics, read_comparisons
 from harness.results.drift import DRIFT, DriftFinding, DriftReport, Severity, read_drift, write_drift
 from harness.results.folder import RunFolder
 from harness.results.judgements import JudgementWriter, judged_rubrics, keep_rubric, kept_rubric, read_judgements
 
-Told = TypeVar("Told", Judgement, Comparison)
+Told = TypeVar("Told", Judgement, PairwiseComparison)
 
 
 def carry(parts: Sequence[RunFolder], merged: RunFolder) -> None:

@@ -7,23 +7,23 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.errors import ResultsError
-from harness.judge.comparison import Comparison
+from harness.judge.comparison import PairwiseComparison
 from harness.judge.labels.lines import append_line, read_lines
 
 _FOLDER = "comparisons"
 
 
-def add_comparison(run: Path, comparison: Comparison) -> None:
+def add_comparison(run: Path, comparison: PairwiseComparison) -> None:
     """Is on disk when this returns; several harnesses may add at a time."""
     append_line(_path(run, comparison.rubric), comparison)
 
 
-def read_comparisons(run: Path, rubric: str) -> list[Comparison]:
+def read_comparisons(run: Path, rubric: str) -> list[PairwiseComparison]:
     """All of them, oldest first. Raises ResultsError naming a line that is JSON and no comparison."""
     path = _path(run, rubric)
     found = []
-    for number, line in read_lines(path, Comparison):
-        if isinstance(line, Comparison):
+    for number, line in read_lines(path, PairwiseComparison):
+        if isinstance(line, PairwiseComparison):
             found.append(line)
         elif line.startswith("is no "):
             raise ResultsError(f"{path}:{number}: {line}")
@@ -35,7 +35,7 @@ def compared_rubrics(run: Path) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (run / _FOLDER).glob("*.jsonl")))
 
 
-def latest_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
+def latest_comparisons(comparisons: Iterable[PairwiseComparison]) -> list[PairwiseComparison]:
     """Of each pair of attempts, criterion and judge, the comparison that was made last."""
     found = {(one.run_a, one.case_id, one.attempt, one.criterion, one.judge): one for one in comparisons}
     return list(found.values())

@@ -66,7 +66,7 @@ class Scoring(Frozen):
     scorer_versions: dict[str, str]
 
 
-class Difference(Frozen):
+class ManifestDifference(Frozen):
     """One thing in which two runs differ."""
 
     field: str
@@ -95,10 +95,10 @@ _SUBJECTS = {
 }
 
 
-def differences(before: RunManifest, after: RunManifest) -> tuple[Difference, ...]:
+def differences(before: RunManifest, after: RunManifest) -> tuple[ManifestDifference, ...]:
     """What differs between two runs apart from name, time and planned trials."""
     return tuple(
-        Difference(field=field, before=_shown(before, field), after=_shown(after, field), note=note)
+        ManifestDifference(field=field, before=_shown(before, field), after=_shown(after, field), note=note)
         for field, note in _SUBJECTS.items()
         if getattr(before, field) != getattr(after, field)
     )

@@ -26,7 +26,7 @@ _NO_LETTER = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrowserRoom:
+class BrowserFactory:
     """Where the browsers of a run are started."""
 
     provider: SandboxProvider
@@ -39,7 +39,7 @@ class BrowserRoom:
 class TrialBrowser:
     """To be closed when the trial ends, whatever happened."""
 
-    room: BrowserRoom
+    room: BrowserFactory
     session: Session
     trial_id: str
     clock: str | None

@@ -14,7 +14,7 @@ _LOOK_S = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
-class Room:
+class TaskSlots:
     """How many tasks may be at work at a time."""
 
     jobs: int
@@ -35,7 +35,7 @@ class Room:
 
 
 def run_all(
-    tasks: Iterable[Task], work: Callable[[Task], Result], room: Room, abort: Callable[[], None]
+    tasks: Iterable[Task], work: Callable[[Task], Result], room: TaskSlots, abort: Callable[[], None]
 ) -> Generator[tuple[Task, Result], None, None]:
     """Runs `work` over the tasks, as many at a time as there is room for, and yields (task, result) as each ends.
 
@@ -62,7 +62,7 @@ def _fill(
     pending: dict[Future[Result], Task],
     remaining: Iterator[Task],
     work: Callable[[Task], Result],
-    room: Room,
+    room: TaskSlots,
 ) -> None:
     while room.admits(len(pending)):
         task = next(remaining, None)

@@ -19,7 +19,7 @@ from harness.gateway.model.environment import model_environment
 from harness.gateway.session import Session
 from harness.os_errors import os_error_in_words
 from harness.runner.agent import Agent, AgentProgram
-from harness.runner.browsers import BrowserRoom, TrialBrowser
+from harness.runner.browsers import BrowserFactory, TrialBrowser
 from harness.runner.databases import FileProbes
 from harness.runner.unreadable import UnreadableTrial, reading_what_the_agent_left, unreadable_trial
 from harness.sandbox.cleaning import clean_end_state
@@ -43,7 +43,7 @@ class TrialRunner:
     run: str
     images: Mapping[str, str] = field(default_factory=dict)
     """Tags of the images that agents ask for by name."""
-    browsers: BrowserRoom | None = None
+    browsers: BrowserFactory | None = None
     """None: no trial of the suite needs one."""
 
     @cached_property

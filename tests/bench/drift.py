@@ -9,7 +9,7 @@ import time
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
 from harness.drift.answer import answer_of
-from harness.drift.baseline import Baseline
+from harness.drift.baseline import AnswerBaseline
 from harness.drift.compare import compare
 from harness.drift.profile import OperationProfile
 from harness.drift.rules import PathRules
@@ -41,7 +41,7 @@ def answer(items: int, release: int) -> JsonValue:
 def best_ms(items: int) -> tuple[float, float, int]:
     """Milliseconds without reading the JSON: of an equal answer, and of one in which every item changed."""
     old = recording(answer(items, 0))
-    baseline, rules = Baseline([old], OperationProfile(), PathRules([])), PathRules([])
+    baseline, rules = AnswerBaseline([old], OperationProfile(), PathRules([])), PathRules([])
     times: list[list[float]] = [[], []]
     found = 0
     for release in (0, 1):

@@ -32,7 +32,7 @@ from harness.report import compare_runs, summarise_run, write_report
 from harness.report.html import write_html
 from harness.results import RunFolder
 from harness.runner.agents import open_agent
-from harness.runner.pool import Room, run_all
+from harness.runner.pool import TaskSlots, run_all
 from harness.runner.trial import TrialRunner
 from harness.sandbox.snapshots import SnapshotStore
 from harness.score import build_scorer
@@ -187,7 +187,7 @@ def run_in_process(plan: RunPlan) -> None:
             suite=plan.suite, snapshot=snapshot, provider=InProcessProvider(), gateway=gateway, agent=agent, run="one"
         )  # fmt: skip
         attempt = Attempt(runner=runner, folder=folder, scorer=scorer, stopping=threading.Event())
-        for _, done in run_all(plan.planned, attempt, Room(jobs=2), lambda: None):
+        for _, done in run_all(plan.planned, attempt, TaskSlots(jobs=2), lambda: None):
             assert done is not None
             assert (done[0].outcome, done[0].tiers) == ("finished", {"exact": 2}), done[0]
         finish_scores(folder, plan.suite, scorer)

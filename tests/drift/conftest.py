@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from harness.case.loading import load_suite
 from harness.cli.main import harness
 from harness.errors import HarnessError
-from harness.pipeline.drift import LookPlan, learn_suite, probe_suite
+from harness.pipeline.drift import DriftPlan, learn_suite, probe_suite
 from tests.drift.shop import Answers, Shop, open_shop
 
 AGENT = """
@@ -172,8 +172,8 @@ def probe_on(project: Project, day: int) -> dict[str, Any]:
     return plain
 
 
-def _plan(project: Project, day: int) -> LookPlan:
-    return LookPlan(
+def _plan(project: Project, day: int) -> DriftPlan:
+    return DriftPlan(
         project=project.folder,
         suite=load_suite(project.folder, "s"),
         per_s=1000,

@@ -24,13 +24,13 @@ from harness.cassette.keys import CallKey, key_digest
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape
-from harness.drift.asks import Ask
-from harness.drift.book import Book
-from harness.drift.learning import Sitting, learned
-from harness.drift.looks import findings_of
+from harness.drift.learning import ProbeSession, learned
+from harness.drift.observations import findings_of
+from harness.drift.operation_index import OperationIndex
 from harness.drift.probe import probe
-from harness.drift.prober import Reply
+from harness.drift.prober import ProbeReply
 from harness.drift.profile import ToolProfile
+from harness.drift.replayable_reads import ReplayableRead
 from harness.gateway.sources.source import ToolRequest
 from harness.results.drift import DriftFinding
 from harness.values import JsonObject
@@ -94,8 +94,8 @@ class Simulated:
     def __init__(self, tool: Tool, day: date) -> None:
         self._tool, self._day = tool, day
 
-    async def send(self, ask: Ask) -> Reply:
-        return Reply(recording=recording(self._tool.answer(self._day)), took_ms=1.0)
+    async def send(self, ask: ReplayableRead) -> ProbeReply:
+        return ProbeReply(recording=recording(self._tool.answer(self._day)), took_ms=1.0)
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,12 @@ def looked_at(tool: Tool, baseline: Baseline) -> tuple[tuple[DriftFinding, ...],
     for day, samples in [(0, baseline.now), *((number + 1, 1) for number in range(baseline.days))]:
         if samples:
             when = FIRST + timedelta(days=day)
-            book = Book(SUITE, {"c": tape}, {"t": profile})
+            book = OperationIndex(SUITE, {"c": tape}, {"t": profile})
             looks = _probed(tool, when, tape, book, samples)
-            profile = learned(profile, looks, book.rules("t"), Sitting(day=when, shape=True, accept=baseline.accept))
-    book = Book(SUITE, {"c": tape}, {"t": profile})
+            profile = learned(
+                profile, looks, book.rules("t"), ProbeSession(day=when, shape=True, accept=baseline.accept)
+            )
+    book = OperationIndex(SUITE, {"c": tape}, {"t": profile})
     later = FIRST + timedelta(days=20)
     clean, _ = findings_of(_probed(tool, later, tape, book, 1))
     tool.drifted = True
@@ -128,8 +130,8 @@ def looked_at(tool: Tool, baseline: Baseline) -> tuple[tuple[DriftFinding, ...],
     return clean, changed
 
 
-def _probed(tool: Tool, day: date, tape: Tape, book: Book, samples: int):  # type: ignore[no-untyped-def]
-    ask = Ask(recordings={"c": tape.recordings[0]}, call=ToolRequest(tool=SPEC, arguments={}, key=KEY))
+def _probed(tool: Tool, day: date, tape: Tape, book: OperationIndex, samples: int):  # type: ignore[no-untyped-def]
+    ask = ReplayableRead(recordings={"c": tape.recordings[0]}, call=ToolRequest(tool=SPEC, arguments={}, key=KEY))
     return asyncio.run(probe(Simulated(tool, day), [ask], book, samples=samples)).looks  # type: ignore[arg-type]
 
 

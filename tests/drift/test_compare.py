@@ -9,7 +9,7 @@ from harness.case import AnswerRule
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
 from harness.drift.answer import answer_of
-from harness.drift.baseline import Baseline
+from harness.drift.baseline import AnswerBaseline
 from harness.drift.compare import compare
 from harness.drift.profile import OperationProfile
 from harness.drift.rules import PathRules
@@ -35,7 +35,7 @@ def changes(old: Any, new: Any, *others: Any, rules: list[dict[str, Any]] | None
 def _changes(old: Recording, new: Recording, *others: Any, rules: list[dict[str, Any]] | None = None) -> list[str]:
     ruled = PathRules([AnswerRule.model_validate(rule) for rule in rules or []])
     recordings = [old, *(recording(other, key=number + 1) for number, other in enumerate(others))]
-    compared = compare(answer_of(old), answer_of(new), Baseline(recordings, OperationProfile(), ruled), ruled)
+    compared = compare(answer_of(old), answer_of(new), AnswerBaseline(recordings, OperationProfile(), ruled), ruled)
     return [
         f"{one.change} {one.path}: {one.old_kind} -> {one.new_kind}{'' if one.doubt is None else ' ?'}"
         for one in compared.changes
@@ -184,7 +184,7 @@ def test_rules_say_how_a_place_is_compared(old: Any, new: Any, rule: dict[str, A
 def test_several_recorded_answers_to_one_read_tell_what_changes_by_itself() -> None:
     first, second = recording({"a": 1, "b": 1}), recording({"a": 2, "b": 1})
     ruled = PathRules([])
-    baseline = Baseline([first, second], OperationProfile(), ruled)
+    baseline = AnswerBaseline([first, second], OperationProfile(), ruled)
     compared = compare(answer_of(first), answer_of(recording({"a": 3, "b": 2})), baseline, ruled)
     assert ["b"] == [one.path for one in compared.changes]
     assert ("a",) == compared.volatile

@@ -2,8 +2,8 @@
 
 from datetime import date
 
-from harness.drift.book import Book
-from harness.drift.looks import Look
+from harness.drift.observations import CallObservations
+from harness.drift.operation_index import OperationIndex
 from harness.drift.profile import LatencySample, OperationProfile, ToolProfile
 from harness.drift.slower import slower_findings
 from tests.drift.noise import SUITE, recording
@@ -15,10 +15,10 @@ def _slower(took_ms: list[float], *usual: tuple[float, float]) -> list[str]:
         for number, (middle, slow) in enumerate(usual)
     )
     profile = ToolProfile(tool="t", operations={"t": OperationProfile(latency=samples)})
-    look = Look(recorded=recording({}), cases={"c"}, took_ms=took_ms)
+    look = CallObservations(recorded=recording({}), cases={"c"}, took_ms=took_ms)
     return [
         f"{one.severity} {one.old_kind} -> {one.new_kind}"
-        for one in slower_findings([look], Book(SUITE, {}, {"t": profile}))
+        for one in slower_findings([look], OperationIndex(SUITE, {}, {"t": profile}))
     ]
 
 

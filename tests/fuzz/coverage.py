@@ -15,7 +15,7 @@ import atheris
 
 COVERED = {
     "strict JSON": ("wires", "harness.strict_json"),
-    "answers of judges": ("wires", "harness.judge.asking"),
+    "answers of judges": ("wires", "harness.judge.prompting"),
     "rules of checks": ("wires", "harness.score.verifiers"),
     "frames of a sandbox": ("wires", "harness.sandbox.inside"),
     "streams of /v1/chat/completions": ("wires", "harness.gateway.model.wire"),

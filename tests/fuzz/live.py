@@ -20,8 +20,8 @@ from harness.case.suite import McpServer
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import Session
-from harness.issues.asking import Pace
 from harness.issues.github import GithubTracker
+from harness.issues.retrying import Pace
 from harness.issues.tracker import TrackerOptions
 from tests.fuzz.answering import AnsweringServer, http
 from tests.fuzz.reader import Reader

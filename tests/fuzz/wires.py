@@ -18,7 +18,7 @@ from harness.gateway.model.wire.format import Replied, text_part
 from harness.gateway.outcome import result_of
 from harness.gateway.sources.source import ToolAnswer
 from harness.issues.state import key_in, state_in
-from harness.judge.asking.answer import JudgeFailed, read_answer
+from harness.judge.prompting.answer import JudgeFailed, read_answer
 from harness.judge.rubric import Criterion
 from harness.sandbox.control import Control, LauncherRefusal
 from harness.sandbox.inside.wire import pack

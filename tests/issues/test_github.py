@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from harness.issues import Outbox, TrackerOptions, file_report
-from harness.issues.asking import Pace
 from harness.issues.filing import Filing
 from harness.issues.github import GithubTracker
+from harness.issues.retrying import Pace
 from harness.results import DriftReport
 from tests.issues.conftest import finding, look
 from tests.issues.github_server import (

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness.judge.annotation import Desk, Seat, Work, work_of
+from harness.judge.annotation import AnnotationQueue, AnnotatorSession, Work, work_of
 from harness.judge.judge import Subject
 from harness.judge.labels import LabelFile
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
@@ -32,6 +32,6 @@ def work(*cases: str, said: str = "") -> list[Work]:
     return list(work_of([subject(case, said=said) for case in cases], RUBRIC))
 
 
-def desk(folder: Path, name: str, questions: list[Work], role: str = "annotator", per_item: int = 2) -> Desk:
-    seat = Seat.model_validate({"name": name, "role": role, "per_item": per_item})
-    return Desk(RUBRIC, LabelFile(folder / "labels.jsonl"), seat, questions)
+def desk(folder: Path, name: str, questions: list[Work], role: str = "annotator", per_item: int = 2) -> AnnotationQueue:
+    seat = AnnotatorSession.model_validate({"name": name, "role": role, "per_item": per_item})
+    return AnnotationQueue(RUBRIC, LabelFile(folder / "labels.jsonl"), seat, questions)

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from harness.judge.rule_model import RuleModel
-from harness.judge.rules import Mind, Rule
+from harness.judge.rules import Mind, ModelRule
 
 _RUBRIC = """\
 name: airline
@@ -44,11 +44,13 @@ criteria:
 _WRITES = r"^(book|cancel|update)_reservation"
 _MIND = Mind(
     rules=(
-        Rule(criterion="confirmed_first", who=".*calls.*", finds=_WRITES, finds_nothing=True, says="not_eligible"),
-        Rule(criterion="confirmed_first", who="user", finds=r"(?i)\b(yes|confirm|proceed|go ahead)\b", says="pass"),
-        Rule(criterion="confirmed_first", finds=".", says="fail"),
-        Rule(criterion="not_handed_over", who=".*calls.*", finds="transfer_to_human", says="fail"),
-        Rule(criterion="no_failed_call", who="tool.*", finds="Error", says="fail"),
+        ModelRule(criterion="confirmed_first", who=".*calls.*", finds=_WRITES, finds_nothing=True, says="not_eligible"),
+        ModelRule(
+            criterion="confirmed_first", who="user", finds=r"(?i)\b(yes|confirm|proceed|go ahead)\b", says="pass"
+        ),
+        ModelRule(criterion="confirmed_first", finds=".", says="fail"),
+        ModelRule(criterion="not_handed_over", who=".*calls.*", finds="transfer_to_human", says="fail"),
+        ModelRule(criterion="no_failed_call", who="tool.*", finds="Error", says="fail"),
     )
 )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.judge.agreement import cohen_kappa, position_consistency
-from harness.judge.calibration import Answered, JudgingBook, Outcome, Question, select, split_by_case
+from harness.judge.calibration import AnswerCache, Answered, Outcome, Question, select, split_by_case
 
 PROMPTS = ("Vanilla_NoRules", "Vanilla", "CoT", "Swap", "Metrics", "Reference", "Metrics_Reference")
 _ORDERS = ("swap = False", "swap = True")
@@ -94,7 +94,7 @@ def questions(recorded: Recorded) -> list[Question]:
 
 def selected(recorded: dict[str, Recorded]) -> Outcome:
     """The plain prompt without rules is in use; which of the others should be?"""
-    return select(JudgingBook(Replay(recorded)), questions(recorded[PROMPTS[0]]), PROMPTS)
+    return select(AnswerCache(Replay(recorded)), questions(recorded[PROMPTS[0]]), PROMPTS)
 
 
 def split_of(recorded: dict[str, Recorded]) -> list[str]:

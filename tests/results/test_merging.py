@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
-from harness.judge.comparison import Comparison
+from harness.judge.comparison import PairwiseComparison
 from harness.judge.judgement import JudgeIdentity
 from harness.judge.pairwise import Preference
 from harness.results import DriftFinding, DriftReport, PlannedTrial, RunFolder, RunManifest, Scoring, write_stop
@@ -44,8 +44,8 @@ def store(runs: Path, manifest: Built, record: Recorded) -> Callable[..., RunFol
     return make
 
 
-def compared(run: str, trial: PlannedTrial) -> Comparison:
-    return Comparison(
+def compared(run: str, trial: PlannedTrial) -> PairwiseComparison:
+    return PairwiseComparison(
         run_a="before",
         run_b=run,
         case_id=trial.case_id,

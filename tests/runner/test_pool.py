@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness.runner.pool import Room, run_all
+from harness.runner.pool import TaskSlots, run_all
 
 
 def _at_most(tasks: int) -> Callable[[int], bool]:
@@ -23,12 +23,12 @@ def _at_most(tasks: int) -> Callable[[int], bool]:
 
 
 def test_every_task_gives_its_result() -> None:
-    results = dict(run_all(range(20), lambda task: task * task, Room(jobs=4), abort=lambda: None))
+    results = dict(run_all(range(20), lambda task: task * task, TaskSlots(jobs=4), abort=lambda: None))
     assert {task: task * task for task in range(20)} == results
 
 
 def test_no_more_tasks_are_at_work_than_jobs() -> None:
-    assert {True} == {entered for _, entered in run_all(range(30), _at_most(3), Room(jobs=3), abort=lambda: None)}
+    assert {True} == {entered for _, entered in run_all(range(30), _at_most(3), TaskSlots(jobs=3), abort=lambda: None)}
 
 
 def test_a_task_is_not_taken_before_its_turn() -> None:
@@ -39,7 +39,7 @@ def test_a_task_is_not_taken_before_its_turn() -> None:
             taken.append(task)
             yield task
 
-    results = run_all(tasks(), lambda task: task, Room(jobs=1), abort=lambda: None)
+    results = run_all(tasks(), lambda task: task, TaskSlots(jobs=1), abort=lambda: None)
     next(results)
     assert [0, 1] == taken
     results.close()
@@ -56,7 +56,7 @@ def test_an_exception_begins_no_further_task_and_calls_abort_before_it_is_raised
         release.wait(60)
 
     with pytest.raises(ValueError, match="broken"):
-        list(run_all(range(50), work, Room(jobs=2), abort=release.set))
+        list(run_all(range(50), work, TaskSlots(jobs=2), abort=release.set))
     assert release.is_set()
     assert 3 >= len(began)
 
@@ -70,10 +70,10 @@ def test_while_tasks_wait_others_have_their_place() -> None:
         everybody.wait(60)  # never passed unless six are at work
         return task
 
-    room = Room(jobs=2, most=6, waiting=lambda: len(waiting))
+    room = TaskSlots(jobs=2, most=6, waiting=lambda: len(waiting))
     assert set(range(12)) == {task for task, _ in run_all(range(12), work, room, abort=everybody.abort)}
 
 
 def test_no_more_wait_than_there_is_room_for() -> None:
-    room = Room(jobs=1, most=3, waiting=lambda: 100)
+    room = TaskSlots(jobs=1, most=3, waiting=lambda: 100)
     assert {True} == {entered for _, entered in run_all(range(30), _at_most(3), room, abort=lambda: None)}

@@ -1,6 +1,6 @@
 """Agreement: a judge beside people, beside verdicts, and people beside each other."""
 
-from harness.judge.agreement.binary import Answered, BinaryAgreement, Rate, binary_agreement
+from harness.judge.agreement.binary import AgreementRate, AnswerPair, BinaryAgreement, binary_agreement
 from harness.judge.agreement.chance import cohen_kappa, krippendorff_alpha, position_consistency
 from harness.judge.agreement.comparing import (
     AgreementReport,
@@ -14,14 +14,14 @@ from harness.judge.agreement.comparing import (
 from harness.judge.agreement.people import People, PeopleAgreement
 
 __all__ = [
+    "AgreementRate",
     "AgreementReport",
     "AgreementRow",
-    "Answered",
+    "AnswerPair",
     "BinaryAgreement",
     "Disagreement",
     "People",
     "PeopleAgreement",
-    "Rate",
     "Right",
     "against_labels",
     "binary_agreement",

@@ -11,7 +11,7 @@ from harness.score.intervals import Interval, effective_n, wilson
 from harness.values import Frozen
 
 
-class Answered(NamedTuple):
+class AnswerPair(NamedTuple):
     """One item that both answered."""
 
     case_id: str
@@ -20,7 +20,7 @@ class Answered(NamedTuple):
     judged: bool
 
 
-class Rate(Frozen):
+class AgreementRate(Frozen):
     """A share, of how many, and how sure."""
 
     value: float | None
@@ -32,16 +32,16 @@ class Rate(Frozen):
 class BinaryAgreement(Frozen):
     """A judge against what counts as right. None: not defined for these items."""
 
-    agreement: Rate
+    agreement: AgreementRate
     constant: float | None
     """Agreement of a predictor that always gives the more frequent right answer: to be beaten."""
     kappa: float | None
     """Cohen's kappa; None also where both always said the same."""
     alpha: float | None
     """Krippendorff's alpha of the two as raters."""
-    true_positive: Rate
+    true_positive: AgreementRate
     """Of what is right to pass: the share that the judge passed."""
-    true_negative: Rate
+    true_negative: AgreementRate
     """Of what is right to fail: the share that the judge failed. A low one lets bad work through."""
     right_rate: float | None
     judged_rate: float | None
@@ -63,7 +63,7 @@ class BinaryAgreement(Frozen):
         return self.agreement.value > self.constant
 
 
-def binary_agreement(items: Sequence[Answered]) -> BinaryAgreement:
+def binary_agreement(items: Sequence[AnswerPair]) -> BinaryAgreement:
     """All figures of one series; intervals are Wilson's over as many items as the cases' spread is worth."""
     rights = [item.right for item in items]
     pairs = [(item.right, item.judged) for item in items]
@@ -81,13 +81,15 @@ def binary_agreement(items: Sequence[Answered]) -> BinaryAgreement:
     )
 
 
-def rate(held: Sequence[tuple[str, bool]]) -> Rate:
+def rate(held: Sequence[tuple[str, bool]]) -> AgreementRate:
     """Of (case, held): the share that held, with Wilson's interval over as many items as the cases' spread is worth."""
     by_case: defaultdict[str, list[float]] = defaultdict(list)
     for case_id, held_here in held:
         by_case[case_id].append(float(held_here))
     value = _share([held_here for _, held_here in held])
-    return Rate(value=value, n=len(held), interval=None if value is None else wilson(value, effective_n(by_case)))
+    return AgreementRate(
+        value=value, n=len(held), interval=None if value is None else wilson(value, effective_n(by_case))
+    )
 
 
 def _share(held: Sequence[bool]) -> float | None:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Generic, Literal, TypeVar
 
-from harness.judge.agreement.binary import Answered, BinaryAgreement, binary_agreement
+from harness.judge.agreement.binary import AnswerPair, BinaryAgreement, binary_agreement
 from harness.judge.agreement.people import People, people_agreement
 from harness.judge.judgement import Answer, Judgement
-from harness.judge.labels import Item, LabelledItem, SortedLabels
+from harness.judge.labels import LabelItem, LabelledItem, SortedLabels
 from harness.judge.rubric import Rubric
 from harness.values import Frozen
 
@@ -117,9 +117,9 @@ def compare(judgements: Sequence[Judgement], right_of: RightOf, rubric: Rubric, 
     )
 
 
-def item_of(judgement: Judgement) -> Item:
+def item_of(judgement: Judgement) -> LabelItem:
     """What a label would have to be about."""
-    return Item(case_id=judgement.case_id, trajectory=judgement.trajectory, criterion=judgement.criterion)
+    return LabelItem(case_id=judgement.case_id, trajectory=judgement.trajectory, criterion=judgement.criterion)
 
 
 class _Grouped(Generic[T]):
@@ -162,14 +162,14 @@ def _row(name: str, judgements: Sequence[Judgement], right_of: RightOf, version:
         version=version,
         eligibility=binary_agreement(
             [
-                Answered(one.case_id, right.passed is not None, one.answer != "not_eligible")
+                AnswerPair(one.case_id, right.passed is not None, one.answer != "not_eligible")
                 for one, right in known
                 if right.tells_eligibility
             ]
         ),
         verdict=binary_agreement(
             [
-                Answered(one.case_id, right.passed, one.passed)
+                AnswerPair(one.case_id, right.passed, one.passed)
                 for one, right in known
                 if right.passed is not None and one.passed is not None
             ]

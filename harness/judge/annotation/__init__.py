@@ -1,7 +1,7 @@
 """Annotation: people answer what a judge is asked, on the same evidence, without knowing what it said."""
 
-from harness.judge.annotation.desk import PER_ITEM, Desk, Place, Seat
+from harness.judge.annotation.annotation_queue import PER_ITEM, AnnotationQueue, AnnotatorSession, QueueEntry
 from harness.judge.annotation.server import AnnotationServer
 from harness.judge.annotation.work import Work, work_of
 
-__all__ = ["PER_ITEM", "AnnotationServer", "Desk", "Place", "Seat", "Work", "work_of"]
+__all__ = ["PER_ITEM", "AnnotationQueue", "AnnotationServer", "AnnotatorSession", "QueueEntry", "Work", "work_of"]

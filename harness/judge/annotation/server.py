@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import ValidationError
 
 from harness.errors import HarnessError
-from harness.judge.annotation.desk import Desk
+from harness.judge.annotation.annotation_queue import AnnotationQueue
 from harness.judge.annotation.page import page
 from harness.judge.labels import PersonAnswer
 from harness.values import Frozen
@@ -35,7 +35,7 @@ class Given(Frozen):
 class AnnotationServer:
     """Serves from threads of its own while it is entered; `finished` is set when the page says that it is done."""
 
-    def __init__(self, desk: Desk, port: int = 0) -> None:
+    def __init__(self, desk: AnnotationQueue, port: int = 0) -> None:
         self.desk = desk
         self.token = secrets.token_urlsafe(16)
         self.finished = threading.Event()
@@ -68,10 +68,10 @@ class _Http(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], owner: AnnotationServer) -> None:
         self.owner = owner
-        super().__init__(address, _Handler)
+        super().__init__(address, _PageHandler)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _PageHandler(BaseHTTPRequestHandler):
     """One request."""
 
     server: _Http

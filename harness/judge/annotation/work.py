@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from harness.judge.judge import Subject, why_not_eligible
-from harness.judge.labels import Item
+from harness.judge.labels import LabelItem
 from harness.judge.rubric import Criterion, Rubric
 from harness.judge.transcript import Piece, view
 
@@ -17,8 +17,10 @@ class Work:
     criterion: Criterion
 
     @property
-    def item(self) -> Item:
-        return Item(case_id=self.subject.trial.case_id, trajectory=self.subject.digest, criterion=self.criterion.id)
+    def item(self) -> LabelItem:
+        return LabelItem(
+            case_id=self.subject.trial.case_id, trajectory=self.subject.digest, criterion=self.criterion.id
+        )
 
     @property
     def evidence(self) -> list[Piece]:
@@ -28,7 +30,7 @@ class Work:
 
 def work_of(subjects: Iterable[Subject], rubric: Rubric) -> Iterator[Work]:
     """In the order of the trials; attempts that did the same are asked about once."""
-    seen: set[Item] = set()
+    seen: set[LabelItem] = set()
     for subject in subjects:
         for criterion in rubric.criteria_for(subject.trial.case_id):
             if criterion.kind == "code" or why_not_eligible(rubric, subject, criterion) is not None:

@@ -1,6 +1,6 @@
 """Calibration: a judge's prompt is revised until it decides as people do, and what that is worth is measured apart."""
 
-from harness.judge.calibration.book import JudgingBook
+from harness.judge.calibration.answer_cache import AnswerCache
 from harness.judge.calibration.calibrate import Measured, Outcome, Settings, calibrate, select
 from harness.judge.calibration.calibrated import Calibrated
 from harness.judge.calibration.choice import Choice, choose, noise_margin, paired_p
@@ -18,12 +18,12 @@ from harness.judge.calibration.rule_reflector import RuleReflector
 from harness.judge.calibration.split import Split, split_by_case
 
 __all__ = [
+    "AnswerCache",
     "Answered",
     "Calibrated",
     "CalibrationRecord",
     "Choice",
     "Figures",
-    "JudgingBook",
     "Measured",
     "Outcome",
     "PromptedJudge",

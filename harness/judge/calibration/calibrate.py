@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.judge.calibration.book import JudgingBook
+from harness.judge.calibration.answer_cache import AnswerCache
 from harness.judge.calibration.choice import Choice, choose, noise_margin, paired_p
 from harness.judge.calibration.figures import Figures, figures, score
 from harness.judge.calibration.optimizer import IsUsable, Optimizer, any_text
@@ -60,7 +60,7 @@ class Settings:
 
 
 def calibrate(
-    book: JudgingBook,
+    book: AnswerCache,
     questions: Sequence[Question],
     prompt: str,
     reflector: Callable[[str], str],
@@ -80,7 +80,7 @@ def calibrate(
 
 
 def select(
-    book: JudgingBook, questions: Sequence[Question], prompts: Sequence[str], settings: Settings | None = None
+    book: AnswerCache, questions: Sequence[Question], prompts: Sequence[str], settings: Settings | None = None
 ) -> Outcome:
     """Chooses among prompts that are there, the first of them being the one in use.
 
@@ -94,7 +94,7 @@ def select(
 
 def _decided(
     way: Literal["calibration", "selection"],
-    book: JudgingBook,
+    book: AnswerCache,
     split: Split,
     prompt: str,
     candidates: Sequence[str],
@@ -121,20 +121,20 @@ def _decided(
     )
 
 
-def _noise(book: JudgingBook, questions: Sequence[Question], prompt: str, samples: int) -> float:
+def _noise(book: AnswerCache, questions: Sequence[Question], prompt: str, samples: int) -> float:
     rounds = [_scores(book, questions, prompt, sample) for sample in range(max(1, samples))]
     return noise_margin(list(zip(*rounds, strict=True)))
 
 
-def _scores(book: JudgingBook, questions: Sequence[Question], prompt: str, sample: int = 0) -> list[float]:
+def _scores(book: AnswerCache, questions: Sequence[Question], prompt: str, sample: int = 0) -> list[float]:
     return [score(*pair) for pair in zip(questions, book.answers(prompt, questions, sample), strict=True)]
 
 
-def _figures(book: JudgingBook, questions: Sequence[Question], prompt: str) -> Figures:
+def _figures(book: AnswerCache, questions: Sequence[Question], prompt: str) -> Figures:
     return figures(questions, book.answers(prompt, questions))
 
 
-def _measured(book: JudgingBook, questions: Sequence[Question], prompt: str, chosen: str | None) -> Measured:
+def _measured(book: AnswerCache, questions: Sequence[Question], prompt: str, chosen: str | None) -> Measured:
     if chosen is None:
         return Measured(before=_figures(book, questions, prompt), after=None)
     return Measured(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from harness.judge.agreement.binary import Answered as Pair
+from harness.judge.agreement.binary import AnswerPair as Pair
 from harness.judge.agreement.binary import BinaryAgreement, binary_agreement
 from harness.judge.agreement.chance import cohen_kappa
 from harness.judge.calibration.question import Answered, Question

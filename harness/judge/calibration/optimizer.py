@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from harness.distribution import extra_remedy
 from harness.errors import UsageError
-from harness.judge.calibration.book import JudgingBook
+from harness.judge.calibration.answer_cache import AnswerCache
 from harness.judge.calibration.figures import figures, is_false_pass, score
 from harness.judge.calibration.question import Answered, Question
 from harness.judge.calibration.split import Split
@@ -88,7 +88,7 @@ class _Adapter:
 
     propose_new_texts = None
 
-    def __init__(self, book: JudgingBook, is_usable: IsUsable, guard: _Guard) -> None:
+    def __init__(self, book: AnswerCache, is_usable: IsUsable, guard: _Guard) -> None:
         self._book = book
         self._is_usable = is_usable
         self._guard = guard
@@ -171,7 +171,7 @@ class _Selector:
 class Optimizer:
     """Proposes prompts: learns from the training part, looks at the validation part, never at the held-out one."""
 
-    def __init__(self, book: JudgingBook, is_usable: IsUsable, seed: int = 0, minibatch: int = 8) -> None:
+    def __init__(self, book: AnswerCache, is_usable: IsUsable, seed: int = 0, minibatch: int = 8) -> None:
         self._book = book
         self._is_usable = is_usable
         self._seed = seed

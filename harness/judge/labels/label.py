@@ -12,7 +12,7 @@ PersonAnswer = Literal["pass", "fail", "not_eligible", "unsure"]
 Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,59}$")]
 
 
-class Item(Frozen):
+class LabelItem(Frozen):
     """One criterion of one trajectory: what is labelled and judged."""
 
     case_id: str
@@ -45,9 +45,9 @@ class Label(Frozen):
     """The annotator changed an earlier answer. Without it two different answers contradict each other."""
 
     @property
-    def item(self) -> Item:
+    def item(self) -> LabelItem:
         """What was labelled."""
-        return Item(case_id=self.case_id, trajectory=self.trajectory, criterion=self.criterion)
+        return LabelItem(case_id=self.case_id, trajectory=self.trajectory, criterion=self.criterion)
 
 
 Settled = Literal["single", "agreed", "adjudicated", "contested", "unsure"]
@@ -57,7 +57,7 @@ Settled = Literal["single", "agreed", "adjudicated", "contested", "unsure"]
 class LabelledItem(Frozen):
     """An item with everything that people said about it."""
 
-    item: Item
+    item: LabelItem
     labels: tuple[Label, ...]
     """The last one of each annotator, in the order in which they were given."""
     adjudication: Label | None = None

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from harness.judge.labels.file import LabelFile
-from harness.judge.labels.label import Item, Label, LabelledItem
+from harness.judge.labels.label import Label, LabelItem, LabelledItem
 from harness.judge.rubric import Rubric
 from harness.values import Frozen
 
@@ -36,7 +36,7 @@ class SortedLabels(Frozen):
     left_out: tuple[LeftOut, ...] = ()
 
     @property
-    def by_item(self) -> Mapping[Item, LabelledItem]:
+    def by_item(self) -> Mapping[LabelItem, LabelledItem]:
         """To look one up."""
         return {one.item: one for one in self.items}
 
@@ -53,7 +53,7 @@ class SortedLabels(Frozen):
 
 def sort_labels(file: LabelFile, rubric: Rubric) -> SortedLabels:
     """The labels of `rubric` by item, and what was left out with its line."""
-    kept: dict[Item, dict[tuple[str, str], list[tuple[int, Label]]]] = {}
+    kept: dict[LabelItem, dict[tuple[str, str], list[tuple[int, Label]]]] = {}
     left_out: list[LeftOut] = []
     for line, label in file.lines():
         refused = _refused(line, label, rubric)
@@ -83,7 +83,7 @@ def _refused(line: int, label: Label | str, rubric: Rubric) -> LeftOut | None:
 
 
 def _labelled(
-    item: Item, by_person: Mapping[tuple[str, str], Sequence[tuple[int, Label]]], left_out: list[LeftOut]
+    item: LabelItem, by_person: Mapping[tuple[str, str], Sequence[tuple[int, Label]]], left_out: list[LeftOut]
 ) -> LabelledItem | None:
     last = [found for said in by_person.values() if (found := _last(said, left_out)) is not None]
     labels = tuple(label for _, label in last if label.role == "annotator")

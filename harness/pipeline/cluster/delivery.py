@@ -16,7 +16,7 @@ from harness.sandbox.snapshot import Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parcel:
+class ProjectArchive:
     """A project's files, packed."""
 
     content: bytes
@@ -24,7 +24,7 @@ class Parcel:
     """Sha-256 of the content."""
 
 
-def packed(plan: RunPlan, snapshot: Snapshot) -> Parcel:
+def packed(plan: RunPlan, snapshot: Snapshot) -> ProjectArchive:
     """The project's suites (one may use another's files), images' recipes, sealed state, and the planned cases' tapes.
 
     Raises UsageError for a suite or an agent outside of them: it would not come along.
@@ -32,10 +32,10 @@ def packed(plan: RunPlan, snapshot: Snapshot) -> Parcel:
     _refuse_outsiders(plan)
     files = tuple(sorted(_files(plan, snapshot), key=lambda file: file.path))
     content = context_of(files)
-    return Parcel(content=content, digest=hashlib.sha256(content).hexdigest())
+    return ProjectArchive(content=content, digest=hashlib.sha256(content).hexdigest())
 
 
-def unpacked(parcel: Parcel, project: Path) -> None:
+def unpacked(parcel: ProjectArchive, project: Path) -> None:
     """Puts the files into `project`. Raises SandboxError where they are not what was sent."""
     if hashlib.sha256(parcel.content).hexdigest() != parcel.digest:
         raise SandboxError("the project's files did not arrive as they were sent")

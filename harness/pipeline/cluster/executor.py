@@ -19,10 +19,10 @@ from harness.errors import SandboxError
 from harness.pipeline.attempt import INFRASTRUCTURE_TRIES, Ended
 from harness.pipeline.cluster.connection import connected
 from harness.pipeline.cluster.delivery import packed
+from harness.pipeline.cluster.messages import Delivered, NodeProblem, NodeRunSpec
 from harness.pipeline.cluster.meter import bring_up_to_date, open_meter
-from harness.pipeline.cluster.order import Delivered, Order, Problem
 from harness.pipeline.cluster.refusing import is_live, refuse_unshareable
-from harness.pipeline.cluster.stations import Station, make_ready, opened_stations
+from harness.pipeline.cluster.run_nodes import RunNode, make_ready, opened_stations
 from harness.pipeline.executor import Job
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import Say
@@ -43,7 +43,7 @@ def opened(job: Job, say: Say) -> Iterator["ClusterExecutor"]:
     parcel = packed(plan, job.world.snapshot)
     with connected(plan.ray_address) as nodes, opened_stations(nodes, plan.jobs_per_node, say) as stations:
         meter = open_meter(plan.budget) if is_live(plan) else None
-        order = Order(
+        order = NodeRunSpec(
             run=job.run,
             plan=plan,
             parcel=parcel,
@@ -63,7 +63,7 @@ class _Try:
 
     planned: PlannedTrial
     failures: int = 0
-    failed_at: Station | None = None
+    failed_at: RunNode | None = None
 
 
 @dataclass(kw_only=True)
@@ -71,11 +71,11 @@ class ClusterExecutor:
     """Implements `Executor`."""
 
     job: Job
-    stations: list[Station]
+    stations: list[RunNode]
     say: Say
     meter: Any = None
     """None: nothing is asked live."""
-    _under_way: dict[Any, tuple[_Try, Station]] = field(default_factory=dict)
+    _under_way: dict[Any, tuple[_Try, RunNode]] = field(default_factory=dict)
     _again: deque[_Try] = field(default_factory=deque)
 
     def run(self, tasks: Iterable[PlannedTrial], folder: RunFolder) -> Generator[Ended, None, None]:
@@ -120,7 +120,7 @@ class ClusterExecutor:
                 return True
         return False
 
-    def _next_for(self, station: Station, remaining: Iterator[PlannedTrial]) -> _Try | None:
+    def _next_for(self, station: RunNode, remaining: Iterator[PlannedTrial]) -> _Try | None:
         """What failed on one node is tried again on another one, where there is another one."""
         is_alone = all(other.lost for other in self.stations if other is not station)
         for tried in self._again:
@@ -136,10 +136,10 @@ class ClusterExecutor:
             if ended:
                 return ended[0]
 
-    def _fetched(self, ref: Any, tried: _Try, station: Station) -> Delivered | None:
+    def _fetched(self, ref: Any, tried: _Try, station: RunNode) -> Delivered | None:
         """None where the run's budget ended the trial."""
         try:
-            answer: Delivered | Problem | None = ray.get(ref)
+            answer: Delivered | NodeProblem | None = ray.get(ref)
         except RayTaskError:
             raise
         except RayError:
@@ -147,7 +147,7 @@ class ClusterExecutor:
                 self.say(f"node {station.node} is lost; what it ran is tried again")
             station.lost = True
             return self._failed(tried, f"node {station.node} was lost while the trial ran on it")
-        if isinstance(answer, Problem):
+        if isinstance(answer, NodeProblem):
             return self._failed(tried, f"node {station.node}: {answer.message}")
         return answer
 

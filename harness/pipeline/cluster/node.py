@@ -18,8 +18,8 @@ from harness.gateway.rate import RateLimiter
 from harness.pipeline.attempt import scored
 from harness.pipeline.cluster.connection import program_digest
 from harness.pipeline.cluster.delivery import suite_in, unpacked
+from harness.pipeline.cluster.messages import Delivered, NodeProblem, NodeRunSpec
 from harness.pipeline.cluster.meter import SharedBudget, SharedLimiter
-from harness.pipeline.cluster.order import Delivered, Order, Problem
 from harness.pipeline.executor import Job
 from harness.pipeline.local import end_sandboxes, open_runner
 from harness.pipeline.world import open_world
@@ -37,15 +37,15 @@ Answer = TypeVar("Answer")
 _ENDS_WITHIN_S = 20.0
 
 
-def told(work: Callable[Asked, Answer]) -> Callable[Asked, Answer | Problem]:
+def told(work: Callable[Asked, Answer]) -> Callable[Asked, Answer | NodeProblem]:
     """What the harness could not do comes back as a value."""
 
     @functools.wraps(work)
-    def telling(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer | Problem:
+    def telling(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer | NodeProblem:
         try:
             return work(*args, **kwargs)
         except HarnessError as error:
-            return Problem.of(error)
+            return NodeProblem.of(error)
 
     return telling
 
@@ -86,7 +86,7 @@ class NodeWorker:
             client.close()
 
     @told
-    def open(self, order: Order, secrets: Mapping[str, str]) -> None:
+    def open(self, order: NodeRunSpec, secrets: Mapping[str, str]) -> None:
         """Gets ready for the order's trials. Raises what the same run would raise on one machine."""
         with self._busy(), ExitStack() as stack:
             project = private_folder()
@@ -98,7 +98,7 @@ class NodeWorker:
             self._opened = runner, job.scorer, live
             self._closing = stack.pop_all()
 
-    def run(self, planned: PlannedTrial) -> Delivered | Problem | None:
+    def run(self, planned: PlannedTrial) -> Delivered | NodeProblem | None:
         """A trial, run and scored here; None where the run's budget ended it."""
         assert self._opened is not None  # the driver opens first
         runner, scorer, live = self._opened
@@ -108,7 +108,7 @@ class NodeWorker:
         except OutOfBudget:
             return None
         except HarnessError as error:
-            return Problem.of(error, runner.gateway.clean)
+            return NodeProblem.of(error, runner.gateway.clean)
 
     @told
     def close(self) -> None:
@@ -136,7 +136,7 @@ class NodeWorker:
                 self._ended.notify_all()
 
 
-def _job(order: Order, project: Path) -> Job:
+def _job(order: NodeRunSpec, project: Path) -> Job:
     """The driver's job, on what was delivered to `project`. Raises SandboxError where that is not what was sent."""
     unpacked(order.parcel, project)
     suite, budget = suite_in(project, order.plan.suite), order.plan.budget

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.errors import UsageError
-from harness.report.change import Change
+from harness.report.change import MetricChange
 from harness.report.compare import Comparison, compare_runs
 from harness.report.divergence import Divergence
 from harness.report.html.judged import judged_tables
@@ -118,7 +118,7 @@ def _divergence(found: Divergence) -> JsonObject:
     }
 
 
-def _changed(name: str, one: Change) -> JsonObject:
+def _changed(name: str, one: MetricChange) -> JsonObject:
     return {
         "name": name,
         "before": one.before,

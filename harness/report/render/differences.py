@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, get_args
 
-from harness.report.change import Change
+from harness.report.change import MetricChange
 from harness.report.compare import Comparison, SliceKind
 from harness.report.divergence import CaseDivergence, Divergence
 from harness.report.margin import MarginCheck
@@ -23,13 +23,13 @@ def comparison_sections(comparison: Comparison) -> tuple[Section, ...]:
     return (*beside, *(section for section in (_failures(comparison), *found) if section.rows))
 
 
-def chance(change: Change) -> str:
+def chance(change: MetricChange) -> str:
     """The corrected p where there is one; what cannot be told is marked."""
     p = change.p if change.p_corrected is None else change.p_corrected
     return UNKNOWN if p is None else f"{p:.2g}"
 
 
-def told(change: Change) -> str:
+def told(change: MetricChange) -> str:
     """What the test says; see NOTATION."""
     if change.found == "cannot_tell" and change.cases_needed is not None and change.cases_needed > change.cases:
         return f"? {change.cases_needed}"
@@ -96,7 +96,7 @@ def _slice(kind: SliceKind, comparison: Comparison) -> Section:
 _HEADS = ("before", "after", "change", "better", "worse", "pairs", "p", "says")
 
 
-def _row(name: str, one: Change) -> tuple[str, ...]:
+def _row(name: str, one: MetricChange) -> tuple[str, ...]:
     counts = (str(one.better or UNKNOWN), str(one.worse or UNKNOWN), str(one.pairs))
     return (
         name,

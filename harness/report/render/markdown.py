@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from harness.report.change import Change
+from harness.report.change import MetricChange
 from harness.report.compare import Comparison
 from harness.report.printed import PrintedEnd
 from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, told
@@ -160,7 +160,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         yield f"- {_plain(case.case_id)}/{case.attempt} {now}: {_plain('; '.join(case.reasons))}"
 
 
-def _changes(kind: str, changes: Sequence[tuple[str, Change]]) -> Iterator[str]:
+def _changes(kind: str, changes: Sequence[tuple[str, MetricChange]]) -> Iterator[str]:
     show, sign = (percent, signed_points) if kind == "category" else (number, signed)
     yield from ["", f"## By {kind}", ""]
     yield from _head([kind, "before", "after", "change", "better", "worse", "pairs", "p", "says"])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
-from harness.judge.agreement import Rate
+from harness.judge.agreement import AgreementRate
 from harness.judge.comparison import ComparisonScore
 from harness.report.render.section import Section
 from harness.report.render.terminal import section_table
@@ -35,7 +35,7 @@ def _row(one: ComparisonScore) -> tuple[str, ...]:
     return (one.criterion, *map(str, counts), _share(one.b_preferred), _share(one.position_consistency))
 
 
-def _share(rate: Rate) -> str:
+def _share(rate: AgreementRate) -> str:
     interval = percent_between(rate.interval)
     return percent(rate.value) + (f" ({interval})" if interval else "")
 

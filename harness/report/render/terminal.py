@@ -7,7 +7,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from harness.report.change import Change
+from harness.report.change import MetricChange
 from harness.report.compare import Comparison
 from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, told
 from harness.report.render.recorded import recorded_lines
@@ -229,7 +229,7 @@ def _footer(summary: Summary, where: str | None) -> Iterator[RenderableType]:
         yield Text.assemble(("report  ", "dim"), where, overflow="fold")
 
 
-def _changes(kind: str, changes: Sequence[tuple[str, Change]]) -> Iterator[RenderableType]:
+def _changes(kind: str, changes: Sequence[tuple[str, MetricChange]]) -> Iterator[RenderableType]:
     of_success = kind == "category"
     show = percent if of_success else number
     sign = signed_points if of_success else signed

@@ -1,8 +1,8 @@
-"""A trial's own world inside a warm container: namespaces, file system, capabilities, and a second system call filter.
+"""A trial's namespaces, file system, capabilities and second system call filter inside a warm container.
 
-`Confinement.build` is called in a forked child of the supervisor and returns in the first process of the new namespaces;
-after `Confinement.enter` this is as much the launcher of a sandbox as the first process of a container is. Everything
-goes by `ctypes`, which the supervisor has paid for once; nothing here is reached from a program of the trial.
+`Confinement.build` is called in a forked child of the supervisor and returns in the first process of the new
+namespaces; after `Confinement.enter` this is as much the launcher of a sandbox as the first process of a container is.
+Everything goes by `ctypes`, which the supervisor has paid for once; nothing here is reached from a program of the trial.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 import pytest
 
-from harness.judge.agreement import Answered, binary_agreement
+from harness.judge.agreement import AnswerPair, binary_agreement
 
 
-def _items(*cells: tuple[bool, bool, int], one_case: bool = False) -> list[Answered]:
+def _items(*cells: tuple[bool, bool, int], one_case: bool = False) -> list[AnswerPair]:
     every = [(right, judged) for right, judged, count in cells for _ in range(count)]
-    return [Answered("one" if one_case else str(number), *pair) for number, pair in enumerate(every)]
+    return [AnswerPair("one" if one_case else str(number), *pair) for number, pair in enumerate(every)]
 
 
 def test_figures_of_a_lenient_judge() -> None:

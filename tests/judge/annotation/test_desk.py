@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.judge.annotation import Desk, Seat, work_of
+from harness.judge.annotation import AnnotationQueue, AnnotatorSession, work_of
 from harness.judge.labels import LabelFile, sort_labels
 from harness.judge.rubric import Criterion, Rubric
 from tests.judge.annotation_work import desk, subject, work
 from tests.judge.labelling import RUBRIC
 
 
-def _asked(one: Desk) -> list[tuple[str, str]]:
+def _asked(one: AnnotationQueue) -> list[tuple[str, str]]:
     return [(place.case_id, place.criterion) for place in one.places()]
 
 
@@ -120,7 +120,7 @@ def test_answers_that_cannot_be_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "../ann", "ann smith", "-ann", "x" * 61])
 def test_a_name_that_cannot_be_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be an annotator's name"):
-        Seat.of(name)
+        AnnotatorSession.of(name)
 
 
 def test_the_evidence_is_what_a_judge_would_be_shown(tmp_path: Path) -> None:

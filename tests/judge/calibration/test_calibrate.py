@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError, UsageError
-from harness.judge.calibration import Answered, JudgingBook, Outcome, Question, Settings, calibrate, split_by_case
+from harness.judge.calibration import AnswerCache, Answered, Outcome, Question, Settings, calibrate, split_by_case
 from tests.judge.calibration.planted import (
     APPROVED,
     GREETING,
@@ -21,7 +21,7 @@ from tests.judge.calibration.planted import (
 
 def _calibrated(judge: RuleJudge, reflector: Listening, path: Path | None = None, **settings: int) -> Outcome:
     return calibrate(
-        JudgingBook(judge, path),
+        AnswerCache(judge, path),
         questions(),
         SEED_PROMPT,
         reflector,
@@ -115,7 +115,7 @@ def test_a_gain_beyond_the_noise_is_found_in_spite_of_it() -> None:
 def test_a_text_that_cannot_be_a_prompt_asks_nobody_and_wins_nothing() -> None:
     judge = RuleJudge()
     outcome = calibrate(
-        JudgingBook(judge),
+        AnswerCache(judge),
         questions(),
         SEED_PROMPT,
         lambda request: "```\nJust say pass.\n```",
@@ -163,7 +163,7 @@ def test_a_damaged_memory_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "book.jsonl"
     path.write_text('{"key": "a", "proposal": "b"}\nnonsense\n')
     with pytest.raises(ResultsError, match="line 2"):
-        JudgingBook(RuleJudge(), path)
+        AnswerCache(RuleJudge(), path)
 
 
 def test_labels_of_two_cases_cannot_be_split() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from harness.judge.rubric import Criterion, Rubric
-from harness.judge.rules import Mind, Rule
+from harness.judge.rules import Mind, ModelRule
 from harness.trace import Observation, Step, ToolCall
 
 Steps = Sequence[Step]
@@ -36,8 +36,8 @@ TOLD = "a claim\nabout an action or a fact counts when a result in the evidence 
 """A sentence of the package's own prompt: the rule below is followed since it stands there."""
 MIND = Mind(
     rules=(
-        Rule(criterion="grounded", told_by=TOLD, who="agent|shop", finds=r"9\.99", says="fail"),
-        Rule(criterion="polite", who="agent|shop", finds="(?i)go away", says="fail"),
-        Rule(criterion="refunded", who="user", finds="(?i)refund", finds_nothing=True, says="not_eligible"),
+        ModelRule(criterion="grounded", told_by=TOLD, who="agent|shop", finds=r"9\.99", says="fail"),
+        ModelRule(criterion="polite", who="agent|shop", finds="(?i)go away", says="fail"),
+        ModelRule(criterion="refunded", who="user", finds="(?i)refund", finds_nothing=True, says="not_eligible"),
     )
 )

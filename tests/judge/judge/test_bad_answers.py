@@ -7,7 +7,7 @@ import pytest
 
 from harness.errors import GatewayError, UsageError
 from harness.gateway.model.wire.format import Replied
-from harness.judge.asking.answer import JudgeFailed, read_answer
+from harness.judge.prompting.answer import JudgeFailed, read_answer
 from harness.judge.rubric import Rubric
 from harness.judge.rule_model import RuleModel
 from harness.report.judged import judged_rubric

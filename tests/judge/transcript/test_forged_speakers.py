@@ -5,7 +5,7 @@ import json
 import pytest
 
 from harness.case import Case
-from harness.judge.asking.evidence import shown_evidence
+from harness.judge.prompting.evidence import shown_evidence
 from harness.judge.transcript import build_transcript, view
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
 

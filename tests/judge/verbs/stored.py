@@ -7,7 +7,7 @@ import yaml
 from harness.case import AgentVersion, Case, Suite
 from harness.judge.labels import Label, LabelFile, label_path
 from harness.judge.loading import read_rubric
-from harness.judge.rules import Mind, Rule
+from harness.judge.rules import Mind, ModelRule
 from harness.pipeline.bench import Runs
 from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.score import Scorecard
@@ -35,9 +35,9 @@ _CRITERIA = [
 def mind(flips: float = 0.0) -> Mind:
     return Mind(
         rules=(
-            Rule(criterion="grounded", told_by=WRONG, finds=".", says="pass"),
-            Rule(criterion="grounded", told_by=TOLD, who="agent|shop", finds=r"9\.99", says="fail"),
-            Rule(criterion="refunded", who="user", finds="refund", finds_nothing=True, says="not_eligible"),
+            ModelRule(criterion="grounded", told_by=WRONG, finds=".", says="pass"),
+            ModelRule(criterion="grounded", told_by=TOLD, who="agent|shop", finds=r"9\.99", says="fail"),
+            ModelRule(criterion="refunded", who="user", finds="refund", finds_nothing=True, says="not_eligible"),
         ),
         flips=flips,
     )

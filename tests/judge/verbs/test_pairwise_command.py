@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from harness.judge.rule_model import RuleModel
-from harness.judge.rules import Mind, Rule
+from harness.judge.rules import Mind, ModelRule
 from harness.results import PlannedTrial, RunFolder
 from harness.results.comparisons import read_comparisons
 from tests.judge.verbs.stored import label_all, shop_card, shop_manifest, shop_trial, store
 
 CASES = 6
-WRONG_PRICE = Rule(criterion="grounded", who="agent|shop", finds=r"9\.99", says="fail")
+WRONG_PRICE = ModelRule(criterion="grounded", who="agent|shop", finds=r"9\.99", says="fail")
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from harness.errors import SandboxError, UsageError
 from harness.pipeline.cluster.connection import Node, first_line, program_digest
+from harness.pipeline.cluster.messages import NodeProblem, NodeRunSpec
 from harness.pipeline.cluster.node import NodeWorker
-from harness.pipeline.cluster.order import Order, Problem
 from harness.pipeline.world import Say
 from harness.sandbox.engine import connect
 from harness.sandbox.image_transfer import saved_image
@@ -23,7 +23,7 @@ _PIECE_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(kw_only=True, eq=False)
-class Station:
+class RunNode:
     """A node that runs trials of a run, as the driver sees it."""
 
     node: Node
@@ -40,7 +40,7 @@ class Station:
 
 
 @contextmanager
-def opened_stations(nodes: Sequence[Node], jobs: int | None, say: Say) -> Iterator[list[Station]]:
+def opened_stations(nodes: Sequence[Node], jobs: int | None, say: Say) -> Iterator[list[RunNode]]:
     """A worker on every node that takes one; afterwards nothing of the run is left on any of them.
 
     Raises UsageError where a node has another harness, SandboxError where none of them answers.
@@ -53,8 +53,8 @@ def opened_stations(nodes: Sequence[Node], jobs: int | None, say: Say) -> Iterat
 
 
 def make_ready(
-    stations: Sequence[Station], tags: Sequence[str], order: Order, secrets: Mapping[str, str], say: Say
-) -> list[Station]:
+    stations: Sequence[RunNode], tags: Sequence[str], order: NodeRunSpec, secrets: Mapping[str, str], say: Say
+) -> list[RunNode]:
     """Delivers what the run needs, each thing once a node, and opens the run there; gives the nodes that are left.
 
     Secrets go with the call itself: what lies in the cluster's object store may be written to disks. Raises the first
@@ -70,8 +70,8 @@ def make_ready(
 
 
 def asked(
-    stations: Sequence[Station], ask: Callable[[Station], Any], say: Say, timeout_s: float | None = None
-) -> list[tuple[Station, Any]]:
+    stations: Sequence[RunNode], ask: Callable[[RunNode], Any], say: Say, timeout_s: float | None = None
+) -> list[tuple[RunNode, Any]]:
     """Asks all at once; gives the answers of those that were not lost meanwhile. Raises what one could not do."""
     refs = [(station, ask(station)) for station in stations if not station.lost]
     answers = []
@@ -88,7 +88,7 @@ def asked(
             station.lost = True
             say(f"node {station.node} is lost: {first_line(error)}")
         else:
-            if isinstance(answer, Problem):
+            if isinstance(answer, NodeProblem):
                 raise answer.error(station.node)
             answers.append((station, answer))
     if not answers:
@@ -96,7 +96,7 @@ def asked(
     return answers
 
 
-def _station(node: Node, jobs: int | None) -> Station:
+def _station(node: Node, jobs: int | None) -> RunNode:
     """The processors that it takes are taken for Ray's other users too."""
     slots = jobs or node.processors
     worker = ray.remote(NodeWorker).options(
@@ -104,10 +104,10 @@ def _station(node: Node, jobs: int | None) -> Station:
         max_concurrency=slots + 1,  # one for `close`
         scheduling_strategy=NodeAffinitySchedulingStrategy(node_id=node.id, soft=False),
     )
-    return Station(node=node, worker=worker.remote(), slots=slots)
+    return RunNode(node=node, worker=worker.remote(), slots=slots)
 
 
-def _answering(stations: Sequence[Station], say: Say) -> list[Station]:
+def _answering(stations: Sequence[RunNode], say: Say) -> list[RunNode]:
     own = program_digest()
     found = asked(stations, lambda station: station.worker.program.remote(), say, _TAKES_WITHIN_S)
     others = [str(station.node) for station, digest in found if digest != own]
@@ -119,7 +119,7 @@ def _answering(stations: Sequence[Station], say: Say) -> list[Station]:
     return [station for station, _ in found]
 
 
-def _deliver(tag: str, stations: Sequence[Station], say: Say) -> None:
+def _deliver(tag: str, stations: Sequence[RunNode], say: Say) -> None:
     client = connect()
     try:
         pieces = [(ray.put(piece), len(piece)) for piece in saved_image(client, tag, _PIECE_BYTES)]
@@ -132,7 +132,7 @@ def _deliver(tag: str, stations: Sequence[Station], say: Say) -> None:
     asked(stations, lambda station: station.worker.load.remote(tag, refs), say)
 
 
-def _clear(stations: Sequence[Station]) -> None:
+def _clear(stations: Sequence[RunNode]) -> None:
     refs = [station.worker.close.remote() for station in stations]  # a lost one's fails at once
     try:
         ray.wait(refs, num_returns=len(refs), timeout=_CLEARS_WITHIN_S)

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.errors import ExitCode, HarnessError, SandboxError, UsageError
 from harness.pipeline.attempt import Scored
-from harness.pipeline.cluster.delivery import Parcel
+from harness.pipeline.cluster.delivery import ProjectArchive
 from harness.pipeline.plan import RunPlan
 from harness.score import Scorecard
 from harness.trace import Trial
@@ -15,12 +15,12 @@ from harness.trace.span import Span
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class NodeRunSpec:
     """A run, as a node opens it."""
 
     run: str
     plan: RunPlan
-    parcel: Parcel
+    parcel: ProjectArchive
     agent_digest: str
     snapshot_digest: str
     meter: Any = None
@@ -28,14 +28,14 @@ class Order:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class NodeProblem:
     """What a node could not do, in words; an exception would need the same classes on both sides."""
 
     message: str
     is_usage: bool
 
     @classmethod
-    def of(cls, error: HarnessError, clean: Callable[[str], str] = str) -> "Problem":
+    def of(cls, error: HarnessError, clean: Callable[[str], str] = str) -> "NodeProblem":
         return cls(message=clean(str(error)), is_usage=error.exit_code == ExitCode.USAGE)
 
     def error(self, node: object) -> HarnessError:

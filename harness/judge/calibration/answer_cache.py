@@ -17,7 +17,7 @@ from harness.values import digest_of, digest_of_text
 _AT_ONCE = 64
 
 
-class JudgingBook:
+class AnswerCache:
     """A judge with a memory; with a file, one that outlives the process. Answers that failed are asked for again then.
 
     A calibration is deterministic but for what judge and reflector say, and both are kept here: one that was stopped

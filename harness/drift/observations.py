@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from harness.cassette.recording import Recording
 from harness.drift.answer import Answer, answer_of, why_not_comparable
-from harness.drift.book import Book, operation_of
 from harness.drift.change import Change
 from harness.drift.compare import Compared
+from harness.drift.operation_index import OperationIndex, operation_of
 from harness.drift.turns import comes_by_turns, disagree
 from harness.results.drift import DriftFinding, Severity
 
@@ -20,7 +20,7 @@ ORDER: dict[Severity, int] = {"breaking": 0, "warning": 1, "info": 2}
 
 
 @dataclass(kw_only=True)
-class Look:
+class CallObservations:
     """One recorded call, and all live answers to it."""
 
     recorded: Recording
@@ -46,7 +46,7 @@ class Look:
     def disagrees(self) -> bool:
         return disagree(self.compared)
 
-    def add(self, book: Book, recorded: Recording, live: Recording) -> None:
+    def add(self, book: OperationIndex, recorded: Recording, live: Recording) -> None:
         """One more answer, held against the recording that it belongs to."""
         old, new = answer_of(recorded), answer_of(live)
         failure = why_not_comparable(new, old)
@@ -57,9 +57,9 @@ class Look:
             self.compared.append(book.compare(recorded, old, new))
 
 
-def findings_of(looks: Iterable[Look]) -> tuple[tuple[DriftFinding, ...], tuple[DriftFinding, ...]]:
+def findings_of(looks: Iterable[CallObservations]) -> tuple[tuple[DriftFinding, ...], tuple[DriftFinding, ...]]:
     """The confirmed and the unconfirmed ones."""
-    groups: defaultdict[tuple[str, str, tuple[str, str, str]], list[Look]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str, tuple[str, str, str]], list[CallObservations]] = defaultdict(list)
     for look in looks:
         places = {change.place for compared in look.compared for change in compared.changes}
         for place in places:
@@ -68,7 +68,7 @@ def findings_of(looks: Iterable[Look]) -> tuple[tuple[DriftFinding, ...], tuple[
     return in_order(one for one in found if one.doubt is None), in_order(one for one in found if one.doubt is not None)
 
 
-def exercised_by(looks: Iterable[Look]) -> dict[str, tuple[str, ...]]:
+def exercised_by(looks: Iterable[CallObservations]) -> dict[str, tuple[str, ...]]:
     """By tool, every `operation path` that a live answer has shown."""
     seen: defaultdict[str, set[str]] = defaultdict(set)
     for look in looks:
@@ -77,9 +77,9 @@ def exercised_by(looks: Iterable[Look]) -> dict[str, tuple[str, ...]]:
     return {tool: tuple(sorted(paths)) for tool, paths in sorted(seen.items())}
 
 
-def unavailable_in(looks: Iterable[Look]) -> tuple[str, ...]:
+def unavailable_in(looks: Iterable[CallObservations]) -> tuple[str, ...]:
     """Tools whose every call failed, and how often others did, in words."""
-    own: defaultdict[str, list[Look]] = defaultdict(list)
+    own: defaultdict[str, list[CallObservations]] = defaultdict(list)
     for look in looks:
         own[look.tool].append(look)
     return tuple(words for tool, looks in sorted(own.items()) for words in _unavailable(tool, looks))
@@ -92,7 +92,7 @@ def in_order(findings: Iterable[DriftFinding]) -> tuple[DriftFinding, ...]:
     )
 
 
-def _unavailable(tool: str, looks: Sequence[Look]) -> Iterable[str]:
+def _unavailable(tool: str, looks: Sequence[CallObservations]) -> Iterable[str]:
     reasons = [reason for look in looks for reason in look.unavailable]
     if not reasons:
         return
@@ -101,7 +101,7 @@ def _unavailable(tool: str, looks: Sequence[Look]) -> Iterable[str]:
     yield f"{tool}: {often}: {', '.join(sorted(set(reasons)))}"
 
 
-def _finding(tool: str, operation: str, looks: Sequence[Look], place: tuple[str, str, str]) -> DriftFinding:
+def _finding(tool: str, operation: str, looks: Sequence[CallObservations], place: tuple[str, str, str]) -> DriftFinding:
     shown = [[_shown(compared, place) for compared in look.compared] for look in looks]
     hits = [[change for change in one if change is not None] for one in shown]
     example = next(change for one in hits for change in one)

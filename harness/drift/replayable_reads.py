@@ -29,7 +29,7 @@ _MOST_TIMES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask:
+class ReplayableRead:
     """One recorded read, of all cases whose tapes hold it."""
 
     recordings: Mapping[str, Recording]
@@ -53,7 +53,9 @@ class Ask:
         return not is_at_start(self.recording)
 
 
-def asks_of(suite: Suite, tapes: Mapping[str, Tape], secrets: Mapping[str, str], tools: Iterable[str]) -> list[Ask]:
+def asks_of(
+    suite: Suite, tapes: Mapping[str, Tape], secrets: Mapping[str, str], tools: Iterable[str]
+) -> list[ReplayableRead]:
     """Every recorded read once, in the order of the tapes; `tools` empty: of all tools.
 
     A read after a write asks about what was written: without the write it is another question, so it has no `call`. How
@@ -102,12 +104,12 @@ class CallBuilder:
         self._secrets = secrets
         self._minted = minted
 
-    def ask(self, recordings: Mapping[str, Recording]) -> Ask:
+    def ask(self, recordings: Mapping[str, Recording]) -> ReplayableRead:
         recording = next(iter(recordings.values()))
         try:
-            return Ask(recordings=recordings, call=self._call(recording))
+            return ReplayableRead(recordings=recordings, call=self._call(recording))
         except (ValueError, OutOfTime) as error:
-            return Ask(recordings=recordings, call=None, why_not=str(error))
+            return ReplayableRead(recordings=recordings, call=None, why_not=str(error))
 
     def _call(self, recording: Recording) -> ToolRequest | WebCall:
         if not is_at_start(recording):

@@ -52,7 +52,7 @@ class WriteUnknown(TrackerUnavailable):
     """A write was sent, and nothing tells whether it was done."""
 
 
-class Asking:
+class RetryingClient:
     """Reads and writes at one pace."""
 
     def __init__(self, repo: str, pace: Pace, clean: Callable[[str], str] = str) -> None:

@@ -14,7 +14,7 @@ from harness.cassette.recording import Recording
 from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
 from harness.drift.answer import Answer
-from harness.drift.baseline import Baseline
+from harness.drift.baseline import AnswerBaseline
 from harness.drift.compare import Compared, compare
 from harness.drift.forms import UNKNOWN, Forms, declared_forms
 from harness.drift.headers import HEADERS, header_changes
@@ -26,7 +26,7 @@ from harness.errors import CassetteError
 _VARIABLE = re.compile(r"\d+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?=.*\d)[0-9A-Za-z_-]{16,}|.*@.*")
 
 
-class Book:
+class OperationIndex:
     """Of one suite."""
 
     def __init__(self, suite: Suite, tapes: Mapping[str, Tape], profiles: Mapping[str, ToolProfile]) -> None:
@@ -38,7 +38,7 @@ class Book:
             for recording in tape.recordings:
                 if recording.mark.kind != "model":
                     self._recordings[recording.mark.tool, operation_of(recording)].append(recording)
-        self._baselines: dict[tuple[str, str], Baseline] = {}
+        self._baselines: dict[tuple[str, str], AnswerBaseline] = {}
         self._rules: dict[str, PathRules] = {}
 
     def profile(self, tool: str) -> ToolProfile:
@@ -51,11 +51,11 @@ class Book:
             self._rules[tool] = rules_of(self.suite, tool, [AnswerRule(at=at, compare="type") for at in minted])
         return self._rules[tool]
 
-    def baseline(self, tool: str, operation: str) -> Baseline:
+    def baseline(self, tool: str, operation: str) -> AnswerBaseline:
         if (tool, operation) not in self._baselines:
             learned = self.profile(tool).operations.get(operation) or OperationProfile()
             recordings = self._recordings[tool, operation]
-            self._baselines[tool, operation] = Baseline(
+            self._baselines[tool, operation] = AnswerBaseline(
                 recordings, learned, self.rules(tool), self.declared_forms(tool)
             )
         return self._baselines[tool, operation]
@@ -85,7 +85,7 @@ class Book:
         return replace(compared, changes=(*compared.changes, *told), paths=paths)
 
 
-def open_book(suite: Suite, cassettes: Path, secrets: Mapping[str, str]) -> Book:
+def open_book(suite: Suite, cassettes: Path, secrets: Mapping[str, str]) -> OperationIndex:
     """Reads every tape of the suite's cases. Raises CassetteError for one that is damaged, or where there is none."""
     redactor, tapes = Redactor(secrets), dict[str, Tape]()
     for case in suite.cases:
@@ -99,7 +99,7 @@ def open_book(suite: Suite, cassettes: Path, secrets: Mapping[str, str]) -> Book
         )
     tools = {recording.mark.tool for tape in tapes.values() for recording in tape.recordings}
     profiles = {tool: read_profile(cassettes, suite.name, tool) for tool in sorted(tools)}
-    return Book(suite, tapes, profiles)
+    return OperationIndex(suite, tapes, profiles)
 
 
 def operation_of(recording: Recording) -> str:

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from harness.errors import UsageError
 from harness.judge.annotation.work import Work
-from harness.judge.labels import Item, Label, LabelFile, LabelledItem, PersonAnswer, sort_labels
+from harness.judge.labels import Label, LabelFile, LabelItem, LabelledItem, PersonAnswer, sort_labels
 from harness.judge.labels.label import Annotator
 from harness.judge.rubric import Rubric
 from harness.values import Frozen, JsonObject, JsonValue
@@ -19,7 +19,7 @@ PER_ITEM = 2
 _MAX_NOTE = 2000
 
 
-class Place(Frozen):
+class QueueEntry(Frozen):
     """One question of the queue, as the list of the page knows it."""
 
     number: int
@@ -29,7 +29,7 @@ class Place(Frozen):
     """One's own; what others said is not shown before one has answered, nor after."""
 
 
-class Seat(Frozen):
+class AnnotatorSession(Frozen):
     """Who sits at the desk."""
 
     name: Annotator
@@ -48,14 +48,14 @@ class Seat(Frozen):
             ) from None
 
 
-class Desk:
+class AnnotationQueue:
     """Safe from several threads."""
 
     def __init__(
         self,
         rubric: Rubric,
         file: LabelFile,
-        seat: Seat,
+        seat: AnnotatorSession,
         work: Sequence[Work],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -76,10 +76,10 @@ class Desk:
         else:
             self.queue = self._to_label(work)
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[QueueEntry]:
         """The whole queue."""
         return [
-            Place(
+            QueueEntry(
                 number=number,
                 case_id=one.item.case_id,
                 criterion=one.item.criterion,
@@ -150,7 +150,7 @@ class Desk:
             raise UsageError(f"there is no question {number + 1}: there are {len(self.queue)}")
         return self.queue[number]
 
-    def _shown_others(self, item: Item) -> list[JsonValue]:
+    def _shown_others(self, item: LabelItem) -> list[JsonValue]:
         """Only an adjudicator sees what was said, and never by whom."""
         if self.seat.role != "adjudicator":
             return []
@@ -163,7 +163,7 @@ class Desk:
         open_ones = [one for one in missing if waiting.get(one.item, 0) < self.seat.per_item]
         return [*mine, *sorted(open_ones, key=lambda one: -waiting.get(one.item, 0))]
 
-    def _to_adjudicate(self, work: Sequence[Work], labelled: Mapping[Item, LabelledItem]) -> list[Work]:
+    def _to_adjudicate(self, work: Sequence[Work], labelled: Mapping[LabelItem, LabelledItem]) -> list[Work]:
         contested = {item for item, one in labelled.items() if one.settled == "contested"}
         found = [one for one in work if one.item in contested or one.item in self._said]
         own = sum(self.seat.name in {label.annotator for label in labelled[one.item].labels} for one in found)
@@ -175,7 +175,7 @@ class Desk:
         return found
 
 
-def _own(labelled: LabelledItem, seat: Seat) -> Label | None:
+def _own(labelled: LabelledItem, seat: AnnotatorSession) -> Label | None:
     if seat.role == "adjudicator":
         decided = labelled.adjudication
         return decided if decided is not None and decided.annotator == seat.name else None

@@ -7,7 +7,7 @@ import json
 from typing import Final
 
 from harness.case import Provider
-from harness.judge.asking.evidence import Shown
+from harness.judge.prompting.evidence import Shown
 from harness.judge.rubric import Criterion
 from harness.values import JsonObject
 
