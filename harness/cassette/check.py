@@ -25,7 +25,7 @@ _LEAST_BYTES = 300
 """No recording is smaller."""
 
 
-class Finding(Frozen):
+class CassetteFinding(Frozen):
     """Something wrong with a tape."""
 
     path: Path
@@ -58,20 +58,20 @@ def list_tapes(cassettes: Path, suite: str) -> tuple[TapeSummary, ...]:
     return tuple(_summary(path) for path in tape_paths(cassettes, suite))
 
 
-def check_tape(path: Path, secrets: Mapping[str, str]) -> tuple[Finding, ...]:
+def check_tape(path: Path, secrets: Mapping[str, str]) -> tuple[CassetteFinding, ...]:
     """Everything wrong with a tape: stock vcrpy cannot load it, a key is not its call's, a known secret is in it."""
     try:
         tape = load_tape(path)
     except CassetteError as error:
-        return (Finding(path=path, problem=error.message.removeprefix(f"{path}:").strip()),)
+        return (CassetteFinding(path=path, problem=error.message.removeprefix(f"{path}:").strip()),)
     stock = _stock_problem(path, len(tape))
     if stock is not None:
-        return (Finding(path=path, problem=stock),)
+        return (CassetteFinding(path=path, problem=stock),)
     lines = lines_of(path)
     redactor = Redactor(secrets)
     return tuple(
         # The order of the file may be another one than the index's, so the finding is placed by the key's line.
-        Finding(path=path, line=_line(lines, index), field=field, problem=problem)
+        CassetteFinding(path=path, line=_line(lines, index), field=field, problem=problem)
         for index, recording in enumerate(_as_filed(path, tape))
         for field, problem in _problems(index, recording, redactor)
     )

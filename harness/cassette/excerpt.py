@@ -11,12 +11,12 @@ from harness.case.states import StateNames
 from harness.cassette.keys import CallKey
 from harness.cassette.recording import Outcome, Recording
 from harness.cassette.state import StateChain
-from harness.cassette.take import Standing, standing_of
 from harness.cassette.tape import Tape
+from harness.cassette.trial_recording import CallPosition, position_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeenAnswer:
+class ObservedAnswer:
     """What came back, as a tool would have sent it."""
 
     status: int
@@ -25,11 +25,11 @@ class SeenAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeenCall:
+class ObservedCall:
     """A call that reached its tool; `answer` None: what came back is not known, or was spoilt on the way."""
 
     key: CallKey
-    answer: SeenAnswer | None
+    answer: ObservedAnswer | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Excerpt:
     unanswered: tuple[CallKey, ...]
 
 
-def excerpt(tape: Tape, calls: Iterable[SeenCall], names: StateNames | None = None) -> Excerpt:
+def excerpt(tape: Tape, calls: Iterable[ObservedCall], names: StateNames | None = None) -> Excerpt:
     """What replays the calls in their order. Recordings that are of no tool (of models, of hosts) are all kept."""
     kept = {one.place: one for one in tape.recordings if one.mark.kind != "tool"}
     missing: list[CallKey] = []
@@ -49,7 +49,7 @@ def excerpt(tape: Tape, calls: Iterable[SeenCall], names: StateNames | None = No
     for call in calls:
         key = call.key
         number = made[key.key, chain.state(key.server)]
-        standing = standing_of(chain, key, number)
+        standing = position_of(chain, key, number)
         made[key.key, standing.state] += 1
         if key.effect == "write":
             chain.advance(key)
@@ -67,7 +67,7 @@ def _recorded(tape: Tape, key: CallKey, state: str, number: int) -> Iterator[Rec
         yield from answers[: number + 1]
 
 
-def _written(call: SeenCall, standing: Standing) -> Iterator[Recording]:
+def _written(call: ObservedCall, standing: CallPosition) -> Iterator[Recording]:
     answer = call.answer
     if answer is not None:
         mark = standing.mark("tool", answer.outcome)

@@ -9,9 +9,9 @@ An answer that the tape has is kept, since other agents' recordings rest on it; 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from harness.cassette.momentary import is_momentary, is_momentary_of_model
 from harness.cassette.recording import Recording
 from harness.cassette.state import WORLD, next_state
+from harness.cassette.transient_errors import is_transient, is_transient_of_model
 
 Place = tuple[str, str, int]
 
@@ -84,7 +84,7 @@ def is_failure(recording: Recording) -> bool:
     if recording.mark.outcome != "answer":
         return True
     of_model = recording.mark.kind == "model"
-    return is_momentary_of_model(recording.status) if of_model else is_momentary(recording.status)
+    return is_transient_of_model(recording.status) if of_model else is_transient(recording.status)
 
 
 def _rests_on(recording: Recording, renewed: set[str]) -> bool:

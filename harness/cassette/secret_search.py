@@ -24,7 +24,7 @@ _GLANCE: Final = 3
 _MOST_GLANCES: Final = 65_536
 
 
-class Found(NamedTuple):
+class SecretMatch(NamedTuple):
     """Where a secret stands."""
 
     start: int
@@ -53,22 +53,22 @@ class SecretSearch:
         self._anchor = re.compile(b"|".join(_byte(first) + _any_of(rests) for first, rests in branches.items()))
         self._first = re.compile(_one_of(branches))
 
-    def found(self, text: bytes) -> Iterator[Found]:
+    def found(self, text: bytes) -> Iterator[SecretMatch]:
         """What stands in the text, from left to right. Pseudonyms that were put there before are stepped over."""
         at = 0
         while (found := self.next(text, at)) is not None:
             yield found
             at = found.end
 
-    def next(self, text: bytes, at: int = 0) -> Found | None:
+    def next(self, text: bytes, at: int = 0) -> SecretMatch | None:
         """The first secret that begins at `at` or later."""
         for start in self._anchors_in(text, at):
             found = self._at(text, start, ends=True)
-            if isinstance(found, Found):
+            if isinstance(found, SecretMatch):
                 return found
         return None
 
-    def next_or_open(self, text: bytes, at: int) -> Found | int:
+    def next_or_open(self, text: bytes, at: int) -> SecretMatch | int:
         """The first secret; or where one may have begun that more text could make whole: the text's length: nowhere."""
         tail = max(at, len(text) - self._widest)
         for start in self._anchors_in(text, at):
@@ -102,20 +102,20 @@ class SecretSearch:
                 self._glances[glance] = known
         return known
 
-    def _found_or_open(self, text: bytes, start: int) -> Found | int | None:
+    def _found_or_open(self, text: bytes, start: int) -> SecretMatch | int | None:
         if _OPEN_MARK.match(text, start):
             return start
         found = self._at(text, start, ends=False)
         return start if found == "open" else found
 
-    def _at(self, text: bytes, start: int, *, ends: bool) -> Found | Literal["open"] | None:
+    def _at(self, text: bytes, start: int, *, ends: bool) -> SecretMatch | Literal["open"] | None:
         """The secret that begins there; `open`: more text could make one of it, unless the text `ends` here."""
         for name, form in self._ways.get(text[start], ()):
             end = _followed(form, text, start, ends=ends)
             if end == "open":
                 return end
             if end is not None:
-                return Found(start, end, name)
+                return SecretMatch(start, end, name)
         return None
 
 

@@ -18,8 +18,8 @@ from vcr.serializers import jsonserializer, yamlserializer
 
 from harness.cassette.recording import Kind, Recording, from_interaction, to_interaction
 from harness.cassette.redaction import Redactor
-from harness.cassette.volatility import Change, changes, decoded
 from harness.cassette.volatility import Path as Steps
+from harness.cassette.volatility import ValueChange, changes, decoded
 from harness.documents import Location, read_plain, refuse_boundless_yaml, write_atomically
 from harness.errors import CassetteError, InvalidDocument
 from harness.plain_files import UnusableEntry, read_plain_file
@@ -87,11 +87,11 @@ class Tape:
         return key in self._keys
 
 
-def _differences(one: Recording, other: Recording) -> Iterator[Change]:
+def _differences(one: Recording, other: Recording) -> Iterator[ValueChange]:
     if one.status == other.status:
         yield from changes(decoded(one.body), decoded(other.body))
     else:
-        yield Change(path=(), before=one.status, after=other.status, same_shape=False)
+        yield ValueChange(path=(), before=one.status, after=other.status, same_shape=False)
 
 
 def tape_path(cassettes: Path, suite: str, case: str) -> Path:

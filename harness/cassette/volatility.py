@@ -12,7 +12,7 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class ValueChange:
     """One place in which two JSON values differ."""
 
     path: Path
@@ -63,7 +63,7 @@ def decoded(body: bytes) -> JsonValue:
     return value
 
 
-def changes(before: JsonValue, after: JsonValue, path: Path = ()) -> Iterator[Change]:
+def changes(before: JsonValue, after: JsonValue, path: Path = ()) -> Iterator[ValueChange]:
     """Every place in which the two differ, in a fixed order. True is not 1."""
     match before, after:
         case dict(), dict():
@@ -73,23 +73,23 @@ def changes(before: JsonValue, after: JsonValue, path: Path = ()) -> Iterator[Ch
         case _:
             if before == after and isinstance(before, bool) == isinstance(after, bool):
                 return
-            yield Change(path=path, before=before, after=after, same_shape=_kind(before) == _kind(after))
+            yield ValueChange(path=path, before=before, after=after, same_shape=_kind(before) == _kind(after))
 
 
-def _of_items(before: list[JsonValue], after: list[JsonValue], path: Path) -> Iterator[Change]:
+def _of_items(before: list[JsonValue], after: list[JsonValue], path: Path) -> Iterator[ValueChange]:
     for index, (old, new) in enumerate(zip(before, after, strict=False)):
         yield from changes(old, new, (*path, str(index)))
     if len(before) != len(after):
-        yield Change(path=path, before=len(before), after=len(after), same_shape=False)
+        yield ValueChange(path=path, before=len(before), after=len(after), same_shape=False)
 
 
-def _of_members(before: JsonObject, after: JsonObject, path: Path) -> Iterator[Change]:
+def _of_members(before: JsonObject, after: JsonObject, path: Path) -> Iterator[ValueChange]:
     for name in sorted({*before, *after}):
         inner = (*path, name)
         if name in before and name in after:
             yield from changes(before[name], after[name], inner)
         else:
-            yield Change(path=inner, before=before.get(name), after=after.get(name), same_shape=False)
+            yield ValueChange(path=inner, before=before.get(name), after=after.get(name), same_shape=False)
 
 
 def is_time_or_trace(name: str) -> bool:

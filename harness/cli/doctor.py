@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorLine:
     """One line of what there is, or of what is missing with its remedy."""
 
     subject: str
@@ -52,19 +52,19 @@ def command(ctx: click.Context, clean: bool, as_json: bool) -> None:
     ctx.exit(ExitCode.DONE if engine else ExitCode.COULD_NOT)
 
 
-def _findings(project: Path, clean: bool) -> Iterator[Finding]:
+def _findings(project: Path, clean: bool) -> Iterator[DoctorLine]:
     from harness.cassette.journal import journals_left
     from harness.sandbox.engine import connect
     from harness.sandbox.images import ImageStore
     from harness.sandbox.leftovers import left_in_engine, left_in_project, left_on_machine, remove_all
 
-    yield Finding("python", True, f"{platform.python_version()} at {sys.executable}")
-    yield Finding("machine", True, f"{platform.system()} {platform.release()}, {os.cpu_count()} processors")
+    yield DoctorLine("python", True, f"{platform.python_version()} at {sys.executable}")
+    yield DoctorLine("machine", True, f"{platform.system()} {platform.release()}, {os.cpu_count()} processors")
     left = left_on_machine()
     try:
         client = connect()
     except EngineUnavailable as error:
-        yield Finding("engine", False, error.message, error.remedy)
+        yield DoctorLine("engine", False, error.message, error.remedy)
     else:
         yield from _engine(ImageStore(project, client))
         left += left_in_engine(client)
@@ -72,44 +72,44 @@ def _findings(project: Path, clean: bool) -> Iterator[Finding]:
     left += left_in_project(project)
     if clean:
         removed = remove_all(left)
-        yield Finding("left behind", True, f"removed {', '.join(removed)}" if removed else "nothing")
+        yield DoctorLine("left behind", True, f"removed {', '.join(removed)}" if removed else "nothing")
     elif left:
-        yield Finding("left behind", False, ", ".join(map(str, left)), "harness doctor --clean")
+        yield DoctorLine("left behind", False, ", ".join(map(str, left)), "harness doctor --clean")
     else:
-        yield Finding("left behind", True, "nothing")
+        yield DoctorLine("left behind", True, "nothing")
     for journal in journals_left(project / "cassettes"):
         suite = journal.parent.name
-        yield Finding("recording", False, f"{journal} was never put onto its tape", f"harness record {suite}")
+        yield DoctorLine("recording", False, f"{journal} was never put onto its tape", f"harness record {suite}")
 
 
-def _engine(images: "ImageStore") -> Iterator[Finding]:
+def _engine(images: "ImageStore") -> Iterator[DoctorLine]:
     from harness.errors import ImageError
 
     info = images.client.info()
     drivers = f"{info['Driver']}, cgroup {info.get('CgroupVersion', '?')}"
-    yield Finding("engine", True, f"Docker {info['ServerVersion']}, {drivers}, {info['KernelVersion']}")
+    yield DoctorLine("engine", True, f"Docker {info['ServerVersion']}, {drivers}, {info['KernelVersion']}")
     yield _runtimes(info)
     yield _services()
     for name in images.names():
         try:
-            yield Finding("image", True, images.tag(name))
+            yield DoctorLine("image", True, images.tag(name))
         except ImageError:
-            yield Finding("image", False, f"{name} is not built yet", f"harness image build {name}")
+            yield DoctorLine("image", False, f"{name} is not built yet", f"harness image build {name}")
 
 
-def _runtimes(info: dict[str, Any]) -> Finding:
+def _runtimes(info: dict[str, Any]) -> DoctorLine:
     names = sorted(name for name in info.get("Runtimes") or {} if not name.startswith("io.containerd."))
     default = info.get("DefaultRuntime", "?")
-    return Finding("runtimes", True, ", ".join(f"{name} (default)" if name == default else name for name in names))
+    return DoctorLine("runtimes", True, ", ".join(f"{name} (default)" if name == default else name for name in names))
 
 
-def _services() -> Finding:
+def _services() -> DoctorLine:
     from harness.sandbox.host_guard import why_unguarded
 
     reason = why_unguarded()
     if reason is None:
-        return Finding("services", True, "are kept from what this machine serves, by a rule of its packet filter")
-    return Finding(
+        return DoctorLine("services", True, "are kept from what this machine serves, by a rule of its packet filter")
+    return DoctorLine(
         "services",
         False,
         f"can reach what this machine serves on all of its addresses: no rule can be set ({reason})",
@@ -117,11 +117,11 @@ def _services() -> Finding:
     )
 
 
-def _tool(name: str, remedy: str) -> Finding:
+def _tool(name: str, remedy: str) -> DoctorLine:
     found = shutil.which(name)
-    return Finding(name, found is not None, found or "missing", None if found else remedy)
+    return DoctorLine(name, found is not None, found or "missing", None if found else remedy)
 
 
-def _show(finding: Finding) -> None:
+def _show(finding: DoctorLine) -> None:
     remedy = f"\n             -> {finding.remedy}" if finding.remedy else ""
     click.echo(f"{'ok' if finding.good else '--':3} {finding.subject:12} {finding.text}{remedy}")

@@ -1,8 +1,8 @@
 """Sends recorded writes to restored servers again, and the recorded reads that came after them.
 
 What the writes generate (ids, times, tokens) is new each time. It is learned as while a recorded world is recorded
-again (see `harness.cassette.levelling`): requests are sent with the values of today, and answers are compared in the
-values of the cassette. A read or write whose generated values are not known is left out.
+again (see `harness.cassette.normalisation`): requests are sent with the values of today, and answers are compared in
+the values of the cassette. A read or write whose generated values are not known is left out.
 """
 
 import json
@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from harness.case import Suite
 from harness.case.states import state_names
-from harness.cassette.levelling import Levelling
+from harness.cassette.normalisation import Normalisation
 from harness.cassette.recording import Recording
-from harness.cassette.take import Standing, standing_of
 from harness.cassette.tape import Tape
+from harness.cassette.trial_recording import CallPosition, position_of
 from harness.drift.answer import answer_of
 from harness.drift.chains import ChainReplay, chain_after, key_of
 from harness.drift.observations import CallObservations
@@ -35,7 +35,7 @@ class AfterWrites:
         self._samples = samples
         self._names = state_names(suite)
         self._builder = CallBuilder(suite, secrets, set())
-        self._levelling = Levelling(tape=replay.tape, declared=_declared(suite), refresh=True)
+        self._levelling = Normalisation(tape=replay.tape, declared=_declared(suite), refresh=True)
         self._generated = _generated(suite, replay.tape, replay.writes)
         self._seen: set[str] = set()
         """Values that stand in answers of today as they stand in the cassette."""
@@ -98,7 +98,7 @@ class AfterWrites:
 
     async def _compare(self, prober: Prober, ask: ReplayableRead, number: int) -> None:
         look = CallObservations(recorded=ask.recording, cases=set(ask.cases))
-        levelled = _Levelled(prober, self._book, self._levelling)
+        levelled = _Normalised(prober, self._book, self._levelling)
         first = await look_again(levelled, ask, look, self._book, self._samples)
         await confirm(levelled, ask, look, self._book)
         self._looks.append(look)
@@ -137,9 +137,9 @@ class AfterWrites:
         )
         self._seen |= set(_told_by(reply.recording.model_copy(update={"body": reply.body})))
 
-    def _standing(self, recorded: Recording, number: int) -> Standing:
+    def _standing(self, recorded: Recording, number: int) -> CallPosition:
         chain = chain_after(self._replay.writes[:number], self._names)
-        return standing_of(chain, key_of(recorded), recorded.mark.occurrence)
+        return position_of(chain, key_of(recorded), recorded.mark.occurrence)
 
     def _leave_out(self, reason: str, since: int) -> None:
         for number, asks in self._replay.reads.items():
@@ -167,10 +167,10 @@ async def _reset_after(prober: Prober, servers: Sequence[str]) -> str | None:
     return None
 
 
-class _Levelled:
+class _Normalised:
     """Sends calls and gives each answer in the values of the cassette, where it is not the recorded one already."""
 
-    def __init__(self, prober: Prober, book: OperationIndex, levelling: Levelling) -> None:
+    def __init__(self, prober: Prober, book: OperationIndex, levelling: Normalisation) -> None:
         self._prober = prober
         self._book = book
         self._levelling = levelling

@@ -5,8 +5,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.cassette.momentary import is_momentary
 from harness.cassette.recording import Recording
+from harness.cassette.transient_errors import is_transient
 from harness.values import JsonValue
 
 OK = "ok"
@@ -46,7 +46,7 @@ def answer_of(recording: Recording) -> Answer:
     status, outcome = recording.status, recording.mark.outcome
     reason = _WORDS.get(outcome)
     silent = reason is not None
-    if reason is None and (status >= 500 or is_momentary(status)):
+    if reason is None and (status >= 500 or is_transient(status)):
         reason = f"answered {status}"
     media = recording.headers.get("content-type", "").partition(";")[0].strip().lower() or None
     return Answer(

@@ -16,9 +16,9 @@ from harness.drift.replayable_reads import ReplayableRead
 from harness.errors import ServiceError
 from harness.gateway.client import open_client
 from harness.gateway.rate import RateLimiter
-from harness.gateway.reaching import Outside
+from harness.gateway.reaching import Upstreams
 from harness.gateway.resetting import reset_servers
-from harness.gateway.sources.http import Upstream
+from harness.gateway.sources.http import ToolUpstream
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 from harness.gateway.thread import LoopThread
 from harness.gateway.upstreams import upstreams
@@ -141,9 +141,9 @@ def open_prober(
         thread.start(stack)
         client: aiohttp.ClientSession = thread.wait_for(open_client())
         stack.callback(lambda: thread.wait_for(client.close()))
-        reached: Mapping[str, Upstream] = upstreams(suite, services, secrets, f"drift.{tokens.token_hex(4)}")
+        reached: Mapping[str, ToolUpstream] = upstreams(suite, services, secrets, f"drift.{tokens.token_hex(4)}")
         limiter = RateLimiter()
-        outside = Outside(suite=suite, client=client, limiter=limiter, secrets=secrets)
+        outside = Upstreams(suite=suite, client=client, limiter=limiter, secrets=secrets)
         tools = outside.source(reached, "live", stack, thread.wait_for)
         web = LiveWeb(client, reached, limiter, "live", Redactor(secrets))
         resetting = partial(reset_servers, suite, reached, client)

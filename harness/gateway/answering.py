@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.case import Case
-from harness.cassette.levelling import Levelling
+from harness.cassette.normalisation import Normalisation
 from harness.cassette.player import Player
 from harness.cassette.recording import Kind
 from harness.cassette.redaction import Redactor
 from harness.cassette.state import StateChain
-from harness.cassette.take import Take
 from harness.cassette.tape import Tape
+from harness.cassette.trial_recording import TrialRecording
 from harness.gateway.contract import AskedServices, ToolMode
-from harness.gateway.reaching import Outside
+from harness.gateway.probes import LiveProbes, gateway_probes
+from harness.gateway.reaching import Upstreams
 from harness.gateway.sources.external import ExternalTools
-from harness.gateway.sources.http import HttpSource, Upstream
-from harness.gateway.sources.minting import MintingSource
+from harness.gateway.sources.generated_ids import GeneratedIdSource
+from harness.gateway.sources.http import HttpSource, ToolUpstream
 from harness.gateway.sources.reachability import Reachability, external_servers
 from harness.gateway.sources.recording import RecordingSource
 from harness.gateway.sources.replay import ReplaySource
 from harness.gateway.sources.source import Reached, ToolSource
-from harness.gateway.world import LiveWorld, probes_of_the_world
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +33,8 @@ class Answering:
     case: Case
     tape: Callable[[], Tape]
     lenient: bool
-    outside: Outside
-    reached: Mapping[str, Upstream]
+    outside: Upstreams
+    reached: Mapping[str, ToolUpstream]
     services: Mapping[str, str]
     reach: Reachability
     chain: StateChain
@@ -57,11 +57,11 @@ class Answering:
         lenient = self.lenient and kind != "probe"
         return Player(self.tape().only(kind), lenient=lenient, chain=self.chain, volatile=self._volatile())
 
-    def levelling(self, *, refresh: bool) -> Levelling | None:
+    def levelling(self, *, refresh: bool) -> Normalisation | None:
         """What the answers of a recorded trial are brought in line with; None: nothing is recorded."""
         if self.mode != "record":
             return None
-        return Levelling(tape=self.tape(), declared=self._volatile(), refresh=refresh)
+        return Normalisation(tape=self.tape(), declared=self._volatile(), refresh=refresh)
 
     def _volatile(self) -> dict[str, tuple[str, ...]]:
         suite = self.outside.suite
@@ -70,8 +70,8 @@ class Answering:
     def tools(
         self,
         redactor: Redactor,
-        take: Take | None,
-        levelling: Levelling | None,
+        take: TrialRecording | None,
+        levelling: Normalisation | None,
         closing: ExitStack,
         wait_for: Callable[[Coroutine[Any, Any, None]], None],
     ) -> tuple[ToolSource, tuple[Player, ...]]:
@@ -80,18 +80,18 @@ class Answering:
         if player is not None:
             return ReplaySource(player), (player,)
         outside = self.outside.source(self.reached, self.tier, closing, wait_for)
-        source = MintingSource(self._external(outside), redactor)
+        source = GeneratedIdSource(self._external(outside), redactor)
         if take is None:
             return source, ()
         return RecordingSource(source, take, redactor, levelling, self.outside.suite.header_rules), ()
 
-    def world(self) -> LiveWorld | None:
+    def world(self) -> LiveProbes | None:
         """What answers the probes, begun; None: they are replayed. Raises ServiceError."""
         if self.mode == "replay":
             return None
         http = HttpSource(self.outside.client, self.reached, self.outside.limiter, self.tier, self.outside.waits)
-        world = LiveWorld(services=self.own_services, http=self._external(http))
-        world.begin(probes_of_the_world((*self.outside.suite.probes, *self.case.probes)))
+        world = LiveProbes(services=self.own_services, http=self._external(http))
+        world.begin(gateway_probes((*self.outside.suite.probes, *self.case.probes)))
         return world
 
     def _external(self, source: ToolSource) -> ToolSource:

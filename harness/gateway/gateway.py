@@ -21,37 +21,37 @@ from harness.cassette.index import open_tape
 from harness.cassette.journal import recover_journals
 from harness.cassette.redaction import Redactor
 from harness.cassette.state import StateChain
-from harness.cassette.take import Take
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
+from harness.cassette.trial_recording import TrialRecording
 from harness.errors import GatewayError, UsageError
 from harness.gateway.accepting import allow_descriptors
 from harness.gateway.allocator import keep_no_large_blocks
 from harness.gateway.answering import Answering
 from harness.gateway.client import open_client
 from harness.gateway.contract import SHARED, SessionRequest, ToolMode
-from harness.gateway.desk import CallDesk
-from harness.gateway.incoming import Door
+from harness.gateway.incoming import RouteHandler
 from harness.gateway.journals import JournalKeeper
 from harness.gateway.ledger import Ledger
-from harness.gateway.mcp.endpoint import McpDoor
-from harness.gateway.model.room import ModelRoom, Trialled
-from harness.gateway.model.traces import TracesDoor
-from harness.gateway.openapi import OpenApiDoor
+from harness.gateway.mcp.endpoint import McpHandler
+from harness.gateway.model.run_models import ModelTrial, RunModels
+from harness.gateway.model.traces import TracesHandler
+from harness.gateway.openapi import OpenApiHandler
 from harness.gateway.options import GatewayOptions
 from harness.gateway.overlay.faults import FaultySource
 from harness.gateway.overlay.fixtures import FixtureSource, packs_of
+from harness.gateway.probes import TrialProbes, gateway_probes
 from harness.gateway.rate import RateLimiter
-from harness.gateway.reaching import Outside, OwnSources
+from harness.gateway.reaching import OwnSources, Upstreams
 from harness.gateway.resetting import Resets
-from harness.gateway.routes import Desk
+from harness.gateway.routes import RouteContext
 from harness.gateway.session import Session, SessionParts
 from harness.gateway.sources.reachability import Reachability
 from harness.gateway.thread import LoopThread
+from harness.gateway.tool_calls import ToolCallHandler
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.upstreams import check_servers, needs_services, share_services, upstreams
 from harness.gateway.waiting import Waiting, Waits
-from harness.gateway.web.room import WebRoom, WebTrial
-from harness.gateway.world import World, probes_of_the_world
+from harness.gateway.web.run_hosts import RunHosts, WebTrial
 from harness.sandbox.ownership import temporary_folder
 from harness.trace.recorder import TraceRecorder, TraceSubject, otlp_exporter
 
@@ -76,13 +76,13 @@ class Gateway:
         self.waiting = Waiting()
         self._reachability = Reachability()
         self._resets = Resets(suite)
-        self._web = WebRoom(suite, mode, self._limiter) if suite.hosts else None
+        self._web = RunHosts(suite, mode, self._limiter) if suite.hosts else None
         self._budget = options.get("budget")
         model_mode = options.get("model_mode")
         self._models = (
             None
             if suite.model is None
-            else ModelRoom(suite.model, model_mode or suite.model.mode, self._secrets, self._limiter)
+            else RunModels(suite.model, model_mode or suite.model.mode, self._secrets, self._limiter)
         )
         self._journals = JournalKeeper(
             suite=suite.name,
@@ -179,20 +179,20 @@ class Gateway:
         answering = self._answering(request, closing, waits)
         take = None
         if journals.tools is not None:
-            take = Take(journal=journals.tools, chain=answering.chain, keeps_failures=self._mode != "record")
+            take = TrialRecording(journal=journals.tools, chain=answering.chain, keeps_failures=self._mode != "record")
         levelling = answering.levelling(refresh=self._journals.refresh)
         source, players = answering.tools(redactor, take, levelling, closing, self._thread.wait_for)
         own = OwnSources()
         source = own.before(suite, source)
         overlay = FaultySource(FixtureSource(source, packs_of(suite, case)), case.faults)
-        calls, ledger = CallDesk(self._toolbox, offered, overlay, recorder, redactor), self._ledger(case)
-        doors: list[Door] = [
-            OpenApiDoor(self._toolbox, offered),
-            McpDoor(calls, ledger),
-            TracesDoor(recorder, redactor),
+        calls, ledger = ToolCallHandler(self._toolbox, offered, overlay, recorder, redactor), self._ledger(case)
+        doors: list[RouteHandler] = [
+            OpenApiHandler(self._toolbox, offered),
+            McpHandler(calls, ledger),
+            TracesHandler(recorder, redactor),
         ]
         if self._models is not None and self._client is not None:
-            trial = Trialled(
+            trial = ModelTrial(
                 tape=self._tape(case).only("model") if self._models.mode == "replay" else None,
                 journal=journals.models,
                 recorder=recorder,
@@ -224,8 +224,8 @@ class Gateway:
                 ),
             )
             players += () if player is None else (player,)
-        world = World(
-            probes=probes_of_the_world((*suite.probes, *case.probes)),
+        world = TrialProbes(
+            probes=gateway_probes((*suite.probes, *case.probes)),
             asking=answering.world(),
             player=answering.player("probe"),
             take=take if self._mode == "record" else None,
@@ -238,7 +238,7 @@ class Gateway:
         return SessionParts(
             trial_id=request.trial_id,
             socket=socket,
-            desk=Desk(
+            desk=RouteContext(
                 case=case,
                 listing=self._toolbox.listing(offered),
                 calls=calls,
@@ -288,7 +288,7 @@ class Gateway:
             tape=partial(self._tape, request.case),
             lenient=self._lenient,
             chain=StateChain(state_names(self._suite)),
-            outside=Outside(self._suite, self._client, self._limiter, self._secrets, waits),
+            outside=Upstreams(self._suite, self._client, self._limiter, self._secrets, waits),
             reached=reached,
             services=services,
             reach=self._reachability,

@@ -13,7 +13,7 @@ MAX_BODY_BYTES = 1024 * 1024
 _BODY_TIMEOUT_S = 10.0
 
 
-class Door(Protocol):
+class RouteHandler(Protocol):
     """Serves some paths of a session in its own protocol: a model's wire format, MCP, the agent's own traces."""
 
     def opens(self, path: str) -> bool:

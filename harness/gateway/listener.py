@@ -13,9 +13,9 @@ from typing_extensions import override
 from harness.gateway.accepting import Acceptor
 from harness.gateway.incoming import error_body
 from harness.gateway.intake import Intake
-from harness.gateway.web.address import Place
-from harness.gateway.web.door import WebDoor
-from harness.gateway.web.doorstep import Doorstep, Threshold
+from harness.gateway.web.address import HostPort
+from harness.gateway.web.forward_proxy import ForwardProxy
+from harness.gateway.web.sniffer import ListenerContext, ProtocolSniffer
 
 if TYPE_CHECKING:
     from harness.gateway.web.authority import Authority
@@ -29,7 +29,7 @@ trial whose agent keeps its connection to the end waits for this."""
 class Serving(Protocol):
     """Answers every request that comes in."""
 
-    async def handle(self, request: web.BaseRequest, bound: Place | None = None) -> web.StreamResponse: ...
+    async def handle(self, request: web.BaseRequest, bound: HostPort | None = None) -> web.StreamResponse: ...
 
 
 class Listener:
@@ -39,12 +39,12 @@ class Listener:
         self,
         routes: Serving,
         on_failure: Callable[[BaseException], None],
-        hosts: "tuple[WebDoor, Authority] | None" = None,
+        hosts: "tuple[ForwardProxy, Authority] | None" = None,
     ) -> None:
         """`hosts`: the forward proxy that is served too, and who vouches for its hosts."""
         self._routes = routes
         self._hosts = hosts
-        self._threshold: Threshold | None = None
+        self._threshold: ListenerContext | None = None
         self._on_failure = on_failure
         self._http: web.Server | None = None
         self._acceptor: Acceptor | None = None
@@ -57,14 +57,16 @@ class Listener:
         serve: Callable[[], asyncio.Protocol] = http
         if self._hosts is not None:
             door, authority = self._hosts
-            self._threshold = Threshold(door=door, authority=authority, serve=http.serve, on_failure=self._on_failure)
-            serve = partial(Doorstep, self._threshold)
+            self._threshold = ListenerContext(
+                door=door, authority=authority, serve=http.serve, on_failure=self._on_failure
+            )
+            serve = partial(ProtocolSniffer, self._threshold)
         self._acceptor = Acceptor(listening, serve)
         self._acceptor.begin()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
-        assert isinstance(connection, _Connection)
+        assert isinstance(connection, _ClientConnection)
         connection.answering = True
         try:
             with self._intake.of(request):
@@ -94,20 +96,20 @@ class _Server(web.Server):
         self._on_failure = on_failure
 
     def __call__(self) -> web.RequestHandler:
-        return _Connection(self, self._on_failure)
+        return _ClientConnection(self, self._on_failure)
 
-    def serve(self, bound: Place | None) -> web.RequestHandler:
+    def serve(self, bound: HostPort | None) -> web.RequestHandler:
         """For a connection that was made to a host."""
-        return _Connection(self, self._on_failure, bound)
+        return _ClientConnection(self, self._on_failure, bound)
 
 
-class _Connection(web.RequestHandler):
+class _ClientConnection(web.RequestHandler):
     """One client's connection: errors in JSON, and an answer also for a client that has closed its own half."""
 
     __slots__ = ("_on_failure", "answering", "bound")
 
     def __init__(
-        self, server: web.Server, on_failure: Callable[[BaseException], None], bound: Place | None = None
+        self, server: web.Server, on_failure: Callable[[BaseException], None], bound: HostPort | None = None
     ) -> None:
         super().__init__(server, loop=asyncio.get_running_loop(), lingering_time=1.0)
         self._on_failure = on_failure

@@ -97,7 +97,7 @@ def openapi_document(toolbox: Toolbox, offered: frozenset[str]) -> JsonObject:
     }
 
 
-class OpenApiDoor:
+class OpenApiHandler:
     """Serves the document."""
 
     def __init__(self, toolbox: Toolbox, offered: frozenset[str]) -> None:

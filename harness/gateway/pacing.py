@@ -4,12 +4,12 @@ import asyncio
 
 from aiohttp import web
 
-from harness.gateway.desk import Reply
+from harness.gateway.tool_calls import ToolReply
 
 _PIECES = 10
 
 
-async def trickle(request: web.BaseRequest, reply: Reply) -> web.StreamResponse:
+async def trickle(request: web.BaseRequest, reply: ToolReply) -> web.StreamResponse:
     """Sends the reply in at most ten pieces; a client that leaves meanwhile is let go."""
     response = web.StreamResponse(status=reply.status, headers=reply.headers)
     response.content_type = "application/json"

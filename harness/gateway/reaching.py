@@ -10,7 +10,7 @@ import aiohttp
 from harness.case import Suite
 from harness.gateway.rate import RateLimiter
 from harness.gateway.sources.browser import BrowserSource
-from harness.gateway.sources.http import HttpSource, Upstream
+from harness.gateway.sources.http import HttpSource, ToolUpstream
 from harness.gateway.sources.inside import InsideSource
 from harness.gateway.sources.mcp.servers import ServerStart
 from harness.gateway.sources.mcp.source import McpSource
@@ -38,7 +38,7 @@ class OwnSources:
 
 
 @dataclass(frozen=True)
-class Outside:
+class Upstreams:
     """What every trial of a run reaches in the same way; `waits` is its own."""
 
     suite: Suite
@@ -49,7 +49,7 @@ class Outside:
 
     def source(
         self,
-        upstreams: Mapping[str, Upstream],
+        upstreams: Mapping[str, ToolUpstream],
         tier: Reached,
         closing: ExitStack,
         wait_for: Callable[[Coroutine[Any, Any, None]], None],

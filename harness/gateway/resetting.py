@@ -13,7 +13,7 @@ import aiohttp
 from harness.case import Suite
 from harness.case.reset import Reset
 from harness.errors import ServiceError
-from harness.gateway.sources.http import Upstream
+from harness.gateway.sources.http import ToolUpstream
 from harness.subprocess_environment import subprocess_environment
 
 _SHOWN = 500
@@ -33,7 +33,7 @@ class Resets:
 
     def before_trial(
         self,
-        upstreams: Mapping[str, Upstream],
+        upstreams: Mapping[str, ToolUpstream],
         client: aiohttp.ClientSession,
         wait_for: Callable[[Coroutine[Any, Any, None]], None],
         closing: ExitStack,
@@ -46,7 +46,7 @@ class Resets:
 
 
 async def reset_servers(
-    suite: Suite, upstreams: Mapping[str, Upstream], client: aiohttp.ClientSession, names: Iterable[str]
+    suite: Suite, upstreams: Mapping[str, ToolUpstream], client: aiohttp.ClientSession, names: Iterable[str]
 ) -> None:
     """Resets the named servers, which declare how. Raises ServiceError that names the server and what came of it."""
     declared = declared_resets(suite)
@@ -69,7 +69,7 @@ async def reset_servers(
             )
 
 
-async def _request(upstream: Upstream, reset: Reset, client: aiohttp.ClientSession) -> str | None:
+async def _request(upstream: ToolUpstream, reset: Reset, client: aiohttp.ClientSession) -> str | None:
     body = None if reset.body is None else json.dumps(reset.body).encode()
     headers = dict(upstream.headers) | ({} if body is None else {"Content-Type": "application/json"})
     url = f"{upstream.base_url.rstrip('/')}{reset.path}"

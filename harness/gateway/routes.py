@@ -10,13 +10,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from harness.case import Case
 from harness.cassette.redaction import Redactor
-from harness.gateway.desk import CallDesk, Reply
 from harness.gateway.dialogue import Dialogue
-from harness.gateway.incoming import Door, Refusal, error_body, read_body
+from harness.gateway.incoming import Refusal, RouteHandler, error_body, read_body
 from harness.gateway.ledger import Ledger
 from harness.gateway.pacing import trickle
-from harness.gateway.web.address import Place
-from harness.gateway.web.door import WebDoor
+from harness.gateway.tool_calls import ToolCallHandler, ToolReply
+from harness.gateway.web.address import HostPort
+from harness.gateway.web.forward_proxy import ForwardProxy
 from harness.strict_json import NotJson, parse_json
 from harness.trace import names
 from harness.trace.recorder import TraceRecorder
@@ -24,7 +24,7 @@ from harness.values import Frozen
 
 _TOOLS = "/tools/"
 _MAX_NAME = 200
-_NOTHING = Reply(status=204, body=b"")
+_NOTHING = ToolReply(status=204, body=b"")
 T = TypeVar("T")
 
 
@@ -42,23 +42,23 @@ _THOUGHT = TypeAdapter(_Thought)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Desk:
+class RouteContext:
     """What the routes of one session work with."""
 
     case: Case
     listing: bytes
-    calls: CallDesk
+    calls: ToolCallHandler
     ledger: Ledger
     recorder: TraceRecorder
     redactor: Redactor
-    doors: tuple[Door, ...] = ()
+    doors: tuple[RouteHandler, ...] = ()
     """Asked in this order, before the routes of the agent-facing protocol."""
 
 
 class Routes:
     """Answers the requests of one session's agent."""
 
-    def __init__(self, desk: Desk, web_door: WebDoor | None = None) -> None:
+    def __init__(self, desk: RouteContext, web_door: ForwardProxy | None = None) -> None:
         self._desk = desk
         self._web_door = web_door
         self._dialogue = Dialogue(desk.case, desk.ledger.answered)
@@ -73,7 +73,7 @@ class Routes:
         """What the user never came to say."""
         return self._dialogue.unsaid()
 
-    async def handle(self, request: web.BaseRequest, bound: Place | None = None) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest, bound: HostPort | None = None) -> web.StreamResponse:
         """One request; every way out of it is an answer in JSON. `bound`: the host that the connection was made to."""
         await _continue(request)
         try:
@@ -86,7 +86,7 @@ class Routes:
                     return await door.handle(request, is_open=self.is_open)
             reply = await self._reply(request)
         except Refusal as refusal:
-            reply = Reply(status=refusal.status, body=error_body(refusal.kind, refusal.message))
+            reply = ToolReply(status=refusal.status, body=error_body(refusal.kind, refusal.message))
         if reply.pace_s:
             return await trickle(request, reply)
         body = None if reply.status == 204 else reply.body
@@ -94,7 +94,7 @@ class Routes:
             status=reply.status, body=body, headers=reply.headers, content_type=None if body is None else _JSON
         )
 
-    async def _reply(self, request: web.BaseRequest) -> Reply:
+    async def _reply(self, request: web.BaseRequest) -> ToolReply:
         path = request.rel_url.raw_path
         if not self.is_open:
             raise Refusal(403, "limit_reached", "the trial has ended")
@@ -102,7 +102,7 @@ class Routes:
             case "GET", "/turn":
                 return await self._turn(request)
             case "GET", "/tools":
-                return Reply(status=200, body=self._desk.listing)
+                return ToolReply(status=200, body=self._desk.listing)
             case "POST", "/thought":
                 return self._thought(await read_body(request))
             case "POST", "/reply":
@@ -112,22 +112,22 @@ class Routes:
             case _:
                 raise Refusal(404, "no_such_route", f"there is no route {request.method[:20]} {path[:_MAX_NAME]}")
 
-    async def _call(self, request: web.BaseRequest, name: str) -> Reply:
+    async def _call(self, request: web.BaseRequest, name: str) -> ToolReply:
         raw = await read_body(request)
         if not self.is_open:
             raise Refusal(403, "limit_reached", "the trial has ended")
         return await self._desk.calls.call(name, raw, self._desk.ledger)
 
-    async def _turn(self, request: web.BaseRequest) -> Reply:
+    async def _turn(self, request: web.BaseRequest) -> ToolReply:
         message = await self._dialogue.next(lambda: request.transport is None or request.transport.is_closing())
         if message is None:
             return _NOTHING
         case = self._desk.case
         self._record(names.TURN, message, {})
         told = {"message": message, "system": case.system, "profile": case.user_profile}
-        return Reply(status=200, body=json.dumps(told).encode())
+        return ToolReply(status=200, body=json.dumps(told).encode())
 
-    def _thought(self, raw: bytes) -> Reply:
+    def _thought(self, raw: bytes) -> ToolReply:
         thought = _shaped(raw, _THOUGHT)
         self._admit(raw)
         clean = self._desk.redactor.everywhere
@@ -135,7 +135,7 @@ class Routes:
         self._desk.ledger.think(clean(thought.text), plan)
         return _NOTHING
 
-    def _said(self, raw: bytes) -> Reply:
+    def _said(self, raw: bytes) -> ToolReply:
         message = self._desk.redactor.everywhere(_shaped(raw, _SAYING).message)
         self._admit(raw)
         self._desk.ledger.final_reply = message

@@ -9,21 +9,21 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.case import StateProbe
-from harness.cassette.levelling import Levelling
 from harness.cassette.merging import Merge
+from harness.cassette.normalisation import Normalisation
 from harness.cassette.player import Player
-from harness.cassette.take import Take
+from harness.cassette.trial_recording import TrialRecording
 from harness.errors import GatewayError, HarnessError, ServiceError
 from harness.gateway.accepting import listening
 from harness.gateway.contract import AskedServices, SessionRecord
 from harness.gateway.listener import Listener
 from harness.gateway.overlay.faults import FaultySource
+from harness.gateway.probes import TrialProbes
 from harness.gateway.reaching import OwnSources
-from harness.gateway.routes import Desk, Routes, thought_attributes
+from harness.gateway.routes import RouteContext, Routes, thought_attributes
 from harness.gateway.sources.browser import OpenBrowser
 from harness.gateway.web.pages import PageRoutes
-from harness.gateway.web.room import Entrance
-from harness.gateway.world import World
+from harness.gateway.web.run_hosts import TrialProxy
 from harness.sandbox.provider import Sandbox
 from harness.sandbox.proxied_hosts import ProxiedHosts
 from harness.trace import RecordingReport, names
@@ -42,23 +42,23 @@ class SessionParts:
 
     trial_id: str
     socket: Path
-    desk: Desk
+    desk: RouteContext
     probes: tuple[StateProbe, ...]
     wait_for: Await
     soon: Soon
     closing: ExitStack
     """Undone when the session is closed: the trial's services, its journal, its folder."""
-    world: World
+    world: TrialProbes
     services: AskedServices | None
     """Services of our own, which the trial cannot do without; None: there are none, or somebody else's."""
     players: tuple[Player, ...] = ()
-    web: Entrance | None = None
+    web: TrialProxy | None = None
     overlay: FaultySource | None = None
     own: OwnSources = field(default_factory=OwnSources)
     pages_socket: Path | None = None
     """Where the trial's browser comes in; None: it needs none."""
-    take: Take | None = None
-    levelling: Levelling | None = None
+    take: TrialRecording | None = None
+    levelling: Normalisation | None = None
     merge: Callable[[], Merge | None] | None = None
     export: Callable[[], bool] | None = None
     failures: list[BaseException] = field(default_factory=list)
@@ -231,7 +231,7 @@ class Session:
         attributes = thought_attributes(desk.ledger)
         if any(attributes.values()):
             desk.recorder.record(
-                names.AFTERTHOUGHT, {names.STEP_KIND: names.AFTERTHOUGHT, **attributes}, desk.recorder.now_ns()
+                names.TRAILING_THOUGHT, {names.STEP_KIND: names.TRAILING_THOUGHT, **attributes}, desk.recorder.now_ns()
             )
 
     def _raise_failure(self) -> None:
@@ -243,7 +243,7 @@ class Session:
             ) from failure
 
 
-def _reported(merged: Merge, take: Take | None, levelling: Levelling | None) -> RecordingReport:
+def _reported(merged: Merge, take: TrialRecording | None, levelling: Normalisation | None) -> RecordingReport:
     return RecordingReport(
         added=merged.added,
         kept=merged.kept,

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from harness.case import Suite, ToolServer
 from harness.errors import ServiceError, UsageError
 from harness.gateway.contract import ToolMode
-from harness.gateway.sources.http import Upstream
+from harness.gateway.sources.http import ToolUpstream
 from harness.gateway.sources.mcp.servers import check_program
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -52,10 +52,10 @@ def _asks_databases(suite: Suite) -> bool:
 
 def upstreams(
     suite: Suite, services: Mapping[str, str], secrets: Mapping[str, str], session_id: str
-) -> dict[str, Upstream]:
+) -> dict[str, ToolUpstream]:
     """Every server as one session reaches it. Raises ServiceError for a service that was not started."""
     return {
-        name: Upstream(
+        name: ToolUpstream(
             base_url=_base_url(name, server, services),
             headers=resolved_headers(name, server, suite, secrets)
             | ({} if server.session_header is None else {server.session_header: session_id}),

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from harness.case import Case
 from harness.errors import OutOfTime, UsageError
-from harness.gateway.model.asking import AskedTape, ModelAsker
+from harness.gateway.model.client import ModelCassette, ModelClient
 from harness.judge.code_criteria import CODE_CRITERIA, CodeCriterion
 from harness.judge.judgement import JudgeIdentity, Judgement, Votes
 from harness.judge.prompting.answer import GivenAnswer, JudgeFailed, read_answer
@@ -71,7 +71,7 @@ class Judge:
     rubric: Rubric
     prompt: Prompt
     model: str
-    asker: ModelAsker
+    asker: ModelClient
     samples: int = 1
     folder: Path | None = None
     """Where the rubric's own code lies."""
@@ -101,11 +101,11 @@ class Judge:
             return self._not_eligible(subject, criterion, why)
         return self._by_code(subject, criterion) if criterion.kind == "code" else None
 
-    async def judge(self, subject: Subject, criterion: Criterion, tapes: Sequence[AskedTape]) -> Judgement:
+    async def judge(self, subject: Subject, criterion: Criterion, tapes: Sequence[ModelCassette]) -> Judgement:
         """One criterion, by code or by as many samples as there are tapes; a judge that fails is a judgement too."""
         return self.decided(subject, criterion) or await self.ask(subject, criterion, tapes)
 
-    async def ask(self, subject: Subject, criterion: Criterion, tapes: Sequence[AskedTape]) -> Judgement:
+    async def ask(self, subject: Subject, criterion: Criterion, tapes: Sequence[ModelCassette]) -> Judgement:
         """As `judge`, for a criterion that a model has to decide."""
         answers = [await self._sample(subject, criterion, tape) for tape in tapes]
         return self._majority(answers)
@@ -114,7 +114,7 @@ class Judge:
         """What the judge is shown for this criterion."""
         return list(subject.shown(criterion).pieces)
 
-    async def _sample(self, subject: Subject, criterion: Criterion, tape: AskedTape) -> Judgement:
+    async def _sample(self, subject: Subject, criterion: Criterion, tape: ModelCassette) -> Judgement:
         evidence = subject.shown(criterion)
         shown = self._blank(subject, criterion, evidence.digest)
         if len(evidence.block) > MAX_EVIDENCE_CHARS:

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
-from harness.gateway.model.asking import AskedTape, ModelAsker
+from harness.gateway.model.client import ModelCassette, ModelClient
 from harness.judge.prompting.answer import JudgeFailed, told_object
 from harness.judge.prompting.evidence import Shown, shown_evidence
 from harness.judge.prompting.request import MAX_EVIDENCE_CHARS, TOOL, asked_criterion
@@ -77,9 +77,9 @@ class Pairwise:
     criterion: Criterion
     prompt: Prompt
     model: str
-    asker: ModelAsker
+    asker: ModelClient
 
-    async def compare(self, tape: AskedTape, first: Sequence[Piece], second: Sequence[Piece]) -> Preference:
+    async def compare(self, tape: ModelCassette, first: Sequence[Piece], second: Sequence[Piece]) -> Preference:
         """Asks in both orders. Raises OutOfBudget."""
         one = await self._asked(tape, first, second)
         other = await self._asked(tape, second, first)
@@ -96,7 +96,7 @@ class Pairwise:
             cached=one.recorded and other.recorded,
         )
 
-    async def _asked(self, tape: AskedTape, a: Sequence[Piece], b: Sequence[Piece]) -> _Told:
+    async def _asked(self, tape: ModelCassette, a: Sequence[Piece], b: Sequence[Piece]) -> _Told:
         shown = shown_evidence([*_of_candidate("A", a), *_of_candidate("B", b)])
         if len(shown.block) > MAX_EVIDENCE_CHARS:
             return _Told(failure=f"the two together are longer than {MAX_EVIDENCE_CHARS} characters")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from harness.errors import HarnessError
 from harness.gateway.budget import OutOfBudget
-from harness.gateway.model.asking import AskedTape
+from harness.gateway.model.client import ModelCassette
 from harness.judge.judge import Judge, Subject
 from harness.judge.judgement import Judgement
 from harness.judge.rubric import Criterion
@@ -37,7 +37,7 @@ class _Opened:
     """A trial whose questions are under way."""
 
     subject: Subject
-    tapes: list[AskedTape]
+    tapes: list[ModelCassette]
     left: int
 
 
@@ -131,7 +131,7 @@ class Panel:
             self._closing.discard(closing)
 
 
-def _close_all(tapes: list[AskedTape]) -> None:
+def _close_all(tapes: list[ModelCassette]) -> None:
     for tape in tapes:
         tape.close()
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.gateway.model.asking import AskerOptions, AskMode, ModelAsker
+from harness.gateway.model.client import AskMode, ModelClient, ModelClientOptions
 from harness.judge.judge import Judge, Subject
 from harness.judge.judgement import Judgement
 from harness.judge.prompts import Prompt
@@ -37,7 +37,7 @@ def judge_single(
 ) -> Judgement:
     """Pass or fail; the criterion always applies. Recordings are kept in `cassettes/judge/`."""
     secrets = {name: os.environ[name] for name in settings.spec.secrets if os.environ.get(name)}
-    options = AskerOptions(
+    options = ModelClientOptions(
         mode=mode,
         cassettes=project / "cassettes",
         suite="judge",
@@ -45,7 +45,7 @@ def judge_single(
         sampling=settings.sampling,
         say=say,
     )
-    asker = ModelAsker(settings.spec, settings.provider, options)
+    asker = ModelClient(settings.spec, settings.provider, options)
     criterion = Criterion(id=_NAME, statement=_statement(single), evidence=("everything",))
     rubric = Rubric(name=_NAME, criteria=(criterion,))
     judge = Judge(rubric=rubric, prompt=prompt, model=settings.model, asker=asker)

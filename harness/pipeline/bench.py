@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.errors import NotMeasured, UsageError
 from harness.gateway.budget import Budget
-from harness.gateway.model.asking import AskerOptions, ModelAsker
+from harness.gateway.model.client import ModelClient, ModelClientOptions
 from harness.judge.annotation import Work, work_of
 from harness.judge.audit import lot
 from harness.judge.calibration import Question
@@ -85,14 +85,14 @@ class Bench:
     def judge(self) -> AskingJudge:
         """To be asked anything of `runs.work`; raises UsageError where its key is not there."""
         suite = suite_of(self.runs.project, self.runs.folders[0])
-        options = AskerOptions(
+        options = ModelClientOptions(
             mode="live",
             secrets=secrets_of(suite, self.settings),
             budget=self.budget,
             sampling=self.settings.sampling,
             say=self.say,
         )
-        asker = ModelAsker(self.settings.spec, self.settings.provider, options)
+        asker = ModelClient(self.settings.spec, self.settings.provider, options)
         judge = Judge(
             rubric=self.runs.rubric, prompt=self.prompt, model=self.settings.model, asker=asker, folder=suite.folder
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.gateway.model.asking import AskerOptions, ModelAsker
+from harness.gateway.model.client import ModelClient, ModelClientOptions
 from harness.judge.calibration import (
     AnswerCache,
     Calibrated,
@@ -141,8 +141,8 @@ def _reflector(asked: Calibrating) -> Callable[[str], str]:
         return asked.reflector
     settings, bench = asked.reflector, asked.bench
     secrets = secrets_of(suite_of(bench.runs.project, bench.runs.folders[0]), settings)
-    options = AskerOptions(mode="live", secrets=secrets, budget=bench.budget)
-    return ModelReflector(asker=ModelAsker(settings.spec, settings.provider, options), model=settings.model)
+    options = ModelClientOptions(mode="live", secrets=secrets, budget=bench.budget)
+    return ModelReflector(asker=ModelClient(settings.spec, settings.provider, options), model=settings.model)
 
 
 def _unusable(text: str, cases: Collection[str]) -> str | None:

@@ -10,7 +10,7 @@ from harness.case import Suite
 from harness.case.selecting import check_cases
 from harness.errors import UsageError
 from harness.gateway.budget import Budget
-from harness.gateway.model.asking import AskerOptions, AskMode, ModelAsker, Spent
+from harness.gateway.model.client import AskMode, ModelClient, ModelClientOptions, ModelSpend
 from harness.judge.family import shared_family
 from harness.judge.judge import Judge, Subject
 from harness.judge.judgement import Answer, Judgement
@@ -95,10 +95,10 @@ def asker_of(
     mode: AskMode,
     budget: Budget | None,
     say: Callable[[str], None] = lambda _: None,
-) -> ModelAsker:
+) -> ModelClient:
     """Asks the judge's model about a run, with the tapes of the suite's judge. Raises UsageError for a missing key."""
     suite = suite_of(project, folder)
-    options = AskerOptions(
+    options = ModelClientOptions(
         mode=mode,
         cassettes=folder.path / "judge" if folder.suite is not None else project / "cassettes",
         suite=f"{suite.name}{SUFFIX}",
@@ -109,7 +109,7 @@ def asker_of(
         sampling=settings.sampling,
         say=say,
     )
-    return ModelAsker(settings.spec, settings.provider, options)
+    return ModelClient(settings.spec, settings.provider, options)
 
 
 def family_warning(model: str, folders: Iterable[RunFolder]) -> str | None:
@@ -131,7 +131,7 @@ def _sat(sitting: "_JudgingSession") -> Judged:
     return _told(sitting, spent, panel.stopped)
 
 
-def _told(sitting: "_JudgingSession", spent: Spent, stopped: str | None) -> Judged:
+def _told(sitting: "_JudgingSession", spent: ModelSpend, stopped: str | None) -> Judged:
     return Judged(
         trials=sitting.trials,
         judged=sitting.answers.total(),

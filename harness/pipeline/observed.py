@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.case import Case, Suite
-from harness.cassette.excerpt import SeenAnswer, SeenCall
+from harness.cassette.excerpt import ObservedAnswer, ObservedCall
 from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.redaction import Redactor
 from harness.errors import OutOfTime
@@ -31,11 +31,11 @@ class Reader:
     case: Case
     redactor: Redactor
 
-    def calls(self, trial: Trial) -> tuple[SeenCall, ...]:
+    def calls(self, trial: Trial) -> tuple[ObservedCall, ...]:
         """The agent's calls in their order, then the suite's probes."""
         return (*self._agents(trial), *self._probes(trial))
 
-    def _agents(self, trial: Trial) -> Iterator[SeenCall]:
+    def _agents(self, trial: Trial) -> Iterator[ObservedCall]:
         seen = trial.trajectory.observations
         box = Toolbox(self.suite)
         offered = box.offered(self.case)
@@ -48,22 +48,24 @@ class Reader:
                     made = self._call(box, call.name, call.arguments, None if found is None else _answer(found))
                     yield from made
 
-    def _probes(self, trial: Trial) -> Iterator[SeenCall]:
+    def _probes(self, trial: Trial) -> Iterator[ObservedCall]:
         box = Toolbox(self.suite)
         for probe in self.suite.probes:
             known = probe.name in trial.states
-            answer = SeenAnswer(status=200, body=_encoded(trial.states[probe.name])) if known else None
+            answer = ObservedAnswer(status=200, body=_encoded(trial.states[probe.name])) if known else None
             if probe.tool is not None:  # others are kept as they were recorded
                 yield from self._call(box, probe.tool, probe.arguments, answer)
 
-    def _call(self, box: Toolbox, name: str, arguments: JsonObject, answer: SeenAnswer | None) -> Iterator[SeenCall]:
+    def _call(
+        self, box: Toolbox, name: str, arguments: JsonObject, answer: ObservedAnswer | None
+    ) -> Iterator[ObservedCall]:
         """Nothing where the gateway would refuse the call, or where the sandbox itself answers it."""
         tool = box.tools[name]
         complete = complete_arguments(tool.spec, arguments)
         try:
             refused = tool.problem_with(arguments) or unroutable(tool.spec, complete)
             if refused is None and tool.spec.source != "sandbox":
-                yield SeenCall(key=call_key(tool.spec, complete, self.redactor), answer=answer)
+                yield ObservedCall(key=call_key(tool.spec, complete, self.redactor), answer=answer)
         except OutOfTime:  # as the gateway would
             return
 
@@ -75,26 +77,26 @@ def _reached(seen: Observation | None) -> bool:
     return not refused and seen.replayed not in ("fault", "fixture")
 
 
-def _answer(seen: Observation) -> SeenAnswer | None:
+def _answer(seen: Observation) -> ObservedAnswer | None:
     """None for a miss, and where a fault spoilt what came back."""
     if seen.injected is not None:
         return None
     if seen.error is None:
-        return SeenAnswer(status=200, body=_encoded(_as_json(seen.content)))
+        return ObservedAnswer(status=200, body=_encoded(_as_json(seen.content)))
     return _refusal(seen.error, seen.content)
 
 
-def _refusal(error: ToolFailure, content: JsonValue) -> SeenAnswer | None:
+def _refusal(error: ToolFailure, content: JsonValue) -> ObservedAnswer | None:
     match error.type:
         case "tool_error":
             told = _STATUS.search(error.message)
-            return SeenAnswer(status=400 if told is None else int(told[1]), body=_encoded(_own_words(content)))
+            return ObservedAnswer(status=400 if told is None else int(told[1]), body=_encoded(_own_words(content)))
         case "timeout" | "reset" as outcome:
-            return SeenAnswer(status=504, body=b"", outcome=outcome)
+            return ObservedAnswer(status=504, body=b"", outcome=outcome)
         case "tool_unavailable":
-            return SeenAnswer(status=500, body=b"")
+            return ObservedAnswer(status=500, body=b"")
         case "malformed_result":
-            return SeenAnswer(status=200, body=b"")  # no JSON: told as malformed again
+            return ObservedAnswer(status=200, body=b"")  # no JSON: told as malformed again
         case _:
             return None
 

@@ -10,7 +10,7 @@ from harness.case import Suite
 from harness.case.selecting import check_cases
 from harness.errors import HarnessError, NotMeasured, UsageError
 from harness.gateway.budget import Budget, OutOfBudget
-from harness.gateway.model.asking import AskedTape, AskMode, ModelAsker
+from harness.gateway.model.client import AskMode, ModelCassette, ModelClient
 from harness.judge.comparison import ComparisonScore, PairwiseComparison, comparison_score
 from harness.judge.judge import Subject, why_not_eligible
 from harness.judge.judgement import JudgeIdentity
@@ -99,7 +99,7 @@ class _PairingSession:
     b: RunFolder
     suite: Suite
     request: PairRequest
-    asker: ModelAsker
+    asker: ModelClient
     found: list[PairwiseComparison] = field(default_factory=list)
     before: int = 0
     alike: int = 0
@@ -175,7 +175,7 @@ class _PairingSession:
         known = next((one for one in self.suite.cases if one.id == case), None)
         return Subject.of(folder.manifest.run, trial, known)
 
-    async def _compare(self, tape: AskedTape, criterion: Criterion, a: Subject, b: Subject) -> None:
+    async def _compare(self, tape: ModelCassette, criterion: Criterion, a: Subject, b: Subject) -> None:
         if any(why_not_eligible(self.request.rubric, one, criterion) is not None for one in (a, b)):
             self.not_eligible += 1
             return

@@ -14,7 +14,7 @@ from harness.gateway.resetting import declared_resets
 from harness.gateway.sources.reachability import external_servers
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.upstreams import upstreams
-from harness.gateway.web.room import allowed_hosts
+from harness.gateway.web.run_hosts import allowed_hosts
 from harness.pipeline.plan import RunPlan
 
 _WITHIN_S = 10.0

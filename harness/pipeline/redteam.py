@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.gateway.budget import Budget
-from harness.gateway.model.asking import AskerOptions, AskMode, ModelAsker
+from harness.gateway.model.client import AskMode, ModelClient, ModelClientOptions
 from harness.judge.judge import Judge, Subject
 from harness.judge.judgement import Judgement
 from harness.judge.panel import Panel, Task, run_panel
@@ -78,10 +78,10 @@ def red_team(project: Path, request: RedTeamRequest) -> RedTeamReport:
     """Asks the judge every question; what it cannot answer is in no rate."""
     settings = request.settings
     secrets = {name: os.environ[name] for name in settings.spec.secrets if os.environ.get(name)}
-    asker = ModelAsker(
+    asker = ModelClient(
         settings.spec,
         settings.provider,
-        AskerOptions(
+        ModelClientOptions(
             mode=request.mode,
             cassettes=project / "cassettes",
             suite=SUITE,

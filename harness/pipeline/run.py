@@ -15,7 +15,7 @@ from pathlib import Path
 from harness import __version__
 from harness.case.digest import tools_digest
 from harness.errors import UsageError
-from harness.gateway.model.room import check_keys
+from harness.gateway.model.run_models import check_keys
 from harness.pipeline.cluster import open_cluster
 from harness.pipeline.executor import Executor, Job
 from harness.pipeline.local import LocalExecutor

@@ -10,8 +10,8 @@ from harness.report.change import MetricChange, Values, change, corrected
 from harness.report.divergence import LIVE, Divergence, divergence
 from harness.report.failuremodes import has_failure
 from harness.results import ManifestDifference, RunFolder, RunManifest, differences
-from harness.results.collecting import no_cycles_sought
 from harness.results.drift import DRIFT, DriftReport, read_drift
+from harness.results.gc_pause import gc_paused
 from harness.score import Scorecard
 from harness.score.diagnosis import Failure
 from harness.trace import MEASURED
@@ -79,7 +79,7 @@ class Comparison(Frozen):
     """Where one run is mocked, the other one live, and the agent the same."""
 
 
-@no_cycles_sought()
+@gc_paused()
 def compare_runs(before: RunFolder, after: RunFolder) -> Comparison:
     """Two stored runs, with what was found of drift in the live one; raises as `compare` does."""
     drift = next((read_drift(run.path) for run in (after, before) if _has_drift(run)), None)

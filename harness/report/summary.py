@@ -16,7 +16,7 @@ from harness.report.reliability import Reliability, reliability
 from harness.report.replay import MissedTool, replay_of
 from harness.report.tooltable import ToolRow, by_model, by_tool
 from harness.results import RunFolder, RunManifest, stop_reason
-from harness.results.collecting import no_cycles_sought
+from harness.results.gc_pause import gc_paused
 from harness.score import Score, Scorecard
 from harness.score.bootstrap import bootstrap
 from harness.score.intervals import Interval, effective_n, wilson
@@ -210,7 +210,7 @@ def summarise(
     )
 
 
-@no_cycles_sought()
+@gc_paused()
 def summarise_run(folder: RunFolder) -> Summary:
     """The figures of a stored run."""
     book = LatencyBook(folder.manifest)

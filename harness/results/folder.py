@@ -23,7 +23,7 @@ from harness.documents import write_atomically
 from harness.errors import ResultsError, UsageError
 from harness.plain_files import UnusableEntry, check_entries
 from harness.process_identity import partial_name
-from harness.results.collecting import no_cycles_sought
+from harness.results.gc_pause import gc_paused
 from harness.results.lock import WriterLock
 from harness.results.manifest import RunManifest, Scoring
 from harness.results.naming import RunNameTaken, check_run_name
@@ -171,7 +171,7 @@ class RunFolder:
                 {file.name: file for file in sorted(trial.iterdir()) if file.name != SEAL},
             )
 
-    @no_cycles_sought()
+    @gc_paused()
     def finished(self) -> frozenset[TrialKey]:
         """The trials that need not be run again: committed, and not failed by the harness."""
         done = [folder for folder in self._committed() if first_scorecard(folder).outcome != "harness_failed"]
@@ -196,7 +196,7 @@ class RunFolder:
             return None
         return StoredTrial(trial=parsed(folder / "trial.json", read_sealed(folder, "trial.json"), Trial), folder=folder)
 
-    @no_cycles_sought()
+    @gc_paused()
     def scorecards(self) -> tuple[Scorecard, ...]:
         """The latest scorecard of each committed trial, in the planned order."""
         later = {(card.case_id, card.attempt): card for card in self._later_scorecards()}

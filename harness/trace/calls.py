@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from harness.trace import names
 from harness.trace.attributes import checked, decoded_as, json_in, number, text_in
-from harness.trace.replies import SeenCall, SeenReply, decoded
+from harness.trace.replies import ObservedReply, ReplyCall, decoded
 from harness.trace.span import Span
 from harness.trace.trajectory import Observation, ReplayTier, Step, ToolCall, ToolErrorType, ToolFailure, Usage
 from harness.values import JsonObject, JsonValue
@@ -54,7 +54,7 @@ class ReplyCalls:
         self._ids: set[str] = set()
         self._again: Counter[str] = Counter()
 
-    def of(self, reply: SeenReply) -> tuple[tuple[ToolCall, ...], tuple[Observation, ...]]:
+    def of(self, reply: ObservedReply) -> tuple[tuple[ToolCall, ...], tuple[Observation, ...]]:
         calls: list[ToolCall] = []
         seen: list[Observation] = []
         for place, call in enumerate(reply.calls):
@@ -74,7 +74,7 @@ class ReplyCalls:
                 seen.append(_told(call.result, made.id))
         return tuple(calls), tuple(seen)
 
-    def _identity(self, call: SeenCall, reply: SeenReply, place: int) -> str:
+    def _identity(self, call: ReplyCall, reply: ObservedReply, place: int) -> str:
         told = call.id or f"{reply.span.span_id}.{place}"
         taken = told in self._ids or _GATEWAYS_OWN.fullmatch(told) is not None
         identity = f"{told}@{reply.span.span_id}" if taken else told
@@ -85,7 +85,7 @@ class ReplyCalls:
         return identity
 
 
-def reply_step(reply: SeenReply, agent: str, calls: ReplyCalls) -> Step:
+def reply_step(reply: ObservedReply, agent: str, calls: ReplyCalls) -> Step:
     """A model's reply as a step that has no place yet."""
     span = reply.span
     made, seen = calls.of(reply)

@@ -88,7 +88,7 @@ PAGE: Final = "page"
 """No step: the step is the call of the browser's tool, or the look of a check."""
 REFUSED: Final = "refused"
 """A host that the agent wanted to reach and that is none of the declared ones: no step."""
-AFTERTHOUGHT: Final = "afterthought"
+TRAILING_THOUGHT: Final = "afterthought"
 """A thought that no step followed."""
 
 MESSAGE: Final = "harness.message"

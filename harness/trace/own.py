@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from harness.trace import names
-from harness.trace.replies import SeenReply, decoded
+from harness.trace.replies import ObservedReply, decoded
 from harness.trace.span import Span
 from harness.trace.trajectory import Observation, Step, ToolCall, ToolFailure
 from harness.values import JsonValue
@@ -24,7 +24,7 @@ def tool_spans(spans: Iterable[Span]) -> list[Span]:
     return [span for span in found if span.span_id not in inner]
 
 
-def fill_results(replies: Sequence[SeenReply], spans: Sequence[Span]) -> None:
+def fill_results(replies: Sequence[ObservedReply], spans: Sequence[Span]) -> None:
     """Gives calls that no later request told the result of what the agent's span of the same id tells."""
     told = {str(identity): span for span in spans if (identity := _first(span, _IDS)) is not None}
     for call in (call for reply in replies for call in reply.calls):

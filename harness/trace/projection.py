@@ -13,13 +13,13 @@ from harness.trace.attributes import began, decoded_as, number, text_in
 from harness.trace.calls import ReplyCalls, call_of, observation_of, reply_step
 from harness.trace.own import fill_results, own_step, tool_spans, unseen
 from harness.trace.prompts import prompts_of
-from harness.trace.replies import SeenReply, replies_in, texts_of
+from harness.trace.replies import ObservedReply, replies_in, texts_of
 from harness.trace.span import Span
 from harness.trace.trajectory import Step, Trajectory
 from harness.values import JsonValue
 
 _PLAN: TypeAdapter[tuple[str, ...] | None] = TypeAdapter(tuple[str, ...] | None)
-_STEPS = {names.TURN, names.REPLY, names.TOOL, names.AFTERTHOUGHT}
+_STEPS = {names.TURN, names.REPLY, names.TOOL, names.TRAILING_THOUGHT}
 
 
 def trajectory_from(spans: Iterable[Span], *, final_output: JsonValue = None) -> Trajectory:
@@ -62,7 +62,7 @@ class _Draft:
     kind: str
 
 
-def _drafts(ordered: list[Span], replies: list[SeenReply], agent: str) -> list[_Draft]:
+def _drafts(ordered: list[Span], replies: list[ObservedReply], agent: str) -> list[_Draft]:
     """The steps that the gateway saw by itself, without the calls that belong to a model's reply."""
     claimed = {call.span.span_id for reply in replies for call in reply.calls if call.span is not None}
     shown = [span for span in ordered if span.attributes.get(names.STEP_KIND) in _STEPS]
@@ -73,7 +73,7 @@ def _drafts(ordered: list[Span], replies: list[SeenReply], agent: str) -> list[_
     ]
 
 
-def _asked(ordered: list[Span], replies: list[SeenReply], agents: Agents) -> list[_Draft]:
+def _asked(ordered: list[Span], replies: list[ObservedReply], agents: Agents) -> list[_Draft]:
     """The model's replies; and what the user said, where only the model's requests tell it."""
     told_by_turns = any(span.attributes.get(names.STEP_KIND) == names.TURN for span in ordered)
     calls, drafts, main = ReplyCalls(), list[_Draft](), agents.of(replies[0].span) if replies else ""
@@ -104,7 +104,7 @@ def _own(root: Span, spans: list[Span], agents: Agents) -> list[_Draft]:
     return drafts
 
 
-def _newly_said(reply: SeenReply, heard: Counter[str]) -> list[str]:
+def _newly_said(reply: ObservedReply, heard: Counter[str]) -> list[str]:
     """What the user says in this request and had not said in an earlier one."""
     texts = [texts_of(message) for message in reply.asked if message.get("role") == "user"]
     said = [text for text in texts if text is not None]

@@ -18,7 +18,7 @@ _SEPARATORS = "_-./:"
 
 
 @dataclass(kw_only=True)
-class SeenCall:
+class ReplyCall:
     """A call in a reply; `span` is the gateway's own of it, `result` what the next request's history told."""
 
     id: str | None
@@ -37,13 +37,13 @@ class SeenCall:
 
 
 @dataclass(kw_only=True)
-class SeenReply:
+class ObservedReply:
     """One reply of a model."""
 
     span: Span
     text: str | None
     thought: str | None
-    calls: list[SeenCall] = field(default_factory=list)
+    calls: list[ReplyCall] = field(default_factory=list)
 
     @property
     def asked(self) -> list[JsonObject]:
@@ -56,7 +56,7 @@ class SeenReply:
         return self.span.attributes.get(names.PREVIOUS_RESPONSE) is not None
 
 
-def replies_in(spans: Sequence[Span]) -> list[SeenReply]:
+def replies_in(spans: Sequence[Span]) -> list[ObservedReply]:
     """The replies among the spans, in order, joined with the tool spans and with the histories."""
     replies = [_reply(span) for span in spans if names.OUTPUT_MESSAGES in span.attributes]
     _join_spans(replies, [span for span in spans if span.attributes.get(names.STEP_KIND) == names.TOOL])
@@ -78,28 +78,28 @@ def texts_of(message: JsonObject, kind: str = "text") -> str | None:
     return "\n".join(text for text in found if isinstance(text, str) and text) or None
 
 
-def _reply(span: Span) -> SeenReply:
+def _reply(span: Span) -> ObservedReply:
     message: JsonObject = next(iter(_objects(span.attributes.get(names.OUTPUT_MESSAGES))), {})
     calls = [part for part in _objects(message.get("parts")) if part.get("type") == "tool_call"]
-    return SeenReply(
+    return ObservedReply(
         span=span,
         text=texts_of(message),
         thought=texts_of(message, "reasoning"),
         calls=[
-            SeenCall(id=_text(part.get("id")), name=_text(part.get("name")) or "", told=part.get("arguments"))
+            ReplyCall(id=_text(part.get("id")), name=_text(part.get("name")) or "", told=part.get("arguments"))
             for part in calls
         ],
     )
 
 
-def _join_spans(replies: Sequence[SeenReply], tools: Sequence[Span]) -> None:
+def _join_spans(replies: Sequence[ObservedReply], tools: Sequence[Span]) -> None:
     """Equal arguments first, over all spans; then arguments that a framework has completed; then rewritten ones."""
     left = list(tools)
     for alike in (_equal, _completed, _any):
         left = [span for span in left if not _claimed(span, replies, alike)]
 
 
-def _claimed(span: Span, replies: Sequence[SeenReply], alike: Callable[[JsonObject, JsonObject], bool]) -> bool:
+def _claimed(span: Span, replies: Sequence[ObservedReply], alike: Callable[[JsonObject, JsonObject], bool]) -> bool:
     name, arguments = str(span.attributes.get(names.TOOL_NAME)), _arguments(span)
     for reply in reversed([one for one in replies if one.span.start_ns <= span.start_ns]):
         for call in reply.calls:
@@ -133,9 +133,9 @@ def _arguments(span: Span) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _join_histories(replies: Sequence[SeenReply]) -> None:
+def _join_histories(replies: Sequence[ObservedReply]) -> None:
     """Results by call id; an id that was given twice means its calls in turn, as often as the history tells it."""
-    made: defaultdict[str, list[SeenCall]] = defaultdict(list)
+    made: defaultdict[str, list[ReplyCall]] = defaultdict(list)
     for reply in replies:
         for identity, results in _results(reply).items():
             waiting = [call for call in made[identity] if call.result is None]
@@ -147,7 +147,7 @@ def _join_histories(replies: Sequence[SeenReply]) -> None:
                 made[call.id].append(call)
 
 
-def _results(reply: SeenReply) -> dict[str, list[JsonObject]]:
+def _results(reply: ObservedReply) -> dict[str, list[JsonObject]]:
     """The results that a request tells, by the id of their call."""
     told: dict[str, list[JsonObject]] = {}
     for part in (part for message in reply.asked for part in _objects(message.get("parts"))):

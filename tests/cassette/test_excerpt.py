@@ -1,7 +1,7 @@
 """A tape made of what a trial was seen to be answered plays the same trial again."""
 
 from harness.case import HttpRoute, ToolSpec
-from harness.cassette.excerpt import SeenAnswer, SeenCall, excerpt
+from harness.cassette.excerpt import ObservedAnswer, ObservedCall, excerpt
 from harness.cassette.keys import CallKey, call_key
 from harness.cassette.player import Missed, Played, Player
 from harness.cassette.redaction import Redactor
@@ -17,12 +17,12 @@ def key(tool: ToolSpec, **arguments: int) -> CallKey:
     return call_key(tool, dict(arguments), Redactor({}))
 
 
-def seen(tool: ToolSpec, answer: bytes | None, **arguments: int) -> SeenCall:
-    known = None if answer is None else SeenAnswer(status=200, body=answer)
-    return SeenCall(key=key(tool, **arguments), answer=known)
+def seen(tool: ToolSpec, answer: bytes | None, **arguments: int) -> ObservedCall:
+    known = None if answer is None else ObservedAnswer(status=200, body=answer)
+    return ObservedCall(key=key(tool, **arguments), answer=known)
 
 
-def played(tape: Tape, calls: list[SeenCall]) -> list[bytes | None]:
+def played(tape: Tape, calls: list[ObservedCall]) -> list[bytes | None]:
     player = Player(tape)
     answers = [player.play(call.key) for call in calls]
     return [one.recording.body if isinstance(one, Played) else None for one in answers]
@@ -39,7 +39,7 @@ def test_what_was_seen_is_played_again_by_the_writes_made_before() -> None:
 
 def test_what_another_tape_holds_is_taken_from_it_and_the_rest_of_it_is_not() -> None:
     whole = Tape(excerpt(Tape(), [*TRIAL, seen(LOOK, b"9", aisle=3)]).recordings)
-    blind = [SeenCall(key=call.key, answer=None) for call in TRIAL]
+    blind = [ObservedCall(key=call.key, answer=None) for call in TRIAL]
     found = excerpt(whole, blind)
     assert ((), 5, 6) == (found.unanswered, len(found.recordings), len(whole))
     assert played(whole, TRIAL) == played(Tape(found.recordings), TRIAL)
@@ -53,6 +53,6 @@ def test_a_call_that_nothing_answers_is_named_and_still_counts_as_a_write() -> N
 
 
 def test_an_answer_that_never_came_is_played_as_that() -> None:
-    late = SeenCall(key=key(LOOK), answer=SeenAnswer(status=504, body=b"", outcome="timeout"))
+    late = ObservedCall(key=key(LOOK), answer=ObservedAnswer(status=504, body=b"", outcome="timeout"))
     (recording,) = excerpt(Tape(), [late]).recordings
     assert "timeout" == recording.mark.outcome

@@ -10,9 +10,9 @@ from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
 from harness.drift.answer import answer_of
 from harness.gateway.mcp.wire import RpcError, message_of, parse_body
-from harness.gateway.model.answer import Answer
-from harness.gateway.model.crossing import Crossing, trace_crossing
+from harness.gateway.model.answer import ModelAnswer
 from harness.gateway.model.endpoints import endpoint_of
+from harness.gateway.model.exchange import ModelExchange, trace_exchange
 from harness.gateway.model.keys import RequestKeys
 from harness.gateway.model.wire.format import Replied, text_part
 from harness.gateway.outcome import result_of
@@ -161,20 +161,20 @@ def _asked(path: str, content: bytes, folder: Path) -> None:
     keys = RequestKeys(Redactor({"K": "secret-value-0123456789"}), ())
     keys.key(endpoint, body)
     list(endpoint.wire.hosted(body))
-    _traced(Crossing(endpoint=endpoint, started_ns=1, body=body, raw=content), keys, folder)
+    _traced(ModelExchange(endpoint=endpoint, started_ns=1, body=body, raw=content), keys, folder)
 
 
 def _said(kind: str, path: str, content: bytes, folder: Path) -> None:
     endpoint = endpoint_of("POST", path, anthropic=False)
     assert endpoint is not None
-    crossing = Crossing(endpoint=endpoint, started_ns=1, body=json.loads(MODELS[path][0]))
-    crossing.answer = Answer(status=200, headers={"content-type": kind}, body=content)
+    crossing = ModelExchange(endpoint=endpoint, started_ns=1, body=json.loads(MODELS[path][0]))
+    crossing.answer = ModelAnswer(status=200, headers={"content-type": kind}, body=content)
     _traced(crossing, RequestKeys(Redactor({}), ()), folder)
 
 
-def _traced(crossing: Crossing, keys: RequestKeys, folder: Path) -> None:
+def _traced(crossing: ModelExchange, keys: RequestKeys, folder: Path) -> None:
     recorder = TraceRecorder(_SUBJECT)
-    trace_crossing(crossing, crossing.replied, recorder, keys, ModelSpec(base_url="http://127.0.0.1:1"))
+    trace_exchange(crossing, crossing.replied, recorder, keys, ModelSpec(base_url="http://127.0.0.1:1"))
     spans = recorder.finish()
     write_spans(folder / "spans.jsonl", spans)
     assert spans == read_spans(folder / "spans.jsonl")

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from harness.gateway.client import open_client
-from harness.gateway.sources.mcp.http import HttpChannel
+from harness.gateway.sources.mcp.http import HttpTransport
 from harness.judge.langfuse import Langfuse, LangfuseError
 from harness.trace.recorder import otlp_exporter
 from tests.judge.judge.serving import served
@@ -66,7 +66,7 @@ def test_the_end_of_an_mcp_session_is_told_its_server_alone(pair: Pair) -> None:
     async def talk(url: str) -> None:
         client: aiohttp.ClientSession = await open_client()
         async with client:
-            channel = HttpChannel("s", client, url, {"X-Api-Key": KEY})
+            channel = HttpTransport("s", client, url, {"X-Api-Key": KEY})
             await channel.request("initialize", {}, None)
             await channel.close()
 

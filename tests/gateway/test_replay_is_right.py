@@ -19,8 +19,8 @@ from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.player import Player
 from harness.cassette.redaction import Redactor
 from harness.cassette.state import StateChain
-from harness.cassette.take import Take
 from harness.cassette.tape import load_tape
+from harness.cassette.trial_recording import TrialRecording
 from harness.gateway.sources.recording import RecordingSource
 from harness.gateway.sources.replay import ReplaySource
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
@@ -79,7 +79,7 @@ def recorded(*paths: list[Call]) -> ToolSource:
         for path in paths:
             redactor = Redactor({})
             journal = Journal(Path(folder), suite="s", case="c", redactor=redactor)
-            answers(RecordingSource(Store(), Take(journal=journal, chain=StateChain()), redactor), path)
+            answers(RecordingSource(Store(), TrialRecording(journal=journal, chain=StateChain()), redactor), path)
             merge(journal, Path(folder), suite="s", case="c")
         tape = Path(folder) / "s/c.yaml"
         return ReplaySource(Player(load_tape(tape)))
@@ -183,7 +183,7 @@ def test_a_write_on_another_server_does_not_matter() -> None:
 def test_calls_made_at_the_same_time_are_recorded_as_if_one_after_the_other(tmp_path: Path) -> None:
     redactor, store = Redactor({}), Store()
     journal = Journal(tmp_path, suite="s", case="c", redactor=redactor)
-    source = RecordingSource(store, Take(journal=journal, chain=StateChain()), redactor)
+    source = RecordingSource(store, TrialRecording(journal=journal, chain=StateChain()), redactor)
     path = [READ_A, WRITE_A, READ_A, WRITE_B, READ_B] * 20
 
     async def all_at_once(asked: ToolSource) -> list[ToolAnswer | ToolMiss]:

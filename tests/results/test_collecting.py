@@ -7,7 +7,7 @@ import pytest
 
 from harness.errors import ResultsError
 from harness.results import RunFolder
-from harness.results.collecting import no_cycles_sought
+from harness.results.gc_pause import gc_paused
 
 
 def test_cycles_are_sought_again_after_damage(tmp_path: Path, manifest, record) -> None:
@@ -21,7 +21,7 @@ def test_cycles_are_sought_again_after_damage(tmp_path: Path, manifest, record) 
 def test_whoever_seeks_no_cycles_at_all_is_left_so() -> None:
     gc.disable()
     try:
-        with no_cycles_sought():
+        with gc_paused():
             assert not gc.isenabled()
         assert not gc.isenabled()
     finally:
@@ -29,6 +29,6 @@ def test_whoever_seeks_no_cycles_at_all_is_left_so() -> None:
 
 
 def test_none_are_sought_meanwhile() -> None:
-    with no_cycles_sought():
+    with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from harness.gateway.desk import CallDesk, Reply
 from harness.gateway.incoming import Refusal, read_body
 from harness.gateway.ledger import Ledger
 from harness.gateway.mcp import eras
@@ -20,8 +19,8 @@ from harness.gateway.mcp.wire import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    Message,
     RpcError,
+    RpcMessage,
     error_reply,
     error_text,
     id_of,
@@ -30,18 +29,19 @@ from harness.gateway.mcp.wire import (
     result_text,
     shown,
 )
+from harness.gateway.tool_calls import ToolCallHandler, ToolReply
 from harness.values import JsonObject, JsonValue
 
 _MAX_BATCH = 100
 _MAX_NAME = 200
-_ACCEPTED = Reply(status=202, body=b"")
+_ACCEPTED = ToolReply(status=202, body=b"")
 _NO_RETRY = {"x-should-retry": "false"}
 
 
-class McpDoor:
+class McpHandler:
     """`/mcp` among the doors of a session."""
 
-    def __init__(self, calls: CallDesk, ledger: Ledger) -> None:
+    def __init__(self, calls: ToolCallHandler, ledger: Ledger) -> None:
         self._endpoint = McpEndpoint(calls, ledger)
 
     def opens(self, path: str) -> bool:
@@ -66,13 +66,13 @@ class McpDoor:
 class McpEndpoint:
     """The MCP server of one trial; may be asked by many connections at once."""
 
-    def __init__(self, calls: CallDesk, ledger: Ledger) -> None:
+    def __init__(self, calls: ToolCallHandler, ledger: Ledger) -> None:
         self._calls = calls
         self._ledger = ledger
         self._sessions = Handshakes()
         self._tools: list[JsonObject] = [listed_tool(spec) for spec in calls.offered_specs()]
 
-    async def handle(self, method: str, headers: Headers, read: Callable[[], Awaitable[bytes]]) -> Reply:
+    async def handle(self, method: str, headers: Headers, read: Callable[[], Awaitable[bytes]]) -> ToolReply:
         """One HTTP request; `read` gives its body and may raise RpcError."""
         try:
             match method:
@@ -80,14 +80,16 @@ class McpEndpoint:
                     _check_headers(headers)
                     return await self._post(parse_body(await read()), headers)
                 case "DELETE" if self._sessions.end(headers):
-                    return Reply(status=204, body=b"")
+                    return ToolReply(status=204, body=b"")
                 case _:
                     raise RpcError(INVALID_REQUEST, f"{method[:20]} is not served here: send a POST", status=405)
         except RpcError as error:
             reply = error_reply(error)
-            return Reply(status=reply.status, body=reply.body, headers={"Allow": "POST"} if error.status == 405 else {})
+            return ToolReply(
+                status=reply.status, body=reply.body, headers={"Allow": "POST"} if error.status == 405 else {}
+            )
 
-    async def _post(self, body: JsonValue, headers: Headers) -> Reply:
+    async def _post(self, body: JsonValue, headers: Headers) -> ToolReply:
         era = eras.era_of(headers, body)
         if isinstance(body, list):
             return await self._batch(body, era, headers)
@@ -99,9 +101,9 @@ class McpEndpoint:
         except RpcError as error:
             reply = error_reply(error, id_of(body))
             known = era == "handshake" and error.code in {METHOD_NOT_FOUND, INVALID_PARAMS}
-            return Reply(status=200 if known else reply.status, body=reply.body)
+            return ToolReply(status=200 if known else reply.status, body=reply.body)
 
-    async def _message(self, message: Message, era: Era, headers: Headers) -> Reply:
+    async def _message(self, message: RpcMessage, era: Era, headers: Headers) -> ToolReply:
         if message.kind != "request":
             return _ACCEPTED
         if era == "modern":
@@ -109,18 +111,18 @@ class McpEndpoint:
         elif message.method == "initialize":
             session, result = self._sessions.begin(message.params)
             body = result_text(message.id, json.dumps(result).encode())
-            return Reply(status=200, body=body, headers={eras.SESSION_HEADER: session})
+            return ToolReply(status=200, body=body, headers={eras.SESSION_HEADER: session})
         result_json, more = await self._result(message, era)
-        return Reply(status=200, body=result_text(message.id, result_json), headers=more)
+        return ToolReply(status=200, body=result_text(message.id, result_json), headers=more)
 
-    async def _batch(self, body: list[JsonValue], era: Era, headers: Headers) -> Reply:
+    async def _batch(self, body: list[JsonValue], era: Era, headers: Headers) -> ToolReply:
         if era == "modern" or self._sessions.version(headers) not in eras.BATCHING:
             raise RpcError(INVALID_REQUEST, "this version of the protocol has no batches: send one message")
         if not 0 < len(body) <= _MAX_BATCH:
             raise RpcError(INVALID_REQUEST, f"a batch holds 1 to {_MAX_BATCH} messages")
         replies = [await self._of_batch(item) for item in body]
         answers = [text for text in replies if text is not None]
-        return Reply(status=200, body=b"[" + b",".join(answers) + b"]") if answers else _ACCEPTED
+        return ToolReply(status=200, body=b"[" + b",".join(answers) + b"]") if answers else _ACCEPTED
 
     async def _of_batch(self, item: JsonValue) -> bytes | None:
         try:
@@ -134,7 +136,7 @@ class McpEndpoint:
             return error_text(id_of(item), error)
         return result_text(message.id, result)
 
-    async def _result(self, message: Message, era: Era) -> tuple[bytes, dict[str, str]]:
+    async def _result(self, message: RpcMessage, era: Era) -> tuple[bytes, dict[str, str]]:
         match message.method:
             case "tools/call":
                 return await self._call(message.params, era)

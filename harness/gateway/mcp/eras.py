@@ -14,8 +14,8 @@ from harness.gateway.mcp.wire import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     UNSUPPORTED_VERSION,
-    Message,
     RpcError,
+    RpcMessage,
     shown,
 )
 from harness.values import JsonObject, JsonValue
@@ -89,7 +89,7 @@ def unsupported(version: str) -> RpcError:
     )
 
 
-def check_envelope(message: Message, headers: Headers) -> None:
+def check_envelope(message: RpcMessage, headers: Headers) -> None:
     """A modern request says version and capabilities in its body, and its headers agree with it. Raises RpcError."""
     meta = message.params.get("_meta")
     missing = [key for key in (VERSION_META, CAPABILITIES_META) if not isinstance(meta, dict) or key not in meta]

@@ -4,9 +4,9 @@ import base64
 import json
 
 from harness.case import ToolSpec
-from harness.gateway.desk import Reply
 from harness.gateway.failures import Failure
 from harness.gateway.mcp.wire import INVALID_PARAMS, RpcError
+from harness.gateway.tool_calls import ToolReply
 from harness.values import JsonObject, JsonValue
 
 PAGE = 100
@@ -33,7 +33,7 @@ def page_of(tools: list[JsonObject], cursor: JsonValue) -> JsonObject:
     return page
 
 
-def call_result(spec: ToolSpec | None, reply: Reply) -> bytes:
+def call_result(spec: ToolSpec | None, reply: ToolReply) -> bytes:
     """The JSON text of a CallToolResult. Raises RpcError for what the protocol does not call a result.
 
     What an MCP server said is passed on as it is.

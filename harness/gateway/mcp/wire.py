@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.gateway.desk import Reply
+from harness.gateway.tool_calls import ToolReply
 from harness.strict_json import NotJson, parse_json
 from harness.values import JsonObject, JsonValue
 
@@ -38,7 +38,7 @@ class RpcError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Message:
+class RpcMessage:
     """One message of the client. A `response` answers a request that we never make."""
 
     kind: Literal["request", "notification", "response"]
@@ -55,22 +55,22 @@ def parse_body(raw: bytes) -> JsonValue:
         raise RpcError(PARSE_ERROR, f"the body is not JSON: {error}" if raw.strip() else "the body is empty") from None
 
 
-def message_of(value: JsonValue) -> Message:
+def message_of(value: JsonValue) -> RpcMessage:
     """One JSON-RPC message. Raises RpcError that says what is wrong with it."""
     if not isinstance(value, dict):
         raise RpcError(INVALID_REQUEST, "a message is a JSON object")
     if value.get("jsonrpc") != "2.0":
         raise RpcError(INVALID_REQUEST, 'a message has "jsonrpc": "2.0"')
     if "method" not in value and ("result" in value or "error" in value):
-        return Message(kind="response", params={})
+        return RpcMessage(kind="response", params={})
     method, params = value.get("method"), value.get("params", {})
     if not isinstance(method, str):
         raise RpcError(INVALID_REQUEST, "a request's `method` is a string")
     if not isinstance(params, dict):
         raise RpcError(INVALID_PARAMS, "`params` is a JSON object")
     if "id" not in value:
-        return Message(kind="notification", method=method, params=params)
-    return Message(kind="request", method=method, params=params, id=_valid_id(value["id"]))
+        return RpcMessage(kind="notification", method=method, params=params)
+    return RpcMessage(kind="request", method=method, params=params, id=_valid_id(value["id"]))
 
 
 def id_of(value: JsonValue) -> MessageId:
@@ -90,9 +90,9 @@ def error_text(message_id: MessageId, error: RpcError) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": message_id, "error": error.error}).encode()
 
 
-def error_reply(error: RpcError, message_id: MessageId = None) -> Reply:
+def error_reply(error: RpcError, message_id: MessageId = None) -> ToolReply:
     """An error with the HTTP status that belongs to it."""
-    return Reply(status=error.status, body=error_text(message_id, error))
+    return ToolReply(status=error.status, body=error_text(message_id, error))
 
 
 def shown(text: str) -> str:

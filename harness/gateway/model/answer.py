@@ -14,7 +14,7 @@ _NS_PER_MS = 1_000_000
 
 
 @dataclass(kw_only=True)
-class Answer:
+class ModelAnswer:
     """What the agent was given."""
 
     status: int
@@ -92,7 +92,7 @@ class Delivery:
         return tuple(self._chunks)
 
 
-async def deliver(request: web.BaseRequest, answer: Answer, *, paced: bool = False) -> web.StreamResponse:
+async def deliver(request: web.BaseRequest, answer: ModelAnswer, *, paced: bool = False) -> web.StreamResponse:
     """A whole answer; a stream at once, or (`paced`) as slowly as it was recorded."""
     if not answer.streamed and answer.outcome == "answer":
         return web.Response(status=answer.status, headers=answer.headers, body=answer.body)

@@ -13,11 +13,11 @@ from harness.cassette.redacted_stream import RedactedStream
 from harness.cassette.redaction import KEPT_HEADERS, Redactor
 from harness.errors import GatewayError
 from harness.gateway.coding import is_readable
-from harness.gateway.model.answer import EVENT_STREAM, Answer, Delivery, deliver
+from harness.gateway.model.answer import EVENT_STREAM, Delivery, ModelAnswer, deliver
 from harness.gateway.model.busy import hold_where_busy
-from harness.gateway.model.crossing import Crossing
 from harness.gateway.model.endpoints import Endpoint
-from harness.gateway.model.upstream import Upstream, headers_back
+from harness.gateway.model.exchange import ModelExchange
+from harness.gateway.model.upstream import ProviderUpstream, headers_back
 from harness.gateway.rate import RateLimiter
 from harness.gateway.retrying import Tries
 from harness.gateway.sources.reachability import Reachability
@@ -34,14 +34,14 @@ class LiveModel:
     """The providers as one trial reaches them."""
 
     spec: ModelSpec
-    upstreams: Mapping[Provider, Upstream]
+    upstreams: Mapping[Provider, ProviderUpstream]
     limiter: RateLimiter
     waits: Waits
     redactor: Redactor
     reach: Reachability
 
     async def answer(
-        self, request: web.BaseRequest, crossing: Crossing, keep: Callable[[Crossing], None]
+        self, request: web.BaseRequest, crossing: ModelExchange, keep: Callable[[ModelExchange], None]
     ) -> web.StreamResponse:
         """The provider's answer, also one that breaks off; `keep` is called when it is whole or broken.
 
@@ -53,11 +53,11 @@ class LiveModel:
             return await self._answer(request, crossing, keep)
 
     async def _answer(
-        self, request: web.BaseRequest, crossing: Crossing, keep: Callable[[Crossing], None]
+        self, request: web.BaseRequest, crossing: ModelExchange, keep: Callable[[ModelExchange], None]
     ) -> web.StreamResponse:
         endpoint = crossing.endpoint
         await self.limiter.wait_for(endpoint.server, self.spec.rate_limit)
-        passage = _Passage(request, self.redactor)
+        passage = _ReplyStream(request, self.redactor)
         try:
             async with (
                 asyncio.timeout(self.spec.timeout_s),
@@ -81,10 +81,10 @@ class LiveModel:
 
     async def _passed(
         self,
-        crossing: Crossing,
+        crossing: ModelExchange,
         response: aiohttp.ClientResponse,
-        passage: "_Passage",
-        keep: Callable[[Crossing], None],
+        passage: "_ReplyStream",
+        keep: Callable[[ModelExchange], None],
     ) -> web.StreamResponse:
         if not is_readable(response.headers):
             raise aiohttp.ClientPayloadError("the answer is in an encoding that was not asked for")
@@ -95,7 +95,7 @@ class LiveModel:
         }
         streams = response.headers.get("content-type", "").startswith(EVENT_STREAM)
         kept = {name.lower(): value for name, value in headers.items() if name.lower() in KEPT_HEADERS}
-        answer = Answer(status=response.status, headers=kept)
+        answer = ModelAnswer(status=response.status, headers=kept)
         crossing.answer = answer
         if streams:
             await passage.delivery.begin(response.status, headers)
@@ -115,10 +115,10 @@ class LiveModel:
     async def _broken(
         self,
         request: web.BaseRequest,
-        crossing: Crossing,
-        passage: "_Passage",
+        crossing: ModelExchange,
+        passage: "_ReplyStream",
         what: Literal["timeout", "reset"],
-        keep: Callable[[Crossing], None],
+        keep: Callable[[ModelExchange], None],
     ) -> web.StreamResponse:
         """The provider gave no whole answer: what came of a stream is kept as it came, and cut where it was cut."""
         delivery = passage.delivery
@@ -133,7 +133,7 @@ class LiveModel:
             raise self.reach.lost(_server(crossing.endpoint), crossing.endpoint.path)
         message = "the model gave no answer in time"
         crossing.error = (what, message)
-        crossing.answer = Answer(
+        crossing.answer = ModelAnswer(
             status=504, headers={"content-type": "application/json"}, body=crossing.endpoint.error(what, message)
         )
         return await deliver(request, crossing.answer)
@@ -152,7 +152,7 @@ def _server(endpoint: Endpoint) -> str:
     return f"model:{endpoint.provider}"
 
 
-class _Passage:
+class _ReplyStream:
     """One answer on its way to the agent: a key that the provider echoes stays behind the door."""
 
     def __init__(self, request: web.BaseRequest, redactor: Redactor) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from pydantic import Field
 
 from harness.case import Provider
-from harness.gateway.model.answer import Answer
+from harness.gateway.model.answer import ModelAnswer
 from harness.strict_json import NotJson, parse_json
 from harness.values import Frozen, JsonObject
 
@@ -88,7 +88,7 @@ class SentParameters:
                 self.refused.setdefault(name, "left out when this was recorded")
         self._renames = self._renames or (_RENAMED in sent and _RENAMED not in body)
 
-    def learn(self, sent: JsonObject, answer: Answer) -> str | None:
+    def learn(self, sent: JsonObject, answer: ModelAnswer) -> str | None:
         """Takes in an error; the parameter that it refuses, or None where it is about something else."""
         if answer.status not in _STATUSES:
             return None

@@ -16,7 +16,7 @@ _JSON = "application/json"
 _PROTOBUF = "application/x-protobuf"
 
 
-class TracesDoor:
+class TracesHandler:
     """Takes OTLP over HTTP, protobuf and JSON; a trial keeps so many spans, and the rest is told to be left out."""
 
     def __init__(self, recorder: TraceRecorder, redactor: Redactor) -> None:

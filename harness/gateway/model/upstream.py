@@ -36,7 +36,7 @@ _NOT_PASSED_BACK = SECRET_HEADERS | {
 }
 
 
-class Upstream:
+class ProviderUpstream:
     """One provider as a live call reaches it."""
 
     def __init__(self, provider: Provider, server: ModelServer, key: str | None, client: aiohttp.ClientSession) -> None:

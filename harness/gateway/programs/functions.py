@@ -22,7 +22,7 @@ import pydantic
 Function = Callable[..., Any]
 
 
-class Tool:
+class FunctionTool:
     """One function with the shape of its arguments."""
 
     def __init__(self, name: str, function: Function) -> None:
@@ -57,7 +57,7 @@ class Tool:
         return self._result.dump_python(result, mode="json")
 
 
-def load(path: Path) -> dict[str, Tool]:
+def load(path: Path) -> dict[str, FunctionTool]:
     """The public functions of the file, in its order."""
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -66,7 +66,7 @@ def load(path: Path) -> dict[str, Tool]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
-    return {name: Tool(name, function) for name, function in _public(module)}
+    return {name: FunctionTool(name, function) for name, function in _public(module)}
 
 
 def _public(module: ModuleType) -> list[tuple[str, Function]]:
@@ -77,7 +77,7 @@ def _public(module: ModuleType) -> list[tuple[str, Function]]:
     ]
 
 
-def answer(tools: dict[str, Tool], request: dict[str, Any]) -> dict[str, Any]:
+def answer(tools: dict[str, FunctionTool], request: dict[str, Any]) -> dict[str, Any]:
     """The result of one request."""
     match request["method"]:
         case "initialize":
@@ -92,7 +92,7 @@ def answer(tools: dict[str, Tool], request: dict[str, Any]) -> dict[str, Any]:
             raise LookupError(other)
 
 
-def _called(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+def _called(tool: FunctionTool, arguments: dict[str, Any]) -> dict[str, Any]:
     try:
         told, failed = {"result": tool.call(arguments)}, False
         json.dumps(told, allow_nan=False)

@@ -30,7 +30,7 @@ _OF_THE_CONNECTION = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upstream:
+class ToolUpstream:
     """A tool server as one trial reaches it."""
 
     base_url: str
@@ -50,7 +50,7 @@ class HttpSource:
     def __init__(
         self,
         client: aiohttp.ClientSession,
-        upstreams: Mapping[str, Upstream],
+        upstreams: Mapping[str, ToolUpstream],
         limiter: RateLimiter,
         tier: Reached,
         waits: Waits = nullcontext,

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from harness.cassette.levelling import Levelled, Levelling
+from harness.cassette.normalisation import Normalisation, NormalisedAnswer
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor
-from harness.cassette.take import Take
+from harness.cassette.trial_recording import TrialRecording
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 
 
@@ -20,9 +20,9 @@ class RecordingSource:
     def __init__(
         self,
         inner: ToolSource,
-        take: Take,
+        take: TrialRecording,
         redactor: Redactor,
-        levelling: Levelling | None = None,
+        levelling: Normalisation | None = None,
         headers: Callable[[str], Collection[str]] = lambda _: (),
     ) -> None:
         """`levelling` None: the agent is given every answer as it comes. `headers`: tool -> the response headers, in
@@ -79,7 +79,7 @@ class RecordingSource:
         return {name: self._redactor.text(value) for name, value in answer.headers.items() if name in names}
 
 
-def levelled_answer(answer: ToolAnswer, levelled: Levelled) -> ToolAnswer:
+def levelled_answer(answer: ToolAnswer, levelled: NormalisedAnswer) -> ToolAnswer:
     """The answer as the agent is given it."""
     headers = answer.headers if levelled.headers is None else levelled.headers
     return replace(answer, status=levelled.status, headers=headers, body=levelled.body)

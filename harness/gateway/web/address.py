@@ -14,14 +14,14 @@ _UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class HostPort:
     """A host and a port; the port 0 of a connection stands for one that it does not tell."""
 
     scheme: Scheme
     host: str
     port: int
 
-    def covers(self, other: "Place") -> bool:
+    def covers(self, other: "HostPort") -> bool:
         """Whether a connection that was made here may ask for something there."""
         return self.host == other.host and self.port in {0, other.port}
 
@@ -35,7 +35,7 @@ class Place:
 class Address:
     """A place, and what is asked for there. Path and query as they were sent, undecoded."""
 
-    place: Place
+    place: HostPort
     path: str
     query: str
 
@@ -44,14 +44,14 @@ class Address:
         return self.path if not self.query else f"{self.path}?{self.query}"
 
 
-def place_of(authority: str, scheme: Scheme) -> Place | None:
+def place_of(authority: str, scheme: Scheme) -> HostPort | None:
     """Reads `host` or `host:port`. None: it is neither."""
     found = _AUTHORITY.match(authority)
     if found is None:
         return None
     port = PORTS[scheme] if found["port"] is None else int(found["port"])
     host = found["host"].lower().rstrip(".")
-    return Place(scheme=scheme, host=host, port=port) if host and 0 < port < 65536 else None
+    return HostPort(scheme=scheme, host=host, port=port) if host and 0 < port < 65536 else None
 
 
 def is_absolute(target: str) -> bool:
@@ -72,7 +72,7 @@ def absolute_address(target: str) -> Address:
     return address_at(place, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
 
 
-def address_at(place: Place, target: str) -> Address:
+def address_at(place: HostPort, target: str) -> Address:
     """A path with its query at a place. Raises Refusal for a path that leads out of itself."""
     path, _, query = target.partition("#")[0].partition("?")
     if not path.startswith("/") or _UNSAFE.search(target) or _climbs(path):

@@ -16,7 +16,7 @@ from harness.errors import ServiceError
 from harness.gateway.coding import is_readable
 from harness.gateway.rate import RateLimiter
 from harness.gateway.retrying import Tries, begun
-from harness.gateway.sources.http import MAX_ANSWER_BYTES, Upstream
+from harness.gateway.sources.http import MAX_ANSWER_BYTES, ToolUpstream
 from harness.gateway.sources.source import ToolAnswer
 from harness.gateway.waiting import Waits
 from harness.gateway.web.call import WebCall
@@ -25,7 +25,7 @@ from harness.gateway.web.sources import Sink
 
 
 @dataclass(kw_only=True)
-class _Come:
+class _Received:
     """What has come so far."""
 
     status: int = 0
@@ -42,7 +42,7 @@ class LiveWeb:
     def __init__(
         self,
         client: aiohttp.ClientSession,
-        upstreams: Mapping[str, Upstream],
+        upstreams: Mapping[str, ToolUpstream],
         limiter: RateLimiter,
         tier: Literal["live", "sealed"],
         redactor: Redactor,
@@ -71,8 +71,8 @@ class LiveWeb:
         return replace(answer, retried=tuple(tries.lost)) if tries.lost else answer
 
     async def _answered(self, call: WebCall, sink: Sink, tries: Tries) -> ToolAnswer:
-        come = _Come()
-        passage = _Passage(come, sink, RedactedStream(self._redactor))
+        come = _Received()
+        passage = _BodyStream(come, sink, RedactedStream(self._redactor))
         try:
             return await self._passed(call, come, passage, tries)
         except TimeoutError:
@@ -94,7 +94,7 @@ class LiveWeb:
             await self._limiter.wait_for(call.host.tool, call.host.rate_limit)
         return await begun(self._ask(call))
 
-    async def _passed(self, call: WebCall, come: _Come, passage: "_Passage", tries: Tries) -> ToolAnswer:
+    async def _passed(self, call: WebCall, come: _Received, passage: "_BodyStream", tries: Tries) -> ToolAnswer:
         loop, host = asyncio.get_running_loop(), call.host
         async with asyncio.timeout(host.timeout_s) as limit, await tries(partial(self._begun, call, tries)) as response:
             headers = response.headers
@@ -107,7 +107,7 @@ class LiveWeb:
                 bodiless=call.method == "HEAD",
             )
             if (response.content_length or 0) > MAX_ANSWER_BYTES and call.method != "HEAD":
-                return self._answer("oversized", _Come())
+                return self._answer("oversized", _Received())
             come.status = response.status
             await passage.sink.begin(response.status, come.headers)
             async for piece in response.content.iter_any():
@@ -132,7 +132,7 @@ class LiveWeb:
         )
 
     def _answer(
-        self, outcome: Literal["answer", "timeout", "reset", "unreachable", "oversized", "garbled"], come: _Come
+        self, outcome: Literal["answer", "timeout", "reset", "unreachable", "oversized", "garbled"], come: _Received
     ) -> ToolAnswer:
         return ToolAnswer(
             outcome=outcome, tier=self._tier, status=come.status, headers=come.headers, body=bytes(come.body)
@@ -140,10 +140,10 @@ class LiveWeb:
 
 
 @dataclass
-class _Passage:
+class _BodyStream:
     """One answer's body on its way to the agent."""
 
-    come: _Come
+    come: _Received
     sink: Sink
     redacted: RedactedStream
     taken: int = 0

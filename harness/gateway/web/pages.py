@@ -11,16 +11,16 @@ from aiohttp import web
 
 from harness.gateway.failures import Failure
 from harness.gateway.incoming import Refusal, error_body
-from harness.gateway.web.address import Place
+from harness.gateway.web.address import HostPort
 from harness.gateway.web.call import WebCall
-from harness.gateway.web.desk import WebDesk
-from harness.gateway.web.door import REASON_HEADER, WebDoor, reason_header
+from harness.gateway.web.forward_proxy import REASON_HEADER, ForwardProxy, reason_header
+from harness.gateway.web.handler import WebHandler
 from harness.gateway.web.sources import Sink
 from harness.trace import names
 
 
 @dataclass(kw_only=True)
-class PageDesk(WebDesk):
+class PageHandler(WebHandler):
     """Serves the requests of the trial's pages, under no limit of the agent's."""
 
     async def answer(self, call: WebCall, sink: Sink) -> tuple[Failure | None, bool]:
@@ -46,11 +46,11 @@ class PageDesk(WebDesk):
 class PageRoutes:
     """Answers what comes in through the browser's socket."""
 
-    def __init__(self, door: WebDoor, is_open: Callable[[], bool]) -> None:
+    def __init__(self, door: ForwardProxy, is_open: Callable[[], bool]) -> None:
         self._door = door
         self._is_open = is_open
 
-    async def handle(self, request: web.BaseRequest, bound: Place | None = None) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest, bound: HostPort | None = None) -> web.StreamResponse:
         """One request; `bound`: the host that the connection was made to."""
         try:
             address = self._door.address(request, bound)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from harness.cassette.levelling import Levelling
+from harness.cassette.normalisation import Normalisation
 from harness.cassette.player import Missed, Player
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import SECRET_HEADERS, Redactor
-from harness.cassette.take import Take
+from harness.cassette.trial_recording import TrialRecording
 from harness.gateway.sources.recording import levelled_answer
 from harness.gateway.sources.source import ToolAnswer
 from harness.gateway.web.call import WebCall
@@ -89,7 +89,9 @@ class _Held:
 class RecordingWeb:
     """Records every answer that belongs to the call; the requests that meet one state are made one after the other."""
 
-    def __init__(self, inner: WebSource, take: Take, redactor: Redactor, levelling: Levelling | None = None) -> None:
+    def __init__(
+        self, inner: WebSource, take: TrialRecording, redactor: Redactor, levelling: Normalisation | None = None
+    ) -> None:
         """`levelling` None: the agent is given every answer as it comes."""
         self._inner = inner
         self._take = take

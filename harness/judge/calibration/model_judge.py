@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError
 from harness.gateway.budget import OutOfBudget
-from harness.gateway.model.asking import ModelAsker
+from harness.gateway.model.client import ModelClient
 from harness.gateway.model.wire.format import Replied
 from harness.judge.calibration.question import Answered, Question
 from harness.judge.judge import Judge, Subject
@@ -58,7 +58,7 @@ class AskingJudge:
 class ModelReflector:
     """A language model that revises prompts."""
 
-    asker: ModelAsker
+    asker: ModelClient
     model: str
 
     def __call__(self, request: str) -> str:

@@ -20,7 +20,7 @@ from harness.report.html.run import comparison_view, run_view
 from harness.report.html.trial import trial_view
 from harness.report.judged import judged_trials
 from harness.results import RunFolder, StoredTrial
-from harness.results.collecting import no_cycles_sought
+from harness.results.gc_pause import gc_paused
 from harness.score import Scorecard
 from harness.values import JsonObject
 
@@ -47,7 +47,7 @@ _LEAST, _MOST = 6_000, 400_000
 """Characters of one trajectory."""
 
 
-@no_cycles_sought()
+@gc_paused()
 def html_report(folder: RunFolder, against: RunFolder | None = None) -> str:
     """The report of a run, beside another one where `against` is given.
 

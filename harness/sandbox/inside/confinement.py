@@ -2,7 +2,7 @@
 
 `Confinement.build` is called in a forked child of the supervisor and returns in the first process of the new
 namespaces; after `Confinement.enter` this is as much the launcher of a sandbox as the first process of a container is.
-Everything goes by `ctypes`, which the supervisor has paid for once; nothing here is reached from a program of the trial.
+Everything goes by `ctypes`, which the supervisor has paid for once; no program of the trial reaches anything here.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from aiohttp import web
 
-from harness.gateway.model.asking import AskerOptions, ModelAsker
+from harness.gateway.model.client import ModelClient, ModelClientOptions
 from harness.judge.pairwise import Pairwise, Preference
 from harness.judge.prompts import PromptRegistry
 from harness.judge.rubric import Criterion
@@ -30,7 +30,7 @@ def preference(tmp_path, choose: Callable[[str, str], str], provider: str = "ope
 
     async def compared(url: str) -> Preference:
         settings = JudgeSettings(model="m", provider=provider, base_url=url)
-        asker = ModelAsker(settings.spec, settings.provider, AskerOptions(cassettes=tmp_path))
+        asker = ModelClient(settings.spec, settings.provider, ModelClientOptions(cassettes=tmp_path))
         async with asker, asker.tape("pair") as tape:
             pairwise = Pairwise(
                 criterion=Criterion(id="brief", statement="Says it in few words.", evidence=("claims",)),

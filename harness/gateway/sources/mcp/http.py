@@ -8,7 +8,7 @@ import aiohttp
 
 from harness.errors import ServiceError
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
-from harness.gateway.sources.mcp.conversation import MODERN, Garbled, Lost, Oversized, ServerError
+from harness.gateway.sources.mcp.connection import MODERN, Garbled, Lost, Oversized, ServerError
 from harness.strict_json import NotJson, parse_json
 from harness.values import JsonObject, JsonValue
 
@@ -16,7 +16,7 @@ _ACCEPT = "application/json, text/event-stream"
 _SESSION = "Mcp-Session-Id"
 
 
-class HttpChannel:
+class HttpTransport:
     """Keeps the session that the server gives, and ends it."""
 
     def __init__(self, name: str, client: aiohttp.ClientSession, url: str, headers: Mapping[str, str]) -> None:

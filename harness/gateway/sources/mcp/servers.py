@@ -13,9 +13,9 @@ from harness.case import ToolServer
 from harness.case.suite import McpServer
 from harness.disk import is_file, is_folder
 from harness.errors import UsageError
-from harness.gateway.sources.mcp.conversation import Conversation
-from harness.gateway.sources.mcp.http import HttpChannel
-from harness.gateway.sources.mcp.stdio import StdioChannel
+from harness.gateway.sources.mcp.connection import McpConnection
+from harness.gateway.sources.mcp.http import HttpTransport
+from harness.gateway.sources.mcp.stdio import StdioTransport
 from harness.sandbox.ownership import temporary_folder
 
 _FUNCTIONS = Path(__file__).parent.parent.parent / "programs" / "functions.py"
@@ -35,20 +35,20 @@ class ServerStart:
     env: Mapping[str, str]
     """With the secrets filled in."""
 
-    def __call__(self, closing: ExitStack) -> Conversation:
+    def __call__(self, closing: ExitStack) -> McpConnection:
         """`closing` undoes what was made for it: the server's working folder."""
         mcp = self.server.mcp
         if self.server.python is not None:
             work = _work_folder(closing, None)
             command = functions_command(self.folder / self.server.python)
-            return Conversation(self.name, StdioChannel(self.name, command, {}, work))
+            return McpConnection(self.name, StdioTransport(self.name, command, {}, work))
         assert mcp is not None  # nobody else is begun here
         if mcp.command:
             work = _work_folder(closing, None if mcp.files is None else self.folder / mcp.files)
             command = filled_command(mcp, self.folder, work)
-            return Conversation(self.name, StdioChannel(self.name, command, self.env, work))
+            return McpConnection(self.name, StdioTransport(self.name, command, self.env, work))
         url = f"{self.base_url.rstrip('/')}{mcp.path}" if self.server.service is not None else self.base_url
-        return Conversation(self.name, HttpChannel(self.name, self.client, url, self.headers))
+        return McpConnection(self.name, HttpTransport(self.name, self.client, url, self.headers))
 
 
 def filled_command(server: McpServer, suite: Path, work: Path) -> list[str]:

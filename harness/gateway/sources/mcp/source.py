@@ -8,7 +8,7 @@ from typing import Literal
 
 from harness.errors import ServiceError
 from harness.gateway.rate import RateLimiter
-from harness.gateway.sources.mcp.conversation import Conversation, Garbled, Lost, Oversized, ServerError
+from harness.gateway.sources.mcp.connection import Garbled, Lost, McpConnection, Oversized, ServerError
 from harness.gateway.sources.source import Reached, ToolAnswer, ToolMiss, ToolRequest
 from harness.values import JsonObject
 
@@ -23,7 +23,7 @@ _OUTCOMES: dict[type[Exception], Literal["timeout", "reset", "oversized", "garbl
     Oversized: "oversized",
     Garbled: "garbled",
 }
-Begin = Callable[[ExitStack], Conversation]
+Begin = Callable[[ExitStack], McpConnection]
 
 
 class McpSource:
@@ -37,7 +37,7 @@ class McpSource:
         self._begin = begin
         self._limiter = limiter
         self._tier: Reached = tier
-        self._begun: dict[str, Conversation] = {}
+        self._begun: dict[str, McpConnection] = {}
         self._turns = {name: asyncio.Lock() for name in begin}
         self._closing = ExitStack()
 
@@ -68,7 +68,7 @@ class McpSource:
         finally:
             self._closing.close()
 
-    async def _conversation(self, server: str) -> Conversation:
+    async def _conversation(self, server: str) -> McpConnection:
         async with self._turns[server]:
             if server not in self._begun:
                 conversation = self._begin[server](self._closing)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.errors import ServiceError
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
-from harness.gateway.sources.mcp.conversation import Garbled, Lost, Oversized, ServerError
+from harness.gateway.sources.mcp.connection import Garbled, Lost, Oversized, ServerError
 from harness.sandbox.ownership import owned_environment
 from harness.strict_json import NotJson, parse_json
 from harness.subprocess_environment import subprocess_environment
@@ -22,7 +22,7 @@ _KEPT_LINES = 20
 _KEPT_LINE = 500
 
 
-class StdioChannel:
+class StdioTransport:
     """Starts the program in a process group of its own and ends all of it."""
 
     def __init__(self, name: str, command: Sequence[str], env: Mapping[str, str], folder: Path) -> None:

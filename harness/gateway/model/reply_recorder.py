@@ -3,17 +3,17 @@
 from collections import defaultdict
 
 from harness.cassette.journal import Journal
-from harness.cassette.momentary import is_momentary_of_model
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
 from harness.cassette.state import initial_state
-from harness.gateway.model.crossing import Crossing
+from harness.cassette.transient_errors import is_transient_of_model
+from harness.gateway.model.exchange import ModelExchange
 from harness.gateway.model.keys import RequestKeys
 
 _KEEPS_HISTORY = "/v1/responses"
 
 
-class ModelTape:
+class ReplyRecorder:
     """Keeps the replies of one trial; without a journal it only remembers what they answer."""
 
     def __init__(self, journal: Journal | None, keys: RequestKeys, redactor: Redactor) -> None:
@@ -22,12 +22,12 @@ class ModelTape:
         self._redactor = redactor
         self._made: defaultdict[str, int] = defaultdict(int)
 
-    def keep(self, crossing: Crossing) -> None:
+    def keep(self, crossing: ModelExchange) -> None:
         """A reply that came from the provider."""
         answer, key = crossing.answer, crossing.key
         assert answer is not None
         assert key is not None
-        if answer.outcome != "answer" or is_momentary_of_model(answer.status):
+        if answer.outcome != "answer" or is_transient_of_model(answer.status):
             return
         crossing.occurrence = self._made[key.key]
         self._made[key.key] += 1
@@ -53,7 +53,7 @@ class ModelTape:
             Recording(mark=mark, arguments=key.arguments, status=answer.status, headers=headers, body=body)
         )
 
-    def bind(self, crossing: Crossing) -> None:
+    def bind(self, crossing: ModelExchange) -> None:
         """Of a reply that was given, wherever it came from."""
         assert crossing.key is not None
         if crossing.endpoint.path == _KEEPS_HISTORY:

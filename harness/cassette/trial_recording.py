@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 
 from harness.cassette.journal import Journal
 from harness.cassette.keys import CallKey
-from harness.cassette.momentary import is_momentary
 from harness.cassette.recording import Kind, Mark, Outcome, Recording
 from harness.cassette.sharing import SharingWatch
 from harness.cassette.state import WORLD, StateChain
+from harness.cassette.transient_errors import is_transient
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class CallPosition:
     """Where a call stands in the trial, taken before it is made."""
 
     call: CallKey
@@ -50,11 +50,11 @@ class Standing:
         )
 
 
-def standing_of(chain: StateChain, call: CallKey, occurrence: int, *, settled: bool = True) -> Standing:
+def position_of(chain: StateChain, call: CallKey, occurrence: int, *, settled: bool = True) -> CallPosition:
     """Where a call stands that is made now for the `occurrence`-th time, counted from 0."""
     server = call.server
     name = chain.names.of(server)
-    return Standing(
+    return CallPosition(
         call=call,
         state=chain.state(server),
         own=chain.own(server),
@@ -68,7 +68,7 @@ def standing_of(chain: StateChain, call: CallKey, occurrence: int, *, settled: b
 
 
 @dataclass(kw_only=True)
-class Take:
+class TrialRecording:
     """One trial's. What is asked through it is asked by one at a time of each state: see `StateChain.turn`."""
 
     journal: Journal
@@ -83,21 +83,21 @@ class Take:
     _made: defaultdict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     _lost: set[str] = field(default_factory=set)
 
-    def standing(self, call: CallKey) -> Standing:
+    def standing(self, call: CallKey) -> CallPosition:
         """Where the call stands now."""
         number = self._made[call.key, self.chain.state(call.server)]
-        return standing_of(self.chain, call, number, settled=self._is_settled(call.server))
+        return position_of(self.chain, call, number, settled=self._is_settled(call.server))
 
     def wrote(self, call: CallKey) -> None:
         """The call was sent; a write moves the state on, whatever came of it."""
         if call.effect == "write":
             self.chain.advance(call)
 
-    def outcome(self, standing: Standing, outcome: str, status: int) -> Outcome | None:
+    def outcome(self, standing: CallPosition, outcome: str, status: int) -> Outcome | None:
         """As what the answer is to be kept; None: not at all, and counted as such."""
         call = standing.call
         match outcome:
-            case "answer" if not is_momentary(status):
+            case "answer" if not is_transient(status):
                 kept: Outcome | None = "answer"
             case "timeout" | "reset" if self.keeps_failures:
                 return "timeout" if outcome == "timeout" else "reset"
@@ -109,7 +109,7 @@ class Take:
             return None
         return kept
 
-    def keep(self, standing: Standing, recording: Recording) -> None:
+    def keep(self, standing: CallPosition, recording: Recording) -> None:
         """Writes the recording of a call down. Raises CassetteError where a known secret stands in it."""
         call = standing.call
         self._made[call.key, standing.state] += 1

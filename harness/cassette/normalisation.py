@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from harness.cassette.merging import is_failure
 from harness.cassette.recording import Recording
-from harness.cassette.take import Standing
 from harness.cassette.tape import Tape
-from harness.cassette.volatility import Change, changes, decoded, is_declared, is_identity, is_time_or_trace
+from harness.cassette.trial_recording import CallPosition
+from harness.cassette.volatility import ValueChange, changes, decoded, is_declared, is_identity, is_time_or_trace
 from harness.values import JsonValue
 
 _SHORTEST = 4
@@ -26,7 +26,7 @@ _OPAQUE = re.compile(r"^(?=.*\d)[^\s]{6,200}$")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Levelled:
+class NormalisedAnswer:
     """What the agent is given in place of an answer of today, and what is kept of it."""
 
     status: int
@@ -40,7 +40,7 @@ class Levelled:
 
 
 @dataclass(kw_only=True)
-class Levelling:
+class Normalisation:
     """One trial's: which values of today stand for which values of the cassette."""
 
     tape: Tape
@@ -55,14 +55,14 @@ class Levelling:
     _fields: set[str] = field(default_factory=set)
     """Names of the members that such values were seen in."""
 
-    def holds(self, standing: Standing) -> Recording | None:
+    def holds(self, standing: CallPosition) -> Recording | None:
         """The cassette's answer to the call."""
         answers = self.tape.answers(standing.call.key, standing.state)
         if standing.occurrence >= len(answers) or is_failure(answers[standing.occurrence]):
             return None
         return answers[standing.occurrence]
 
-    def may_change(self, standing: Standing) -> bool:
+    def may_change(self, standing: CallPosition) -> bool:
         """Whether the answer to the call could be given otherwise than it comes."""
         return bool(self._recorded) or self.holds(standing) is not None
 
@@ -84,19 +84,19 @@ class Levelling:
             return body
         return sent.encode() if isinstance(sent, str) else json.dumps(sent, ensure_ascii=False).encode()
 
-    def given(self, standing: Standing, status: int, body: bytes, redacted: bytes) -> Levelled:
+    def given(self, standing: CallPosition, status: int, body: bytes, redacted: bytes) -> NormalisedAnswer:
         """An answer of today as the agent is to be given it; `redacted`: as it would be stored."""
         held = self.holds(standing)
         if held is None or (held.status, held.body) == (status, redacted):
             told = body if held is not None else self.told(body)
-            return Levelled(status=status, headers=None, body=told, today=told)
+            return NormalisedAnswer(status=status, headers=None, body=told, today=told)
         known = held.status == status and self._learn(standing.call.tool, decoded(body), decoded(held.body))
         self.levelled += known
         today = self.told(body)
         if not known and self.refresh:
-            return Levelled(status=status, headers=None, body=today, today=today)
+            return NormalisedAnswer(status=status, headers=None, body=today, today=today)
         kept = held if known else None
-        return Levelled(status=held.status, headers=held.headers, body=held.body, today=today, held=kept)
+        return NormalisedAnswer(status=held.status, headers=held.headers, body=held.body, today=today, held=kept)
 
     def _learn(self, tool: str, today: JsonValue, recorded: JsonValue) -> bool:
         """Remembers which values stand for which; whether nothing else differs."""
@@ -124,7 +124,7 @@ class Levelling:
             return told.encode("utf-8", "replace")
         return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
-    def _is_volatile(self, tool: str, change: Change) -> bool:
+    def _is_volatile(self, tool: str, change: ValueChange) -> bool:
         if not change.same_shape:
             return False
         name = _name(change)
@@ -137,11 +137,11 @@ class Levelling:
             or (len(texts) == 2 and (all(map(_TIME.match, texts)) or texts[1].startswith("<secret:")))
         )
 
-    def _is_bound(self, change: Change) -> bool:
+    def _is_bound(self, change: ValueChange) -> bool:
         """Whether the difference is one of a value that stands elsewhere as an identity or a time."""
         return self._recorded.get(_text(change.before)) == _text(change.after)
 
-    def _bind(self, change: Change) -> None:
+    def _bind(self, change: ValueChange) -> None:
         today, recorded = _text(change.before), _text(change.after)
         if not today or not recorded or (not today.isdigit() and len(today) < _SHORTEST):
             return
@@ -149,7 +149,7 @@ class Levelling:
         self._today.setdefault(recorded, today)
 
 
-def _is_opaque(change: Change) -> bool:
+def _is_opaque(change: ValueChange) -> bool:
     """A generated name under a field of any name: it is translated, and still counts as a difference."""
     return all(isinstance(one, str) and _OPAQUE.match(one) for one in (change.before, change.after))
 
@@ -160,7 +160,7 @@ def _text(value: JsonValue) -> str:
     return str(value) if isinstance(value, str | int | float) else ""
 
 
-def _name(change: Change) -> str:
+def _name(change: ValueChange) -> str:
     """The nearest member's name."""
     return next((step for step in reversed(change.path) if not step.isdigit()), "")
 

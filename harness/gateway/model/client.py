@@ -19,22 +19,22 @@ from harness.case import ModelSpec, Provider
 from harness.cassette.index import open_tape
 from harness.cassette.journal import Journal, merge_recordings, recover_journals
 from harness.cassette.keys import CallKey
-from harness.cassette.momentary import is_momentary_of_model
 from harness.cassette.redaction import KEPT_HEADERS, Redactor
 from harness.cassette.state import initial_state
 from harness.cassette.tape import Tape, refuse_secrets, tape_path
+from harness.cassette.transient_errors import is_transient_of_model
 from harness.errors import GatewayError, UsageError
 from harness.gateway.budget import Budget, OutOfBudget
-from harness.gateway.model.answer import Answer
+from harness.gateway.model.answer import ModelAnswer
 from harness.gateway.model.busy import hold_where_busy, told_to_wait_s
-from harness.gateway.model.crossing import Crossing
 from harness.gateway.model.endpoints import Endpoint, endpoint_of
+from harness.gateway.model.exchange import ModelExchange
 from harness.gateway.model.keys import RequestKeys
 from harness.gateway.model.pricing import cost_usd, estimated
-from harness.gateway.model.room import check_keys
+from harness.gateway.model.reply_recorder import ReplyRecorder
+from harness.gateway.model.run_models import check_keys
 from harness.gateway.model.sampling import Sampling, SentParameters
-from harness.gateway.model.taping import ModelTape
-from harness.gateway.model.upstream import Upstream
+from harness.gateway.model.upstream import ProviderUpstream
 from harness.gateway.model.wire.format import Replied
 from harness.gateway.rate import RateLimiter
 from harness.values import JsonObject
@@ -52,7 +52,7 @@ _MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reply:
+class ModelReply:
     """What came back. `problem` None: `replied` is a model's whole reply."""
 
     replied: Replied
@@ -61,7 +61,7 @@ class Reply:
 
 
 @dataclass(kw_only=True)
-class Spent:
+class ModelSpend:
     """What was asked and what it cost, over all tapes."""
 
     calls: int = 0
@@ -74,7 +74,7 @@ class Spent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskerOptions:
+class ModelClientOptions:
     """How a model is asked."""
 
     mode: AskMode = "auto"
@@ -93,10 +93,10 @@ class AskerOptions:
     """Told once of each parameter that the model refuses."""
 
 
-class AskedTape:
+class ModelCassette:
     """The recordings of one case, opened for asking."""
 
-    def __init__(self, options: AskerOptions, spec: ModelSpec, case: str) -> None:
+    def __init__(self, options: ModelClientOptions, spec: ModelSpec, case: str) -> None:
         self._options = options
         self._case = case
         self._redactor = Redactor(options.secrets)
@@ -116,21 +116,21 @@ class AskedTape:
     def is_empty(self) -> bool:
         return not self._tape.recordings
 
-    def recorded(self, key: CallKey) -> Answer | None:
+    def recorded(self, key: CallKey) -> ModelAnswer | None:
         found = self._tape.answers(key.key, initial_state(key.server))
         if not found:
             return None
         one = found[0]
-        return Answer(status=one.status, headers=one.headers, body=one.body, outcome=one.mark.outcome)
+        return ModelAnswer(status=one.status, headers=one.headers, body=one.body, outcome=one.mark.outcome)
 
-    def keep(self, crossing: Crossing) -> None:
+    def keep(self, crossing: ModelExchange) -> None:
         """A reply that the provider gave."""
         options = self._options
         if self._path is None or options.cassettes is None:
             return
         if self._journal is None:
             self._journal = Journal(options.cassettes, suite=options.suite, case=self._case, redactor=self._redactor)
-            self._taping = ModelTape(self._journal, self.keys, self._redactor)
+            self._taping = ReplyRecorder(self._journal, self.keys, self._redactor)
         self._taping.keep(crossing)
 
     def close(self) -> None:
@@ -141,10 +141,10 @@ class AskedTape:
             journal.remove()
 
 
-class ModelAsker:
+class ModelClient:
     """Asks one model; an asynchronous context manager."""
 
-    def __init__(self, spec: ModelSpec, provider: Provider, options: AskerOptions) -> None:
+    def __init__(self, spec: ModelSpec, provider: Provider, options: ModelClientOptions) -> None:
         """Raises UsageError where the provider is not declared or its key is not there."""
         if provider not in spec.servers:
             raise UsageError(f"the judge is to be asked as {provider!r}, which its `providers` do not name")
@@ -153,7 +153,7 @@ class ModelAsker:
         self.spec = spec
         self.provider: Provider = provider
         self.options = options
-        self.spent = Spent()
+        self.spent = ModelSpend()
         endpoint = endpoint_of("POST", _PATHS[provider], anthropic=provider == "anthropic")
         assert endpoint is not None
         self._endpoint: Endpoint = endpoint
@@ -163,9 +163,9 @@ class ModelAsker:
         self._first_is_out = False
         self._first_is_back = asyncio.Event()
         self._client: aiohttp.ClientSession | None = None
-        self._upstream: Upstream | None = None
+        self._upstream: ProviderUpstream | None = None
 
-    async def __aenter__(self) -> "ModelAsker":
+    async def __aenter__(self) -> "ModelClient":
         if self.options.cassettes is not None and self.options.mode == "auto":
             recover_journals(self.options.cassettes, self.options.suite, Redactor(self.options.secrets))
         server = self.spec.servers[self.provider]
@@ -176,7 +176,9 @@ class ModelAsker:
             headers={"User-Agent": "trial-harness", "Accept": "application/json"},
             trust_env=False,
         )
-        self._upstream = Upstream(self.provider, server, self.options.secrets.get(server.api_key or ""), self._client)
+        self._upstream = ProviderUpstream(
+            self.provider, server, self.options.secrets.get(server.api_key or ""), self._client
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -184,7 +186,7 @@ class ModelAsker:
             await self._client.close()
 
     @asynccontextmanager
-    async def tape(self, case: str) -> AsyncIterator[AskedTape]:
+    async def tape(self, case: str) -> AsyncIterator[ModelCassette]:
         """The tape of one case; what was kept is on it when this ends."""
         tape = self.open_tape(case)
         try:
@@ -192,11 +194,11 @@ class ModelAsker:
         finally:
             await asyncio.to_thread(tape.close)
 
-    def open_tape(self, case: str) -> AskedTape:
+    def open_tape(self, case: str) -> ModelCassette:
         """As `tape`, for whoever closes it."""
-        return AskedTape(self.options, self.spec, case)
+        return ModelCassette(self.options, self.spec, case)
 
-    async def ask(self, tape: AskedTape, body: JsonObject) -> Reply:
+    async def ask(self, tape: ModelCassette, body: JsonObject) -> ModelReply:
         """The model's reply, or why there is none. A sampling parameter that the model refuses is left out.
 
         Raises OutOfBudget where the budget is spent, GatewayError where the provider refuses the key or a model without
@@ -207,7 +209,7 @@ class ModelAsker:
         if recorded is not None:
             return recorded
         if self.options.mode == "replay":
-            return Reply(replied=Replied(), recorded=False, problem="no recording answers this request")
+            return ModelReply(replied=Replied(), recorded=False, problem="no recording answers this request")
         if self._first_is_out:
             await self._wait_for_the_first()
         self._first_is_out = True
@@ -226,13 +228,13 @@ class ModelAsker:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._first_is_back.wait(), _PATIENCE_S)
 
-    def _crossing(self, tape: AskedTape, body: JsonObject) -> Crossing:
-        crossing = Crossing(endpoint=self._endpoint, started_ns=0, body=body)
+    def _crossing(self, tape: ModelCassette, body: JsonObject) -> ModelExchange:
+        crossing = ModelExchange(endpoint=self._endpoint, started_ns=0, body=body)
         crossing.key = tape.keys.key(self._endpoint, body)
         crossing.raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         return crossing
 
-    def _recorded(self, tape: AskedTape, complete: JsonObject) -> Reply | None:
+    def _recorded(self, tape: ModelCassette, complete: JsonObject) -> ModelReply | None:
         """What the tape answers to this request, or to the same one without what the model has refused."""
         if tape.is_empty:
             return None
@@ -248,7 +250,7 @@ class ModelAsker:
             return _reply(crossing, recorded=True)
         return None
 
-    def _learns(self, sent: JsonObject, answer: Answer) -> bool:
+    def _learns(self, sent: JsonObject, answer: ModelAnswer) -> bool:
         """Whether the answer is the refusal of a parameter; it is reported and left out from now on."""
         name = self.parameters.learn(sent, answer)
         if name is None:
@@ -259,7 +261,7 @@ class ModelAsker:
         )
         return True
 
-    async def _asked(self, tape: AskedTape, crossing: Crossing) -> Reply | None:
+    async def _asked(self, tape: ModelCassette, crossing: ModelExchange) -> ModelReply | None:
         """None: a parameter was refused, and the request is to be sent without it."""
         problem, wait_s = "", self.options.first_wait_s
         for attempt in range(self.options.tries):
@@ -273,7 +275,7 @@ class ModelAsker:
             except (TimeoutError, aiohttp.ClientError, ConnectionError) as error:
                 problem = f"the model cannot be reached: {type(error).__name__}"
                 continue
-            if is_momentary_of_model(answer.status):
+            if is_transient_of_model(answer.status):
                 problem = f"the model answered with status {answer.status}"
                 hold_where_busy(self._limiter, self._endpoint.server, answer.status, answer.headers)
                 wait_s = min(max(wait_s, told_to_wait_s(answer.headers)), _LONGEST_WAIT_S)
@@ -285,9 +287,9 @@ class ModelAsker:
             reply = _reply(crossing, recorded=False)
             self._charge(crossing, reply.replied)
             return reply
-        return Reply(replied=Replied(), recorded=False, problem=f"{problem} ({self.options.tries} tries)")
+        return ModelReply(replied=Replied(), recorded=False, problem=f"{problem} ({self.options.tries} tries)")
 
-    async def _sent(self, crossing: Crossing) -> Answer:
+    async def _sent(self, crossing: ModelExchange) -> ModelAnswer:
         assert self._upstream is not None, "the asker is not entered"
         self.spent.calls += 1
         headers = {"Content-Type": "application/json", "anthropic-version": "2023-06-01"}
@@ -299,7 +301,7 @@ class ModelAsker:
                 self._refused_key(response.status, body)
             headers = {name.lower(): self._redactor.text(value) for name, value in response.headers.items()}
             kept = {name: value for name, value in headers.items() if name in KEPT_HEADERS}
-            return Answer(status=response.status, headers=kept, body=self._redactor.for_agent(body))
+            return ModelAnswer(status=response.status, headers=kept, body=self._redactor.for_agent(body))
 
     def _refused_key(self, status: int, body: bytes) -> None:
         said = self._redactor.text(body.decode("utf-8", "replace"))[:500]
@@ -309,7 +311,7 @@ class ModelAsker:
             remedy="name the variable that holds the key" if name is None else f"look at the key in {name}",
         )
 
-    def _admit(self, crossing: Crossing) -> None:
+    def _admit(self, crossing: ModelExchange) -> None:
         budget = self.options.budget
         if budget is None:
             return
@@ -321,7 +323,7 @@ class ModelAsker:
         if not budget.admits_model():
             raise OutOfBudget(budget.reached)
 
-    def _charge(self, crossing: Crossing, replied: Replied) -> None:
+    def _charge(self, crossing: ModelExchange, replied: Replied) -> None:
         answer = crossing.answer
         assert answer is not None
         used = estimated(replied.used, len(crossing.raw), len(answer.body))
@@ -334,14 +336,14 @@ class ModelAsker:
             self.options.budget.charge((used.input or 0) + (used.output or 0), usd)
 
 
-def _reply(crossing: Crossing, *, recorded: bool) -> Reply:
+def _reply(crossing: ModelExchange, *, recorded: bool) -> ModelReply:
     answer, replied = crossing.answer, crossing.replied
     assert answer is not None
     if answer.status // 100 != 2:
         said = " ".join(answer.body[:300].decode("utf-8", "replace").split())
-        return Reply(
+        return ModelReply(
             replied=replied, recorded=recorded, problem=f"the model answered with status {answer.status}: {said}"
         )
     if replied.message is None:
-        return Reply(replied=replied, recorded=recorded, problem="the model's answer holds no message")
-    return Reply(replied=replied, recorded=recorded)
+        return ModelReply(replied=replied, recorded=recorded, problem="the model's answer holds no message")
+    return ModelReply(replied=replied, recorded=recorded)

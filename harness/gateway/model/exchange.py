@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from harness.case import ModelSpec
 from harness.cassette.keys import CallKey
-from harness.gateway.model.answer import Answer
+from harness.gateway.model.answer import ModelAnswer
 from harness.gateway.model.endpoints import Endpoint
 from harness.gateway.model.keys import RequestKeys
 from harness.gateway.model.pricing import cost_usd
@@ -22,7 +22,7 @@ _OWN_ATTRIBUTES = frozenset({"model", "messages", "input", "instructions", "syst
 
 
 @dataclass(kw_only=True)
-class Crossing:
+class ModelExchange:
     """What is known of one request; filled while it goes on."""
 
     endpoint: Endpoint
@@ -35,7 +35,7 @@ class Crossing:
     """Id of the agent's own span that the request was made in."""
     key: CallKey | None = None
     occurrence: int = 0
-    answer: Answer | None = None
+    answer: ModelAnswer | None = None
     tier: ReplayTier | None = None
     error: tuple[str, str] | None = None
     """Why the gateway itself refused: type and message."""
@@ -71,8 +71,8 @@ class Crossing:
         return wire.replied(body) if wire is not None and isinstance(body, dict) else Replied()
 
 
-def trace_crossing(
-    crossing: Crossing, replied: Replied, recorder: TraceRecorder, keys: RequestKeys, spec: ModelSpec
+def trace_exchange(
+    crossing: ModelExchange, replied: Replied, recorder: TraceRecorder, keys: RequestKeys, spec: ModelSpec
 ) -> None:
     """One span with everything that was asked and said."""
     asked, answer = crossing.asked, crossing.answer
@@ -112,7 +112,7 @@ def trace_crossing(
     )
 
 
-def summary_of(crossing: Crossing) -> JsonObject:
+def summary_of(crossing: ModelExchange) -> JsonObject:
     """A request in short, for a report: who is asked, and the last thing that was said."""
     asked = crossing.asked
     last = asked.messages[-1] if asked.messages else {}
@@ -132,7 +132,7 @@ def _shown(message: JsonValue) -> str:
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def _error(crossing: Crossing, replied: Replied) -> Mapping[str, JsonValue]:
+def _error(crossing: ModelExchange, replied: Replied) -> Mapping[str, JsonValue]:
     answer = crossing.answer
     if crossing.error is not None:
         return {names.ERROR_TYPE: crossing.error[0], names.TOOL_ERROR_MESSAGE: crossing.error[1]}

@@ -12,13 +12,13 @@ from harness.errors import GatewayError
 from harness.gateway.incoming import Refusal, read_body
 from harness.gateway.ledger import Ledger
 from harness.gateway.model.allowed import hosted_field, plain_path, plain_query, unknown_field
-from harness.gateway.model.answer import Answer, deliver
-from harness.gateway.model.crossing import Crossing, recorded_summary, summary_of, trace_crossing
+from harness.gateway.model.answer import ModelAnswer, deliver
 from harness.gateway.model.endpoints import OWN_TRACES, PREFIX, endpoint_of
+from harness.gateway.model.exchange import ModelExchange, recorded_summary, summary_of, trace_exchange
 from harness.gateway.model.keys import RequestKeys
 from harness.gateway.model.live import LiveModel
 from harness.gateway.model.pricing import cost_usd, estimated
-from harness.gateway.model.taping import ModelTape
+from harness.gateway.model.reply_recorder import ReplyRecorder
 from harness.gateway.model.wire.format import Replied
 from harness.strict_json import NotJson, parse_json
 from harness.trace.recorder import TraceRecorder
@@ -38,22 +38,22 @@ _STATUS: dict[ErrorKind, int] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelParts:
+class ModelContext:
     """What the door of one trial works with."""
 
     spec: ModelSpec
     source: Player | LiveModel
     keys: RequestKeys
-    tape: ModelTape
+    tape: ReplyRecorder
     recorder: TraceRecorder
     ledger: Ledger
     under_way: set[asyncio.Task[object]]
 
 
-class ModelDoor:
+class ModelHandler:
     """Serves `/v1/...`."""
 
-    def __init__(self, parts: ModelParts) -> None:
+    def __init__(self, parts: ModelContext) -> None:
         self._parts = parts
 
     def opens(self, path: str) -> bool:
@@ -70,7 +70,7 @@ class ModelDoor:
                 "no_such_route",
                 f"there is no model endpoint {request.method[:20]} {asked[:200]}",
             )
-        crossing = Crossing(endpoint=endpoint, started_ns=self._parts.recorder.now_ns(), parent=_parent(request))
+        crossing = ModelExchange(endpoint=endpoint, started_ns=self._parts.recorder.now_ns(), parent=_parent(request))
         crossing.raw = await read_body(request, MAX_REQUEST_BYTES)
         if not is_open:
             return await self._refuse(request, crossing, "limit_reached", "the trial has ended")
@@ -86,7 +86,7 @@ class ModelDoor:
             self._parts.under_way.discard(task)
             self._finish(crossing)
 
-    async def _crossed(self, request: web.BaseRequest, crossing: Crossing) -> web.StreamResponse:
+    async def _crossed(self, request: web.BaseRequest, crossing: ModelExchange) -> web.StreamResponse:
         refused = _unreadable(crossing, request.rel_url.raw_query_string) or self._problem(crossing)
         if refused is not None:
             return await self._refuse(request, crossing, *refused)
@@ -96,7 +96,7 @@ class ModelDoor:
             return await self._replayed(request, crossing, source)
         return await source.answer(request, crossing, self._parts.tape.keep)
 
-    def _problem(self, crossing: Crossing) -> tuple[ErrorKind, str] | None:
+    def _problem(self, crossing: ModelExchange) -> tuple[ErrorKind, str] | None:
         """Why the request goes no further."""
         parts, endpoint = self._parts, crossing.endpoint
         if endpoint.provider not in parts.spec.servers:
@@ -112,7 +112,7 @@ class ModelDoor:
         unknown = unknown_field(endpoint, crossing.body, parts.spec)
         return self._over_limit(crossing) if unknown is None else ("not_declared", unknown)
 
-    def _over_limit(self, crossing: Crossing) -> tuple[ErrorKind, str] | None:
+    def _over_limit(self, crossing: ModelExchange) -> tuple[ErrorKind, str] | None:
         ledger, spec = self._parts.ledger, self._parts.spec
         model = crossing.asked.model or ""
         if ledger.counts_cost and crossing.endpoint.wire is not None and spec.price_of(model) is None:
@@ -125,21 +125,21 @@ class ModelDoor:
         return None if reason is None else ("limit_reached", f"the limit of {reason} is reached")
 
     async def _refuse(
-        self, request: web.BaseRequest, crossing: Crossing, kind: ErrorKind, message: str
+        self, request: web.BaseRequest, crossing: ModelExchange, kind: ErrorKind, message: str
     ) -> web.StreamResponse:
         crossing.error = (kind, message)
         status = _STATUS[kind]
-        crossing.answer = Answer(status=status, headers=_NO_RETRY, body=crossing.endpoint.error(kind, message))
+        crossing.answer = ModelAnswer(status=status, headers=_NO_RETRY, body=crossing.endpoint.error(kind, message))
         return await deliver(request, crossing.answer)
 
-    async def _replayed(self, request: web.BaseRequest, crossing: Crossing, player: Player) -> web.StreamResponse:
+    async def _replayed(self, request: web.BaseRequest, crossing: ModelExchange, player: Player) -> web.StreamResponse:
         assert crossing.key is not None
         played = player.play(crossing.key)
         if isinstance(played, Missed):
             return await self._missed(request, crossing, played)
         recording = played.recording
         crossing.tier, crossing.occurrence = played.tier, recording.mark.occurrence
-        answer = Answer(
+        answer = ModelAnswer(
             status=recording.status,
             headers=recording.headers,
             body=recording.body,
@@ -150,7 +150,7 @@ class ModelDoor:
         self._parts.tape.bind(crossing)
         return await deliver(request, answer, paced=self._parts.spec.pace == "recorded")
 
-    async def _missed(self, request: web.BaseRequest, crossing: Crossing, missed: Missed) -> web.StreamResponse:
+    async def _missed(self, request: web.BaseRequest, crossing: ModelExchange, missed: Missed) -> web.StreamResponse:
         crossing.tier = "miss"
         tool = f"{crossing.endpoint.operation} {crossing.asked.model or crossing.endpoint.name}"
         nearest: list[JsonObject] = [
@@ -163,14 +163,14 @@ class ModelDoor:
         said += [f"nearest: {item['difference']}" for item in nearest] or ["nothing was recorded of this endpoint"]
         return await self._refuse(request, crossing, "replay_miss", "; ".join(said))
 
-    def _finish(self, crossing: Crossing) -> None:
+    def _finish(self, crossing: ModelExchange) -> None:
         """Counts what was used and writes the span, however the request ended."""
         parts, replied = self._parts, crossing.replied
         self._charge(crossing, replied)
         parts.ledger.model_tiers.update(() if crossing.tier is None else (crossing.tier,))
-        trace_crossing(crossing, replied, parts.recorder, parts.keys, parts.spec)
+        trace_exchange(crossing, replied, parts.recorder, parts.keys, parts.spec)
 
-    def _charge(self, crossing: Crossing, replied: Replied) -> None:
+    def _charge(self, crossing: ModelExchange, replied: Replied) -> None:
         answer = crossing.answer
         if replied.message is None or answer is None:
             return
@@ -184,7 +184,7 @@ class ModelDoor:
         )
 
 
-def _unreadable(crossing: Crossing, query: str) -> tuple[ErrorKind, str] | None:
+def _unreadable(crossing: ModelExchange, query: str) -> tuple[ErrorKind, str] | None:
     """Reads the query and the body; why they cannot be passed on."""
     endpoint = crossing.endpoint
     try:

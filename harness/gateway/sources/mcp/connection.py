@@ -33,7 +33,7 @@ class ServerError(Exception):
         self.error = error
 
 
-class Channel(Protocol):
+class McpTransport(Protocol):
     """Carries messages to one server."""
 
     async def open(self) -> None:
@@ -53,10 +53,10 @@ class Channel(Protocol):
         ...
 
 
-class Conversation:
+class McpConnection:
     """Talks to one server after the handshake; a server that knows none is talked to without."""
 
-    def __init__(self, name: str, channel: Channel) -> None:
+    def __init__(self, name: str, channel: McpTransport) -> None:
         self._name = name
         self._channel = channel
         self._version: str | None = None

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, cast
 from typing_extensions import override
 
 from harness.gateway.incoming import error_body
-from harness.gateway.web.address import Place, place_of
-from harness.gateway.web.door import WebDoor
+from harness.gateway.web.address import HostPort, place_of
+from harness.gateway.web.forward_proxy import ForwardProxy
 
 if TYPE_CHECKING:
     from harness.gateway.web.authority import Authority
@@ -29,15 +29,15 @@ _HEAD_WITHIN_S = 10.0
 _REQUEST = re.compile(rb"^CONNECT (\S{1,300}) HTTP/1\.[01]\r\n")
 _PHRASES = {200: "Connection established", 400: "Bad Request", 403: "Forbidden", 408: "Request Timeout"}
 
-Serve = Callable[[Place | None], asyncio.Protocol]
+Serve = Callable[[HostPort | None], asyncio.Protocol]
 """Makes who serves HTTP on a connection that was made to that place; None: to the gateway."""
 
 
 @dataclass(kw_only=True)
-class Threshold:
+class ListenerContext:
     """What the doorsteps of one session share."""
 
-    door: WebDoor
+    door: ForwardProxy
     authority: "Authority"
     serve: Serve
     on_failure: Callable[[BaseException], None]
@@ -53,14 +53,14 @@ class Threshold:
             transport.abort()
 
 
-class Doorstep(asyncio.Protocol):
+class ProtocolSniffer(asyncio.Protocol):
     """Holds one connection until it is known who serves it."""
 
-    def __init__(self, threshold: Threshold) -> None:
+    def __init__(self, threshold: ListenerContext) -> None:
         self._threshold = threshold
         self._transport: asyncio.Transport
         self._peeked: socket.socket | None = None
-        self._place: Place | None = None
+        self._place: HostPort | None = None
         self._head = b""
         self._deadline: asyncio.TimerHandle | None = None
 
@@ -128,7 +128,7 @@ class Doorstep(asyncio.Protocol):
             refusal = self._threshold.door.refuse(asked)
             self._tell(refusal.status, refusal.kind, refusal.message)
             return
-        self._place = Place(scheme="http", host=place.host, port=place.port)
+        self._place = HostPort(scheme="http", host=place.host, port=place.port)
         self._transport.write(_answer(200, b""))
         self._peek()
 
@@ -152,7 +152,7 @@ class Doorstep(asyncio.Protocol):
         if secured is None:
             return
         host, port = (chosen[-1] or "", 0) if self._place is None else (self._place.host, self._place.port)
-        server = threshold.serve(Place(scheme="https", host=host, port=port))
+        server = threshold.serve(HostPort(scheme="https", host=host, port=port))
         secured.set_protocol(server)
         server.connection_made(secured)
         waiting.give(server)
@@ -176,7 +176,7 @@ class Doorstep(asyncio.Protocol):
             door.refuse(host or "TLS", f"no secure connection was made: {_said(error)}")
         self._transport.abort()
 
-    def _serve(self, place: Place | None, begun: bytes) -> None:
+    def _serve(self, place: HostPort | None, begun: bytes) -> None:
         server = self._threshold.serve(place)
         self._transport.set_protocol(server)
         server.connection_made(self._transport)

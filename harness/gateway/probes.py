@@ -17,7 +17,7 @@ from harness.cassette.player import Missed, Player
 from harness.cassette.recording import Recording
 from harness.cassette.redaction import Redactor
 from harness.cassette.state import WORLD
-from harness.cassette.take import Take
+from harness.cassette.trial_recording import TrialRecording
 from harness.errors import ServiceError, UsageError
 from harness.gateway.contract import AskedServices
 from harness.gateway.ledger import Ledger
@@ -28,7 +28,7 @@ from harness.trace.recorder import TraceRecorder
 from harness.values import JsonObject, JsonValue, canonical_json
 
 
-class Asking(Protocol):
+class ProbeClient(Protocol):
     """Makes the reads of one trial in the real world."""
 
     async def ask(self, probe: StateProbe) -> JsonObject | None:
@@ -37,7 +37,7 @@ class Asking(Protocol):
 
 
 @dataclass(kw_only=True)
-class LiveWorld:
+class LiveProbes:
     """The services of a trial, and the servers that it reaches. `begin` is called before the agent starts."""
 
     services: AskedServices | None
@@ -104,14 +104,14 @@ class LiveWorld:
 
 
 @dataclass(kw_only=True)
-class World:
+class TrialProbes:
     """The probes of one trial that read a database of a service, or an API."""
 
     probes: tuple[StateProbe, ...]
-    asking: Asking | None
+    asking: ProbeClient | None
     """None: they are replayed."""
     player: Player | None
-    take: Take | None
+    take: TrialRecording | None
     """None: nothing is recorded."""
     recorder: TraceRecorder
     redactor: Redactor
@@ -153,7 +153,7 @@ class World:
         self.ledger.tiers[played.tier] += 1
         return _decoded(played.recording.body), played.tier
 
-    def _record(self, take: Take, key: CallKey, body: bytes) -> None:
+    def _record(self, take: TrialRecording, key: CallKey, body: bytes) -> None:
         standing = take.standing(key)
         if take.outcome(standing, "answer", 200) is None:
             return
@@ -179,7 +179,7 @@ class World:
         )
 
 
-def probes_of_the_world(probes: Sequence[StateProbe]) -> tuple[StateProbe, ...]:
+def gateway_probes(probes: Sequence[StateProbe]) -> tuple[StateProbe, ...]:
     """Those that are read here: not the tools' answers, and not the files of the sandbox."""
     return tuple(probe for probe in probes if probe.api is not None or asks_service(probe))
 

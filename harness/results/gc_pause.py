@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def no_cycles_sought() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Holds for the whole process; from several threads it ends, at the latest, with the last of them."""
     was_enabled = gc.isenabled()
     gc.disable()

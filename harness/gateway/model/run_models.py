@@ -13,11 +13,11 @@ from harness.cassette.redaction import Redactor
 from harness.cassette.tape import Tape
 from harness.errors import UsageError
 from harness.gateway.ledger import Ledger
-from harness.gateway.model.door import ModelDoor, ModelParts
+from harness.gateway.model.handler import ModelContext, ModelHandler
 from harness.gateway.model.keys import RequestKeys
 from harness.gateway.model.live import LiveModel
-from harness.gateway.model.taping import ModelTape
-from harness.gateway.model.upstream import Upstream
+from harness.gateway.model.reply_recorder import ReplyRecorder
+from harness.gateway.model.upstream import ProviderUpstream
 from harness.gateway.rate import RateLimiter
 from harness.gateway.sources.reachability import Reachability
 from harness.gateway.waiting import Waits
@@ -25,7 +25,7 @@ from harness.trace.recorder import TraceRecorder
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trialled:
+class ModelTrial:
     """What a door gets of its trial; `tape` None: not replayed, `journal` None: not recorded."""
 
     tape: Tape | None
@@ -38,7 +38,7 @@ class Trialled:
     reach: Reachability
 
 
-class ModelRoom:
+class RunModels:
     """The suite's models in one mode."""
 
     def __init__(self, spec: ModelSpec, mode: ModelMode, secrets: Mapping[str, str], limiter: RateLimiter) -> None:
@@ -50,24 +50,24 @@ class ModelRoom:
         if mode != "replay":
             check_keys(spec, mode, secrets)
 
-    def door(self, client: aiohttp.ClientSession, trial: Trialled) -> ModelDoor:
+    def door(self, client: aiohttp.ClientSession, trial: ModelTrial) -> ModelHandler:
         """The model endpoints of one trial."""
         keys = RequestKeys(trial.redactor, self._spec.ignore)
-        return ModelDoor(
-            ModelParts(
+        return ModelHandler(
+            ModelContext(
                 spec=self._spec,
                 source=self._live(client, trial) if trial.tape is None else Player(trial.tape),
                 keys=keys,
-                tape=ModelTape(trial.journal, keys, trial.redactor),
+                tape=ReplyRecorder(trial.journal, keys, trial.redactor),
                 recorder=trial.recorder,
                 ledger=trial.ledger,
                 under_way=trial.under_way,
             )
         )
 
-    def _live(self, client: aiohttp.ClientSession, trial: Trialled) -> LiveModel:
+    def _live(self, client: aiohttp.ClientSession, trial: ModelTrial) -> LiveModel:
         upstreams = {
-            provider: Upstream(provider, server, self._secrets.get(server.api_key or ""), client)
+            provider: ProviderUpstream(provider, server, self._secrets.get(server.api_key or ""), client)
             for provider, server in self._spec.servers.items()
         }
         return LiveModel(

@@ -23,7 +23,7 @@ from harness.values import JsonObject, JsonValue, canonical_json
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reply:
+class ToolReply:
     """What the agent is answered."""
 
     status: int
@@ -63,7 +63,7 @@ class _Done:
     pace_s: float = 0.0
 
 
-class CallDesk:
+class ToolCallHandler:
     """Serves the tool calls of one trial; may be asked by many connections at once."""
 
     def __init__(
@@ -87,7 +87,7 @@ class CallDesk:
         tool = self._toolbox.tools.get(name)
         return None if tool is None else tool.spec
 
-    async def call(self, name: str, raw: bytes, ledger: Ledger) -> Reply:
+    async def call(self, name: str, raw: bytes, ledger: Ledger) -> ToolReply:
         """One call of the agent. Never raises for what the agent or the tool does."""
         thought, plan = ledger.take_thought()
         arguments, unparsed, problem = _parsed(raw)
@@ -109,14 +109,14 @@ class CallDesk:
             # Of the calls past the limit only the first is kept: an agent that never stops must not fill the disk.
             self._trace(made, done)
         if done.failure is not None:
-            return Reply(
+            return ToolReply(
                 status=done.failure.http_status,
                 body=done.failure.encoded(),
                 headers=done.failure.http_headers,
                 pace_s=done.pace_s,
                 failure=done.failure,
             )
-        return Reply(status=200, body=done.body, pace_s=done.pace_s)
+        return ToolReply(status=200, body=done.body, pace_s=done.pace_s)
 
     def _seen(self, done: _Done) -> _Done:
         """As the agent may see it: a secret that the tool echoes stays behind the door."""

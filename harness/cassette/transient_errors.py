@@ -12,11 +12,11 @@ _MOMENTARY: Final = frozenset({408, 425, 429, 502, 503, 504})
 _OF_MODELS: Final = _MOMENTARY | {409}
 
 
-def is_momentary(status: int) -> bool:
+def is_transient(status: int) -> bool:
     """Whether a tool or a web host told of the moment; such an answer is given to the agent and not recorded."""
     return status in _MOMENTARY
 
 
-def is_momentary_of_model(status: int) -> bool:
+def is_transient_of_model(status: int) -> bool:
     """Whether a provider of models told of the moment."""
     return status in _OF_MODELS or status >= 500

@@ -9,9 +9,9 @@ from harness.cassette.redaction import Redactor
 from harness.gateway.incoming import Refusal, read_body
 from harness.gateway.model.answer import Delivery
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
-from harness.gateway.web.address import Address, Place, absolute_address, address_at, is_absolute, place_of
+from harness.gateway.web.address import Address, HostPort, absolute_address, address_at, is_absolute, place_of
 from harness.gateway.web.call import Incoming, web_call
-from harness.gateway.web.desk import WebDesk
+from harness.gateway.web.handler import WebHandler
 
 _MAX_BODY_BYTES = MAX_ANSWER_BYTES
 _OURSELVES = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -25,15 +25,15 @@ def reason_header(message: str) -> str:
     return " ".join(message.split()).encode("ascii", "replace").decode()[:500]
 
 
-class WebDoor:
+class ForwardProxy:
     """Opens for the declared hosts and for nobody else."""
 
-    def __init__(self, hosts: Iterable[HostSpec], desk: WebDesk, redactor: Redactor) -> None:
+    def __init__(self, hosts: Iterable[HostSpec], desk: WebHandler, redactor: Redactor) -> None:
         self._hosts = {host.host: host for host in hosts}
         self._desk = desk
         self._redactor = redactor
 
-    def knows(self, place: Place) -> bool:
+    def knows(self, place: HostPort) -> bool:
         """Whether there is such a host here, with such a port."""
         host = self._hosts.get(place.host)
         return host is not None and place.port in host.ports
@@ -49,7 +49,7 @@ class WebDoor:
         self._desk.refuse(place[:200], told)
         return Refusal(403, "unknown_host", told)
 
-    def address(self, request: web.BaseRequest, bound: Place | None) -> Address | None:
+    def address(self, request: web.BaseRequest, bound: HostPort | None) -> Address | None:
         """Where the request goes; None: to the gateway itself. `bound`: whom the connection was made to.
 
         Raises Refusal for a host that is none of the declared ones.
@@ -94,7 +94,7 @@ class WebDoor:
             content_type="application/json",
         )
 
-    def _told(self, header: str, bound: Place | None) -> Place | None:
+    def _told(self, header: str, bound: HostPort | None) -> HostPort | None:
         if bound is None:
             place = place_of(header, "http")
             return place if place is not None and place.host in self._hosts else None

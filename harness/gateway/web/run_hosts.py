@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Literal
 import aiohttp
 
 from harness.case import Case, HostSpec, Suite
-from harness.cassette.levelling import Levelling
+from harness.cassette.normalisation import Normalisation
 from harness.cassette.player import Player
 from harness.cassette.redaction import Redactor
-from harness.cassette.take import Take
+from harness.cassette.trial_recording import TrialRecording
 from harness.gateway.contract import ToolMode
 from harness.gateway.ledger import Ledger
 from harness.gateway.rate import RateLimiter
-from harness.gateway.sources.http import Upstream
+from harness.gateway.sources.http import ToolUpstream
 from harness.gateway.sources.reachability import Reachability, external_servers
 from harness.gateway.waiting import Waits
-from harness.gateway.web.desk import WebAccount, WebDesk
-from harness.gateway.web.door import WebDoor
 from harness.gateway.web.external import ExternalHosts
+from harness.gateway.web.forward_proxy import ForwardProxy
+from harness.gateway.web.handler import WebAccount, WebHandler
 from harness.gateway.web.live import LiveWeb
-from harness.gateway.web.pages import PageDesk
+from harness.gateway.web.pages import PageHandler
 from harness.gateway.web.sources import RecordingWeb, ReplayWeb, WebSource
 from harness.sandbox.proxied_hosts import ProxiedHosts
 from harness.trace.recorder import TraceRecorder
@@ -41,9 +41,9 @@ class WebTrial:
 
     case: Case
     player: Player | None
-    take: Take | None
-    levelling: Levelling | None
-    reached: Mapping[str, Upstream]
+    take: TrialRecording | None
+    levelling: Normalisation | None
+    reached: Mapping[str, ToolUpstream]
     recorder: TraceRecorder
     redactor: Redactor
     ledger: Ledger
@@ -53,18 +53,18 @@ class WebTrial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entrance:
+class TrialProxy:
     """One trial's door, who vouches for the hosts behind it, and what the sandbox is told of them."""
 
-    door: WebDoor | None
+    door: ForwardProxy | None
     """The agent's; None: no host is for the agent itself."""
-    pages: WebDoor
+    pages: ForwardProxy
     """The trial's browser's: every host is."""
     authority: "Authority"
     outside: ProxiedHosts | None
 
 
-class WebRoom:
+class RunHosts:
     """The suite's hosts in one mode."""
 
     def __init__(self, suite: Suite, mode: ToolMode, limiter: RateLimiter) -> None:
@@ -77,22 +77,22 @@ class WebRoom:
         self._limiter = limiter
         self._authority = Authority()
 
-    def entrance(self, client: aiohttp.ClientSession, folder: Path, trial: WebTrial) -> Entrance:
+    def entrance(self, client: aiohttp.ClientSession, folder: Path, trial: WebTrial) -> TrialProxy:
         """The certificate to trust is written to `folder`, which the sandbox sees."""
         hosts = tuple(host for host in self._suite.hosts if not host.only_browser)
         source = self._source(client, trial)
-        desk = WebDesk(
+        desk = WebHandler(
             account=_account(trial),
             source=source,
             allowed=allowed_hosts(self._suite, trial.case).__contains__,
             refuses_writes=self._protected(),
         )
-        pages = PageDesk(
+        pages = PageHandler(
             account=_account(trial), source=source, allowed=lambda _: True, refuses_writes=self._protected()
         )
-        return Entrance(
-            door=WebDoor(hosts, desk, trial.redactor) if hosts else None,
-            pages=WebDoor(self._suite.hosts, pages, trial.redactor),
+        return TrialProxy(
+            door=ForwardProxy(hosts, desk, trial.redactor) if hosts else None,
+            pages=ForwardProxy(self._suite.hosts, pages, trial.redactor),
             authority=self._authority,
             outside=self._outside(folder, hosts) if hosts else None,
         )

@@ -19,7 +19,7 @@ _SHORTEST = 4
 _UUID = 36
 
 
-class MintingSource:
+class GeneratedIdSource:
     """Tells the redactor which values of an answer were minted by the call; changes no answer."""
 
     def __init__(self, inner: ToolSource, redactor: Redactor) -> None:

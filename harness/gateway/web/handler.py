@@ -33,7 +33,7 @@ class WebAccount:
 
 
 @dataclass(kw_only=True)
-class _Crossing:
+class _Exchange:
     """One request, and what came of it."""
 
     call: WebCall
@@ -49,7 +49,7 @@ class _Crossing:
 
 
 @dataclass(kw_only=True)
-class WebDesk:
+class WebHandler:
     """Serves the requests of one trial; may be asked by many connections at once."""
 
     account: WebAccount
@@ -77,10 +77,10 @@ class WebDesk:
             self._trace(crossing)
         return crossing.failure, begun
 
-    def _begun(self, call: WebCall, thought: str | None, plan: tuple[str, ...] | None) -> _Crossing:
+    def _begun(self, call: WebCall, thought: str | None, plan: tuple[str, ...] | None) -> _Exchange:
         self._number += 1
         started_ns = self.account.recorder.now_ns()
-        return _Crossing(call=call, number=self._number, started_ns=started_ns, thought=thought, plan=plan)
+        return _Exchange(call=call, number=self._number, started_ns=started_ns, thought=thought, plan=plan)
 
     @property
     def _kind(self) -> str:
@@ -124,7 +124,7 @@ class WebDesk:
             )
         return None
 
-    async def _tracked(self, crossing: _Crossing, sink: Sink) -> bool:
+    async def _tracked(self, crossing: _Exchange, sink: Sink) -> bool:
         task = asyncio.current_task()
         assert task is not None
         under_way = self.account.under_way
@@ -139,7 +139,7 @@ class WebDesk:
         finally:
             under_way.discard(task)
 
-    async def _answered(self, crossing: _Crossing, sink: Sink) -> bool:
+    async def _answered(self, crossing: _Exchange, sink: Sink) -> bool:
         call, ledger = crossing.call, self.account.ledger
         answer = await self.source.answer(call, sink)
         if isinstance(answer, WebMiss):
@@ -160,7 +160,7 @@ class WebDesk:
     def _content(self, failure: Failure | None, answer: ToolAnswer) -> JsonValue:
         return failure.content if failure is not None and answer.status == 0 else content_of(answer)
 
-    def _trace(self, crossing: _Crossing) -> None:
+    def _trace(self, crossing: _Exchange) -> None:
         call, failure, clean = crossing.call, crossing.failure, self.account.redactor
         is_step = self._kind == names.TOOL
         self.account.recorder.record(
