@@ -1,48 +1,119 @@
 """What is asked: suites, cases, tools and agents as people write them."""
 
-from harness.case.agent import AgentVersion
-from harness.case.answer import AnswerRule
-from harness.case.case import Case, CheckSpec, Limits, ReferenceCall
-from harness.case.composite import CompositePart
-from harness.case.conversation import Conversation, UserTurn, When
-from harness.case.fault import FaultSpec
-from harness.case.fixture import Fixture, FixturePack
-from harness.case.host import EffectRule, HostSpec, IgnoredParts
-from harness.case.model import ModelMode, ModelServer, ModelSpec, Price, Provider
-from harness.case.probe import ApiProbe, SqlProbe, StateProbe
-from harness.case.suite import Suite, ToolServer
-from harness.case.tool import IMPORTED_SERVER, HttpRoute, RateLimit, ToolSpec, VolatilePart
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "IMPORTED_SERVER",
-    "AgentVersion",
-    "AnswerRule",
-    "ApiProbe",
-    "Case",
-    "CheckSpec",
-    "CompositePart",
-    "Conversation",
-    "EffectRule",
-    "FaultSpec",
-    "Fixture",
-    "FixturePack",
-    "HostSpec",
-    "HttpRoute",
-    "IgnoredParts",
-    "Limits",
-    "ModelMode",
-    "ModelServer",
-    "ModelSpec",
-    "Price",
-    "Provider",
-    "RateLimit",
-    "ReferenceCall",
-    "SqlProbe",
-    "StateProbe",
-    "Suite",
-    "ToolServer",
-    "ToolSpec",
-    "UserTurn",
-    "VolatilePart",
-    "When",
-]
+from harness.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from harness.case.agent import AgentVersion as AgentVersion
+    from harness.case.answer import AnswerRule as AnswerRule
+    from harness.case.browsing import PageLook as PageLook
+    from harness.case.browsing import looks_of as looks_of
+    from harness.case.browsing import needs_browser as needs_browser
+    from harness.case.browsing import page_look as page_look
+    from harness.case.case import Case as Case
+    from harness.case.case import CheckSpec as CheckSpec
+    from harness.case.case import Difficulty as Difficulty
+    from harness.case.case import Limits as Limits
+    from harness.case.case import ReferenceCall as ReferenceCall
+    from harness.case.command import CommandCheck as CommandCheck
+    from harness.case.command import commands_of as commands_of
+    from harness.case.composite import CompositePart as CompositePart
+    from harness.case.conversation import Conversation as Conversation
+    from harness.case.conversation import UserTurn as UserTurn
+    from harness.case.conversation import When as When
+    from harness.case.declared_check import DeclaredCheck as DeclaredCheck
+    from harness.case.digest import suite_digest as suite_digest
+    from harness.case.digest import tools_digest as tools_digest
+    from harness.case.document import open_document as open_document
+    from harness.case.fault import FaultSpec as FaultSpec
+    from harness.case.fixture import Fixture as Fixture
+    from harness.case.fixture import FixturePack as FixturePack
+    from harness.case.host import EffectRule as EffectRule
+    from harness.case.host import HostSpec as HostSpec
+    from harness.case.host import IgnoredParts as IgnoredParts
+    from harness.case.loading import SuiteFile as SuiteFile
+    from harness.case.loading import load_stored_suite as load_stored_suite
+    from harness.case.loading import load_suite as load_suite
+    from harness.case.loading import suite_names as suite_names
+    from harness.case.loading import tool_groups as tool_groups
+    from harness.case.model import ModelMode as ModelMode
+    from harness.case.model import ModelServer as ModelServer
+    from harness.case.model import ModelSpec as ModelSpec
+    from harness.case.model import Price as Price
+    from harness.case.model import Provider as Provider
+    from harness.case.probe import ApiProbe as ApiProbe
+    from harness.case.probe import SqlProbe as SqlProbe
+    from harness.case.probe import StateProbe as StateProbe
+    from harness.case.quick_schema import is_plain as is_plain
+    from harness.case.quick_schema import quick_check as quick_check
+    from harness.case.reset import Reset as Reset
+    from harness.case.scenario import talk_fields as talk_fields
+    from harness.case.selecting import case_of as case_of
+    from harness.case.selecting import check_cases as check_cases
+    from harness.case.sourcing.declared import McpTools as McpTools
+    from harness.case.sourcing.declared import OpenApiTools as OpenApiTools
+    from harness.case.sourcing.declared import PythonTools as PythonTools
+    from harness.case.sourcing.listing import Listing as Listing
+    from harness.case.sourcing.listing import file_digest as file_digest
+    from harness.case.sourcing.listing import listing_path as listing_path
+    from harness.case.sourcing.listing import own_name as own_name
+    from harness.case.sourcing.listing import read_listing as read_listing
+    from harness.case.sourcing.listing import write_listing as write_listing
+    from harness.case.sourcing.openapi import openapi_surface as openapi_surface
+    from harness.case.sourcing.places import READ_FILE as READ_FILE
+    from harness.case.sourcing.places import SHELL as SHELL
+    from harness.case.sourcing.places import WRITE_FILE as WRITE_FILE
+    from harness.case.sourcing.reading import remote_document_path as remote_document_path
+    from harness.case.sourcing.reading import server_of as server_of
+    from harness.case.sourcing.signature import signature as signature
+    from harness.case.states import StateNames as StateNames
+    from harness.case.states import state_names as state_names
+    from harness.case.suite import McpServer as McpServer
+    from harness.case.suite import Suite as Suite
+    from harness.case.suite import ToolServer as ToolServer
+    from harness.case.tool import IMPORTED_SERVER as IMPORTED_SERVER
+    from harness.case.tool import Effect as Effect
+    from harness.case.tool import HttpRoute as HttpRoute
+    from harness.case.tool import RateLimit as RateLimit
+    from harness.case.tool import ToolSpec as ToolSpec
+    from harness.case.tool import VolatilePart as VolatilePart
+    from harness.case.volatile import renamed_at as renamed_at
+    from harness.case.volatile import values_at as values_at
+    from harness.case.volatile import without_volatile as without_volatile
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "agent": ("AgentVersion",),
+            "answer": ("AnswerRule",),
+            "browsing": ("PageLook", "looks_of", "needs_browser", "page_look"),
+            "case": ("Case", "CheckSpec", "Difficulty", "Limits", "ReferenceCall"),
+            "command": ("CommandCheck", "commands_of"),
+            "composite": ("CompositePart",),
+            "conversation": ("Conversation", "UserTurn", "When"),
+            "declared_check": ("DeclaredCheck",),
+            "digest": ("suite_digest", "tools_digest"),
+            "document": ("open_document",),
+            "fault": ("FaultSpec",),
+            "fixture": ("Fixture", "FixturePack"),
+            "host": ("EffectRule", "HostSpec", "IgnoredParts"),
+            "loading": ("SuiteFile", "load_stored_suite", "load_suite", "suite_names", "tool_groups"),
+            "model": ("ModelMode", "ModelServer", "ModelSpec", "Price", "Provider"),
+            "probe": ("ApiProbe", "SqlProbe", "StateProbe"),
+            "quick_schema": ("is_plain", "quick_check"),
+            "reset": ("Reset",),
+            "scenario": ("talk_fields",),
+            "selecting": ("case_of", "check_cases"),
+            "sourcing.declared": ("McpTools", "OpenApiTools", "PythonTools"),
+            "sourcing.listing": ("Listing", "file_digest", "listing_path", "own_name", "read_listing", "write_listing"),
+            "sourcing.openapi": ("openapi_surface",),
+            "sourcing.places": ("READ_FILE", "SHELL", "WRITE_FILE"),
+            "sourcing.reading": ("remote_document_path", "server_of"),
+            "sourcing.signature": ("signature",),
+            "states": ("StateNames", "state_names"),
+            "suite": ("McpServer", "Suite", "ToolServer"),
+            "tool": ("Effect", "HttpRoute", "IMPORTED_SERVER", "RateLimit", "ToolSpec", "VolatilePart"),
+            "volatile": ("renamed_at", "values_at", "without_volatile"),
+        },
+    )

@@ -2,7 +2,7 @@
 
 from pydantic import Field, field_validator, model_validator
 
-from harness.validation.expression import check_expression
+from harness.validation import check_expression
 from harness.values import Frozen
 
 

@@ -6,7 +6,7 @@ the gateway's work, and a tenth of scoring. Here "yes" means yes, and "no" means
 
 from collections.abc import Callable, Mapping
 
-from harness.validation.expression import check_expression, is_quickly_found
+from harness.validation import check_expression, is_quickly_found
 from harness.values import JsonValue
 
 Fits = Callable[[JsonValue], bool]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from harness.case.case import Case
 from harness.case.suite import Suite
-from harness.documents.nearest import alternatives
+from harness.documents import alternatives
 from harness.errors import UsageError
 
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from harness.validation.expression import check_expression
+from harness.validation import check_expression
 from harness.values import Frozen, JsonObject
 
 Effect = Literal["read", "write"]

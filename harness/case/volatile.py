@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from harness.case.tool import ToolSpec, VolatilePart
-from harness.validation.expression import cut
+from harness.validation import cut
 from harness.values import JsonObject, JsonValue
 
 

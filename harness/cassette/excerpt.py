@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from harness.case.states import StateNames
+from harness.case import StateNames
 from harness.cassette.keys import CallKey
 from harness.cassette.recording import Outcome, Recording
 from harness.cassette.state import StateChain

@@ -8,9 +8,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.case import ToolSpec
-from harness.case.tool import Effect
-from harness.case.volatile import without_volatile
+from harness.case import Effect, ToolSpec, without_volatile
 from harness.cassette.redaction import Redactor
 from harness.values import JsonObject, JsonValue, canonical_json
 

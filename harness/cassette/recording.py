@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import ConfigDict, Field
 from vcr.request import Request
 
-from harness.case.tool import Effect
+from harness.case import Effect
 from harness.cassette.sent import sent_request
 from harness.values import Frozen
 

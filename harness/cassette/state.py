@@ -8,7 +8,7 @@ what was read after them is not given where they were not made.
 import asyncio
 from collections import defaultdict
 
-from harness.case.states import StateNames
+from harness.case import StateNames
 from harness.cassette.keys import CallKey, chained_digest
 
 WORLD = "world"

@@ -9,8 +9,7 @@ import click
 from harness.cli.options import run_path
 
 if TYPE_CHECKING:
-    from harness.judge.annotation import AnnotationQueue, Work
-    from harness.judge.rubric import Rubric
+    from harness.judge import AnnotationQueue, Rubric, Work
 
 
 @click.command("annotate")
@@ -37,9 +36,9 @@ def command(project: Path, /, run: str, rubric_name: str, cases: Sequence[str], 
     is written at once to suites/<suite>/labels/<rubric>.jsonl; the same command goes on where it was left. It ends by
     the page's Finish, or by Ctrl-C.
     """
-    from harness.judge.annotation import work_of
-    from harness.judge.loading import load_rubric
-    from harness.pipeline.subjects import subjects, suite_of
+    from harness.judge import load_rubric, work_of
+    from harness.pipeline import suite_of
+    from harness.pipeline.subjects import subjects
     from harness.results import RunFolder
 
     folder = RunFolder.open(run_path(project, run))
@@ -55,15 +54,14 @@ def desk_of(
     project: Path, suite: str, rubric: "Rubric", work: "Sequence[Work]", seat: tuple[str, Any, int]
 ) -> "AnnotationQueue":
     """The desk of one person: name, role and people per item."""
-    from harness.judge.annotation import AnnotationQueue, AnnotatorSession
-    from harness.judge.labels import LabelFile, label_path
+    from harness.judge import AnnotationQueue, AnnotatorSession, LabelFile, label_path
 
     return AnnotationQueue(rubric, LabelFile(label_path(project, suite, rubric.name)), AnnotatorSession.of(*seat), work)
 
 
 def serve(desk: "AnnotationQueue", port: int) -> None:
     """Serves until the page is done, or Ctrl-C; both are a good end."""
-    from harness.judge.annotation import AnnotationServer
+    from harness.judge import AnnotationServer
 
     with AnnotationServer(desk, port) as server:
         click.echo(server.url)

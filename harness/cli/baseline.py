@@ -24,8 +24,7 @@ def set_command(project: Path, run: str, allow_unmeasured: int) -> None:
     harness baseline set good
     git add baselines/drive_thru.json
     """
-    from harness.results import RunFolder
-    from harness.results.baseline import baseline_of, write_baseline
+    from harness.results import RunFolder, baseline_of, write_baseline
 
     baseline = baseline_of(RunFolder.open(run_path(project, run)), allow_unmeasured)
     click.echo(write_baseline(project, baseline))
@@ -43,11 +42,11 @@ def show_command(project: Path, suite: str, as_json: bool) -> None:
 
     Exit status: 3 where there is none, or one of another suite.
     """
-    from harness.case.loading import load_suite
+    from harness.case import load_suite
     from harness.cli.console import out, print_json
     from harness.cli.showing import show_summary
-    from harness.report.summary import summarise
-    from harness.results.baseline import read_baseline
+    from harness.report import summarise
+    from harness.results import read_baseline
 
     baseline = read_baseline(project, suite, load_suite(project, suite).digest)
     summary = summarise(baseline.manifest, baseline.scorecards)

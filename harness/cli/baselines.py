@@ -8,11 +8,8 @@ from harness.cli.console import out
 from harness.cli.options import run_path
 from harness.cli.showing import show_baseline_gate, show_comparison
 from harness.errors import ExitCode, UsageError
-from harness.report import Comparison, compare_runs
-from harness.report.baseline import compare_with_baseline, hold_against
-from harness.report.margin import repetitions_of
-from harness.results import RunFolder
-from harness.results.baseline import read_baseline
+from harness.report import Comparison, compare_runs, compare_with_baseline, hold_against, repetitions_of
+from harness.results import RunFolder, read_baseline
 
 _PREFIX = "baseline:"
 

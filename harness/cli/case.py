@@ -80,7 +80,7 @@ def from_trace(ctx: click.Context, /, run: str, case: str, attempt: int, suite: 
     """
     from harness.cli.console import say
     from harness.errors import ExitCode
-    from harness.pipeline.from_trace import Request, case_from_trace
+    from harness.pipeline import Request, case_from_trace
 
     project: Path = ctx.obj
     request = Request(run=run_path(project, run), case_id=case, attempt=attempt, suite=suite, file=file)

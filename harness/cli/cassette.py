@@ -16,7 +16,7 @@ def command() -> None:
 @click.pass_obj
 def list_cassettes(project: Path, suite: str) -> None:
     """List the tapes of SUITE."""
-    from harness.cassette.check import list_tapes
+    from harness.cassette import list_tapes
 
     for tape in list_tapes(project / "cassettes", suite):
         click.echo(f"{tape.case:40} {tape.recordings:5} recordings  {', '.join(tape.tools)}")
@@ -31,10 +31,10 @@ def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
     Each must be loaded by stock vcrpy, have the keys that its calls give, and hold no value of the suite's secrets.
     Exit 1 where one does not. Says too where a tape would be better off as JSON.
     """
-    from harness.case.loading import load_suite, suite_names
-    from harness.cassette.check import advice_on, check_tape, tape_paths
+    from harness.case import load_suite, suite_names
+    from harness.cassette import advice_on, check_tape, tape_paths
     from harness.errors import ExitCode
-    from harness.pipeline.secrets import secret_values
+    from harness.pipeline import secret_values
 
     project: Path = ctx.obj
     checked = problems = 0
@@ -58,7 +58,7 @@ def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
 @click.pass_obj
 def convert(project: Path, suite: str, case: str, form: Literal["json", "yaml"]) -> None:
     """Turn the tape of one case into JSON, which opens quicker, or into YAML, which reads better."""
-    from harness.cassette.convert import convert_tape
+    from harness.cassette import convert_tape
 
     click.echo(convert_tape(project / "cassettes", suite, case, form))
 
@@ -69,8 +69,7 @@ def convert(project: Path, suite: str, case: str, form: Literal["json", "yaml"])
 @click.pass_obj
 def show(project: Path, suite: str, case: str) -> None:
     """Show the recordings of one case, by the writes that came before each."""
-    from harness.cassette.check import show_tape
-    from harness.cassette.tape import tape_path
+    from harness.cassette import show_tape, tape_path
 
     click.echo(show_tape(tape_path(project / "cassettes", suite, case)), nl=False)
 
@@ -96,13 +95,13 @@ def refresh(project: Path, /, suite: str, source: str, **options: Any) -> None:
     Only the recordings whose answer changed are replaced; secrets are already out of what takes their place. Nothing
     is written without --patch or --apply.
     """
-    from harness.cassette.refresh import apply_refresh, patch_of
+    from harness.cassette import apply_refresh, patch_of
     from harness.cli.console import say
     from harness.cli.options import run_path
     from harness.documents import write_atomically
     from harness.errors import UsageError
-    from harness.pipeline.refreshing import RefreshPlan, refreshed
-    from harness.results.drift import read_drift
+    from harness.pipeline import RefreshPlan, refreshed
+    from harness.results import read_drift
 
     patch, at_once = options.pop("patch"), options.pop("at_once")
     if patch is not None and at_once:

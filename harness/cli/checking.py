@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from harness.case import Suite
-from harness.case.loading import load_suite
+from harness.case import Suite, load_suite
 from harness.cli.console import say
 from harness.cli.running import RunOptions, plan_of
 from harness.gateway import ToolMode
-from harness.pipeline.case_check import CaseFinding, check_cases
-from harness.pipeline.run import Watch
+from harness.pipeline import CaseFinding, Watch, check_cases
 
 
 def check_suite(project: Path, suite: str, options: dict[str, Any]) -> tuple[CaseFinding, ...]:

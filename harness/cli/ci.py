@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.case import Suite
-from harness.case.loading import load_suite, suite_names
+from harness.case import Suite, load_suite, suite_names
 from harness.cli.ci_install import Installation, installation
 from harness.errors import UsageError
 

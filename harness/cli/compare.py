@@ -45,10 +45,7 @@ def command(
     from harness.cli.console import out
     from harness.cli.showing import show_comparison
     from harness.errors import ExitCode
-    from harness.report.margin import no_worse_than
-    from harness.report.render.differences import margin_lines
-    from harness.report.render.json import comparison_json
-    from harness.report.render.markdown import comparison_markdown
+    from harness.report import comparison_json, comparison_markdown, margin_lines, no_worse_than
 
     project: Path = ctx.obj
     comparison, repetitions = compared(project, before, run_path(project, after))

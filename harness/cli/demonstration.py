@@ -4,20 +4,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from harness.case import Suite
-from harness.case.loading import load_suite
+from harness.case import Suite, load_suite
 from harness.cli.console import out, say
 from harness.cli.running import RunOptions, judge, run
 from harness.cli.showing import show_comparison, show_summary
 from harness.errors import EngineUnavailable, ExitCode, SnapshotError
 from harness.report import compare_runs, summarise_run, write_report
 from harness.results import RunFolder
-from harness.sandbox.bootstrap import install_tools as install_missing_tools
-from harness.sandbox.engine import connect
-from harness.sandbox.environment import BASE_IMAGE, load_environment
-from harness.sandbox.images import ImageStore
-from harness.sandbox.leftovers import reap
-from harness.sandbox.snapshots import SnapshotStore
+from harness.sandbox import BASE_IMAGE, ImageStore, SnapshotStore, connect, load_environment, reap
+from harness.sandbox import install_tools as install_missing_tools
 
 
 def demonstrate(project: Path, name: str, *, install_tools: bool, jobs: int | None) -> ExitCode:

@@ -14,7 +14,7 @@ import click
 from harness.errors import EngineUnavailable, ExitCode
 
 if TYPE_CHECKING:
-    from harness.sandbox.images import ImageStore
+    from harness.sandbox import ImageStore
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,8 @@ def command(ctx: click.Context, clean: bool, as_json: bool) -> None:
 
 
 def _findings(project: Path, clean: bool) -> Iterator[DoctorLine]:
-    from harness.cassette.journal import journals_left
-    from harness.sandbox.engine import connect
-    from harness.sandbox.images import ImageStore
-    from harness.sandbox.leftovers import left_in_engine, left_in_project, left_on_machine, remove_all
+    from harness.cassette import journals_left
+    from harness.sandbox import ImageStore, connect, left_in_engine, left_in_project, left_on_machine, remove_all
 
     yield DoctorLine("python", True, f"{platform.python_version()} at {sys.executable}")
     yield DoctorLine("machine", True, f"{platform.system()} {platform.release()}, {os.cpu_count()} processors")
@@ -104,7 +102,7 @@ def _runtimes(info: dict[str, Any]) -> DoctorLine:
 
 
 def _services() -> DoctorLine:
-    from harness.sandbox.host_guard import why_unguarded
+    from harness.sandbox import why_unguarded
 
     reason = why_unguarded()
     if reason is None:

@@ -5,17 +5,17 @@ from typing import Any
 
 import click
 
-from harness.case.loading import load_suite
+from harness.case import load_suite
 from harness.cli.console import print_json, say
 from harness.cli.filing import FileOptions, file_look
 from harness.cli.running import RunOptions
 from harness.cli.running import run as run_live
-from harness.drift.words import not_asked_lines, profile_lines, report_lines
+from harness.drift import not_asked_lines, profile_lines, report_lines
 from harness.errors import ExitCode, UsageError
-from harness.pipeline.drift import DriftPlan, DriftResult, compare_run, learn_suite, probe_suite, suite_of
-from harness.pipeline.flips import FlipPlan
+from harness.pipeline import DriftPlan, DriftResult, FlipPlan, compare_run, learn_suite, probe_suite
+from harness.pipeline.drift import suite_of
 from harness.results.drift import DRIFT
-from harness.runner.machine import processors
+from harness.runner import processors
 
 _LOOKING = ("tools", "per_s", "no_flips", "no_learn", "as_json")
 _TRACKER = ("tracker", "repo", "api_url", "timeout")

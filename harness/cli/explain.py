@@ -32,9 +32,9 @@ def command(project: Path, /, run: str, case: str, attempt: int, width: int, **s
     """
     from harness.cli.console import print_json
     from harness.errors import UsageError
-    from harness.report.render.trajectory import explained
+    from harness.report import explained
     from harness.results import RunFolder
-    from harness.score.failures import suspects
+    from harness.score import suspects
 
     folder = RunFolder.open(run_path(project, run))
     found = next((one for one in folder.scorecards() if (one.case_id, one.attempt) == (case, attempt)), None)
@@ -71,7 +71,7 @@ def command(project: Path, /, run: str, case: str, attempt: int, width: int, **s
 def _show_model(folder: "RunFolder", case: str, attempt: int, as_json: bool) -> None:
     """What the model saw: every request with its messages, tools and options, and the answer to it."""
     from harness.cli.console import print_json
-    from harness.report.render.model_requests import model_lines, model_requests
+    from harness.report import model_lines, model_requests
 
     stored = folder.stored(case, attempt)
     spans = () if stored is None else stored.spans
@@ -85,9 +85,8 @@ def _show_model(folder: "RunFolder", case: str, attempt: int, as_json: bool) -> 
 def _not_measured(project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard") -> dict[str, str]:
     """Failure mode -> why this trial gives nothing to measure it by; empty where the suite no longer has the case."""
     from harness.errors import UsageError
-    from harness.pipeline.subjects import suite_of
-    from harness.score import Evidence
-    from harness.score.failures import not_measured
+    from harness.pipeline import suite_of
+    from harness.score import Evidence, not_measured
 
     try:
         suite = suite_of(project, folder)

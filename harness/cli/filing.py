@@ -10,12 +10,21 @@ import click
 from harness.cli.console import print_json, say
 from harness.cli.options import run_path
 from harness.errors import ExitCode, UsageError
-from harness.issues import Done, Filing, IssueTracker, Note, Outbox, TrackerOptions, file_report, planned, tracker_named
-from harness.issues.choosing import github_tracker
+from harness.issues import (
+    Done,
+    Filing,
+    IssueTracker,
+    Note,
+    Outbox,
+    TrackerAction,
+    TrackerOptions,
+    file_report,
+    github_tracker,
+    planned,
+    tracker_named,
+)
 from harness.issues.folder import FOLDER
-from harness.issues.planning import TrackerAction
-from harness.results import DriftReport, Severity
-from harness.results.drift import read_drift
+from harness.results import DriftReport, Severity, read_drift
 
 _MOST_COMMENT = 65_000
 

@@ -27,8 +27,8 @@ def build(project: Path, names: tuple[str, ...], install_tools: bool, write_lock
     answers, Debian is put together from its packages; that needs mmdebstrap.
     """
     from harness.cli.console import say
-    from harness.sandbox.bootstrap import install_tools as install_missing_tools
-    from harness.sandbox.images import ImageStore
+    from harness.sandbox import ImageStore
+    from harness.sandbox import install_tools as install_missing_tools
 
     if install_tools:
         install_missing_tools(say)
@@ -56,7 +56,7 @@ def lock(project: Path, names: tuple[str, ...], machine: str) -> None:
     Python. Name, version and hash are written, never an address.
     """
     from harness.cli.console import say
-    from harness.sandbox.requirements import lock_requirements
+    from harness.sandbox import lock_requirements
 
     for name in names:
         click.echo(f"wrote {lock_requirements(project, name, machine, say)}")
@@ -67,7 +67,7 @@ def lock(project: Path, names: tuple[str, ...], machine: str) -> None:
 def list_images(project: Path) -> None:
     """List the project's images, and which of them are built."""
     from harness.errors import ImageError
-    from harness.sandbox.images import ImageStore
+    from harness.sandbox import ImageStore
 
     store = ImageStore(project)
     for name in store.names():

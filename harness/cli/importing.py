@@ -39,7 +39,7 @@ def command(project: Path, /, format: str, path: Path, as_json: bool, **options:
     from harness.cli.console import out, print_json, say
     from harness.cli.showing import show_summary
     from harness.ingest import ImportOptions, import_file
-    from harness.pipeline.importing import store_imported
+    from harness.pipeline import store_imported
     from harness.report import summarise_run, write_report
 
     run_name = options.pop("run_name")

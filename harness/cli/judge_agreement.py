@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from harness.judge.agreement import AgreementReport
-    from harness.judge.comparison import ComparisonScore
-    from harness.judge.judgement import Judgement
-    from harness.pipeline.bench import Runs
+    from harness.judge import AgreementReport, ComparisonScore, Judgement
+    from harness.pipeline import Runs
 
 
 @click.command("agreement")
@@ -44,8 +42,7 @@ def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_jso
     from harness.cli.console import out, print_json
     from harness.cli.judge_runs import opened_runs
     from harness.errors import ExitCode
-    from harness.report.render.agreement import AgreementView
-    from harness.report.render.preference import PreferenceView
+    from harness.report import AgreementView, PreferenceView
 
     opened = opened_runs(ctx.obj, runs, rubric_name)
     report = _report(opened, _judgements(opened, options), options["against"])
@@ -72,7 +69,7 @@ def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_jso
 
 def _judgements(opened: "Runs", options: dict[str, Any]) -> "list[Judgement]":
     from harness.errors import NotMeasured
-    from harness.results.judgements import latest, read_judgements
+    from harness.results import latest, read_judgements
 
     def wanted(one: "Judgement") -> bool:
         judge = one.judge
@@ -94,8 +91,8 @@ def _judgements(opened: "Runs", options: dict[str, Any]) -> "list[Judgement]":
 
 def _places(opened: "Runs", options: dict[str, Any]) -> "list[ComparisonScore]":
     """Whether its preferences go by the place, where these runs were compared with others by this rubric."""
-    from harness.judge.comparison import scores_by_criterion
-    from harness.results.comparisons import latest_comparisons, read_comparisons
+    from harness.judge import scores_by_criterion
+    from harness.results import latest_comparisons, read_comparisons
 
     digest, model = opened.rubric.digest, options["model"]
     found = [one for folder in opened.folders for one in read_comparisons(folder.path, opened.rubric.name)]
@@ -106,8 +103,8 @@ def _places(opened: "Runs", options: dict[str, Any]) -> "list[ComparisonScore]":
 
 def _report(opened: "Runs", judgements: "list[Judgement]", against: str) -> "AgreementReport":
     from harness.errors import NotMeasured
-    from harness.judge.agreement import against_labels, compare
-    from harness.report.rewards import rewards_of
+    from harness.judge import against_labels, compare
+    from harness.report import rewards_of
 
     if against == "labels":
         report = against_labels(judgements, opened.labels, opened.rubric)

@@ -25,8 +25,7 @@ def command(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """
     from harness.cli.console import print_json, say
     from harness.errors import ExitCode
-    from harness.judge.prompts import PromptRegistry
-    from harness.judge.single import Single, judge_single
+    from harness.judge import PromptRegistry, Single, judge_single
 
     project: Path = ctx.obj
     settings = settings_of(project, None, options)

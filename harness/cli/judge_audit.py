@@ -26,9 +26,8 @@ def command(project: Path, /, run: str, rubric_name: str, name: str, **options: 
     from harness.cli.annotate import desk_of, serve
     from harness.cli.judge_runs import opened_runs
     from harness.errors import NotMeasured
-    from harness.judge.annotation import PER_ITEM
-    from harness.judge.audit import audit_sample
-    from harness.results.judgements import latest, read_judgements
+    from harness.judge import PER_ITEM, audit_sample
+    from harness.results import latest, read_judgements
 
     runs = opened_runs(project, (run,), rubric_name)
     judged = latest(read_judgements(runs.folders[0].path, runs.rubric.name)).values()

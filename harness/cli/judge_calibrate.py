@@ -9,8 +9,8 @@ import click
 from harness.cli.judge_options import settings_of
 
 if TYPE_CHECKING:
-    from harness.judge.settings import JudgeSettings
-    from harness.pipeline.calibrating import Calibrating
+    from harness.judge import JudgeSettings
+    from harness.pipeline import Calibrating
 
 
 @click.command("calibrate")
@@ -53,9 +53,9 @@ def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_jso
     """
     from harness.cli.console import out, print_json, say
     from harness.errors import ExitCode
-    from harness.gateway.budget import OutOfBudget
-    from harness.pipeline.calibrating import calibrate_judge
-    from harness.report.render.calibration import CalibrationView
+    from harness.gateway import OutOfBudget
+    from harness.pipeline import calibrate_judge
+    from harness.report import CalibrationView
 
     try:
         done = calibrate_judge(_asked(ctx.obj, runs, rubric_name, options))
@@ -72,12 +72,9 @@ def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_jso
 def _asked(project: Path, runs: Sequence[str], rubric_name: str, options: dict[str, Any]) -> "Calibrating":
     from harness.cli.console import say
     from harness.cli.judge_runs import opened_runs, prompt_of
-    from harness.gateway.budget import budget_of
-    from harness.judge.calibration import Settings
-    from harness.pipeline.bench import Bench
-    from harness.pipeline.calibrating import Calibrating
-    from harness.pipeline.judging import agents_models
-    from harness.pipeline.subjects import suite_of
+    from harness.gateway import budget_of
+    from harness.judge import Settings
+    from harness.pipeline import Bench, Calibrating, agents_models, suite_of
 
     opened = opened_runs(project, runs, rubric_name)
     suite = suite_of(project, opened.folders[0])
@@ -104,7 +101,7 @@ def _asked(project: Path, runs: Sequence[str], rubric_name: str, options: dict[s
 def _reflector(settings: "JudgeSettings", options: dict[str, Any]) -> "JudgeSettings | Callable[[str], str]":
     if options["reflector_rules"] is not None:
         from harness.documents import read_document
-        from harness.judge.calibration import RuleReflector
+        from harness.judge import RuleReflector
 
         return RuleReflector(read_document(options["reflector_rules"], dict[str, list[str]]))
     changed = {"model": options["reflector_model"], "base_url": options["reflector_base_url"]}

@@ -8,7 +8,7 @@ import click
 from harness.cli.judge_options import model_options, settings_of
 
 if TYPE_CHECKING:
-    from harness.pipeline.pairing import Paired
+    from harness.pipeline import Paired
 
 
 @click.command("compare")
@@ -38,7 +38,7 @@ def command(ctx: click.Context, /, run_a: str, run_b: str, as_json: bool, **opti
     """
     from harness.cli.console import out, print_json, say
     from harness.errors import ExitCode
-    from harness.report.render.preference import PreferenceView
+    from harness.report import PreferenceView
 
     done = _compare(ctx.obj, (run_a, run_b), options)
     if as_json:
@@ -56,11 +56,10 @@ def command(ctx: click.Context, /, run_a: str, run_b: str, as_json: bool, **opti
 def _compare(project: Path, names: tuple[str, str], options: dict[str, Any]) -> "Paired":
     from harness.cli.console import say
     from harness.cli.judge_runs import opened_runs
-    from harness.gateway.budget import budget_of
-    from harness.judge.prompts import PromptRegistry
-    from harness.pipeline.judging import agents_models
-    from harness.pipeline.pairing import PROMPT, PairRequest, compare_pairs
-    from harness.pipeline.subjects import suite_of
+    from harness.gateway import budget_of
+    from harness.judge import PromptRegistry
+    from harness.pipeline import PairRequest, agents_models, compare_pairs, suite_of
+    from harness.pipeline.pairing import PROMPT
 
     opened = opened_runs(project, names, options["rubric_name"])
     a, b = opened.folders

@@ -4,29 +4,27 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.case.loading import load_suite
+from harness.case import load_suite
 from harness.cli.console import out, say
 from harness.cli.running import RunOptions, run
 from harness.documents import read_document
-from harness.judge.agreement import against_labels
-from harness.judge.calibration import RuleReflector, Settings
-from harness.judge.loading import load_rubric
-from harness.judge.prompts import PromptRegistry
-from harness.judge.rubric import Rubric
-from harness.judge.rule_model import RuleModel
-from harness.judge.rules import Mind
-from harness.judge.settings import JudgeSettings
-from harness.judge.transcript.piece import CHARS_PER_TOKEN
-from harness.pipeline.bench import Bench, Runs
-from harness.pipeline.calibrating import CANDIDATE, Calibrating, calibrate_judge
-from harness.pipeline.judging import JudgeRequest, judge_run
+from harness.judge import (
+    CHARS_PER_TOKEN,
+    JudgeSettings,
+    Mind,
+    PromptRegistry,
+    Rubric,
+    RuleModel,
+    RuleReflector,
+    Settings,
+    against_labels,
+    load_rubric,
+)
+from harness.pipeline import Bench, Calibrating, JudgeRequest, Runs, calibrate_judge, judge_run
+from harness.pipeline.calibrating import CANDIDATE
 from harness.pipeline.subjects import subjects
-from harness.report.judged import judged_rubric
-from harness.report.render.agreement import AgreementView
-from harness.report.render.calibration import CalibrationView
-from harness.report.render.judged_view import JudgedView
-from harness.results import RunFolder
-from harness.results.judgements import latest, read_judgements
+from harness.report import AgreementView, CalibrationView, JudgedView, judged_rubric
+from harness.results import RunFolder, latest, read_judgements
 
 _FOLDERS = ("suites", "cassettes")
 _LEARNING = Settings(max_calls=2500, minibatch=12)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from harness.judge.settings import JudgeSettings
+    from harness.judge import JudgeSettings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -44,6 +44,6 @@ def settings_of(
     project: Path, suite_folder: Path | None, options: Mapping[str, Any], agents: tuple[str, ...] = ()
 ) -> "JudgeSettings":
     """The judge that was typed, over what stands in `judge.yaml`."""
-    from harness.judge.settings import judge_settings
+    from harness.judge import judge_settings
 
     return judge_settings(project, suite_folder, {name: options.get(name) for name in _SETTINGS}, agents)

@@ -20,7 +20,7 @@ def list_prompts(project: Path, name: str | None) -> None:
     harness judge prompt list
     harness judge prompt list shopping-judge
     """
-    from harness.judge.prompts import PromptRegistry
+    from harness.judge import PromptRegistry
 
     registry = PromptRegistry(project)
     for one in registry.names() if name is None else (name,):
@@ -43,7 +43,7 @@ def show(project: Path, name: str, version: str | None, label: str) -> None:
     harness judge prompt show judge
     harness judge prompt show shopping-judge --version plain
     """
-    from harness.judge.prompts import PromptRegistry
+    from harness.judge import PromptRegistry
 
     registry = PromptRegistry(project)
     prompt = registry.version(name, version) if version else registry.get(name, label)
@@ -61,7 +61,7 @@ def label_version(project: Path, name: str, label: str, version: str) -> None:
     \b
     harness judge prompt label judge production 2
     """
-    from harness.judge.prompts import PromptRegistry
+    from harness.judge import PromptRegistry
 
     PromptRegistry(project).set_label(name, label, version)
     click.echo(f"{name}: {label} is {version}")
@@ -79,8 +79,7 @@ def pull(project: Path, name: str, label: str) -> None:
 
     LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY say where from. No label is moved here.
     """
-    from harness.judge.langfuse import Langfuse
-    from harness.judge.prompts import PromptRegistry
+    from harness.judge import Langfuse, PromptRegistry
 
     found = Langfuse.from_environment().prompt(name, label)
     kept = PromptRegistry(project).write(name, f"langfuse-{found.version}", found.text)

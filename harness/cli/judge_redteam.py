@@ -8,8 +8,8 @@ import click
 from harness.cli.judge_options import model_options, settings_of
 
 if TYPE_CHECKING:
-    from harness.judge.redteam.report import RedTeamReport
-    from harness.pipeline.redteam import Cost, RedTeamRequest
+    from harness.judge import RedTeamReport
+    from harness.pipeline import Cost, RedTeamRequest
 
 _CLASSES = (
     "direct_instruction",
@@ -57,10 +57,10 @@ def command(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """
     from harness.cli.console import print_json, say
     from harness.errors import ExitCode
-    from harness.gateway.budget import budget_of
-    from harness.judge.prompts import PromptRegistry
+    from harness.gateway import budget_of
+    from harness.judge import PromptRegistry
     from harness.judge.redteam.texts import CLASSES
-    from harness.pipeline.redteam import RedTeamRequest, cost_of, red_team
+    from harness.pipeline import RedTeamRequest, cost_of, red_team
 
     project: Path = ctx.obj
     settings = settings_of(project, None, options)
@@ -95,7 +95,7 @@ def _cost(cost: "Cost", request: "RedTeamRequest") -> str:
 
 
 def _show(report: "RedTeamReport") -> None:
-    from harness.report.render.wording import percent, percent_between
+    from harness.report import percent, percent_between
 
     click.echo(f"{report.model}, prompt {report.prompt}")
     for row in (*report.classes, report.overall):

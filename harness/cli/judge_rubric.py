@@ -19,7 +19,7 @@ def list_rubrics(project: Path, suite: str | None) -> None:
     \b
     harness judge rubric list --suite drive_thru
     """
-    from harness.judge.loading import load_rubric, rubric_names
+    from harness.judge import load_rubric, rubric_names
 
     folder = _folder(project, suite)
     for name in rubric_names(folder):
@@ -41,7 +41,7 @@ def show(project: Path, name: str, suite: str | None, as_json: bool) -> None:
     harness judge rubric show my_rubric.yaml
     """
     from harness.cli.console import print_json
-    from harness.judge.loading import load_rubric
+    from harness.judge import load_rubric
 
     rubric = load_rubric(name, _folder(project, suite))
     if as_json:
@@ -61,6 +61,6 @@ def show(project: Path, name: str, suite: str | None, as_json: bool) -> None:
 
 
 def _folder(project: Path, suite: str | None) -> Path | None:
-    from harness.case.loading import load_suite
+    from harness.case import load_suite
 
     return None if suite is None else load_suite(project, suite).folder

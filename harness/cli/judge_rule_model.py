@@ -20,8 +20,7 @@ def command(rules: Path, port: int, latency_ms: float) -> None:
     model: what it says is never a measure of quality.
     """
     from harness.documents import read_document
-    from harness.judge.rule_model import RuleModel
-    from harness.judge.rules import Mind
+    from harness.judge import Mind, RuleModel
 
     with RuleModel(read_document(rules, Mind), port=port, latency_s=latency_ms / 1000) as model:
         click.echo(model.url)

@@ -9,7 +9,7 @@ from harness.cli.judge_options import model_options, settings_of
 from harness.cli.options import run_path
 
 if TYPE_CHECKING:
-    from harness.pipeline.judging import Judged
+    from harness.pipeline import Judged
 
 
 @click.command("run")
@@ -39,7 +39,7 @@ def command(ctx: click.Context, /, run: str, as_json: bool, **options: Any) -> N
     """
     from harness.cli.console import print_json, say
     from harness.errors import ExitCode
-    from harness.report.judged import judged_rubric
+    from harness.report import judged_rubric
 
     project: Path = ctx.obj
     path = run_path(project, run)
@@ -51,7 +51,7 @@ def command(ctx: click.Context, /, run: str, as_json: bool, **options: Any) -> N
         _tell(done)
         if score is not None:
             from harness.cli.console import out
-            from harness.report.render.judged_view import JudgedView
+            from harness.report import JudgedView
 
             out().print(JudgedView(score))
     if done.warning is not None:
@@ -63,11 +63,9 @@ def command(ctx: click.Context, /, run: str, as_json: bool, **options: Any) -> N
 
 def _judge(project: Path, path: Path, options: dict[str, Any]) -> "Judged":
     from harness.cli.console import say
-    from harness.gateway.budget import budget_of
-    from harness.judge.loading import load_rubric
-    from harness.judge.prompts import PromptRegistry
-    from harness.pipeline.judging import JudgeRequest, agents_models, judge_run
-    from harness.pipeline.subjects import suite_of
+    from harness.gateway import budget_of
+    from harness.judge import PromptRegistry, load_rubric
+    from harness.pipeline import JudgeRequest, agents_models, judge_run, suite_of
     from harness.results import RunFolder
 
     folder = RunFolder.open(path)

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 from harness.cli.options import run_path
 
 if TYPE_CHECKING:
-    from harness.judge.prompts import Prompt
-    from harness.judge.rubric import Rubric
-    from harness.pipeline.bench import Runs
+    from harness.judge import Prompt, Rubric
+    from harness.pipeline import Runs
 
 
 def opened_runs(project: Path, runs: Sequence[str], rubric_name: str) -> "Runs":
     """Raises UsageError for a run or a rubric that there is not, and for runs of several suites."""
-    from harness.judge.loading import load_rubric
-    from harness.pipeline.bench import Runs
-    from harness.pipeline.subjects import suite_of
+    from harness.judge import load_rubric
+    from harness.pipeline import Runs, suite_of
     from harness.results import RunFolder
 
     folders = tuple(RunFolder.open(run_path(project, run)) for run in runs)
@@ -26,7 +24,7 @@ def opened_runs(project: Path, runs: Sequence[str], rubric_name: str) -> "Runs":
 
 def prompt_of(project: Path, rubric: "Rubric", version: str | None, label: str) -> "Prompt":
     """That very version of the rubric's prompt, else the one that the label names."""
-    from harness.judge.prompts import PromptRegistry
+    from harness.judge import PromptRegistry
 
     registry = PromptRegistry(project)
     return registry.version(rubric.prompt, version) if version else registry.get(rubric.prompt, label)

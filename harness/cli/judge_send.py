@@ -19,9 +19,8 @@ def command(project: Path, run: str, rubric: str) -> None:
 
     LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY say where to. Sending again doubles nothing.
     """
-    from harness.judge.langfuse import Langfuse
-    from harness.results import RunFolder
-    from harness.results.judgements import latest, read_judgements
+    from harness.judge import Langfuse
+    from harness.results import RunFolder, latest, read_judgements
 
     path = RunFolder.open(run_path(project, run)).path
     sent = Langfuse.from_environment().send(latest(read_judgements(path, rubric)).values())

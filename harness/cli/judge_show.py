@@ -22,10 +22,8 @@ def command(project: Path, run: str, rubric: str | None, case: str | None, as_js
     """
     from harness.cli.console import out, print_json
     from harness.errors import UsageError
-    from harness.report.judged import judged_rubric
-    from harness.report.render.judged_view import JudgedView
-    from harness.results import RunFolder
-    from harness.results.judgements import judged_rubrics, latest, read_judgements
+    from harness.report import JudgedView, judged_rubric
+    from harness.results import RunFolder, judged_rubrics, latest, read_judgements
 
     path = RunFolder.open(run_path(project, run)).path
     names = judged_rubrics(path)

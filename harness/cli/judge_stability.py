@@ -35,11 +35,10 @@ def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_jso
     from harness.cli.console import out, print_json, say
     from harness.cli.judge_runs import opened_runs, prompt_of
     from harness.errors import ExitCode
-    from harness.gateway.budget import budget_of
+    from harness.gateway import budget_of
     from harness.judge.stability import stability
-    from harness.pipeline.bench import Bench, spread
-    from harness.pipeline.subjects import suite_of
-    from harness.report.render.calibration import StabilityView
+    from harness.pipeline import Bench, spread, suite_of
+    from harness.report import StabilityView
 
     project = ctx.obj
     opened = opened_runs(project, runs, rubric_name)

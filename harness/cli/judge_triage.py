@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from harness.judge.judgement import Judgement
-    from harness.judge.triage import Triage
-    from harness.pipeline.bench import Runs
+    from harness.judge import Judgement, Triage
+    from harness.pipeline import Runs
 
 _CAUSES = ("agent", "judge-false-positive", "tracing-gap")
 
@@ -38,9 +37,9 @@ def command(project: Path, /, run: str, rubric_name: str, as_json: bool, **optio
     """
     from harness.cli.console import out, print_json
     from harness.cli.judge_runs import opened_runs
-    from harness.judge.triage import TriageFile, by_release, cause_of, triage_path
-    from harness.report.render.calibration import TriageView
-    from harness.results.judgements import latest, read_judgements
+    from harness.judge import TriageFile, by_release, cause_of, triage_path
+    from harness.report import TriageView
+    from harness.results import latest, read_judgements
 
     runs = opened_runs(project, (run,), rubric_name)
     file = TriageFile(triage_path(project, runs.suite, runs.rubric.name))
@@ -70,7 +69,7 @@ def _triage(runs: "Runs", flagged: "list[Judgement]", options: dict[str, Any]) -
     from pydantic import ValidationError
 
     from harness.errors import UsageError
-    from harness.judge.triage import Triage
+    from harness.judge import Triage
 
     wanted = (options["case"], options["attempt"], options["criterion"])
     if None in wanted or options["name"] is None:

@@ -28,11 +28,11 @@ def command(ctx: click.Context, runs: tuple[str, ...], run_name: str | None, as_
     Every trial is taken as it was committed; the merged run is what one machine would have written. Verdicts of judges
     and drift that was found come along. Exit 3 where trials were not run, or the harness failed at some.
     """
-    from harness.case.loading import load_stored_suite
+    from harness.case import load_stored_suite
     from harness.cli.console import out, print_json
     from harness.cli.showing import show_summary
     from harness.errors import ExitCode
-    from harness.pipeline.merge import merge_shards
+    from harness.pipeline import merge_shards
     from harness.report import summarise_run, write_report
     from harness.results import RunFolder
 

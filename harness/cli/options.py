@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from harness.documents.nearest import alternatives
+from harness.documents import alternatives
 from harness.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -39,7 +39,7 @@ class SandboxType(click.ParamType[str]):
         if name in SANDBOXES:
             return name
         from harness.errors import UsageError
-        from harness.sandbox.providers import isolates
+        from harness.sandbox import isolates
 
         try:
             isolates(name)

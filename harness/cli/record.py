@@ -33,7 +33,7 @@ def command(ctx: click.Context, /, suite: str, agents: tuple[str, ...], **option
     which calls failed: a failure of the moment is not recorded, nor what comes after a write that was lost; record
     again. Secrets are replaced before anything is written.
     """
-    from harness.case.loading import load_suite
+    from harness.case import load_suite
     from harness.cli.running import RunOptions, carry_out
 
     loaded = load_suite(ctx.obj, suite)

@@ -48,10 +48,7 @@ def command(project: Path, run: str, form: Format, html: bool, against: str | No
         raise UsageError("--against and --output are for --html", remedy="add --html; two runs in figures: compare")
     from harness.cli.console import out
     from harness.cli.showing import show_summary
-    from harness.report import summarise_run
-    from harness.report.render.json import summary_json
-    from harness.report.render.junit import junit_xml
-    from harness.report.render.markdown import summary_markdown
+    from harness.report import junit_xml, summarise_run, summary_json, summary_markdown
     from harness.results import RunFolder
 
     folder = RunFolder.open(run_path(project, run))
@@ -80,7 +77,7 @@ def _kept(folder: "RunFolder", summary: "Summary") -> Path | None:
 
 
 def _write_html(project: Path, run: str, against: str | None, output: Path | None) -> None:
-    from harness.report.html import write_html
+    from harness.report import write_html
     from harness.results import RunFolder
 
     folder = RunFolder.open(run_path(project, run))

@@ -7,25 +7,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypedDict
 
-from harness.case import ModelMode, Suite
-from harness.case.loading import load_stored_suite, load_suite
+from harness.case import ModelMode, Suite, load_stored_suite, load_suite
 from harness.cli.baselines import check_baseline, hold
 from harness.cli.console import out, print_json, progress_bar, say
 from harness.cli.options import run_path
 from harness.cli.release import release_of
 from harness.cli.showing import show_comparison, show_divergences, show_gate, show_summary
 from harness.errors import ExitCode, UsageError
-from harness.gateway import ToolMode
-from harness.gateway.budget import budget_of
-from harness.pipeline.determinism import divergences
-from harness.pipeline.plan import ExecutorName, RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, resume_run, start_run
-from harness.report import Summary, compare_runs, gate, summarise_run, write_report
-from harness.report.gate import check_floors
-from harness.report.render.wording import crash_words, model_words
+from harness.gateway import ToolMode, budget_of
+from harness.pipeline import ExecutorName, RunPlan, Selection, Watch, divergences, planned_trials, resume_run, start_run
+from harness.report import (
+    Summary,
+    check_floors,
+    compare_runs,
+    crash_words,
+    gate,
+    model_words,
+    summarise_run,
+    write_report,
+)
 from harness.results import RunFolder, RunManifest, latest_comparable
-from harness.runner.machine import jobs_held, trials_held
-from harness.sandbox.providers import ProviderName, isolates, provider_of
+from harness.runner import jobs_held, trials_held
+from harness.sandbox import ProviderName, isolates, provider_of
 from harness.score import Scorecard
 from harness.trace import Trial
 

@@ -28,14 +28,14 @@ def command(project: Path, kind: str | None, write: bool, reference: bool) -> No
     if [kind is not None, write, reference].count(True) != 1:
         raise UsageError("give a kind of file, or --write, or --reference", remedy=f"kinds: {', '.join(_KINDS)}")
     if reference:
-        from harness.pipeline.reference import reference_page
+        from harness.pipeline import reference_page
 
         click.echo(reference_page(), nl=False)
     elif write:
         for path in write_schemas(project):
             click.echo(f"wrote {path}")
     else:
-        from harness.pipeline.schemas import KINDS_OF_DOCUMENT, published_schema
+        from harness.pipeline import KINDS_OF_DOCUMENT, published_schema
 
         print_json(published_schema(next(one for one in KINDS_OF_DOCUMENT if one == kind)))
 
@@ -45,7 +45,7 @@ def write_schemas(project: Path) -> list[Path]:
     import json
 
     from harness.documents import write_atomically
-    from harness.pipeline.schemas import KINDS_OF_DOCUMENT, published_schema
+    from harness.pipeline import KINDS_OF_DOCUMENT, published_schema
 
     folder = project / "schemas"
     folder.mkdir(parents=True, exist_ok=True)

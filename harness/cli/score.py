@@ -21,8 +21,8 @@ def command(project: Path, run: str, as_json: bool) -> None:
     """
     from harness.cli.console import out, print_json
     from harness.cli.showing import show_summary
+    from harness.pipeline import suite_of
     from harness.pipeline.rescore import rescore
-    from harness.pipeline.subjects import suite_of
     from harness.report import summarise_run, write_report
     from harness.results import RunFolder
 

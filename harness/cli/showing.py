@@ -5,12 +5,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.pipeline.determinism import StepDivergence
-from harness.report import Comparison, GateResult, Summary
-from harness.report.baseline import BaselineGate
-from harness.report.render.terminal import ComparisonView, SummaryView
-from harness.report.render.trend_view import TrendView
-from harness.report.trend import Trend
+from harness.pipeline import StepDivergence
+from harness.report import BaselineGate, Comparison, ComparisonView, GateResult, Summary, SummaryView, Trend, TrendView
 
 
 def show_summary(console: Console, summary: Summary, report: Path | None) -> None:

@@ -23,9 +23,7 @@ def build(project: Path, environment: str, name: str) -> None:
     harness snapshot build drive_thru breakfast
     """
     from harness.cli.console import say
-    from harness.sandbox.environment import load_environment
-    from harness.sandbox.images import ImageStore
-    from harness.sandbox.snapshots import SnapshotStore
+    from harness.sandbox import ImageStore, SnapshotStore, load_environment
 
     images = ImageStore(project)
     declared = load_environment(project, environment)
@@ -39,7 +37,7 @@ def build(project: Path, environment: str, name: str) -> None:
 @click.pass_obj
 def list_snapshots(project: Path) -> None:
     """List the sealed states with their digests."""
-    from harness.sandbox.snapshots import SnapshotStore
+    from harness.sandbox import SnapshotStore
 
     for snapshot in SnapshotStore(project).list():
         contents = f"{len(snapshot.files)} files, {len(snapshot.dumps)} dumps"
@@ -54,7 +52,7 @@ def verify(project: Path, snapshots: tuple[str, ...]) -> None:
 
     Exit 3 with the file named where one is not what was sealed.
     """
-    from harness.sandbox.snapshots import SnapshotStore
+    from harness.sandbox import SnapshotStore
 
     store = SnapshotStore(project)
     names = snapshots or tuple(f"{found.environment}/{found.name}" for found in store.list())
@@ -69,7 +67,7 @@ def verify(project: Path, snapshots: tuple[str, ...]) -> None:
 @click.pass_obj
 def diff(project: Path, before: str, after: str) -> None:
     """List what differs between two sealed states."""
-    from harness.sandbox.snapshots import SnapshotStore
+    from harness.sandbox import SnapshotStore
 
     store = SnapshotStore(project)
     for difference in store.diff(store.verify(*_split(before)), store.verify(*_split(after))):

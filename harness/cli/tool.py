@@ -23,8 +23,7 @@ def list_tools(project: Path, suite: str, as_json: bool) -> None:
     harness tool list drive_thru
     harness tool list drive_thru --json
     """
-    from harness.case.loading import load_suite
-    from harness.case.sourcing.signature import signature
+    from harness.case import load_suite, signature
     from harness.cli.console import print_json
 
     tools = load_suite(project, suite).tools
@@ -50,7 +49,7 @@ def refresh(ctx: click.Context, suite: str, check: bool) -> None:
     The listings are kept in the suite's folder `tools/`, so that a replay needs no server.
     """
     from harness.errors import ExitCode
-    from harness.pipeline.tools import refresh_tools
+    from harness.pipeline import refresh_tools
 
     changed = False
     for source in refresh_tools(ctx.obj, suite, write=not check):

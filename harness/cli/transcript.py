@@ -8,7 +8,7 @@ import click
 from harness.cli.options import run_path
 
 if TYPE_CHECKING:
-    from harness.judge.transcript import Piece, Transcript
+    from harness.judge import Piece, Transcript
 
 
 @click.command("transcript")
@@ -49,8 +49,8 @@ def command(ctx: click.Context, /, run: str, case: str, attempt: int, as_json: b
 
 def _transcript(project: Path, run: str, case: str, attempt: int) -> "Transcript":
     from harness.errors import UsageError
-    from harness.judge.transcript import build_transcript
-    from harness.pipeline.subjects import suite_of
+    from harness.judge import build_transcript
+    from harness.pipeline import suite_of
     from harness.results import RunFolder
 
     folder = RunFolder.open(run_path(project, run))
@@ -66,7 +66,7 @@ def _transcript(project: Path, run: str, case: str, attempt: int) -> "Transcript
 
 
 def _saving(transcript: "Transcript", pieces: "list[Piece]") -> str:
-    from harness.judge.transcript.piece import CHARS_PER_TOKEN
+    from harness.judge import CHARS_PER_TOKEN
 
     shown = sum(len(piece.text) for piece in pieces)
     trimmed = sum(piece.trimmed for piece in pieces)

@@ -37,8 +37,8 @@ def command(
     from harness.cli.console import out, print_json
     from harness.cli.showing import show_trend
     from harness.errors import ExitCode
-    from harness.report.render.markdown import trend_markdown
-    from harness.report.trend import suite_of, trend
+    from harness.report import suite_of, trend_markdown
+    from harness.report.trend import trend
     from harness.results import runs_in
 
     project: Path = ctx.obj

@@ -1,18 +1,33 @@
 """Documents that people write, read with care and written whole."""
 
-from harness.documents.problem import Location, first_problem
-from harness.documents.reading import is_deeper, read_document, read_plain, shaped, yaml_values
-from harness.documents.writing import write_atomically
-from harness.documents.yaml_bounds import refuse_boundless_yaml
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Location",
-    "first_problem",
-    "is_deeper",
-    "read_document",
-    "read_plain",
-    "refuse_boundless_yaml",
-    "shaped",
-    "write_atomically",
-    "yaml_values",
-]
+from harness.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from harness.documents.nearest import alternatives as alternatives
+    from harness.documents.problem import Location as Location
+    from harness.documents.problem import first_problem as first_problem
+    from harness.documents.reading import is_deeper as is_deeper
+    from harness.documents.reading import read_document as read_document
+    from harness.documents.reading import read_plain as read_plain
+    from harness.documents.reading import shaped as shaped
+    from harness.documents.reading import yaml_values as yaml_values
+    from harness.documents.schema import all_models as all_models
+    from harness.documents.schema import field_docs as field_docs
+    from harness.documents.schema import name_in_file as name_in_file
+    from harness.documents.schema import schema_of as schema_of
+    from harness.documents.writing import write_atomically as write_atomically
+    from harness.documents.yaml_bounds import refuse_boundless_yaml as refuse_boundless_yaml
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "nearest": ("alternatives",),
+            "problem": ("Location", "first_problem"),
+            "reading": ("is_deeper", "read_document", "read_plain", "shaped", "yaml_values"),
+            "schema": ("all_models", "field_docs", "name_in_file", "schema_of"),
+            "writing": ("write_atomically",),
+            "yaml_bounds": ("refuse_boundless_yaml",),
+        },
+    )

@@ -8,12 +8,8 @@ the values of the cassette. A read or write whose generated values are not known
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from harness.case import Suite
-from harness.case.states import state_names
-from harness.cassette.normalisation import Normalisation
-from harness.cassette.recording import Recording
-from harness.cassette.tape import Tape
-from harness.cassette.trial_recording import CallPosition, position_of
+from harness.case import Suite, state_names
+from harness.cassette import CallPosition, Normalisation, Recording, Tape, position_of
 from harness.drift.answer import answer_of
 from harness.drift.chains import ChainReplay, chain_after, key_of
 from harness.drift.observations import CallObservations

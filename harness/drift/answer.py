@@ -5,8 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.cassette.recording import Recording
-from harness.cassette.transient_errors import is_transient
+from harness.cassette import Recording, is_transient
 from harness.values import JsonValue
 
 OK = "ok"

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from harness.cassette.recording import Recording
+from harness.cassette import Recording
 from harness.drift.answer import OK, Answer, answer_of
 from harness.drift.forms import UNKNOWN, Forms, forms_seen
 from harness.drift.paths import lies_below

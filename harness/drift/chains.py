@@ -8,12 +8,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.case import Suite
-from harness.case.states import StateNames, state_names
-from harness.cassette.keys import CallKey
-from harness.cassette.recording import Recording
-from harness.cassette.state import WORLD, StateChain
-from harness.cassette.tape import Tape
+from harness.case import StateNames, Suite, state_names
+from harness.cassette import CallKey, Recording, StateChain, Tape
+from harness.cassette.state import WORLD
 from harness.drift.replayable_reads import AFTER_A_WRITE, ReplayableRead
 
 MOST_RESTORES = 20

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from harness.results.drift import ChangeClass, DriftFinding, Severity
+from harness.results import ChangeClass, DriftFinding, Severity
 from harness.values import JsonObject, JsonValue
 
 SEVERITY: dict[ChangeClass, Severity] = {

@@ -12,7 +12,7 @@ from harness.drift.rules import PathRules
 from harness.drift.shape import shape_of
 from harness.drift.structure import Structures, structural_changes
 from harness.drift.values import Unlike, unlike
-from harness.results.drift import ChangeClass
+from harness.results import ChangeClass
 from harness.values import JsonValue
 
 YOUNG = "the value changed; whether it is steady is not known yet (see harness drift learn)"

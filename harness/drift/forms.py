@@ -14,7 +14,7 @@ from itertools import chain
 from harness.drift.declared import branches_of
 from harness.drift.paths import ANY, ITEM, member
 from harness.drift.rules import PathRules
-from harness.results.drift import holder_of
+from harness.results import holder_of
 from harness.values import JsonObject, JsonValue
 
 _DATA_KEY = re.compile(r"[\d.,:-]+|\d{4}-\d\d-\d\d.*|[0-9a-fA-F-]{16,}|/.+|[a-z]+://.+", re.DOTALL)

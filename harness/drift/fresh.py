@@ -2,11 +2,10 @@
 
 from collections.abc import Collection, Iterable
 
-from harness.cassette.live import LiveTape
-from harness.cassette.recording import Recording
+from harness.cassette import LiveTape, Recording
 from harness.drift.answer import answer_of, why_not_comparable
 from harness.drift.operation_index import OperationIndex, operation_of
-from harness.results.drift import DriftFinding
+from harness.results import DriftFinding
 
 Place = tuple[str, str, int]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from harness.case import AnswerRule
 from harness.drift.change import Change, shortened
 from harness.drift.paths import member
-from harness.results.drift import ChangeClass
-from harness.validation.expression import fits
+from harness.results import ChangeClass
+from harness.validation import fits
 
 HEADERS = "headers"
 """What their paths begin with."""

@@ -18,7 +18,7 @@ from harness.drift.rules import PathRules
 from harness.drift.shape import PathShape, shape_of
 from harness.drift.slower import times_of
 from harness.drift.values import unlike
-from harness.results.drift import holder_of
+from harness.results import holder_of
 from harness.values import JsonValue
 
 _RING = 10

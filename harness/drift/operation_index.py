@@ -9,10 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness.case import AnswerRule, Suite
-from harness.cassette.index import open_tape
-from harness.cassette.recording import Recording
-from harness.cassette.redaction import Redactor
-from harness.cassette.tape import Tape, refuse_secrets, tape_path
+from harness.cassette import Recording, Redactor, Tape, open_tape, refuse_secrets, tape_path
 from harness.drift.answer import Answer
 from harness.drift.baseline import AnswerBaseline
 from harness.drift.compare import Compared, compare

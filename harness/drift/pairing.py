@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from harness.cassette.live import LiveTape
-from harness.cassette.recording import Recording
-from harness.cassette.tape import Tape
+from harness.cassette import LiveTape, Recording, Tape
 from harness.drift.observations import CallObservations
 from harness.drift.operation_index import OperationIndex
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from harness.cassette.recording import Recording
+from harness.cassette import Recording
 from harness.drift.answer import answer_of, why_not_comparable
 from harness.drift.observations import ALONE, CallObservations
 from harness.drift.operation_index import OperationIndex

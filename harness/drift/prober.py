@@ -10,19 +10,23 @@ from functools import partial
 import aiohttp
 
 from harness.case import RateLimit, Suite
-from harness.cassette.recording import Recording
-from harness.cassette.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor
+from harness.cassette import KEPT_HEADERS, SECRET_HEADERS, Recording, Redactor
 from harness.drift.replayable_reads import ReplayableRead
 from harness.errors import ServiceError
-from harness.gateway.client import open_client
-from harness.gateway.rate import RateLimiter
-from harness.gateway.reaching import Upstreams
-from harness.gateway.resetting import reset_servers
-from harness.gateway.sources.http import ToolUpstream
-from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
-from harness.gateway.thread import LoopThread
+from harness.gateway import (
+    LiveWeb,
+    LoopThread,
+    RateLimiter,
+    ToolAnswer,
+    ToolMiss,
+    ToolRequest,
+    ToolSource,
+    ToolUpstream,
+    Upstreams,
+    open_client,
+    reset_servers,
+)
 from harness.gateway.upstreams import upstreams
-from harness.gateway.web.live import LiveWeb
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,20 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from harness.case import HostSpec, Suite, ToolSpec
-from harness.case.tool import Effect
-from harness.case.volatile import values_at
-from harness.cassette.keys import CallKey
-from harness.cassette.recording import Recording
-from harness.cassette.state import initial_state
-from harness.cassette.tape import Tape
+from harness.case import Effect, HostSpec, Suite, ToolSpec, values_at
+from harness.cassette import CallKey, Recording, Tape, initial_state
 from harness.errors import OutOfTime
-from harness.gateway.incoming import Refusal
-from harness.gateway.sources.http import unroutable
-from harness.gateway.sources.source import ToolRequest
-from harness.gateway.toolbox import Toolbox
-from harness.gateway.web.address import absolute_address
-from harness.gateway.web.call import WebCall
+from harness.gateway import Refusal, Toolbox, ToolRequest, WebCall, absolute_address, unroutable
 from harness.values import JsonObject, JsonValue
 
 _HIDDEN = re.compile(r"<secret:[a-z]+:[0-9a-f]{8}>")

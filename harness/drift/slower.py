@@ -8,7 +8,7 @@ from statistics import quantiles
 from harness.drift.observations import CallObservations
 from harness.drift.operation_index import OperationIndex
 from harness.drift.profile import LatencySample, OperationProfile
-from harness.results.drift import DriftFinding
+from harness.results import DriftFinding
 
 _SITTINGS = 2
 _CALLS = 5

@@ -8,7 +8,7 @@ from harness.drift.forms import UNKNOWN, Forms
 from harness.drift.kinds import kind_of
 from harness.drift.paths import ANY, ITEM, found_at, lies_below, parts_of
 from harness.drift.shape import PathShape, Shape, shape_of
-from harness.results.drift import ChangeClass, holder_of
+from harness.results import ChangeClass, holder_of
 from harness.values import JsonValue
 
 ABSENT = "absent"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from harness.drift.change import Change, shortened, texts_apart
 from harness.drift.declared import Declared, declared_in
 from harness.drift.paths import member
-from harness.results.drift import ChangeClass, DriftFinding
+from harness.results import ChangeClass, DriftFinding
 from harness.values import JsonObject, JsonValue
 
 LISTING = "listing"

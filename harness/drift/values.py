@@ -15,7 +15,7 @@ from harness.drift.forms import UNKNOWN, Forms
 from harness.drift.kinds import kind_of, masked
 from harness.drift.paths import ANY, ITEM, member
 from harness.drift.rules import PathRules
-from harness.validation.expression import fits
+from harness.validation import fits
 from harness.values import JsonObject, JsonValue
 
 _IDENTITIES = ("id", "uuid", "_id", "key", "name", "code", "slug", "sku", "path", "url", "title")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.drift.compare import YOUNG
 from harness.drift.profile import ToolProfile
-from harness.results.drift import DriftFinding, DriftReport, Severity
+from harness.results import DriftFinding, DriftReport, Severity
 from harness.values import JsonValue
 
 _CHANGES = {

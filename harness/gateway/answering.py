@@ -6,13 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.case import Case
-from harness.cassette.normalisation import Normalisation
-from harness.cassette.player import Player
-from harness.cassette.recording import Kind
-from harness.cassette.redaction import Redactor
-from harness.cassette.state import StateChain
-from harness.cassette.tape import Tape
-from harness.cassette.trial_recording import TrialRecording
+from harness.cassette import Kind, Normalisation, Player, Redactor, StateChain, Tape, TrialRecording
 from harness.gateway.contract import AskedServices, ToolMode
 from harness.gateway.probes import LiveProbes, gateway_probes
 from harness.gateway.reaching import Upstreams

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from harness.case import Case
-from harness.sandbox.sql.tables import Table
-from harness.trace import ModelUse, RecordingReport
-from harness.trace.span import Span
+from harness.sandbox import Table
+from harness.trace import ModelUse, RecordingReport, Span
 from harness.values import JsonObject, JsonValue
 
 ToolMode = Literal["replay", "record", "live", "sealed"]

@@ -14,15 +14,17 @@ from typing import Self, Unpack
 
 import aiohttp
 
-from harness.case import Case, Suite
-from harness.case.browsing import needs_browser
-from harness.case.states import state_names
-from harness.cassette.index import open_tape
-from harness.cassette.journal import recover_journals
-from harness.cassette.redaction import Redactor
-from harness.cassette.state import StateChain
-from harness.cassette.tape import Tape, refuse_secrets, tape_path
-from harness.cassette.trial_recording import TrialRecording
+from harness.case import Case, Suite, needs_browser, state_names
+from harness.cassette import (
+    Redactor,
+    StateChain,
+    Tape,
+    TrialRecording,
+    open_tape,
+    recover_journals,
+    refuse_secrets,
+    tape_path,
+)
 from harness.errors import GatewayError, UsageError
 from harness.gateway.accepting import allow_descriptors
 from harness.gateway.allocator import keep_no_large_blocks
@@ -52,8 +54,8 @@ from harness.gateway.toolbox import Toolbox
 from harness.gateway.upstreams import check_servers, needs_services, share_services, upstreams
 from harness.gateway.waiting import Waiting, Waits
 from harness.gateway.web.run_hosts import RunHosts, WebTrial
-from harness.sandbox.ownership import temporary_folder
-from harness.trace.recorder import TraceRecorder, TraceSubject, otlp_exporter
+from harness.sandbox import temporary_folder
+from harness.trace import TraceRecorder, TraceSubject, otlp_exporter
 
 _SOCKET = "gateway.sock"
 

@@ -5,10 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cassette.journal import Journal, merge
-from harness.cassette.live import keep_live
-from harness.cassette.merging import Merge
-from harness.cassette.redaction import Redactor
+from harness.cassette import Journal, Merge, Redactor, keep_live, merge
 from harness.gateway.contract import SessionRequest
 
 

@@ -12,19 +12,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from harness.case import ApiProbe, HttpRoute, SqlProbe, StateProbe, ToolSpec
-from harness.cassette.keys import CallKey, key_digest
-from harness.cassette.player import Missed, Player
-from harness.cassette.recording import Recording
-from harness.cassette.redaction import Redactor
+from harness.cassette import CallKey, Missed, Player, Recording, Redactor, TrialRecording, key_digest
 from harness.cassette.state import WORLD
-from harness.cassette.trial_recording import TrialRecording
 from harness.errors import ServiceError, UsageError
 from harness.gateway.contract import AskedServices
 from harness.gateway.ledger import Ledger
 from harness.gateway.sources.source import Reached, ToolAnswer, ToolRequest, ToolSource
-from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable, changes
-from harness.trace import ReplayTier, names
-from harness.trace.recorder import TraceRecorder
+from harness.sandbox import QueryFailed, Table, Unmeasurable, changes
+from harness.trace import ReplayTier, TraceRecorder, names
 from harness.values import JsonObject, JsonValue, canonical_json
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from harness.case import Suite
-from harness.case.reset import Reset
+from harness.case import Reset, Suite
 from harness.errors import ServiceError
 from harness.gateway.sources.http import ToolUpstream
 from harness.subprocess_environment import subprocess_environment

@@ -18,7 +18,7 @@ from tenacity import (
     wait_random,
 )
 
-from harness.cassette.redaction import Redactor
+from harness.cassette import Redactor
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from aiohttp import web
 from pydantic import TypeAdapter, ValidationError
 
 from harness.case import Case
-from harness.cassette.redaction import Redactor
+from harness.cassette import Redactor
 from harness.gateway.dialogue import Dialogue
 from harness.gateway.incoming import Refusal, RouteHandler, error_body, read_body
 from harness.gateway.ledger import Ledger
@@ -18,8 +18,7 @@ from harness.gateway.tool_calls import ToolCallHandler, ToolReply
 from harness.gateway.web.address import HostPort
 from harness.gateway.web.forward_proxy import ForwardProxy
 from harness.strict_json import NotJson, parse_json
-from harness.trace import names
-from harness.trace.recorder import TraceRecorder
+from harness.trace import TraceRecorder, names
 from harness.values import Frozen
 
 _TOOLS = "/tools/"

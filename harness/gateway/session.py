@@ -9,10 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.case import StateProbe
-from harness.cassette.merging import Merge
-from harness.cassette.normalisation import Normalisation
-from harness.cassette.player import Player
-from harness.cassette.trial_recording import TrialRecording
+from harness.cassette import Merge, Normalisation, Player, TrialRecording
 from harness.errors import GatewayError, HarnessError, ServiceError
 from harness.gateway.accepting import listening
 from harness.gateway.contract import AskedServices, SessionRecord
@@ -24,8 +21,7 @@ from harness.gateway.routes import RouteContext, Routes, thought_attributes
 from harness.gateway.sources.browser import OpenBrowser
 from harness.gateway.web.pages import PageRoutes
 from harness.gateway.web.run_hosts import TrialProxy
-from harness.sandbox.provider import Sandbox
-from harness.sandbox.proxied_hosts import ProxiedHosts
+from harness.sandbox import ProxiedHosts, Sandbox
 from harness.trace import RecordingReport, names
 from harness.values import JsonValue
 

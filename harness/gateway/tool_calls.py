@@ -4,10 +4,8 @@ import asyncio
 import json
 from dataclasses import dataclass, field, replace
 
-from harness.case import StateProbe, ToolSpec
-from harness.case.volatile import without_volatile
-from harness.cassette.keys import CallKey, complete_arguments, key_of_kept
-from harness.cassette.redaction import Redactor
+from harness.case import StateProbe, ToolSpec, without_volatile
+from harness.cassette import CallKey, Redactor, complete_arguments, key_of_kept
 from harness.errors import OutOfTime
 from harness.gateway.failures import Failure
 from harness.gateway.ledger import Ledger
@@ -17,8 +15,7 @@ from harness.gateway.sources.http import unroutable
 from harness.gateway.sources.source import ToolMiss, ToolRequest, ToolSource
 from harness.gateway.toolbox import Tool, Toolbox
 from harness.strict_json import NotJson, parse_json
-from harness.trace import ReplayTier, names
-from harness.trace.recorder import TraceRecorder
+from harness.trace import ReplayTier, TraceRecorder, names
 from harness.values import JsonObject, JsonValue, canonical_json
 
 

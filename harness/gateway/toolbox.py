@@ -11,12 +11,10 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
-from harness.case import Case, Suite, ToolSpec
-from harness.case.quick_schema import Fits, quick_check
-from harness.case.tool import VolatilePart
+from harness.case import Case, Suite, ToolSpec, VolatilePart, quick_check
+from harness.case.quick_schema import Fits
 from harness.errors import UsageError
-from harness.validation.expression import check_expression
-from harness.validation.schema import Problem, Schema, members
+from harness.validation import Problem, Schema, check_expression, members
 from harness.values import JsonObject
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")

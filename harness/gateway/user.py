@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harness.case import Conversation, UserTurn, When
-from harness.validation.cost import is_quick
-from harness.validation.expression import finds
+from harness.validation import finds, is_quick
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,25 @@
 """Foreign trajectories and traces as ordinary suites and trials, and ours in formats that others read."""
 
-from harness.ingest.export.atif import export_atif
-from harness.ingest.export.otlp import export_otlp
-from harness.ingest.options import ImportOptions, Note
-from harness.ingest.registry import import_file, importers
-from harness.ingest.run import ImportedRun
+from typing import TYPE_CHECKING
 
-__all__ = ["ImportOptions", "ImportedRun", "Note", "export_atif", "export_otlp", "import_file", "importers"]
+from harness.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from harness.ingest.export.atif import export_atif as export_atif
+    from harness.ingest.export.otlp import export_otlp as export_otlp
+    from harness.ingest.options import ImportOptions as ImportOptions
+    from harness.ingest.options import Note as Note
+    from harness.ingest.registry import import_file as import_file
+    from harness.ingest.registry import importers as importers
+    from harness.ingest.run import ImportedRun as ImportedRun
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "export.atif": ("export_atif",),
+            "export.otlp": ("export_otlp",),
+            "options": ("ImportOptions", "Note"),
+            "registry": ("import_file", "importers"),
+            "run": ("ImportedRun",),
+        },
+    )

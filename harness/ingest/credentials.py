@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from harness.cassette.redaction import Redactor
+from harness.cassette import Redactor
 from harness.values import JsonObject, JsonValue
 
 _NAMES: Final = (

@@ -9,8 +9,7 @@ from harness.ingest.credentials import Cleaner
 from harness.ingest.options import ImportOptions, NoteBook
 from harness.ingest.reading import Record, read_json
 from harness.ingest.transcript import Transcript
-from harness.trace import Outcome, Step
-from harness.trace.span import Span
+from harness.trace import Outcome, Span, Step
 from harness.values import JsonObject, JsonValue
 
 UNTOLD_TASK = "(the file does not tell the task)"

@@ -21,9 +21,7 @@ from harness.ingest.options import ImportOptions, Note, NoteBook
 from harness.ingest.spans import spans_of
 from harness.ingest.suites import SuiteBuilder
 from harness.ingest.transcript import final_output
-from harness.trace import Trajectory, Trial
-from harness.trace.prompts import prompts_of
-from harness.trace.span import Span
+from harness.trace import Span, Trajectory, Trial, prompts_of
 
 TrialKey = tuple[str, int]
 ImportedTrial = tuple[Trial, tuple[Span, ...]]

@@ -9,8 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from harness.ingest import names as ours
-from harness.trace import Observation, Step, ToolCall, Trial, names
-from harness.trace.span import Span
+from harness.trace import Observation, Span, Step, ToolCall, Trial, names
 from harness.values import JsonObject, JsonValue
 
 

@@ -6,8 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from harness.case import IMPORTED_SERVER, AgentVersion, Case, HttpRoute, Suite, ToolServer, ToolSpec
-from harness.case.digest import suite_digest
+from harness.case import IMPORTED_SERVER, AgentVersion, Case, HttpRoute, Suite, ToolServer, ToolSpec, suite_digest
 from harness.ingest.found import Found, FoundTool
 from harness.ingest.naming import is_tool_name
 from harness.ingest.options import ImportOptions, NoteBook

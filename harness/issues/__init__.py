@@ -1,20 +1,31 @@
 """Drift as issues: one a tool and severity, filed once, kept up to date, and closed when it is gone."""
 
-from harness.issues.choosing import tracker_named
-from harness.issues.filing import MOST_NEW, Done, Filing, file_report, planned
-from harness.issues.outbox import Outbox
-from harness.issues.tracker import IssueTracker, Note, TrackedIssue, TrackerOptions
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "MOST_NEW",
-    "Done",
-    "Filing",
-    "IssueTracker",
-    "Note",
-    "Outbox",
-    "TrackedIssue",
-    "TrackerOptions",
-    "file_report",
-    "planned",
-    "tracker_named",
-]
+from harness.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from harness.issues.choosing import github_tracker as github_tracker
+    from harness.issues.choosing import tracker_named as tracker_named
+    from harness.issues.filing import MOST_NEW as MOST_NEW
+    from harness.issues.filing import Done as Done
+    from harness.issues.filing import Filing as Filing
+    from harness.issues.filing import file_report as file_report
+    from harness.issues.filing import planned as planned
+    from harness.issues.outbox import Outbox as Outbox
+    from harness.issues.planning import TrackerAction as TrackerAction
+    from harness.issues.tracker import IssueTracker as IssueTracker
+    from harness.issues.tracker import Note as Note
+    from harness.issues.tracker import TrackedIssue as TrackedIssue
+    from harness.issues.tracker import TrackerOptions as TrackerOptions
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "choosing": ("github_tracker", "tracker_named"),
+            "filing": ("Done", "Filing", "MOST_NEW", "file_report", "planned"),
+            "outbox": ("Outbox",),
+            "planning": ("TrackerAction",),
+            "tracker": ("IssueTracker", "Note", "TrackedIssue", "TrackerOptions"),
+        },
+    )

@@ -18,7 +18,8 @@ from github import Auth, Github
 from github.GithubObject import NotSet
 from github.Issue import Issue
 
-from harness.cassette.redaction import SHORTEST, Redactor
+from harness.cassette import Redactor
+from harness.cassette.redaction import SHORTEST
 from harness.errors import TrackerError, TrackerUnavailable, UsageError
 from harness.issues.notes import as_twin
 from harness.issues.retrying import Pace, RetryingClient, WriteUnknown

@@ -16,8 +16,7 @@ from harness.errors import ResultsError, UsageError
 from harness.issues.lifecycle import moment
 from harness.issues.planning import TrackerAction
 from harness.issues.quoting import line_of
-from harness.results import DriftReport
-from harness.results.drift import read_drift, write_drift
+from harness.results import DriftReport, read_drift, write_drift
 
 OUTBOX = "outbox"
 

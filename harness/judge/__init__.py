@@ -1,1 +1,150 @@
 """What no verifier can decide, judged by a model: one binary criterion at a time, on just the evidence it needs."""
+
+from typing import TYPE_CHECKING
+
+from harness.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from harness.judge.agreement.binary import AgreementRate as AgreementRate
+    from harness.judge.agreement.binary import BinaryAgreement as BinaryAgreement
+    from harness.judge.agreement.comparing import AgreementReport as AgreementReport
+    from harness.judge.agreement.comparing import AgreementRow as AgreementRow
+    from harness.judge.agreement.comparing import Right as Right
+    from harness.judge.agreement.comparing import against_labels as against_labels
+    from harness.judge.agreement.comparing import compare as compare
+    from harness.judge.annotation.annotation_queue import PER_ITEM as PER_ITEM
+    from harness.judge.annotation.annotation_queue import AnnotationQueue as AnnotationQueue
+    from harness.judge.annotation.annotation_queue import AnnotatorSession as AnnotatorSession
+    from harness.judge.annotation.server import AnnotationServer as AnnotationServer
+    from harness.judge.annotation.work import Work as Work
+    from harness.judge.annotation.work import work_of as work_of
+    from harness.judge.audit import audit_sample as audit_sample
+    from harness.judge.calibration.answer_cache import AnswerCache as AnswerCache
+    from harness.judge.calibration.calibrate import Measured as Measured
+    from harness.judge.calibration.calibrate import Outcome as Outcome
+    from harness.judge.calibration.calibrate import Settings as Settings
+    from harness.judge.calibration.calibrated import Calibrated as Calibrated
+    from harness.judge.calibration.figures import Figures as Figures
+    from harness.judge.calibration.model_judge import AskingJudge as AskingJudge
+    from harness.judge.calibration.model_judge import ModelReflector as ModelReflector
+    from harness.judge.calibration.question import Question as Question
+    from harness.judge.calibration.record import CalibrationRecord as CalibrationRecord
+    from harness.judge.calibration.record import add_record as add_record
+    from harness.judge.calibration.record import asked_by as asked_by
+    from harness.judge.calibration.record import read_records as read_records
+    from harness.judge.calibration.record import record_path as record_path
+    from harness.judge.calibration.record import uncalibrated as uncalibrated
+    from harness.judge.calibration.rule_reflector import RuleReflector as RuleReflector
+    from harness.judge.comparison import ComparisonScore as ComparisonScore
+    from harness.judge.comparison import PairwiseComparison as PairwiseComparison
+    from harness.judge.comparison import comparison_score as comparison_score
+    from harness.judge.comparison import scores_by_criterion as scores_by_criterion
+    from harness.judge.family import shared_family as shared_family
+    from harness.judge.judge import Judge as Judge
+    from harness.judge.judge import Subject as Subject
+    from harness.judge.judge import why_not_eligible as why_not_eligible
+    from harness.judge.judgement import Answer as Answer
+    from harness.judge.judgement import JudgeIdentity as JudgeIdentity
+    from harness.judge.judgement import Judgement as Judgement
+    from harness.judge.labels.file import LabelFile as LabelFile
+    from harness.judge.labels.file import label_path as label_path
+    from harness.judge.labels.label import LabelledItem as LabelledItem
+    from harness.judge.labels.lines import append_line as append_line
+    from harness.judge.labels.lines import read_lines as read_lines
+    from harness.judge.labels.sorting import SortedLabels as SortedLabels
+    from harness.judge.labels.sorting import sort_labels as sort_labels
+    from harness.judge.langfuse import Langfuse as Langfuse
+    from harness.judge.loading import load_rubric as load_rubric
+    from harness.judge.loading import rubric_names as rubric_names
+    from harness.judge.pairwise import Pairwise as Pairwise
+    from harness.judge.panel import Panel as Panel
+    from harness.judge.panel import Task as Task
+    from harness.judge.panel import run_panel as run_panel
+    from harness.judge.prompting.request import judge_request as judge_request
+    from harness.judge.prompts import Prompt as Prompt
+    from harness.judge.prompts import PromptRegistry as PromptRegistry
+    from harness.judge.redteam.report import Planting as Planting
+    from harness.judge.redteam.report import RedTeamReport as RedTeamReport
+    from harness.judge.redteam.report import attack_rows as attack_rows
+    from harness.judge.redteam.texts import AttackClass as AttackClass
+    from harness.judge.redteam.texts import planted as planted
+    from harness.judge.redteam.trials import Scenario as Scenario
+    from harness.judge.redteam.trials import failing_trial as failing_trial
+    from harness.judge.redteam.trials import passing_trial as passing_trial
+    from harness.judge.rubric import MIN_COVERAGE as MIN_COVERAGE
+    from harness.judge.rubric import Criterion as Criterion
+    from harness.judge.rubric import Rubric as Rubric
+    from harness.judge.rule_model import RuleModel as RuleModel
+    from harness.judge.rules import Mind as Mind
+    from harness.judge.scoring import RubricScore as RubricScore
+    from harness.judge.scoring import plain_mean as plain_mean
+    from harness.judge.scoring import score_rubric as score_rubric
+    from harness.judge.settings import JudgeSettings as JudgeSettings
+    from harness.judge.settings import judge_settings as judge_settings
+    from harness.judge.single import Single as Single
+    from harness.judge.single import judge_single as judge_single
+    from harness.judge.stability import Stability as Stability
+    from harness.judge.transcript.building import build_transcript as build_transcript
+    from harness.judge.transcript.piece import CHARS_PER_TOKEN as CHARS_PER_TOKEN
+    from harness.judge.transcript.piece import Piece as Piece
+    from harness.judge.transcript.piece import Transcript as Transcript
+    from harness.judge.triage import Triage as Triage
+    from harness.judge.triage import TriageFile as TriageFile
+    from harness.judge.triage import by_release as by_release
+    from harness.judge.triage import cause_of as cause_of
+    from harness.judge.triage import triage_path as triage_path
+    from harness.judge.triage import triaged as triaged
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "agreement.binary": ("AgreementRate", "BinaryAgreement"),
+            "agreement.comparing": ("AgreementReport", "AgreementRow", "Right", "against_labels", "compare"),
+            "annotation.annotation_queue": ("AnnotationQueue", "AnnotatorSession", "PER_ITEM"),
+            "annotation.server": ("AnnotationServer",),
+            "annotation.work": ("Work", "work_of"),
+            "audit": ("audit_sample",),
+            "calibration.answer_cache": ("AnswerCache",),
+            "calibration.calibrate": ("Measured", "Outcome", "Settings"),
+            "calibration.calibrated": ("Calibrated",),
+            "calibration.figures": ("Figures",),
+            "calibration.model_judge": ("AskingJudge", "ModelReflector"),
+            "calibration.question": ("Question",),
+            "calibration.record": (
+                "CalibrationRecord",
+                "add_record",
+                "asked_by",
+                "read_records",
+                "record_path",
+                "uncalibrated",
+            ),
+            "calibration.rule_reflector": ("RuleReflector",),
+            "comparison": ("ComparisonScore", "PairwiseComparison", "comparison_score", "scores_by_criterion"),
+            "family": ("shared_family",),
+            "judge": ("Judge", "Subject", "why_not_eligible"),
+            "judgement": ("Answer", "JudgeIdentity", "Judgement"),
+            "labels.file": ("LabelFile", "label_path"),
+            "labels.label": ("LabelledItem",),
+            "labels.lines": ("append_line", "read_lines"),
+            "labels.sorting": ("SortedLabels", "sort_labels"),
+            "langfuse": ("Langfuse",),
+            "loading": ("load_rubric", "rubric_names"),
+            "pairwise": ("Pairwise",),
+            "panel": ("Panel", "Task", "run_panel"),
+            "prompting.request": ("judge_request",),
+            "prompts": ("Prompt", "PromptRegistry"),
+            "redteam.report": ("Planting", "RedTeamReport", "attack_rows"),
+            "redteam.texts": ("AttackClass", "planted"),
+            "redteam.trials": ("Scenario", "failing_trial", "passing_trial"),
+            "rubric": ("Criterion", "MIN_COVERAGE", "Rubric"),
+            "rule_model": ("RuleModel",),
+            "rules": ("Mind",),
+            "scoring": ("RubricScore", "plain_mean", "score_rubric"),
+            "settings": ("JudgeSettings", "judge_settings"),
+            "single": ("Single", "judge_single"),
+            "stability": ("Stability",),
+            "transcript.building": ("build_transcript",),
+            "transcript.piece": ("CHARS_PER_TOKEN", "Piece", "Transcript"),
+            "triage": ("Triage", "TriageFile", "by_release", "cause_of", "triage_path", "triaged"),
+        },
+    )

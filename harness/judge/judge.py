@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from harness.case import Case
 from harness.errors import OutOfTime, UsageError
-from harness.gateway.model.client import ModelCassette, ModelClient
+from harness.gateway import ModelCassette, ModelClient
 from harness.judge.code_criteria import CODE_CRITERIA, CodeCriterion
 from harness.judge.judgement import JudgeIdentity, Judgement, Votes
 from harness.judge.prompting.answer import GivenAnswer, JudgeFailed, read_answer
@@ -22,7 +22,7 @@ from harness.judge.transcript import Piece, Transcript, build_transcript, view
 from harness.judge.transcript.views import acted
 from harness.plugins import described, find_plugin
 from harness.trace import Trial
-from harness.validation.path import selects
+from harness.validation import selects
 from harness.values import JsonObject, digest_of_text
 
 _REPAIR = "Your last answer was not in the given form. Answer again, with the JSON object alone."

@@ -17,7 +17,8 @@ from urllib.parse import quote, urlencode
 
 from typing_extensions import override
 
-from harness.cassette.redaction import SHORTEST, Redactor
+from harness.cassette import Redactor
+from harness.cassette.redaction import SHORTEST
 from harness.errors import HarnessError, UsageError
 from harness.judge.judgement import Judgement
 from harness.judge.prompts import PRODUCTION, Prompt

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
-from harness.gateway.model.client import ModelCassette, ModelClient
+from harness.gateway import ModelCassette, ModelClient
 from harness.judge.prompting.answer import JudgeFailed, told_object
 from harness.judge.prompting.evidence import Shown, shown_evidence
 from harness.judge.prompting.request import MAX_EVIDENCE_CHARS, TOOL, asked_criterion

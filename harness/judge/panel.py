@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from harness.errors import HarnessError
-from harness.gateway.budget import OutOfBudget
-from harness.gateway.model.client import ModelCassette
+from harness.gateway import ModelCassette, OutOfBudget
 from harness.judge.judge import Judge, Subject
 from harness.judge.judgement import Judgement
 from harness.judge.rubric import Criterion

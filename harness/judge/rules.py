@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from pydantic import Field, field_validator
 
-from harness.validation.expression import check_expression, finds, fits
+from harness.validation import check_expression, finds, fits
 from harness.values import Frozen, JsonObject, JsonValue
 
 Said = Literal["pass", "fail", "not_eligible"]

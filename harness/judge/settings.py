@@ -10,7 +10,7 @@ from pydantic import Field
 from harness.case import ModelServer, ModelSpec, Price, Provider, RateLimit
 from harness.documents import read_document
 from harness.errors import UsageError
-from harness.gateway.model.sampling import Sampling
+from harness.gateway import Sampling
 from harness.judge.family import family_of
 from harness.judge.prompts import PRODUCTION
 from harness.values import Frozen

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.gateway.model.client import AskMode, ModelClient, ModelClientOptions
+from harness.gateway import AskMode, ModelClient, ModelClientOptions
 from harness.judge.judge import Judge, Subject
 from harness.judge.judgement import Judgement
 from harness.judge.prompts import Prompt

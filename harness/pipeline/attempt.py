@@ -6,18 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from harness.case import Case
-from harness.case.selecting import case_of
+from harness.case import Case, case_of
 from harness.errors import ResultsError
-from harness.gateway.budget import OutOfBudget
+from harness.gateway import OutOfBudget
 from harness.results import PlannedTrial, RunFolder
+from harness.runner import UNREADABLE, TrialRunner, described, unreadable_trial
 from harness.runner.browsers import PICTURES
-from harness.runner.trial import TrialRunner
-from harness.runner.unreadable import UNREADABLE, described, unreadable_trial
-from harness.sandbox.ownership import temporary_folder
+from harness.sandbox import temporary_folder
 from harness.score import Evidence, Scorecard, Scorer
-from harness.trace import Trial
-from harness.trace.span import Span
+from harness.trace import Span, Trial
 
 INFRASTRUCTURE_TRIES = 2
 """A trial that the harness could not do is tried once more; the first record is kept beside the second."""

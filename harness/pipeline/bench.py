@@ -6,17 +6,23 @@ from functools import cached_property
 from pathlib import Path
 
 from harness.errors import NotMeasured, UsageError
-from harness.gateway.budget import Budget
-from harness.gateway.model.client import ModelClient, ModelClientOptions
-from harness.judge.annotation import Work, work_of
+from harness.gateway import Budget, ModelClient, ModelClientOptions
+from harness.judge import (
+    AskingJudge,
+    Judge,
+    JudgeSettings,
+    LabelFile,
+    LabelledItem,
+    Prompt,
+    Question,
+    Rubric,
+    SortedLabels,
+    Work,
+    label_path,
+    sort_labels,
+    work_of,
+)
 from harness.judge.audit import lot
-from harness.judge.calibration import Question
-from harness.judge.calibration.model_judge import AskingJudge
-from harness.judge.judge import Judge
-from harness.judge.labels import LabelFile, LabelledItem, SortedLabels, label_path, sort_labels
-from harness.judge.prompts import Prompt
-from harness.judge.rubric import Rubric
-from harness.judge.settings import JudgeSettings
 from harness.pipeline.judging import secrets_of
 from harness.pipeline.subjects import subjects, suite_of
 from harness.results import RunFolder

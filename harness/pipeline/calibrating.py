@@ -5,24 +5,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.gateway.model.client import ModelClient, ModelClientOptions
-from harness.judge.calibration import (
+from harness.gateway import ModelClient, ModelClientOptions
+from harness.judge import (
     AnswerCache,
     Calibrated,
     CalibrationRecord,
     Figures,
+    JudgeSettings,
+    ModelReflector,
     Outcome,
+    Prompt,
+    PromptRegistry,
     Question,
     Settings,
     add_record,
     asked_by,
-    calibrate,
     read_records,
     record_path,
 )
-from harness.judge.calibration.model_judge import ModelReflector
-from harness.judge.prompts import Prompt, PromptRegistry
-from harness.judge.settings import JudgeSettings
+from harness.judge.calibration import calibrate
 from harness.pipeline.bench import Bench
 from harness.pipeline.judging import secrets_of
 from harness.pipeline.subjects import suite_of

@@ -5,30 +5,39 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.case import Suite
-from harness.case.loading import load_stored_suite
-from harness.case.selecting import check_cases
-from harness.cassette.journal import only_writer
-from harness.cassette.live import FOLDER, PROBE, LiveTape, live_tapes
-from harness.cassette.recording import Recording
-from harness.cassette.tape import Tape, save_tape
-from harness.drift.learning import ProbeSession, learned
-from harness.drift.observations import CallObservations, exercised_by, findings_of, in_order, unavailable_in
-from harness.drift.operation_index import OperationIndex, open_book
-from harness.drift.pairing import pair
-from harness.drift.probe import Probed, confirm, probe
-from harness.drift.profile import ToolProfile, read_profile, write_profile
-from harness.drift.replayable_reads import asks_of, is_at_start
-from harness.drift.slower import slower_findings
-from harness.drift.surface import exercised_surfaces, surface_findings
+from harness.case import Suite, check_cases, load_stored_suite
+from harness.cassette import LiveTape, Recording, Tape, live_tapes, only_writer, save_tape
+from harness.cassette.live import FOLDER, PROBE
+from harness.drift import (
+    CallObservations,
+    OperationIndex,
+    Probed,
+    ProbeSession,
+    ToolProfile,
+    asks_of,
+    confirm,
+    exercised_by,
+    exercised_surfaces,
+    findings_of,
+    in_order,
+    is_at_start,
+    learned,
+    open_book,
+    pair,
+    read_profile,
+    slower_findings,
+    surface_findings,
+    unavailable_in,
+    write_profile,
+)
+from harness.drift.probe import probe
 from harness.errors import HarnessError, ServiceError, UsageError
 from harness.pipeline.flips import FlipPlan, with_flips
 from harness.pipeline.probing import Reach, probe_after_writes, servers_of
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.surfaces import surfaces_of
 from harness.pipeline.world import Say
-from harness.results import RunNameTaken, begin_run, default_run_name
-from harness.results.drift import DriftFinding, DriftReport, write_drift
+from harness.results import DriftFinding, DriftReport, RunNameTaken, begin_run, default_run_name, write_drift
 
 PER_S = 10
 """Calls a second to servers that are somebody else's, where the suite says nothing."""

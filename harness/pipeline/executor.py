@@ -8,7 +8,7 @@ from harness.pipeline.attempt import Ended
 from harness.pipeline.plan import RunPlan
 from harness.pipeline.world import RunSetup
 from harness.results import PlannedTrial, RunFolder
-from harness.runner.agent import Agent
+from harness.runner import Agent
 from harness.score import Scorer
 
 

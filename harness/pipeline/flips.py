@@ -7,18 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.case import Suite
-from harness.cassette.live import LiveTape
-from harness.cassette.recording import Recording
-from harness.cassette.refresh import with_answers
-from harness.cassette.tape import Tape, save_tape
-from harness.drift.fresh import fresh_answers
-from harness.drift.operation_index import OperationIndex
+from harness.cassette import LiveTape, Recording, Tape, save_tape, with_answers
+from harness.drift import OperationIndex, fresh_answers
 from harness.pipeline.plan import RunPlan
 from harness.pipeline.run import Watch, start_run
 from harness.pipeline.world import Say
-from harness.results import PlannedTrial
-from harness.results.drift import DriftFinding
-from harness.sandbox.providers import ProviderName
+from harness.results import DriftFinding, PlannedTrial
+from harness.sandbox import ProviderName
 
 Answers = Mapping[tuple[str, str, int], Recording]
 _FOLDER = ".harness/flips"

@@ -6,15 +6,9 @@ from typing import Any
 
 import yaml
 
-from harness.case import Case, Suite
-from harness.case.document import open_document
-from harness.case.loading import SuiteFile, load_stored_suite, load_suite
-from harness.case.selecting import case_of
-from harness.case.states import state_names
+from harness.case import Case, Suite, SuiteFile, case_of, load_stored_suite, load_suite, open_document, state_names
+from harness.cassette import Redactor, Tape, load_tape, merge_recordings, tape_path
 from harness.cassette.excerpt import excerpt
-from harness.cassette.journal import merge_recordings
-from harness.cassette.redaction import Redactor
-from harness.cassette.tape import Tape, load_tape, tape_path
 from harness.documents import read_plain, write_atomically
 from harness.errors import InvalidDocument, UsageError
 from harness.pipeline.drafting import draft
@@ -23,8 +17,7 @@ from harness.pipeline.observed import Reader
 from harness.pipeline.proving import Proof, passing_attempts, prove, useful_checks
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.subjects import suite_of
-from harness.results import RunFolder
-from harness.results.stored import StoredTrial
+from harness.results import RunFolder, StoredTrial
 from harness.score import Scorecard
 from harness.trace import Trial
 

@@ -5,14 +5,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness import __version__
-from harness.case import CheckSpec, Suite
-from harness.case.digest import suite_digest, tools_digest
+from harness.case import CheckSpec, Suite, suite_digest, tools_digest
 from harness.ingest import ImportedRun
 from harness.pipeline.rescore import finish_scores
 from harness.results import PlannedTrial, RunFolder, RunManifest, begin_run, default_run_name
 from harness.score import Evidence, Scorer, build_scorer
 from harness.score.verifiers.reward import REWARD
-from harness.trace.provenance import unattributed
+from harness.trace import unattributed
 from harness.values import digest_of
 
 IMPORTED = "imported"

@@ -6,21 +6,25 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.case import Suite
-from harness.case.selecting import check_cases
+from harness.case import Suite, check_cases
 from harness.errors import UsageError
-from harness.gateway.budget import Budget
-from harness.gateway.model.client import AskMode, ModelClient, ModelClientOptions, ModelSpend
-from harness.judge.family import shared_family
-from harness.judge.judge import Judge, Subject
-from harness.judge.judgement import Answer, Judgement
-from harness.judge.panel import Panel, Task, run_panel
-from harness.judge.prompts import Prompt
-from harness.judge.rubric import Criterion, Rubric
-from harness.judge.settings import JudgeSettings
+from harness.gateway import AskMode, Budget, ModelClient, ModelClientOptions, ModelSpend
+from harness.judge import (
+    Answer,
+    Criterion,
+    Judge,
+    Judgement,
+    JudgeSettings,
+    Panel,
+    Prompt,
+    Rubric,
+    Subject,
+    Task,
+    run_panel,
+    shared_family,
+)
 from harness.pipeline.subjects import suite_of
-from harness.results import RunFolder
-from harness.results.judgements import JudgementWriter, keep_rubric, read_judgements
+from harness.results import JudgementWriter, RunFolder, keep_rubric, read_judgements
 from harness.trace import MEASURED
 from harness.values import Frozen
 

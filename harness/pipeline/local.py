@@ -6,21 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from harness.case.browsing import needs_browser
+from harness.case import needs_browser
 from harness.cassette.live import FOLDER
-from harness.gateway.gateway import Gateway
-from harness.gateway.rate import RateLimiter
+from harness.gateway import Gateway, RateLimiter
 from harness.pipeline.attempt import Attempt, Ended
 from harness.pipeline.executor import Job
 from harness.pipeline.plan import RunPlan
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import RunSetup
 from harness.results import PlannedTrial, RunFolder
-from harness.runner.browsers import BrowserFactory
-from harness.runner.pool import TaskSlots, run_all
-from harness.runner.trial import TrialRunner
-from harness.sandbox.providers import open_provider
-from harness.sandbox.recipe import BROWSER_IMAGE
+from harness.runner import BrowserFactory, TaskSlots, TrialRunner, run_all
+from harness.sandbox import BROWSER_IMAGE, open_provider
 
 
 @dataclass(frozen=True, kw_only=True)

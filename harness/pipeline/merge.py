@@ -6,8 +6,7 @@ from pathlib import Path
 from harness.case import Suite
 from harness.errors import UsageError
 from harness.pipeline.rescore import finish_scores
-from harness.results import RunFolder
-from harness.results.merging import merge_runs
+from harness.results import RunFolder, merge_runs
 from harness.score import build_scorer
 
 

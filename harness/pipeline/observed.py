@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.case import Case, Suite
-from harness.cassette.excerpt import ObservedAnswer, ObservedCall
-from harness.cassette.keys import call_key, complete_arguments
-from harness.cassette.redaction import Redactor
+from harness.cassette import ObservedAnswer, ObservedCall, Redactor, call_key, complete_arguments
 from harness.errors import OutOfTime
-from harness.gateway.sources.http import unroutable
-from harness.gateway.toolbox import Toolbox
+from harness.gateway import Toolbox, unroutable
 from harness.strict_json import NotJson, parse_json
 from harness.trace import Observation, ToolErrorType, ToolFailure, Trial
 from harness.values import JsonObject, JsonValue

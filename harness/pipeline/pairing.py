@@ -6,22 +6,25 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from harness.case import Suite
-from harness.case.selecting import check_cases
+from harness.case import Suite, check_cases
 from harness.errors import HarnessError, NotMeasured, UsageError
-from harness.gateway.budget import Budget, OutOfBudget
-from harness.gateway.model.client import AskMode, ModelCassette, ModelClient
-from harness.judge.comparison import ComparisonScore, PairwiseComparison, comparison_score
-from harness.judge.judge import Subject, why_not_eligible
-from harness.judge.judgement import JudgeIdentity
-from harness.judge.pairwise import Pairwise
-from harness.judge.prompts import Prompt
-from harness.judge.rubric import Criterion, Rubric
-from harness.judge.settings import JudgeSettings
+from harness.gateway import AskMode, Budget, ModelCassette, ModelClient, OutOfBudget
+from harness.judge import (
+    ComparisonScore,
+    Criterion,
+    JudgeIdentity,
+    JudgeSettings,
+    Pairwise,
+    PairwiseComparison,
+    Prompt,
+    Rubric,
+    Subject,
+    comparison_score,
+    why_not_eligible,
+)
 from harness.pipeline.judging import asker_of, family_warning
 from harness.pipeline.subjects import suite_of
-from harness.results import RunFolder
-from harness.results.comparisons import add_comparison, read_comparisons
+from harness.results import RunFolder, add_comparison, read_comparisons
 from harness.trace import MEASURED
 from harness.values import Frozen
 

@@ -6,14 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from harness.case import Case, ModelMode, Suite
-from harness.case.selecting import check_cases
+from harness.case import Case, ModelMode, Suite, check_cases
 from harness.errors import UsageError
-from harness.gateway import ToolMode
-from harness.gateway.budget import Budget
-from harness.results import PlannedTrial, RunFolder
-from harness.results.merging import shard_of
-from harness.sandbox.providers import ProviderName
+from harness.gateway import Budget, ToolMode
+from harness.results import PlannedTrial, RunFolder, shard_of
+from harness.sandbox import ProviderName
 
 ExecutorName = Literal["local", "ray"]
 

@@ -6,15 +6,10 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from harness.case import Case, Suite, ToolServer
-from harness.case.selecting import case_of
+from harness.case import Case, Suite, ToolServer, case_of
 from harness.errors import ServiceError, UsageError
-from harness.gateway.client import open_client
-from harness.gateway.resetting import declared_resets
-from harness.gateway.sources.reachability import external_servers
-from harness.gateway.toolbox import Toolbox
+from harness.gateway import Toolbox, allowed_hosts, declared_resets, external_servers, open_client
 from harness.gateway.upstreams import upstreams
-from harness.gateway.web.run_hosts import allowed_hosts
 from harness.pipeline.plan import RunPlan
 
 _WITHIN_S = 10.0

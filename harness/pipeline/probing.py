@@ -6,13 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.case import Suite
-from harness.drift.after_writes import AfterWrites
-from harness.drift.chains import plan_replays
-from harness.drift.operation_index import OperationIndex
-from harness.drift.probe import Probed
-from harness.drift.prober import Prober, open_prober
-from harness.drift.replayable_reads import ReplayableRead
-from harness.gateway.thread import LoopThread
+from harness.drift import AfterWrites, OperationIndex, Probed, Prober, ReplayableRead, open_prober, plan_replays
+from harness.gateway import LoopThread
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import open_services
 

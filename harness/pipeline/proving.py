@@ -7,9 +7,7 @@ from typing import Literal
 
 from harness.case import Case, CheckSpec, Suite
 from harness.pipeline.drafting import NO_FAILURE
-from harness.results import RunFolder
-from harness.results.comparable import runs_in
-from harness.results.stored import StoredTrial
+from harness.results import RunFolder, StoredTrial, runs_in
 from harness.score import Evidence, Scorecard, score_trial
 
 Answer = Literal["passes", "fails", "unknown"]

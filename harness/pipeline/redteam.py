@@ -7,17 +7,28 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from harness.gateway.budget import Budget
-from harness.gateway.model.client import AskMode, ModelClient, ModelClientOptions
-from harness.judge.judge import Judge, Subject
-from harness.judge.judgement import Judgement
-from harness.judge.panel import Panel, Task, run_panel
-from harness.judge.prompting.request import judge_request
-from harness.judge.prompts import Prompt
-from harness.judge.redteam.report import Planting, RedTeamReport, attack_rows
-from harness.judge.redteam.texts import CLASSES, TEXTS, AttackClass, planted
-from harness.judge.redteam.trials import PLACES, RUBRIC, SCENARIOS, Scenario, failing_trial, passing_trial
-from harness.judge.settings import JudgeSettings
+from harness.gateway import AskMode, Budget, ModelClient, ModelClientOptions
+from harness.judge import (
+    AttackClass,
+    Judge,
+    Judgement,
+    JudgeSettings,
+    Panel,
+    Planting,
+    Prompt,
+    RedTeamReport,
+    Scenario,
+    Subject,
+    Task,
+    attack_rows,
+    failing_trial,
+    judge_request,
+    passing_trial,
+    planted,
+    run_panel,
+)
+from harness.judge.redteam.texts import CLASSES, TEXTS
+from harness.judge.redteam.trials import PLACES, RUBRIC, SCENARIOS
 
 SUITE: Final = "judge.redteam"
 """Recordings are in `cassettes/judge.redteam/`."""

@@ -7,13 +7,11 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from harness.case.case import Case
-from harness.case.loading import SuiteFile
+from harness.case import Case, SuiteFile, ToolSpec
 from harness.case.sourcing.declared import KINDS
-from harness.case.tool import ToolSpec
-from harness.documents.schema import all_models, field_docs, name_in_file
-from harness.judge.rubric import Rubric
-from harness.sandbox.environment import EnvironmentFile
+from harness.documents import all_models, field_docs, name_in_file
+from harness.judge import Rubric
+from harness.sandbox import EnvironmentFile
 
 SHAPES: Final[dict[str, tuple[type[BaseModel], ...]]] = {
     "suite.yaml": (SuiteFile, ToolSpec, *KINDS.values()),

@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.case.loading import load_suite
-from harness.cassette.live import live_tapes
-from harness.cassette.redaction import Redactor
-from harness.cassette.refresh import RefreshedTape, refreshed_tapes
-from harness.drift.fresh import fresh_answers
-from harness.drift.operation_index import open_book
+from harness.case import load_suite
+from harness.cassette import Redactor, RefreshedTape, live_tapes, refreshed_tapes
+from harness.drift import fresh_answers, open_book
 from harness.errors import UsageError
 from harness.pipeline.secrets import secret_values
-from harness.results.drift import DriftFinding, DriftReport
+from harness.results import DriftFinding, DriftReport
 
 
 @dataclass(frozen=True, kw_only=True)

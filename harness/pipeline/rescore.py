@@ -6,8 +6,7 @@ from harness import __version__
 from harness.case import Suite
 from harness.errors import UsageError
 from harness.results import RunFolder, Scoring
-from harness.score import Evidence, Scorecard, Scorer, build_scorer, decisions
-from harness.score.evaluators import Item, TrialKey, item_of
+from harness.score import Evidence, Item, Scorecard, Scorer, TrialKey, build_scorer, decisions, item_of
 from harness.trace import MEASURED
 
 

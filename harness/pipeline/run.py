@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import __version__
-from harness.case.digest import tools_digest
+from harness.case import tools_digest
 from harness.errors import UsageError
-from harness.gateway.model.run_models import check_keys
+from harness.gateway import check_keys
 from harness.pipeline.cluster import open_cluster
 from harness.pipeline.executor import Executor, Job
 from harness.pipeline.local import LocalExecutor
@@ -25,9 +25,8 @@ from harness.pipeline.rescore import finish_scores
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import Say, open_world, pins
 from harness.results import PlannedTrial, RunFolder, RunManifest, begin_run, default_run_name, write_stop
-from harness.runner.agent import Agent
-from harness.runner.agents import open_agent
-from harness.sandbox.providers import isolates
+from harness.runner import Agent, open_agent
+from harness.sandbox import isolates
 from harness.score import Scorecard, build_scorer
 from harness.trace import Trial
 

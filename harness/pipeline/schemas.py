@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
-from harness.case.case import Case
-from harness.case.loading import SuiteFile
+from harness.case import Case, SuiteFile, ToolSpec
 from harness.case.sourcing.declared import KINDS
-from harness.case.tool import ToolSpec
-from harness.documents.schema import schema_of
-from harness.judge.rubric import Rubric
-from harness.sandbox.environment import EnvironmentFile
+from harness.documents import schema_of
+from harness.judge import Rubric
+from harness.sandbox import EnvironmentFile
 from harness.values import JsonObject
 
 DocumentKind = Literal["suite", "case", "environment", "rubric"]

@@ -5,11 +5,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
-from harness.case import Suite
-from harness.case.loading import load_stored_suite, load_suite, suite_names
-from harness.case.selecting import check_cases
+from harness.case import Suite, check_cases, load_stored_suite, load_suite, suite_names
 from harness.errors import ResultsError, UsageError
-from harness.judge.judge import Subject
+from harness.judge import Subject
 from harness.results import RunFolder
 from harness.results.folder import SUITE
 from harness.score.named_code import named_code

@@ -7,15 +7,22 @@ from pathlib import Path
 
 import aiohttp
 
-from harness.case.loading import tool_groups
-from harness.case.sourcing.declared import Group, McpTools, OpenApiTools, PythonTools
-from harness.case.sourcing.listing import listing_path, own_name, read_listing
-from harness.case.sourcing.openapi import openapi_surface
-from harness.case.sourcing.reading import remote_document_path
+from harness.case import (
+    McpTools,
+    OpenApiTools,
+    PythonTools,
+    listing_path,
+    openapi_surface,
+    own_name,
+    read_listing,
+    remote_document_path,
+    tool_groups,
+)
+from harness.case.sourcing.declared import Group
 from harness.documents import read_plain
-from harness.drift.surface import ServerSurface, ToolSurface
+from harness.drift import ServerSurface, ToolSurface
 from harness.errors import ServiceError
-from harness.gateway.client import open_client
+from harness.gateway import open_client
 from harness.pipeline.tools import SourceLocations, fetched_document, has_listing, source_listing
 from harness.pipeline.world import open_services
 from harness.values import JsonObject, JsonValue

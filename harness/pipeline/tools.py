@@ -14,15 +14,25 @@ from typing import Literal
 
 import aiohttp
 
-from harness.case.loading import SuiteFile, tool_groups
-from harness.case.sourcing.declared import Group, McpTools, OpenApiTools, PythonTools
-from harness.case.sourcing.listing import Listing, file_digest, listing_path, read_listing, write_listing
-from harness.case.sourcing.reading import remote_document_path, server_of
-from harness.cassette.redaction import Redactor
+from harness.case import (
+    Listing,
+    McpTools,
+    OpenApiTools,
+    PythonTools,
+    SuiteFile,
+    file_digest,
+    listing_path,
+    read_listing,
+    remote_document_path,
+    server_of,
+    tool_groups,
+    write_listing,
+)
+from harness.case.sourcing.declared import Group
+from harness.cassette import Redactor
 from harness.documents import read_plain, write_atomically
 from harness.errors import ServiceError, UsageError
-from harness.gateway.client import open_client
-from harness.gateway.sources.mcp.servers import ServerStart, check_program
+from harness.gateway import ServerStart, check_program, open_client
 from harness.gateway.upstreams import filled
 from harness.pipeline.world import open_services
 from harness.values import JsonObject, JsonValue, canonical_json

@@ -5,18 +5,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.case import Suite
-from harness.case.browsing import looks_of, needs_browser
+from harness.case import Suite, looks_of, needs_browser
 from harness.errors import UsageError
 from harness.gateway import ServiceOpener
 from harness.pipeline.plan import RunPlan
-from harness.sandbox.environment import Environment, load_environment
-from harness.sandbox.images import ImageStore
-from harness.sandbox.leftovers import left_on_machine, reap, remove_all
-from harness.sandbox.recipe import BROWSER_IMAGE
-from harness.sandbox.services import start_services
-from harness.sandbox.snapshot import Snapshot
-from harness.sandbox.snapshots import SnapshotStore
+from harness.sandbox import (
+    BROWSER_IMAGE,
+    Environment,
+    ImageStore,
+    Snapshot,
+    SnapshotStore,
+    left_on_machine,
+    load_environment,
+    reap,
+    remove_all,
+    start_services,
+)
 
 Say = Callable[[str], None]
 

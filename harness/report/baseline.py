@@ -5,8 +5,7 @@ from collections.abc import Collection, Sequence
 from harness.errors import ExitCode, NotMeasured
 from harness.report.compare import CaseChange, Comparison, compare
 from harness.report.gate import Holding
-from harness.results import RunFolder, RunManifest
-from harness.results.baseline import Baseline
+from harness.results import Baseline, RunFolder, RunManifest
 from harness.score import Scorecard
 from harness.trace import MEASURED
 from harness.values import Frozen

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from harness.score.intervals import Interval, cases_needed, holm, paired_interval, sign_test
+from harness.score import Interval, cases_needed, holm, paired_interval, sign_test
 from harness.values import Frozen
 
 _SAME = 1e-9

@@ -3,17 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, get_args
 
-from harness.case.case import Difficulty
+from harness.case import Difficulty
 from harness.errors import UsageError
 from harness.report.attribution import Attribution, attribute, short_prompt
 from harness.report.change import MetricChange, Values, change, corrected
 from harness.report.divergence import LIVE, Divergence, divergence
 from harness.report.failuremodes import has_failure
-from harness.results import ManifestDifference, RunFolder, RunManifest, differences
-from harness.results.drift import DRIFT, DriftReport, read_drift
-from harness.results.gc_pause import gc_paused
-from harness.score import Scorecard
-from harness.score.diagnosis import Failure
+from harness.results import DriftReport, ManifestDifference, RunFolder, RunManifest, differences, gc_paused, read_drift
+from harness.results.drift import DRIFT
+from harness.score import Failure, Scorecard
 from harness.trace import MEASURED
 from harness.values import Frozen
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from harness.report.change import MetricChange, change
-from harness.results import RunManifest
-from harness.results.drift import DriftReport
+from harness.results import DriftReport, RunManifest
 from harness.score import Scorecard
 from harness.values import Frozen
 

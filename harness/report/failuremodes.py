@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import get_args
 
-from harness.score import Scorecard
-from harness.score.diagnosis import Diagnosis, Failure
+from harness.score import Diagnosis, Failure, Scorecard
 from harness.trace import MEASURED
 from harness.values import Frozen
 

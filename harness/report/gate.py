@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from harness.case import Suite
-from harness.documents.nearest import alternatives
+from harness.documents import alternatives
 from harness.errors import ExitCode, UsageError
 from harness.report.summary import SUCCESS, Summary
-from harness.score import build_scorer
+from harness.score import ItemEvaluator, RunEvaluator, build_scorer
 from harness.score.composite import NAME as COMPOSITE
-from harness.score.evaluators import ItemEvaluator, RunEvaluator
 from harness.values import Frozen
 
 Holding = Literal["holds", "fails", "not_measured"]

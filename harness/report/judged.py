@@ -6,15 +6,24 @@ from dataclasses import dataclass
 from operator import ne
 from pathlib import Path
 
-from harness.judge.calibration.record import read_records, record_path, uncalibrated
-from harness.judge.judgement import JudgeIdentity, Judgement
-from harness.judge.rubric import MIN_COVERAGE, Rubric
-from harness.judge.scoring import RubricScore, plain_mean, score_rubric
-from harness.judge.triage import TriageFile, triage_path, triaged
-from harness.results import RunFolder
-from harness.results.judgements import judged_rubrics, kept_rubric, latest, read_judgements
+from harness.judge import (
+    MIN_COVERAGE,
+    JudgeIdentity,
+    Judgement,
+    Rubric,
+    RubricScore,
+    TriageFile,
+    plain_mean,
+    read_records,
+    record_path,
+    score_rubric,
+    triage_path,
+    triaged,
+    uncalibrated,
+)
+from harness.results import RunFolder, judged_rubrics, kept_rubric, latest, read_judgements
+from harness.score import Interval, effective_n, wilson
 from harness.score.bootstrap import bootstrap
-from harness.score.intervals import Interval, effective_n, wilson
 from harness.values import Frozen
 
 

@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from harness.results import RunManifest, StoredTrial
-from harness.trace import Trial, names
-from harness.trace.span import Span
+from harness.trace import Span, Trial, names
 from harness.values import Frozen
 
 _REAL = (None, "live", "sealed")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from harness.trace.trial import ProgramExit
+from harness.trace import ProgramExit
 from harness.values import Frozen
 
 Stream = Literal["stderr", "stdout"]

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.score import Scorecard
-from harness.score.intervals import fisher_greater, holm, sign_test_greater
+from harness.score import Scorecard, fisher_greater, holm, sign_test_greater
 
 LEVEL = 0.05
 _SAME = 1e-9

@@ -3,9 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from harness.score import Scorecard
+from harness.score import Interval, Scorecard
 from harness.score.bootstrap import bootstrap
-from harness.score.intervals import Interval
 from harness.values import Frozen
 
 

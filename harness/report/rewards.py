@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from harness.errors import UsageError
-from harness.judge.agreement import Right
-from harness.judge.judgement import Judgement
+from harness.judge import Judgement, Right
 from harness.results import RunFolder
 from harness.score import Scorecard
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, get_args
 
-from harness.case.case import Difficulty
+from harness.case import Difficulty
 from harness.report.failuremodes import FailureMode, failure_modes
 from harness.report.judged import JudgedRubric, judged_run
 from harness.report.latency import Latency, LatencyBook
@@ -15,11 +15,9 @@ from harness.report.recorded import RecordedCassette
 from harness.report.reliability import Reliability, reliability
 from harness.report.replay import MissedTool, replay_of
 from harness.report.tooltable import ToolRow, by_model, by_tool
-from harness.results import RunFolder, RunManifest, stop_reason
-from harness.results.gc_pause import gc_paused
-from harness.score import Score, Scorecard
+from harness.results import RunFolder, RunManifest, gc_paused, stop_reason
+from harness.score import Interval, Score, Scorecard, effective_n, wilson
 from harness.score.bootstrap import bootstrap
-from harness.score.intervals import Interval, effective_n, wilson
 from harness.trace import MEASURED, ModelUse, Trial
 from harness.values import Frozen
 

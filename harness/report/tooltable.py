@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harness.report.latency import Spread
-from harness.score import Scorecard, ToolUse
-from harness.score.values import ParameterFault
+from harness.score import ParameterFault, Scorecard, ToolUse
 from harness.values import Frozen
 
 

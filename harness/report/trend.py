@@ -28,8 +28,7 @@ from harness.errors import UsageError
 from harness.report.failuremodes import has_failure
 from harness.report.release_tests import Figure, Line, RunCards, Test, Values, extend, looked_at
 from harness.results import RunFolder
-from harness.score import Scorecard
-from harness.score.diagnosis import Failure
+from harness.score import Failure, Scorecard
 from harness.trace import MEASURED
 from harness.values import Frozen
 

@@ -1,39 +1,83 @@
 """Run folders on disk: append-only, resumable, read back as values."""
 
-from harness.results.comparable import latest_comparable, runs_in
-from harness.results.drift import ChangeClass, DriftFinding, DriftReport, IssueDraft, Severity
-from harness.results.folder import RunFolder
-from harness.results.manifest import (
-    ManifestDifference,
-    PlannedTrial,
-    RunManifest,
-    Scoring,
-    differences,
-)
-from harness.results.naming import RunNameTaken, begin_run, check_run_name, default_run_name
-from harness.results.stop import stop_reason, write_stop
-from harness.results.stored import StoredTrial, TrialKey
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ChangeClass",
-    "DriftFinding",
-    "DriftReport",
-    "IssueDraft",
-    "ManifestDifference",
-    "PlannedTrial",
-    "RunFolder",
-    "RunManifest",
-    "RunNameTaken",
-    "Scoring",
-    "Severity",
-    "StoredTrial",
-    "TrialKey",
-    "begin_run",
-    "check_run_name",
-    "default_run_name",
-    "differences",
-    "latest_comparable",
-    "runs_in",
-    "stop_reason",
-    "write_stop",
-]
+from harness.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from harness.results.baseline import Baseline as Baseline
+    from harness.results.baseline import baseline_of as baseline_of
+    from harness.results.baseline import read_baseline as read_baseline
+    from harness.results.baseline import write_baseline as write_baseline
+    from harness.results.comparable import latest_comparable as latest_comparable
+    from harness.results.comparable import runs_in as runs_in
+    from harness.results.comparisons import add_comparison as add_comparison
+    from harness.results.comparisons import latest_comparisons as latest_comparisons
+    from harness.results.comparisons import read_comparisons as read_comparisons
+    from harness.results.drift import ChangeClass as ChangeClass
+    from harness.results.drift import DriftFinding as DriftFinding
+    from harness.results.drift import DriftReport as DriftReport
+    from harness.results.drift import IssueDraft as IssueDraft
+    from harness.results.drift import Severity as Severity
+    from harness.results.drift import holder_of as holder_of
+    from harness.results.drift import read_drift as read_drift
+    from harness.results.drift import write_drift as write_drift
+    from harness.results.folder import RunFolder as RunFolder
+    from harness.results.gc_pause import gc_paused as gc_paused
+    from harness.results.judgements import JudgementWriter as JudgementWriter
+    from harness.results.judgements import judged_rubrics as judged_rubrics
+    from harness.results.judgements import keep_rubric as keep_rubric
+    from harness.results.judgements import kept_rubric as kept_rubric
+    from harness.results.judgements import latest as latest
+    from harness.results.judgements import read_judgements as read_judgements
+    from harness.results.manifest import ManifestDifference as ManifestDifference
+    from harness.results.manifest import PlannedTrial as PlannedTrial
+    from harness.results.manifest import RunManifest as RunManifest
+    from harness.results.manifest import Scoring as Scoring
+    from harness.results.manifest import differences as differences
+    from harness.results.merging import merge_runs as merge_runs
+    from harness.results.merging import shard_of as shard_of
+    from harness.results.naming import RunNameTaken as RunNameTaken
+    from harness.results.naming import begin_run as begin_run
+    from harness.results.naming import check_run_name as check_run_name
+    from harness.results.naming import default_run_name as default_run_name
+    from harness.results.stop import stop_reason as stop_reason
+    from harness.results.stop import write_stop as write_stop
+    from harness.results.storage import read_sealed as read_sealed
+    from harness.results.stored import StoredTrial as StoredTrial
+    from harness.results.stored import TrialKey as TrialKey
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "baseline": ("Baseline", "baseline_of", "read_baseline", "write_baseline"),
+            "comparable": ("latest_comparable", "runs_in"),
+            "comparisons": ("add_comparison", "latest_comparisons", "read_comparisons"),
+            "drift": (
+                "ChangeClass",
+                "DriftFinding",
+                "DriftReport",
+                "IssueDraft",
+                "Severity",
+                "holder_of",
+                "read_drift",
+                "write_drift",
+            ),
+            "folder": ("RunFolder",),
+            "gc_pause": ("gc_paused",),
+            "judgements": (
+                "JudgementWriter",
+                "judged_rubrics",
+                "keep_rubric",
+                "kept_rubric",
+                "latest",
+                "read_judgements",
+            ),
+            "manifest": ("ManifestDifference", "PlannedTrial", "RunManifest", "Scoring", "differences"),
+            "merging": ("merge_runs", "shard_of"),
+            "naming": ("RunNameTaken", "begin_run", "check_run_name", "default_run_name"),
+            "stop": ("stop_reason", "write_stop"),
+            "storage": ("read_sealed",),
+            "stored": ("StoredTrial", "TrialKey"),
+        },
+    )

@@ -12,7 +12,7 @@ from harness.documents import read_document, write_atomically
 from harness.errors import NotMeasured, UsageError
 from harness.results.folder import RunFolder
 from harness.results.manifest import RunManifest
-from harness.score.values import Scorecard
+from harness.score import Scorecard
 from harness.trace import MEASURED
 from harness.values import Frozen
 

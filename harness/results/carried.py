@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TypeVar, get_args
 
 from harness.cassette.live import FOLDER as LIVE
-from harness.judge.comparison import PairwiseComparison
-from harness.judge.judgement import Judgement
+from harness.judge import Judgement, PairwiseComparison
 from harness.results.comparisons import add_comparison, compared_rubrics, read_comparisons
 from harness.results.drift import DRIFT, DriftFinding, DriftReport, Severity, read_drift, write_drift
 from harness.results.folder import RunFolder

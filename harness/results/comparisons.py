@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.errors import ResultsError
-from harness.judge.comparison import PairwiseComparison
-from harness.judge.labels.lines import append_line, read_lines
+from harness.judge import PairwiseComparison, append_line, read_lines
 
 _FOLDER = "comparisons"
 

@@ -40,9 +40,8 @@ from harness.results.storage import (
     verify_sealed,
 )
 from harness.results.stored import END_STATE, StoredTrial, TrialKey, first_scorecard, key_of
-from harness.score.values import Score, Scorecard
-from harness.trace import Trial
-from harness.trace.span import Span
+from harness.score import Score, Scorecard
+from harness.trace import Span, Trial
 
 MANIFEST = "manifest.json"
 SUITE = "suite.json"

@@ -15,11 +15,10 @@ from pydantic import ValidationError
 
 from harness.documents import write_atomically
 from harness.errors import ResultsError
-from harness.judge.judgement import Judgement
-from harness.judge.rubric import Rubric
+from harness.judge import Judgement, Rubric
 from harness.plain_files import UnusableEntry, open_plain, open_plain_to_add
 from harness.results.storage import json_bytes, read_as, refused_entry
-from harness.trace.evaluation import Evaluation, evaluation_event
+from harness.trace import Evaluation, evaluation_event
 from harness.values import Frozen, JsonValue
 
 _FOLDER = "judgements"

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.results.storage import parsed, read_sealed
-from harness.score.values import Scorecard
-from harness.trace import Trial
-from harness.trace.span import Span
+from harness.score import Scorecard
+from harness.trace import Span, Trial
 
 END_STATE = "end_state.tar"
 

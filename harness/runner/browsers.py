@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.case.browsing import PageLook
+from harness.case import PageLook
 from harness.errors import UsageError
-from harness.gateway.session import Session
-from harness.sandbox.browser import Browser, BrowserSpec, PageQuery
-from harness.sandbox.provider import SandboxProvider
-from harness.sandbox.snapshot import Snapshot
-from harness.trace.page import PageSeen
+from harness.gateway import Session
+from harness.sandbox import Browser, BrowserSpec, PageQuery, SandboxProvider, Snapshot
+from harness.trace import PageSeen
 
 PICTURES = "page-*.png"
 """Names of the pictures in a trial's folder."""

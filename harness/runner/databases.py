@@ -9,11 +9,17 @@ from pathlib import Path
 
 from harness.case import SqlProbe, StateProbe
 from harness.errors import SnapshotError
-from harness.sandbox.provider import SandboxProvider
-from harness.sandbox.snapshot import Snapshot
-from harness.sandbox.sql.files import left_parts, sealed_parts
-from harness.sandbox.sql.sqlite import SqliteReader
-from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable, changes
+from harness.sandbox import (
+    QueryFailed,
+    SandboxProvider,
+    Snapshot,
+    SqliteReader,
+    Table,
+    Unmeasurable,
+    changes,
+    left_parts,
+    sealed_parts,
+)
 from harness.values import JsonObject, JsonValue
 
 _Known = dict[tuple[str, tuple[str, ...]], Mapping[str, Table]]

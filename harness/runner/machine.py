@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from harness.case.case import Limits
+from harness.case import Limits
 
 MOST: Final = 64
 """More are never begun unasked: each has its container, its thread and its connections."""

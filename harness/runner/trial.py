@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from harness.case import Case, Suite
-from harness.case.browsing import looks_of
-from harness.case.command import CommandCheck, commands_of
+from harness.case import Case, CommandCheck, Suite, commands_of, looks_of
 from harness.errors import HarnessError, ServiceError, UpstreamUnavailable
-from harness.gateway import SessionRecord, SessionRequest
-from harness.gateway.budget import OutOfBudget
-from harness.gateway.gateway import Gateway
-from harness.gateway.model.environment import model_environment
-from harness.gateway.session import Session
+from harness.gateway import Gateway, OutOfBudget, Session, SessionRecord, SessionRequest, model_environment
 from harness.os_errors import os_error_in_words
 from harness.runner.agent import Agent, AgentProgram
 from harness.runner.browsers import BrowserFactory, TrialBrowser
 from harness.runner.databases import FileProbes
 from harness.runner.unreadable import UnreadableTrial, reading_what_the_agent_left, unreadable_trial
-from harness.sandbox.cleaning import clean_end_state
-from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
-from harness.sandbox.snapshot import Snapshot
-from harness.trace import CommandResult, EndState, Outage, Outcome, ProgramExit, Trajectory, Trial
-from harness.trace.projection import trajectory_from
-from harness.trace.span import Span
+from harness.sandbox import Sandbox, SandboxProvider, SandboxSpec, Snapshot, clean_end_state
+from harness.trace import (
+    CommandResult,
+    EndState,
+    Outage,
+    Outcome,
+    ProgramExit,
+    Span,
+    Trajectory,
+    Trial,
+    trajectory_from,
+)
 from harness.values import JsonValue
 
 

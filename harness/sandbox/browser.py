@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.case.case import Limits
+from harness.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
-from harness.trace.trial import ProgramExit
+from harness.trace import ProgramExit
 from harness.values import JsonObject, JsonValue
 
 _DRIVER = Path(__file__).parent / "browsing"

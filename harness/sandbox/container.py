@@ -13,7 +13,7 @@ import docker
 from docker.types import LogConfig, Mount, Ulimit
 
 import harness.sandbox.inside as inside_package
-from harness.case.case import Limits
+from harness.case import Limits
 from harness.errors import SandboxError, UsageError
 from harness.sandbox.launched import LauncherView
 from harness.sandbox.layers import layers_by_image

@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.errors import SandboxError
 from harness.sandbox.snapshot import SnapshotEntry
-from harness.trace.trial import EndState, FileChange, FileKind
+from harness.trace import EndState, FileChange, FileKind
 
 _HEAD = "end_state.json"
 _IN_MEMORY_BYTES = 1 << 18

@@ -19,7 +19,7 @@ from harness.sandbox.layout import Layout
 from harness.sandbox.provider import SandboxPaths, SandboxSpec
 from harness.sandbox.proxied_hosts import proxy_environment
 from harness.sandbox.snapshot import Snapshot, SnapshotEntry
-from harness.trace.trial import EndState, ProgramExit
+from harness.trace import EndState, ProgramExit
 
 CLOCK_LIBRARY = "/usr/local/lib/harness-clock.so"
 """Moves CLOCK_REALTIME by HARNESS_CLOCK_OFFSET_NS; built into the base image."""

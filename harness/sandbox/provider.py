@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from harness.case.case import Limits
+from harness.case import Limits
 from harness.sandbox.proxied_hosts import ProxiedHosts
 from harness.sandbox.snapshot import Snapshot
-from harness.trace.trial import EndState, ProgramExit
+from harness.trace import EndState, ProgramExit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,22 +1,76 @@
 """Scoring: verifiers say whether the task was done, metrics how. Pure: any stored trial can be scored again."""
 
-from harness.score.diagnosis import Diagnosis
-from harness.score.scorer import Scorer, build_scorer, score_trial
-from harness.score.selection import decisions
-from harness.score.values import Evidence, Metric, RunMetric, Score, Scorecard, ToolUse, Verdict, Verifier
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Diagnosis",
-    "Evidence",
-    "Metric",
-    "RunMetric",
-    "Score",
-    "Scorecard",
-    "Scorer",
-    "ToolUse",
-    "Verdict",
-    "Verifier",
-    "build_scorer",
-    "decisions",
-    "score_trial",
-]
+from harness.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from harness.score.diagnosis import Diagnosis as Diagnosis
+    from harness.score.diagnosis import Failure as Failure
+    from harness.score.evaluators import Item as Item
+    from harness.score.evaluators import ItemEvaluator as ItemEvaluator
+    from harness.score.evaluators import RunEvaluator as RunEvaluator
+    from harness.score.evaluators import TrialKey as TrialKey
+    from harness.score.evaluators import item_of as item_of
+    from harness.score.failures.measurable import not_measured as not_measured
+    from harness.score.failures.ranking import suspects as suspects
+    from harness.score.intervals import Interval as Interval
+    from harness.score.intervals import cases_for_margin as cases_for_margin
+    from harness.score.intervals import cases_needed as cases_needed
+    from harness.score.intervals import effective_n as effective_n
+    from harness.score.intervals import fisher_greater as fisher_greater
+    from harness.score.intervals import holm as holm
+    from harness.score.intervals import paired_interval as paired_interval
+    from harness.score.intervals import sign_test as sign_test
+    from harness.score.intervals import sign_test_greater as sign_test_greater
+    from harness.score.intervals import wilson as wilson
+    from harness.score.metrics import METRICS as METRICS
+    from harness.score.scorer import Scorer as Scorer
+    from harness.score.scorer import build_scorer as build_scorer
+    from harness.score.scorer import score_trial as score_trial
+    from harness.score.selection import decisions as decisions
+    from harness.score.values import Evidence as Evidence
+    from harness.score.values import Metric as Metric
+    from harness.score.values import ParameterFault as ParameterFault
+    from harness.score.values import RunMetric as RunMetric
+    from harness.score.values import Score as Score
+    from harness.score.values import Scorecard as Scorecard
+    from harness.score.values import ToolUse as ToolUse
+    from harness.score.values import Verdict as Verdict
+    from harness.score.values import Verifier as Verifier
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "diagnosis": ("Diagnosis", "Failure"),
+            "evaluators": ("Item", "ItemEvaluator", "RunEvaluator", "TrialKey", "item_of"),
+            "failures.measurable": ("not_measured",),
+            "failures.ranking": ("suspects",),
+            "intervals": (
+                "Interval",
+                "cases_for_margin",
+                "cases_needed",
+                "effective_n",
+                "fisher_greater",
+                "holm",
+                "paired_interval",
+                "sign_test",
+                "sign_test_greater",
+                "wilson",
+            ),
+            "metrics": ("METRICS",),
+            "scorer": ("Scorer", "build_scorer", "score_trial"),
+            "selection": ("decisions",),
+            "values": (
+                "Evidence",
+                "Metric",
+                "ParameterFault",
+                "RunMetric",
+                "Score",
+                "Scorecard",
+                "ToolUse",
+                "Verdict",
+                "Verifier",
+            ),
+        },
+    )

@@ -7,13 +7,12 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 from referencing.exceptions import Unresolvable
 
-from harness.case import ToolSpec
-from harness.case.quick_schema import Fits, is_plain, quick_check
-from harness.case.volatile import without_volatile
+from harness.case import ToolSpec, is_plain, quick_check, without_volatile
+from harness.case.quick_schema import Fits
 from harness.score.jsonvalue import equality_key
 from harness.score.values import Evidence, ParameterFault
 from harness.trace import ToolCall
-from harness.validation.schema import Schema
+from harness.validation import Schema
 from harness.values import JsonObject, JsonValue
 
 UNORDERED = "x-unordered"

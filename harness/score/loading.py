@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from harness.case import Case, CheckSpec, Suite
-from harness.case.declared_check import DeclaredCheck
+from harness.case import Case, CheckSpec, DeclaredCheck, Suite
 from harness.documents import first_problem
 from harness.errors import UsageError
 from harness.plugins import find_object, find_plugin

@@ -5,7 +5,7 @@ import unicodedata
 
 from pydantic import field_validator
 
-from harness.validation.expression import check_expression, finds
+from harness.validation import check_expression, finds
 from harness.values import Frozen
 
 

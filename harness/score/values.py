@@ -9,8 +9,16 @@ from pydantic import Field, PrivateAttr
 from harness.case import Case, ToolSpec
 from harness.errors import OutOfTime
 from harness.score.diagnosis import Diagnosis
-from harness.trace import MEASURED, Outcome, ToolCall, Trajectory, Trial
-from harness.trace.provenance import observed_only, reports_itself, without_claims_about
+from harness.trace import (
+    MEASURED,
+    Outcome,
+    ToolCall,
+    Trajectory,
+    Trial,
+    observed_only,
+    reports_itself,
+    without_claims_about,
+)
 from harness.values import Frozen, JsonObject
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from harness.cassette.recording import Outcome
+from harness.cassette import Outcome
 
 EVENT_STREAM = "text/event-stream"
 _NS_PER_MS = 1_000_000

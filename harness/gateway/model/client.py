@@ -16,13 +16,20 @@ from typing import Final, Literal
 import aiohttp
 
 from harness.case import ModelSpec, Provider
-from harness.cassette.index import open_tape
-from harness.cassette.journal import Journal, merge_recordings, recover_journals
-from harness.cassette.keys import CallKey
-from harness.cassette.redaction import KEPT_HEADERS, Redactor
-from harness.cassette.state import initial_state
-from harness.cassette.tape import Tape, refuse_secrets, tape_path
-from harness.cassette.transient_errors import is_transient_of_model
+from harness.cassette import (
+    KEPT_HEADERS,
+    CallKey,
+    Journal,
+    Redactor,
+    Tape,
+    initial_state,
+    is_transient_of_model,
+    merge_recordings,
+    open_tape,
+    recover_journals,
+    refuse_secrets,
+    tape_path,
+)
 from harness.errors import GatewayError, UsageError
 from harness.gateway.budget import Budget, OutOfBudget
 from harness.gateway.model.answer import ModelAnswer

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.case import ModelSpec
-from harness.cassette.keys import CallKey
+from harness.cassette import CallKey
 from harness.gateway.model.answer import ModelAnswer
 from harness.gateway.model.endpoints import Endpoint
 from harness.gateway.model.keys import RequestKeys
@@ -13,8 +13,8 @@ from harness.gateway.model.pricing import cost_usd
 from harness.gateway.model.wire.format import Asked, Replied
 from harness.gateway.model.wire.sse import events_of
 from harness.strict_json import NotJson, parse_json
-from harness.trace import ReplayTier, names
-from harness.trace.recorder import Plain, TraceRecorder
+from harness.trace import ReplayTier, TraceRecorder, names
+from harness.trace.recorder import Plain
 from harness.values import JsonObject, JsonValue, canonical_json
 
 _OWN_ATTRIBUTES = frozenset({"model", "messages", "input", "instructions", "system", "tools", "functions"})

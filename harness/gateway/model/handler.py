@@ -7,7 +7,7 @@ from typing import Literal
 from aiohttp import web
 
 from harness.case import ModelSpec
-from harness.cassette.player import Missed, Player
+from harness.cassette import Missed, Player
 from harness.errors import GatewayError
 from harness.gateway.incoming import Refusal, read_body
 from harness.gateway.ledger import Ledger
@@ -21,7 +21,7 @@ from harness.gateway.model.pricing import cost_usd, estimated
 from harness.gateway.model.reply_recorder import ReplyRecorder
 from harness.gateway.model.wire.format import Replied
 from harness.strict_json import NotJson, parse_json
-from harness.trace.recorder import TraceRecorder
+from harness.trace import TraceRecorder
 from harness.values import JsonObject
 
 MAX_REQUEST_BYTES = 32 * 1024 * 1024

@@ -6,8 +6,7 @@ anew; and the id of a reply that a request goes on from is replaced by that repl
 from a replayed reply is the one that went on from the recorded reply.
 """
 
-from harness.cassette.keys import CallKey, key_digest
-from harness.cassette.redaction import Redactor
+from harness.cassette import CallKey, Redactor, key_digest
 from harness.gateway.model.endpoints import Endpoint
 from harness.strict_json import NotJson, parse_json
 from harness.values import JsonObject, JsonValue, canonical_json

@@ -9,8 +9,7 @@ import aiohttp
 from aiohttp import web
 
 from harness.case import ModelSpec, Provider
-from harness.cassette.redacted_stream import RedactedStream
-from harness.cassette.redaction import KEPT_HEADERS, Redactor
+from harness.cassette import KEPT_HEADERS, RedactedStream, Redactor
 from harness.errors import GatewayError
 from harness.gateway.coding import is_readable
 from harness.gateway.model.answer import EVENT_STREAM, Delivery, ModelAnswer, deliver

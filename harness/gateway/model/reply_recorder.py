@@ -2,11 +2,7 @@
 
 from collections import defaultdict
 
-from harness.cassette.journal import Journal
-from harness.cassette.recording import Mark, Recording
-from harness.cassette.redaction import Redactor
-from harness.cassette.state import initial_state
-from harness.cassette.transient_errors import is_transient_of_model
+from harness.cassette import Journal, Mark, Recording, Redactor, initial_state, is_transient_of_model
 from harness.gateway.model.exchange import ModelExchange
 from harness.gateway.model.keys import RequestKeys
 

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from harness.case import ModelMode, ModelSpec
-from harness.cassette.journal import Journal
-from harness.cassette.player import Player
-from harness.cassette.redaction import Redactor
-from harness.cassette.tape import Tape
+from harness.cassette import Journal, Player, Redactor, Tape
 from harness.errors import UsageError
 from harness.gateway.ledger import Ledger
 from harness.gateway.model.handler import ModelContext, ModelHandler
@@ -21,7 +18,7 @@ from harness.gateway.model.upstream import ProviderUpstream
 from harness.gateway.rate import RateLimiter
 from harness.gateway.sources.reachability import Reachability
 from harness.gateway.waiting import Waits
-from harness.trace.recorder import TraceRecorder
+from harness.trace import TraceRecorder
 
 
 @dataclass(frozen=True, kw_only=True)

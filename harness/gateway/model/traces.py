@@ -2,12 +2,10 @@
 
 from aiohttp import web
 
-from harness.cassette.redaction import Redactor
+from harness.cassette import Redactor
 from harness.gateway.incoming import Refusal, read_body
 from harness.gateway.model.endpoints import OWN_TRACES
-from harness.trace.otlp import NotOtlp, spans_of
-from harness.trace.recorder import TraceRecorder
-from harness.trace.span import Span
+from harness.trace import NotOtlp, Span, TraceRecorder, spans_of
 from harness.values import JsonObject
 
 _MAX_BYTES = 16 * 1024 * 1024

@@ -8,7 +8,7 @@ import aiohttp
 from yarl import URL
 
 from harness.case import ModelServer, Provider
-from harness.cassette.redaction import SECRET_HEADERS
+from harness.cassette import SECRET_HEADERS
 from harness.gateway.model.allowed import plain_headers
 from harness.gateway.model.endpoints import Endpoint
 from harness.gateway.retrying import Tries, begun

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.case import FaultSpec
-from harness.case.volatile import renamed_at, values_at, without
+from harness.case import FaultSpec, renamed_at, values_at
+from harness.case.volatile import without
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 from harness.values import JsonObject, JsonValue
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from harness.case.sourcing.browser_tools import CLICK, READ, TYPE
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest
-from harness.sandbox.browser import ActResult, Browser
+from harness.sandbox import ActResult, Browser
 from harness.values import JsonObject, JsonValue
 
 _MOST_READ_CHARS = 20_000

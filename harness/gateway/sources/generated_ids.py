@@ -10,8 +10,8 @@ import re
 from collections import Counter
 from uuid import UUID
 
-from harness.case.volatile import values_at
-from harness.cassette.redaction import Redactor
+from harness.case import values_at
+from harness.cassette import Redactor
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 
 _PREFIX = re.compile(r"[A-Za-z]{1,12}[_-]")

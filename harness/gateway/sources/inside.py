@@ -8,11 +8,10 @@ import asyncio
 import json
 from collections.abc import Callable
 
-from harness.case.sourcing.places import READ_FILE, SHELL, WRITE_FILE
+from harness.case import READ_FILE, SHELL, WRITE_FILE
 from harness.errors import SandboxError
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest
-from harness.sandbox.control import LauncherLost
-from harness.sandbox.provider import Sandbox
+from harness.sandbox import LauncherLost, Sandbox
 from harness.values import JsonObject
 
 _MOST_READ = 262_144

@@ -3,10 +3,16 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from harness.cassette.normalisation import Normalisation, NormalisedAnswer
-from harness.cassette.recording import Mark, Recording
-from harness.cassette.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor
-from harness.cassette.trial_recording import TrialRecording
+from harness.cassette import (
+    KEPT_HEADERS,
+    SECRET_HEADERS,
+    Mark,
+    Normalisation,
+    NormalisedAnswer,
+    Recording,
+    Redactor,
+    TrialRecording,
+)
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 
 

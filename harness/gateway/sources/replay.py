@@ -1,6 +1,6 @@
 """Answers from a tape."""
 
-from harness.cassette.player import Missed, Player
+from harness.cassette import Missed, Player
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest
 
 

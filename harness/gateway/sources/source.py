@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from harness.case import ToolSpec
-from harness.cassette.keys import CallKey
+from harness.cassette import CallKey
 from harness.trace import ReplayTier
 from harness.values import JsonObject
 

@@ -8,8 +8,7 @@ from urllib.parse import parse_qsl
 
 from harness.case import HostSpec
 from harness.case.volatile import without
-from harness.cassette.keys import CallKey, key_digest
-from harness.cassette.redaction import Redactor
+from harness.cassette import CallKey, Redactor, key_digest
 from harness.gateway.incoming import Refusal
 from harness.gateway.web.address import Address
 from harness.strict_json import NotJson, parse_json

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from aiohttp import web
 
 from harness.case import HostSpec
-from harness.cassette.redaction import Redactor
+from harness.cassette import Redactor
 from harness.gateway.incoming import Refusal, read_body
 from harness.gateway.model.answer import Delivery
 from harness.gateway.sources.http import MAX_ANSWER_BYTES

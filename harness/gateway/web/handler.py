@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from harness.case import HostSpec
-from harness.cassette.redaction import Redactor
+from harness.cassette import Redactor
 from harness.gateway.failures import Failure
 from harness.gateway.ledger import Ledger
 from harness.gateway.retrying import retried_text
@@ -14,8 +14,7 @@ from harness.gateway.sources.source import ToolAnswer
 from harness.gateway.web.call import WebCall
 from harness.gateway.web.observed import content_of, failure_of
 from harness.gateway.web.sources import Sink, WebMiss, WebSource
-from harness.trace import ReplayTier, names
-from harness.trace.recorder import TraceRecorder
+from harness.trace import ReplayTier, TraceRecorder, names
 from harness.values import JsonObject, JsonValue, canonical_json
 
 _MOST_REFUSED = 100

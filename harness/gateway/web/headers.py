@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from multidict import CIMultiDict
 
-from harness.cassette.redaction import Redactor
+from harness.cassette import Redactor
 
 _OF_A_CONNECTION = frozenset(
     {

@@ -10,8 +10,7 @@ from typing import Literal
 import aiohttp
 from yarl import URL
 
-from harness.cassette.redacted_stream import RedactedStream
-from harness.cassette.redaction import Redactor
+from harness.cassette import RedactedStream, Redactor
 from harness.errors import ServiceError
 from harness.gateway.coding import is_readable
 from harness.gateway.rate import RateLimiter

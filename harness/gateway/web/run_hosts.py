@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import aiohttp
 
 from harness.case import Case, HostSpec, Suite
-from harness.cassette.normalisation import Normalisation
-from harness.cassette.player import Player
-from harness.cassette.redaction import Redactor
-from harness.cassette.trial_recording import TrialRecording
+from harness.cassette import Normalisation, Player, Redactor, TrialRecording
 from harness.gateway.contract import ToolMode
 from harness.gateway.ledger import Ledger
 from harness.gateway.rate import RateLimiter
@@ -25,8 +22,8 @@ from harness.gateway.web.handler import WebAccount, WebHandler
 from harness.gateway.web.live import LiveWeb
 from harness.gateway.web.pages import PageHandler
 from harness.gateway.web.sources import RecordingWeb, ReplayWeb, WebSource
-from harness.sandbox.proxied_hosts import ProxiedHosts
-from harness.trace.recorder import TraceRecorder
+from harness.sandbox import ProxiedHosts
+from harness.trace import TraceRecorder
 
 if TYPE_CHECKING:
     from harness.gateway.web.authority import Authority

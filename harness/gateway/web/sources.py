@@ -7,11 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from harness.cassette.normalisation import Normalisation
-from harness.cassette.player import Missed, Player
-from harness.cassette.recording import Mark, Recording
-from harness.cassette.redaction import SECRET_HEADERS, Redactor
-from harness.cassette.trial_recording import TrialRecording
+from harness.cassette import SECRET_HEADERS, Mark, Missed, Normalisation, Player, Recording, Redactor, TrialRecording
 from harness.gateway.sources.recording import levelled_answer
 from harness.gateway.sources.source import ToolAnswer
 from harness.gateway.web.call import WebCall

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 from harness.case import Case, ToolSpec
 from harness.ingest.atif_own import OWN, OwnResult, OwnRun
-from harness.trace import Observation, Step, Trial
-from harness.trace.span import Span
+from harness.trace import Observation, Span, Step, Trial
 from harness.values import JsonObject, JsonValue
 
 VERSION = "ATIF-v1.7"

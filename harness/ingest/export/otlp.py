@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from harness.ingest.names import STATUS_MESSAGE
 from harness.ingest.otel.values import typed_pairs
-from harness.trace.span import Span
+from harness.trace import Span
 from harness.values import JsonObject, JsonValue
 
 _CODES = {"ok": 1, "error": 2}

@@ -7,8 +7,7 @@ with what is expected of them stand in `expected.turns`. Field names are read in
 
 from collections.abc import Iterator
 
-from harness.case import Case
-from harness.case.scenario import talk_fields
+from harness.case import Case, talk_fields
 from harness.ingest.formats.adk_conversation import spoken, turns_of
 from harness.ingest.formats.adk_session import session_found
 from harness.ingest.found import Found, Importer, Source

@@ -13,8 +13,7 @@ from harness.ingest.otel import conventions as says
 from harness.ingest.otel.files import spans_in
 from harness.ingest.otel.ours import is_ours, trajectory_of_ours
 from harness.ingest.otel.trace import Conversation, task_of
-from harness.trace import Step, names
-from harness.trace.span import Span
+from harness.trace import Span, Step, names
 from harness.values import JsonObject
 
 

@@ -7,8 +7,7 @@ from typing import Literal
 from harness.ingest.found import FoundTool
 from harness.ingest.otel.message import Message, message_of, messages_in, unflattened
 from harness.ingest.reading import embedded_json
-from harness.trace import Usage
-from harness.trace.span import Span
+from harness.trace import Span, Usage
 from harness.values import JsonObject, JsonValue
 
 SpanKind = Literal["chat", "tool", "agent", "other"]

@@ -16,7 +16,7 @@ from harness.ingest.naming import wall_ns
 from harness.ingest.otel.nested import is_nested, nested_spans
 from harness.ingest.otel.values import attributes_of, plain_value
 from harness.ingest.reading import Record, kind_of, read_lines
-from harness.trace.span import Span
+from harness.trace import Span
 from harness.values import JsonObject, JsonValue
 
 _HEX = re.compile(r"[0-9a-f]*")

@@ -9,7 +9,7 @@ from typing import Final
 
 from harness.ingest.naming import wall_ns
 from harness.ingest.reading import Record
-from harness.trace.span import Span
+from harness.trace import Span
 from harness.values import JsonObject
 
 _DURATION: Final = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,9})\d*)?S)?")

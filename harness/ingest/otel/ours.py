@@ -7,9 +7,7 @@ from harness.errors import InvalidDocument, ResultsError
 from harness.ingest import names as ours
 from harness.ingest.found import Source
 from harness.ingest.reading import Record
-from harness.trace import Step, Trajectory, names
-from harness.trace.projection import trajectory_from
-from harness.trace.span import Span
+from harness.trace import Span, Step, Trajectory, names, trajectory_from
 from harness.values import JsonObject, JsonValue
 
 

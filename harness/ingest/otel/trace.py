@@ -8,8 +8,7 @@ from harness.ingest.otel import conventions as says
 from harness.ingest.otel.message import Message, decoded
 from harness.ingest.otel.thread import Thread
 from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Report, Transcript
-from harness.trace import Step, ToolErrorType, ToolFailure
-from harness.trace.span import Span
+from harness.trace import Span, Step, ToolErrorType, ToolFailure
 
 _TIMEOUTS = ("timeout", "timed out", "timeouterror", "deadline")
 

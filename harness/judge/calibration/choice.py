@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from harness.judge.calibration.figures import Figures
-from harness.score.intervals import sign_test
+from harness.score import sign_test
 from harness.values import Frozen
 
 _Z = 1.959963984540054  # 95 %, two-sided

@@ -6,9 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError
-from harness.gateway.budget import OutOfBudget
-from harness.gateway.model.client import ModelClient
-from harness.gateway.model.wire.format import Replied
+from harness.gateway import ModelClient, OutOfBudget, Replied
 from harness.judge.calibration.question import Answered, Question
 from harness.judge.judge import Judge, Subject
 from harness.judge.prompts import Prompt

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
-from harness.gateway.model.wire.format import Replied
+from harness.gateway import Replied
 from harness.judge.prompting.request import TOOL
 from harness.judge.rubric import Criterion
 from harness.values import Frozen, JsonObject

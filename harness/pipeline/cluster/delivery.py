@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.case import Suite
-from harness.cassette.tape import tape_path
+from harness.cassette import tape_path
 from harness.errors import SandboxError, UsageError
 from harness.pipeline.plan import RunPlan
-from harness.sandbox.recipe import ContextFile, context_of, read_files
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox import ContextFile, Snapshot, context_of, read_files
 
 
 @dataclass(frozen=True, kw_only=True)

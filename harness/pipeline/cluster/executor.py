@@ -12,7 +12,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from harness.case.selecting import case_of
+from harness.case import case_of
 from harness.cassette.live import FOLDER
 from harness.documents import write_atomically
 from harness.errors import SandboxError
@@ -27,8 +27,8 @@ from harness.pipeline.executor import Job
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import Say
 from harness.results import PlannedTrial, RunFolder
-from harness.runner.trial import failed_trial
-from harness.sandbox.ownership import temporary_folder
+from harness.runner import failed_trial
+from harness.sandbox import temporary_folder
 from harness.score import Evidence
 
 _LOOKS_EVERY_S = 1.0

@@ -10,8 +10,7 @@ from harness.pipeline.attempt import Scored
 from harness.pipeline.cluster.delivery import ProjectArchive
 from harness.pipeline.plan import RunPlan
 from harness.score import Scorecard
-from harness.trace import Trial
-from harness.trace.span import Span
+from harness.trace import Span, Trial
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from harness.case import RateLimit
-from harness.gateway.budget import Budget
-from harness.gateway.rate import RateLimiter
+from harness.gateway import Budget, RateLimiter
 
 
 class Meter:

@@ -11,10 +11,9 @@ from typing import ParamSpec, TypeVar
 import ray
 from ray import ObjectRef
 
-from harness.case.selecting import case_of
+from harness.case import case_of
 from harness.errors import HarnessError, SandboxError
-from harness.gateway.budget import OutOfBudget
-from harness.gateway.rate import RateLimiter
+from harness.gateway import OutOfBudget, RateLimiter
 from harness.pipeline.attempt import scored
 from harness.pipeline.cluster.connection import program_digest
 from harness.pipeline.cluster.delivery import suite_in, unpacked
@@ -24,11 +23,8 @@ from harness.pipeline.executor import Job
 from harness.pipeline.local import end_sandboxes, open_runner
 from harness.pipeline.world import open_world
 from harness.results import PlannedTrial
-from harness.runner.agents import open_agent
-from harness.runner.trial import TrialRunner
-from harness.sandbox.engine import connect
-from harness.sandbox.image_transfer import has_image, load_image
-from harness.sandbox.ownership import private_folder, remove_private_folder
+from harness.runner import TrialRunner, open_agent
+from harness.sandbox import connect, has_image, load_image, private_folder, remove_private_folder
 from harness.score import Scorer, build_scorer
 
 Asked = ParamSpec("Asked")

@@ -14,8 +14,7 @@ from harness.pipeline.cluster.connection import Node, first_line, program_digest
 from harness.pipeline.cluster.messages import NodeProblem, NodeRunSpec
 from harness.pipeline.cluster.node import NodeWorker
 from harness.pipeline.world import Say
-from harness.sandbox.engine import connect
-from harness.sandbox.image_transfer import saved_image
+from harness.sandbox import connect, saved_image
 
 _TAKES_WITHIN_S = 180.0
 _CLEARS_WITHIN_S = 40.0

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.judge.judgement import Judgement
+from harness.judge import Judgement
 from harness.report.html.payload import Cutter, present
 from harness.report.judged import judged_run
 from harness.report.render.judged import judge_words, judged_section

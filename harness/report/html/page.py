@@ -19,8 +19,7 @@ from harness.report.html.releases import releases_view
 from harness.report.html.run import comparison_view, run_view
 from harness.report.html.trial import trial_view
 from harness.report.judged import judged_trials
-from harness.results import RunFolder, StoredTrial
-from harness.results.gc_pause import gc_paused
+from harness.results import RunFolder, StoredTrial, gc_paused
 from harness.score import Scorecard
 from harness.values import JsonObject
 

@@ -3,8 +3,7 @@
 import base64
 
 from harness.report.html.payload import present
-from harness.results import StoredTrial
-from harness.results.storage import read_sealed
+from harness.results import StoredTrial, read_sealed
 from harness.values import JsonObject
 
 PICTURE = "data:image/png;base64,"

@@ -6,16 +6,14 @@ ever shorter until the trial fits.
 
 from collections.abc import Iterator, Sequence
 
-from harness.judge.judgement import Judgement
+from harness.judge import Judgement
 from harness.report.html.embedding import embedded
 from harness.report.html.judged import judged_verdicts
 from harness.report.html.payload import Cutter, present
 from harness.report.printed import printed_ends
 from harness.report.render.wording import printed_head
 from harness.score import Scorecard
-from harness.trace import Trial
-from harness.trace.trajectory import Observation, Step, ToolCall
-from harness.trace.trial import EndState, ProgramExit
+from harness.trace import EndState, Observation, ProgramExit, Step, ToolCall, Trial
 from harness.values import JsonObject, JsonValue
 
 _LIMITS = (6000, 1500, 400, 100)

@@ -5,10 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from harness.judge.calibration import Calibrated, Figures, Measured
-from harness.judge.judgement import Judgement
-from harness.judge.stability import Stability
-from harness.judge.triage import CAUSES, Triage, by_release, cause_of
+from harness.judge import Calibrated, Figures, Judgement, Measured, Stability, Triage, by_release, cause_of
+from harness.judge.triage import CAUSES
 from harness.report.render.section import Section
 from harness.report.render.terminal import section_table
 from harness.report.render.wording import UNKNOWN, number, percent, printable

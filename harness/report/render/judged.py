@@ -1,6 +1,6 @@
 """What judges said, as a table: domains, then criteria."""
 
-from harness.judge.judgement import JudgeIdentity
+from harness.judge import JudgeIdentity
 from harness.report.judged import JudgedCriterion, JudgedRubric
 from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN, percent, percent_between

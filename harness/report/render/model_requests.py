@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.report.render.wording import UNKNOWN
-from harness.trace import names
-from harness.trace.span import Span
+from harness.trace import Span, names
 from harness.values import JsonObject, JsonValue
 
 _SENT = (

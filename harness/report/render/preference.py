@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
-from harness.judge.agreement import AgreementRate
-from harness.judge.comparison import ComparisonScore
+from harness.judge import AgreementRate, ComparisonScore
 from harness.report.render.section import Section
 from harness.report.render.terminal import section_table
 from harness.report.render.wording import percent, percent_between

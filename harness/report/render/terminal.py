@@ -37,7 +37,7 @@ from harness.report.render.wording import (
 )
 from harness.report.summary import FailedCase, Summary, Unmeasured
 from harness.report.summary import Group as Part
-from harness.score.metrics import METRICS
+from harness.score import METRICS
 
 _SHOWN = 10
 _LONGEST = 200

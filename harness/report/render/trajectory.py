@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.report.printed import printed_ends
 from harness.report.render.wording import printable, printed_words
-from harness.score import Diagnosis, Scorecard
-from harness.score.failures import suspects
+from harness.score import Diagnosis, Scorecard, suspects
 from harness.trace import Observation, Step, ToolCall, Trial
 from harness.values import JsonValue
 

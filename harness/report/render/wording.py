@@ -11,8 +11,7 @@ from harness.report.compare import Comparison
 from harness.report.printed import PrintedEnd
 from harness.report.summary import SUCCESS, Rate, Summary, Unmeasured
 from harness.results import RunManifest
-from harness.score.intervals import Interval
-from harness.score.metrics import METRICS
+from harness.score import METRICS, Interval
 
 UNKNOWN = "-"
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from harness.sandbox.conformance.stand import ProviderNotConforming, Stand, check, expect, expect_raises, shell
 from harness.sandbox.provider import Sandbox
-from harness.trace.trial import ProgramExit
+from harness.trace import ProgramExit
 
 _UNTIL_GO = "echo begun > begun; while [ ! -e go ]; do sleep 0.02; done; cat go; echo done"
 _MANY = 20

@@ -1,10 +1,10 @@
 """The end state: exactly what differs from the seal."""
 
-from harness.case.case import Limits
+from harness.case import Limits
 from harness.sandbox.conformance.stand import Stand, check, expect, python, shell, snapshot_entry
 from harness.sandbox.endstate import read_changed_file, read_end_state
 from harness.sandbox.snapshot import Snapshot, SnapshotEntry
-from harness.trace.trial import EndState
+from harness.trace import EndState
 
 
 def nothing_done_is_no_change(stand: Stand) -> None:

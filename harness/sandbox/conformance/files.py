@@ -1,6 +1,6 @@
 """Files: laid from the seal, read and written from outside."""
 
-from harness.case.case import Limits
+from harness.case import Limits
 from harness.errors import SandboxError, SnapshotError
 from harness.sandbox.conformance.stand import (
     Stand,

@@ -3,7 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from harness.case.case import Limits
+from harness.case import Limits
 from harness.sandbox.conformance.stand import Stand, check, expect, isolation_check, python, shell
 from harness.sandbox.endstate import read_changed_file
 

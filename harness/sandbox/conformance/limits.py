@@ -1,6 +1,6 @@
 """Limits: whatever a program does to its sandbox, it does to itself alone."""
 
-from harness.case.case import Limits
+from harness.case import Limits
 from harness.sandbox.conformance.stand import (
     ProviderNotConforming,
     Stand,

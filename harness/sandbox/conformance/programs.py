@@ -2,7 +2,7 @@
 
 import json
 
-from harness.case.case import Limits
+from harness.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.conformance.stand import (
     ProviderNotConforming,

@@ -12,11 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from harness.case.case import Limits
+from harness.case import Limits
 from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot, SnapshotEntry
-from harness.trace.trial import ProgramExit
+from harness.trace import ProgramExit
 
 
 class ProviderNotConforming(AssertionError):

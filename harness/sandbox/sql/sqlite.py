@@ -12,12 +12,12 @@ from typing import NoReturn
 
 from pydantic import ValidationError
 
-from harness.case.case import Limits
+from harness.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable
-from harness.trace.trial import ProgramExit
+from harness.trace import ProgramExit
 from harness.values import Frozen, JsonObject, JsonValue
 
 Parts = Mapping[str, bytes]

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from harness.case.command import CommandCheck
+from harness.case import CommandCheck
 from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
 from harness.score.values import Evidence

@@ -9,12 +9,12 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from harness.case import Suite
-from harness.case.browsing import Whose, page_look
+from harness.case import Suite, page_look
+from harness.case.browsing import Whose
 from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
 from harness.score.values import Evidence
-from harness.trace.page import ElementSeen, ElementsSeen, PageSeen
+from harness.trace import ElementSeen, ElementsSeen, PageSeen
 from harness.values import Frozen, JsonObject
 
 _SHOWN = 5

@@ -8,8 +8,7 @@ from typing import ClassVar, Literal
 from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
 from harness.score.values import Evidence
-from harness.trace import EndState, FileChange
-from harness.trace.trial import FileKind
+from harness.trace import EndState, FileChange, FileKind
 from harness.values import Frozen, JsonObject
 
 _PART = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
@@ -103,7 +102,7 @@ class Files(Frozen):
         return f"{other.path!r} was {kind} as {_KINDS[other.kind]}, where {pattern!r} means {wanted}"
 
     def _content(self, evidence: Evidence) -> tuple[bool | None, str]:
-        from harness.sandbox.endstate import ChangedFileTooLarge, read_changed_file
+        from harness.sandbox import ChangedFileTooLarge, read_changed_file
 
         archive = evidence.end_state_archive
         if self.content and archive is None:

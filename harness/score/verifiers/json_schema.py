@@ -13,7 +13,7 @@ from harness.score.jsonvalue import parsed_json
 from harness.score.probing import probe_problem
 from harness.score.unmeasured import BY_AGENT, unmeasurable_state
 from harness.score.values import Evidence
-from harness.validation.schema import Schema
+from harness.validation import Schema
 from harness.values import Frozen, JsonObject, JsonValue
 
 _SHOWN = 300
@@ -84,7 +84,7 @@ class JsonSchema(Frozen):
         return _parsed("the answer", answer) if isinstance(answer, str) else answer
 
     def _content(self, evidence: Evidence, file: str) -> str:
-        from harness.sandbox.endstate import ChangedFileTooLarge, read_changed_file
+        from harness.sandbox import ChangedFileTooLarge, read_changed_file
 
         if evidence.end_state_archive is None:
             raise _Untold("the content of the changed files was not kept", None)

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import aiohttp
 
-from harness.case import ToolServer
-from harness.case.suite import McpServer
+from harness.case import McpServer, ToolServer
 from harness.disk import is_file, is_folder
 from harness.errors import UsageError
 from harness.gateway.sources.mcp.connection import McpConnection
 from harness.gateway.sources.mcp.http import HttpTransport
 from harness.gateway.sources.mcp.stdio import StdioTransport
-from harness.sandbox.ownership import temporary_folder
+from harness.sandbox import temporary_folder
 
 _FUNCTIONS = Path(__file__).parent.parent.parent / "programs" / "functions.py"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.errors import ServiceError
 from harness.gateway.sources.http import MAX_ANSWER_BYTES
 from harness.gateway.sources.mcp.connection import Garbled, Lost, Oversized, ServerError
-from harness.sandbox.ownership import owned_environment
+from harness.sandbox import owned_environment
 from harness.strict_json import NotJson, parse_json
 from harness.subprocess_environment import subprocess_environment
 from harness.values import JsonObject, JsonValue

@@ -1,0 +1,23 @@
+"""What a package shows of its modules, imported when it is first asked for (PEP 562).
+
+A room's `__init__` lists its public names twice: for the type checker, under `TYPE_CHECKING`, and here by module. A
+test compares the lists. Importing a room therefore costs nothing, and a name costs the import of its module only.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+
+
+def lazy_exports(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
+    """The module-level `__getattr__` of `package`; `names` maps a module below it to the names that it defines."""
+    homes = {name: module for module, defined in names.items() for name in defined}
+
+    def get_attribute(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(f"{package}.{homes[name]}")
+        found: object = getattr(module, name)
+        setattr(import_module(package), name, found)  # from now on without this function
+        return found
+
+    return get_attribute
