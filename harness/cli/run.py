@@ -62,7 +62,11 @@ from harness.cli.spending import model_options
     show_default="0",
     help="Trials with a replay miss before exit 1.",
 )
-@click.option("--otlp", metavar="URL", help="Also send the spans to this OTLP/HTTP endpoint.")
+@click.option(
+    "--otlp",
+    metavar="URL",
+    help="Also send spans to this OTLP/HTTP collector while trials run; `env`: the one in OTEL_EXPORTER_OTLP_ENDPOINT.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -76,6 +80,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     harness run drive_thru --against-baseline
     harness run drive_thru --shard 2/4
     harness run drive_thru --executor ray --ray-address auto
+    harness run drive_thru --otlp http://127.0.0.1:4318
     harness run --resume 20260131-235959-drive_thru-v2
     """
     from harness.cli.running import RunOptions, carry_out

@@ -169,8 +169,19 @@ def plan_of(project: Path, options: RunOptions) -> RunPlan:
         shuffle=options.shuffle,
         replay=options.replay,
         refresh=options.refresh,
-        otlp_endpoint=options.otlp,
+        otlp_endpoint=_collector(options),
     )
+
+
+def _collector(options: RunOptions) -> str | None:
+    """Where spans are sent while trials run; what cannot be is refused before anything runs."""
+    if options.otlp is None:
+        return None
+    from harness.trace import Collector, otlp_endpoint
+
+    endpoint = otlp_endpoint(options.otlp)
+    Collector(endpoint).close()
+    return endpoint
 
 
 class SideBySide(TypedDict):
@@ -249,7 +260,7 @@ def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
         release=manifest.release,
         **_side_by_side(suite, options),
         shuffle=options.shuffle,
-        otlp_endpoint=options.otlp,
+        otlp_endpoint=_collector(options),
     )
 
 
@@ -287,8 +298,6 @@ def _watched(project: Path, options: RunOptions, total: int) -> Iterator[Watch]:
             )
 
         def finished(trial: Trial, card: Scorecard) -> None:
-            if trial.exported is False:
-                bar.console.print(f"{trial.case_id}/{trial.attempt}: {options.otlp} did not take its spans")
             mark = {True: "passed", False: "failed", None: trial.outcome}[card.success]
             bar.update(bar.task_ids[0], advance=1, note=f"{trial.case_id} {mark}")
 

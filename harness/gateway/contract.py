@@ -98,5 +98,3 @@ class SessionRecord:
     """What the scripted user never said."""
     unused: int = 0
     """Recordings of the tape that the trial did not ask for (replay)."""
-    exported: bool | None = None
-    """Whether the OTLP endpoint took the spans; None: there is none."""

@@ -55,7 +55,7 @@ from harness.gateway.upstreams import check_servers, needs_services, share_servi
 from harness.gateway.waiting import Waiting, Waits
 from harness.gateway.web.run_hosts import RunHosts, WebTrial
 from harness.sandbox import temporary_folder
-from harness.trace import TraceRecorder, TraceSubject, otlp_exporter
+from harness.trace import TraceRecorder, TraceSubject
 
 _SOCKET = "gateway.sock"
 
@@ -71,8 +71,7 @@ class Gateway:
         self._secrets = dict(options.get("secrets", {}))
         self._services = options.get("services")
         self._lenient = options.get("lenient", False)
-        endpoint = options.get("otlp_endpoint")
-        self._exporter = None if endpoint is None else otlp_exporter(endpoint)
+        self._tracing = options.get("tracing")
         self._toolbox = Toolbox(suite)
         self._limiter = options.get("limiter") or RateLimiter()
         self.waiting = Waiting()
@@ -118,8 +117,6 @@ class Gateway:
             self._thread.start(stack)
             client = self._client = self._thread.wait_for(open_client())
             stack.callback(lambda: self._thread.wait_for(client.close()))
-            if self._exporter is not None:
-                stack.callback(self._exporter.shutdown)
             opener = self._services if share_services(self._suite, self._mode) else None
             if opener is not None and needs_services(self._suite, self._mode):
                 self._shared = stack.enter_context(opener.open(SHARED))
@@ -173,7 +170,8 @@ class Gateway:
                 attempt=request.attempt,
                 agent=request.agent,
                 version=request.version,
-            )
+            ),
+            self._tracing,
         )
         socket = _new_socket(closing)
         journals = self._journals.open(request, redactor, closing)
@@ -236,7 +234,6 @@ class Gateway:
             ledger=ledger,
             tier=answering.tier,
         )
-        exporter = self._exporter
         return SessionParts(
             trial_id=request.trial_id,
             socket=socket,
@@ -263,7 +260,6 @@ class Gateway:
             take=take,
             levelling=levelling,
             merge=journals.finish,
-            export=None if exporter is None else partial(recorder.export, exporter),
         )
 
     def _ledger(self, case: Case) -> Ledger:

@@ -8,6 +8,7 @@ from harness.case import ModelMode
 from harness.gateway.budget import Budget
 from harness.gateway.contract import ServiceOpener
 from harness.gateway.rate import RateLimiter
+from harness.trace import Tracing
 
 
 class GatewayOptions(TypedDict, total=False):
@@ -16,7 +17,8 @@ class GatewayOptions(TypedDict, total=False):
     secrets: Mapping[str, str]
     """Secret name -> value: never stored, and filled into the servers' headers."""
     services: ServiceOpener | None
-    otlp_endpoint: str | None
+    tracing: Tracing | None
+    """What trials' spans are made with, and who else is given them; None: they are stored, and go nowhere else."""
     refresh: bool
     """In `record` mode, an answer that differs replaces the recorded one."""
     lenient: bool

@@ -122,7 +122,7 @@ class Routes:
         if message is None:
             return _NOTHING
         case = self._desk.case
-        self._record(names.TURN, message, {})
+        self._desk.recorder.turn(message)
         told = {"message": message, "system": case.system, "profile": case.user_profile}
         return ToolReply(status=200, body=json.dumps(told).encode())
 
@@ -139,17 +139,15 @@ class Routes:
         self._admit(raw)
         self._desk.ledger.final_reply = message
         self._dialogue.hear(message)
-        self._record(names.REPLY, message, thought_attributes(self._desk.ledger))
+        recorder, thought = self._desk.recorder, thought_attributes(self._desk.ledger)
+        said = {names.STEP_KIND: names.REPLY, names.MESSAGE: message, **thought}
+        recorder.record(names.REPLY, said, recorder.now_ns())
         return _NOTHING
 
     def _admit(self, raw: bytes) -> None:
         ledger = self._desk.ledger
         if not ledger.admits_saying(len(raw)):
             raise Refusal(403, "limit_reached", f"the limit of {ledger.limit_reached} is reached")
-
-    def _record(self, kind: str, message: str, more: dict[str, str | None]) -> None:
-        recorder = self._desk.recorder
-        recorder.record(kind, {names.STEP_KIND: kind, names.MESSAGE: message, **more}, recorder.now_ns())
 
 
 _JSON = "application/json"

@@ -56,7 +56,6 @@ class SessionParts:
     take: TrialRecording | None = None
     levelling: Normalisation | None = None
     merge: Callable[[], Merge | None] | None = None
-    export: Callable[[], bool] | None = None
     failures: list[BaseException] = field(default_factory=list)
 
 
@@ -130,7 +129,6 @@ class Session:
             unfired_faults=() if parts.overlay is None else tuple(one.words for one in parts.overlay.unfired()),
             unsaid_turns=self._routes.unsaid(),
             unused=sum(player.unused() for player in parts.players),
-            exported=None if parts.export is None else parts.export(),
         )
         return self._record
 
@@ -203,6 +201,7 @@ class Session:
             await asyncio.gather(*late, return_exceptions=True)
         await self._stop_listening()
         self._record_afterthought()
+        self._parts.desk.recorder.end_turns()
 
     async def _stop_listening(self) -> None:
         for listener in self._listeners:

@@ -13,10 +13,12 @@ from harness.pipeline.attempt import Attempt, Ended
 from harness.pipeline.executor import Job
 from harness.pipeline.plan import RunPlan
 from harness.pipeline.secrets import secret_values
-from harness.pipeline.world import RunSetup
+from harness.pipeline.tracing import open_tracing
+from harness.pipeline.world import RunSetup, Say
 from harness.results import PlannedTrial, RunFolder
 from harness.runner import BrowserFactory, TaskSlots, TrialRunner, run_all
 from harness.sandbox import BROWSER_IMAGE, open_provider
+from harness.trace import Tracing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,13 +26,17 @@ class LocalExecutor:
     """Runs trials in threads of this process; implements `Executor`."""
 
     job: Job
+    say: Say
 
     def run(self, tasks: Iterable[PlannedTrial], folder: RunFolder) -> Generator[Ended, None, None]:
         """The first exception ends all trials, and what they started."""
         job, stopping = self.job, Event()
         secrets = secret_values(job.plan.suite)
         live = folder.path / FOLDER
-        with open_runner(job, live_tapes=live, secrets=secrets, limiter=RateLimiter()) as runner:
+        with ExitStack() as stack:
+            tracing = stack.enter_context(open_tracing(job, lambda report: self.say(report.words)))
+            shared = open_runner(job, live_tapes=live, secrets=secrets, limiter=RateLimiter(), tracing=tracing)
+            runner = stack.enter_context(shared)
 
             def abort() -> None:
                 stopping.set()
@@ -46,7 +52,7 @@ class LocalExecutor:
 
 @contextmanager
 def open_runner(
-    job: Job, *, live_tapes: Path, secrets: Mapping[str, str], limiter: RateLimiter
+    job: Job, *, live_tapes: Path, secrets: Mapping[str, str], limiter: RateLimiter, tracing: Tracing | None
 ) -> Iterator[TrialRunner]:
     """What runs the job's trials on one machine: its provider, its gateway, its browsers.
 
@@ -63,7 +69,7 @@ def open_runner(
                 cassettes=plan.cassettes or plan.project / "cassettes",
                 secrets=secrets,
                 services=world.services,
-                otlp_endpoint=plan.otlp_endpoint,
+                tracing=tracing,
                 refresh=plan.refresh,
                 lenient=plan.replay == "lenient",
                 live_tapes=live_tapes,

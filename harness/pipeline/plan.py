@@ -64,6 +64,7 @@ class RunPlan:
     refresh: bool = False
     """Recording replaces answers that differ from the tape's."""
     otlp_endpoint: str | None = None
+    """The URL that spans are posted to while trials run; None: nowhere."""
     cassettes: Path | None = None
     """Where the tapes are; None: the project's own."""
     folder: str = "runs"

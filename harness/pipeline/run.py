@@ -79,7 +79,7 @@ def resume_run(plan: RunPlan, path: Path, watch: Watch) -> RunFolder:
 
 
 def _executor(job: Job, say: Say) -> AbstractContextManager[Executor]:
-    return open_cluster(job, say) if job.plan.executor == "ray" else nullcontext(LocalExecutor(job=job))
+    return open_cluster(job, say) if job.plan.executor == "ray" else nullcontext(LocalExecutor(job=job, say=say))
 
 
 def _go(job: Job, folder: RunFolder, executor: Executor, watch: Watch) -> RunFolder:

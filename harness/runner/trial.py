@@ -121,7 +121,6 @@ class TrialRunner:
             pages=pages,
             misses=record.misses,
             tiers=record.tiers,
-            exported=record.exported,
             model_tiers=record.model_tiers,
             model_use=record.used,
             unfired_faults=record.unfired_faults,

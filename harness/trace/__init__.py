@@ -5,8 +5,13 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.trace.collector import Collector as Collector
+    from harness.trace.collector import otlp_endpoint as otlp_endpoint
+    from harness.trace.collector import otlp_headers as otlp_headers
     from harness.trace.evaluation import Evaluation as Evaluation
     from harness.trace.evaluation import evaluation_event as evaluation_event
+    from harness.trace.exporting import ExportReport as ExportReport
+    from harness.trace.exporting import LiveExport as LiveExport
     from harness.trace.otlp import NotOtlp as NotOtlp
     from harness.trace.otlp import spans_of as spans_of
     from harness.trace.page import ElementSeen as ElementSeen
@@ -20,8 +25,8 @@ if TYPE_CHECKING:
     from harness.trace.provenance import without_claims_about as without_claims_about
     from harness.trace.recorder import TraceRecorder as TraceRecorder
     from harness.trace.recorder import TraceSubject as TraceSubject
-    from harness.trace.recorder import otlp_exporter as otlp_exporter
     from harness.trace.span import Span as Span
+    from harness.trace.tracer import Tracing as Tracing
     from harness.trace.trajectory import EvidenceKind as EvidenceKind
     from harness.trace.trajectory import Observation as Observation
     from harness.trace.trajectory import ReplayTier as ReplayTier
@@ -47,14 +52,17 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "collector": ("Collector", "otlp_endpoint", "otlp_headers"),
             "evaluation": ("Evaluation", "evaluation_event"),
+            "exporting": ("ExportReport", "LiveExport"),
             "otlp": ("NotOtlp", "spans_of"),
             "page": ("ElementSeen", "ElementsSeen", "PageSeen"),
             "projection": ("trajectory_from",),
             "prompts": ("prompts_of",),
             "provenance": ("observed_only", "reports_itself", "unattributed", "without_claims_about"),
-            "recorder": ("TraceRecorder", "TraceSubject", "otlp_exporter"),
+            "recorder": ("TraceRecorder", "TraceSubject"),
             "span": ("Span",),
+            "tracer": ("Tracing",),
             "trajectory": (
                 "EvidenceKind",
                 "Observation",

@@ -97,8 +97,14 @@ PLAN: Final = "harness.plan"
 """JSON list of the planned steps, in the agent's words."""
 PROBE_NAME: Final = "harness.probe.name"
 
+RUN: Final = "harness.run.id"
+SUITE: Final = "harness.suite.name"
+RELEASE: Final = "harness.release"
+"""These three stand on the resource that exported spans are sent with, and on no stored span."""
+
 CASE_ID: Final = "harness.case.id"
 ATTEMPT: Final = "harness.attempt"
 STARTED_MONOTONIC: Final = "harness.started_monotonic_ns"
 ENDED_MONOTONIC: Final = "harness.ended_monotonic_ns"
-"""Nanoseconds of the monotonic clock since the trial's session opened; a span's wall times may step, these cannot."""
+"""Nanoseconds of the monotonic clock since the trial's session opened; a span's wall times may step, these cannot.
+Of a turn they say when the user's message was given; the span itself lasts until the turn has ended."""

@@ -1,38 +1,29 @@
 """Records one trial as the spans of one OpenTelemetry trace.
 
-They are made here, whole, and by no tracer of OpenTelemetry's: of that, environment variables choose sampler, limits
-and whether there is any, and one of them would silently cut or drop observations, which are the evidence that a trial
-is scored by. Its own types are what they are exported as.
+    trial (`invoke_agent`) -> turn -> model call (`chat`), tool call (`execute_tool`), reply, ...
+
+A turn begins with a message of the user and ends with the next one, or where the agent has ended. The first begins
+with the trial, whether or not the agent asks for its message. A model call and the tool calls that it asked for are
+siblings below their turn, as in the GenAI conventions: a tool runs after the model's reply has ended, not within it.
+The harness's own reads after the agent has ended lie below the trial itself.
 """
 
-import logging
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from opentelemetry import trace as otel
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
-from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from typing_extensions import override
+from opentelemetry.sdk.trace import Span as SdkSpan
 
-from harness.distribution import extra_remedy
-from harness.errors import UsageError
+from harness.errors import HarnessError
 from harness.trace import names
+from harness.trace.sendable import attributes_of, reported_span
 from harness.trace.span import Span
+from harness.trace.tracer import Tracing, unexported
 from harness.values import JsonValue
 
-if TYPE_CHECKING:
-    import requests
-
-_STATUS = {
-    "error": otel.Status(otel.StatusCode.ERROR),
-    "unset": otel.Status(otel.StatusCode.UNSET),
-}
 Plain = str | bool | int | float
 Attributes = Mapping[str, Plain | None]
 """What is None is left out: absent is not known, never ""."""
@@ -49,168 +40,182 @@ class TraceSubject:
     version: str | None = None
 
 
+@dataclass(kw_only=True)
+class _Turn:
+    """A turn of the conversation; times in nanoseconds of the recorder's clock."""
+
+    span: SdkSpan
+    within: Context
+    """The context in which the spans of this turn are started."""
+    began_ns: int
+    said: bool = False
+    """Whether the agent was given the user's message; not, where it never asked for it."""
+    ended_ns: int | None = None
+
+
 class TraceRecorder:
     """The spans of one trial under one root span; may be used from several threads."""
 
-    def __init__(self, subject: TraceSubject) -> None:
-        self._ids = RandomIdGenerator()
-        self._trace_id = otel.format_trace_id(self._ids.generate_trace_id())
-        self._root_id = otel.format_span_id(self._ids.generate_span_id())
-        self._subject = subject
+    def __init__(self, subject: TraceSubject, tracing: Tracing | None = None) -> None:
+        """`tracing`: the run's tracer; without one the spans are stored and go nowhere else."""
+        self._tracing = tracing or unexported()
         self._opened_ns = time.monotonic_ns()
         self._opened_wall_ns = time.time_ns()
-        self._recorded: list[Span] = []
+        self._recorded: list[ReadableSpan] = []
         self._linked: list[Span] = []
         self._spans: tuple[Span, ...] | None = None
+        self._root = self._started(f"{names.INVOKE_AGENT} {subject.agent}", Context(), _of(subject), 0)
+        self._within_trial = otel.set_span_in_context(self._root, Context())
+        self._turns = [self._begun_turn(0)]
 
     def now_ns(self) -> int:
         """Nanoseconds of the monotonic clock since this recorder was made."""
         return time.monotonic_ns() - self._opened_ns
 
+    def turn(self, message: str) -> None:
+        """The agent was given a message of the user."""
+        now = self.now_ns()
+        turn = self._turns[-1]
+        if turn.said or turn.ended_ns is not None:
+            self._end_turn(now)
+            turn = self._begun_turn(now)
+            self._turns.append(turn)
+        turn.said = True
+        # Its monotonic times are those of the message, which is the step; its own begin and end are those of the turn.
+        times = {names.STARTED_MONOTONIC: now, names.ENDED_MONOTONIC: now}
+        turn.span.set_attributes({names.STEP_KIND: names.TURN, names.MESSAGE: message, **times})
+
+    def end_turns(self) -> None:
+        """The agent has ended: what is recorded from now on belongs to no turn."""
+        self._end_turn(self.now_ns())
+
     def record(self, name: str, attributes: Attributes, started_ns: int, *, failed: bool = False) -> None:
-        """A crossing that began at `started_ns` (of `now_ns`) and ends now."""
-        self._recorded.append(
-            self._span(
-                otel.format_span_id(self._ids.generate_span_id()),
-                name,
-                {**_present(attributes), names.STARTED_MONOTONIC: started_ns, names.ENDED_MONOTONIC: self.now_ns()},
-                parent_id=self._root_id,
-                status="error" if failed else "unset",
-            )
-        )
+        """A crossing that began at `started_ns` (of `now_ns`) and ends now; it belongs to the turn that it began in."""
+        ended_ns = self.now_ns()
+        times = {names.STARTED_MONOTONIC: started_ns, names.ENDED_MONOTONIC: ended_ns}
+        span = self._started(name, self._within(started_ns), {**_present(attributes), **times}, started_ns)
+        if failed:
+            span.set_status(otel.StatusCode.ERROR)
+        self._recorded.append(self._ended(span, ended_ns))
 
     def link(self, spans: Iterable[Span]) -> None:
         """Takes the agent's own spans into this trace: those without a parent of theirs come under the root.
 
         They are marked by `harness.origin`, and whatever else they say in this harness's own names is left out.
         """
+        trace_id, root_id = _ids(self._root)
         for span in spans:
             told = {name: value for name, value in span.attributes.items() if not name.startswith("harness.")}
             marks: dict[str, JsonValue] = {names.ORIGIN: "agent", names.ORIGIN_TRACE: span.trace_id}
-            update = {
-                "trace_id": self._trace_id,
-                "parent_id": span.parent_id or self._root_id,
-                "attributes": told | marks,
-            }
-            self._linked.append(span.model_copy(update=update))
+            update = {"trace_id": trace_id, "parent_id": span.parent_id or root_id, "attributes": told | marks}
+            linked = span.model_copy(update=update)
+            self._linked.append(linked)
+            if self._tracing.is_exported:
+                self._pass_on(linked)
 
     def finish(self) -> tuple[Span, ...]:
         """Ends the root span; all spans in the order of their beginning. Later calls give the same again."""
         if self._spans is None:
+            now = self.now_ns()
+            self._end_turn(now)
+            root = self._end_root(now)
+            turns = [turn.span for turn in self._turns]
+            own = sorted(map(_stored, [*turns, *self._recorded]), key=_begin)
             linked = sorted(self._linked, key=lambda span: (span.start_ns, span.span_id))
-            self._spans = (self._root(), *sorted(self._recorded, key=_begin), *linked)
+            self._spans = (_stored(root), *own, *linked)
         return self._spans
 
     def forget(self) -> None:
-        """Lets go of the spans, after which there is nothing to finish or to export.
+        """Lets go of the spans, after which there is nothing to finish. A trial that was broken off ends as an error.
 
         Who broke off in the middle of a request holds on to the recorder, through the traceback of what was cancelled,
         until Python looks for cycles: the spans of a flood would be held by it for dozens of trials.
         """
+        if self._root.is_recording():
+            now = self.now_ns()
+            self._end_turn(now)
+            self._root.set_status(otel.StatusCode.ERROR)
+            self._end_root(now)
         self._recorded.clear()
+        self._turns = self._turns[-1:]
         self._spans, self._linked = (), []
 
-    def export(self, exporter: SpanExporter) -> bool:
-        """Sends the finished spans but for the agent's own, which it sends itself; False: they were not taken."""
-        resource, scope = Resource({"service.name": "trial-harness"}), InstrumentationScope("harness")
-        spans = [_readable(span, resource, scope) for span in self._spans or () if names.ORIGIN not in span.attributes]
-        return exporter.export(spans) is SpanExportResult.SUCCESS
+    def _begun_turn(self, began_ns: int) -> _Turn:
+        times = {names.STARTED_MONOTONIC: began_ns, names.ENDED_MONOTONIC: began_ns}
+        span = self._started(names.TURN, self._within_trial, times, began_ns)
+        return _Turn(span=span, within=otel.set_span_in_context(span, Context()), began_ns=began_ns)
 
-    def _root(self) -> Span:
-        subject = self._subject
-        told: Attributes = {
-            names.OPERATION: names.INVOKE_AGENT,
-            names.AGENT_NAME: subject.agent,
-            names.AGENT_VERSION: subject.version,
-            names.CONVERSATION_ID: subject.trial_id,
-            names.CASE_ID: subject.case_id,
-            names.ATTEMPT: subject.attempt,
-        }
-        return self._span(
-            self._root_id,
-            f"{names.INVOKE_AGENT} {subject.agent}",
-            {**_present(told), names.STARTED_MONOTONIC: 0, names.ENDED_MONOTONIC: self.now_ns()},
-        )
+    def _end_turn(self, now: int) -> None:
+        turn = self._turns[-1]
+        if turn.ended_ns is None:
+            turn.ended_ns = now
+            self._ended(turn.span, now)
 
-    def _span(
-        self,
-        span_id: str,
-        name: str,
-        attributes: dict[str, JsonValue],
-        *,
-        parent_id: str | None = None,
-        status: str = "unset",
-    ) -> Span:
-        started_ns, ended_ns = (int(str(attributes[end])) for end in (names.STARTED_MONOTONIC, names.ENDED_MONOTONIC))
-        return Span(
-            trace_id=self._trace_id,
-            span_id=span_id,
-            parent_id=parent_id,
-            name=name,
-            # Wall times are those of the opening plus monotonic time: a clock set during a trial moves nothing.
-            start_ns=self._opened_wall_ns + started_ns,
-            end_ns=self._opened_wall_ns + ended_ns,
-            attributes=attributes,
-            status=status,
-        )
+    def _within(self, started_ns: int) -> Context:
+        last = self._turns[-1]
+        if last.ended_ns is not None and started_ns >= last.ended_ns:
+            return self._within_trial
+        return next((turn for turn in reversed(self._turns) if turn.began_ns <= started_ns), self._turns[0]).within
+
+    def _end_root(self, now: int) -> SdkSpan:
+        self._root.set_attribute(names.ENDED_MONOTONIC, now)
+        return self._ended(self._root, now)
+
+    def _started(self, name: str, within: Context, attributes: Mapping[str, Plain], started_ns: int) -> SdkSpan:
+        kind = otel.SpanKind.CLIENT if attributes.get(names.STEP_KIND) == names.MODEL else otel.SpanKind.INTERNAL
+        # Wall times are those of the opening plus monotonic time: a clock set during a trial moves nothing.
+        at = self._opened_wall_ns + started_ns
+        span = self._tracing.tracer.start_span(name, within, kind, attributes, start_time=at)
+        if not isinstance(span, SdkSpan):
+            raise HarnessError("OpenTelemetry's tracer records no spans here, and a trial is scored by them")
+        return span
+
+    def _ended(self, span: SdkSpan, ended_ns: int) -> SdkSpan:
+        span.end(self._opened_wall_ns + ended_ns)
+        return span
+
+    def _pass_on(self, span: Span) -> None:
+        sent = reported_span(span, self._tracing.resource)
+        if sent is not None:
+            self._tracing.pass_on(sent)
 
 
-def otlp_exporter(endpoint: str, *, timeout_s: float = 3.0) -> SpanExporter:
-    """An exporter to an OTLP/HTTP endpoint; `/v1/traces` is added where the URL has no path.
-
-    Raises UsageError where the extra is not installed or the endpoint is no HTTP URL.
-    """
-    parts = urlsplit(endpoint)
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
-        raise UsageError(
-            f"the OTLP endpoint {endpoint!r} is no http(s) URL", remedy="for example http://127.0.0.1:4318"
-        )
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    except ImportError:
-        raise UsageError(
-            "sending traces to an OTLP endpoint needs the extra `otlp`", remedy=extra_remedy("otlp")
-        ) from None
-    # It logs the endpoint's own words, which may be the key that it was called with; the run says what was not taken.
-    logging.getLogger(OTLPSpanExporter.__module__).disabled = True
-    url = endpoint if parts.path.strip("/") else endpoint.rstrip("/") + "/v1/traces"
-    return OTLPSpanExporter(endpoint=url, timeout=timeout_s, session=_unredirected())
-
-
-def _unredirected() -> "requests.Session":
-    """Follows no redirect: the headers of OTEL_EXPORTER_OTLP_HEADERS are for the endpoint alone."""
-    import requests
-
-    class Unredirected(requests.Session):
-        @override
-        def get_redirect_target(self, resp: requests.Response) -> None:
-            return None
-
-    return Unredirected()
+def _of(subject: TraceSubject) -> dict[str, Plain]:
+    told: Attributes = {
+        names.OPERATION: names.INVOKE_AGENT,
+        names.AGENT_NAME: subject.agent,
+        names.AGENT_VERSION: subject.version,
+        names.CONVERSATION_ID: subject.trial_id,
+        names.CASE_ID: subject.case_id,
+        names.ATTEMPT: subject.attempt,
+        names.STARTED_MONOTONIC: 0,
+    }
+    return _present(told)
 
 
 def _present(attributes: Attributes) -> dict[str, Plain]:
     return {name: value for name, value in attributes.items() if value is not None}
 
 
-def _readable(span: Span, resource: Resource, scope: InstrumentationScope) -> ReadableSpan:
-    """A span of this recorder's as OpenTelemetry's exporters take it."""
-    return ReadableSpan(
-        span.name,
-        context=_context(span.trace_id, span.span_id),
-        parent=None if span.parent_id is None else _context(span.trace_id, span.parent_id),
-        resource=resource,
-        attributes={name: value for name, value in span.attributes.items() if isinstance(value, Plain)},
-        status=_STATUS[span.status],
-        start_time=span.start_ns,
-        end_time=span.end_ns,
-        instrumentation_scope=scope,
+def _stored(span: ReadableSpan) -> Span:
+    """A span of OpenTelemetry's as it is kept on disk."""
+    trace_id, span_id = _ids(span)
+    return Span(
+        trace_id=trace_id,
+        span_id=span_id,
+        parent_id=None if span.parent is None else otel.format_span_id(span.parent.span_id),
+        name=span.name,
+        start_ns=span.start_time or 0,
+        end_ns=span.end_time or 0,
+        attributes={**attributes_of(span)},
+        status=span.status.status_code.name.lower(),
     )
 
 
-def _context(trace_id: str, span_id: str) -> otel.SpanContext:
-    sampled = otel.TraceFlags(otel.TraceFlags.SAMPLED)
-    return otel.SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=False, trace_flags=sampled)
+def _ids(span: ReadableSpan) -> tuple[str, str]:
+    context = span.get_span_context()
+    assert context is not None  # every span that a tracer made has one
+    return otel.format_trace_id(context.trace_id), otel.format_span_id(context.span_id)
 
 
 def _begin(span: Span) -> int:

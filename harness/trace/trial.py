@@ -133,7 +133,7 @@ class Trial(Frozen):
     tiers: dict[str, int] = {}
     """Calls served, by replay tier."""
     exported: bool | None = None
-    """Whether the OTLP endpoint took the spans; None: there was none."""
+    """Only in trials of releases that sent a trial's spans after it: whether the OTLP endpoint took them."""
     model_tiers: dict[str, int] = {}
     """Requests to models, by replay tier."""
     model_use: ModelUse | None = None

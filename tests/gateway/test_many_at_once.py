@@ -140,7 +140,7 @@ def test_a_client_that_breaks_off_keeps_no_spans_of_a_trial_that_has_ended(
                 time.sleep(0.1)
                 held = [weakref.ref(span) for span in session.end().spans]
             del session
-            assert [None, None, None] == [span() for span in held]  # the root, what was said, the probe
+            assert [None] * 4 == [span() for span in held]  # the root, the turn, what was said, the probe
         finally:
             gc.enable()
 

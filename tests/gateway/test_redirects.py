@@ -10,7 +10,7 @@ from aiohttp import web
 from harness.gateway.client import open_client
 from harness.gateway.sources.mcp.http import HttpTransport
 from harness.judge.langfuse import Langfuse, LangfuseError
-from harness.trace.recorder import otlp_exporter
+from harness.trace.collector import Collector
 from tests.judge.judge.serving import served
 
 KEY = "redirected-key-0123456789"
@@ -54,11 +54,11 @@ def test_langfuse_s_keys_stay_with_its_host(pair: Pair) -> None:
 
 def test_the_headers_for_a_collector_stay_with_it(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"x-collector-key={KEY}")
-    otlp_exporter(pair.first, timeout_s=2.0).export([])
+    assert "HTTP 307" == Collector(pair.first, timeout_s=2.0).send([])
     assert [] == pair.came
     assert 1 == pair.asked
 
-    otlp_exporter(pair.other, timeout_s=2.0).export([])
+    assert Collector(pair.other, timeout_s=2.0).send([]) is None
     assert KEY in pair.came[0].values()
 
 

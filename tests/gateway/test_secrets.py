@@ -8,7 +8,6 @@ import pytest
 from harness.case import Suite, ToolServer
 from harness.cassette.check import check_tape
 from harness.errors import CassetteError, UsageError
-from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.trace.projection import trajectory_from
 
@@ -94,15 +93,6 @@ def test_a_header_whose_variable_is_not_set_is_told(suite_with_secret: Suite, sh
 def test_a_gateway_refuses_a_secret_that_it_could_not_hide(suite: Suite, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="fewer than 4"):
         Gateway(suite, "replay", cassettes=tmp_path, secrets={"PIN": "12"})
-
-
-def test_where_the_otlp_endpoint_takes_no_spans_the_record_says_so(suite: Suite, case, shop, tmp_path: Path) -> None:
-    gateway = Gateway(suite, "replay", cassettes=tmp_path, otlp_endpoint=f"{shop.url}/nothing/here")
-    with gateway, gateway.open(SessionRequest(trial_id="t", case=case, attempt=1, agent="a")) as session:
-        record = session.end()
-
-    assert record.exported is False
-    assert len(record.spans) == 2
 
 
 def test_a_disposable_server_with_a_base_url_may_be_written_live(run, shop, suite: Suite) -> None:

@@ -1,18 +1,16 @@
 """Recording a trial and reading it back as a trajectory."""
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import random
 from pathlib import Path
 
 import pytest
 
-from harness.errors import ResultsError, UsageError
+from harness.errors import ResultsError
 from harness.trace import Observation, ToolCall, ToolFailure, names
 from harness.trace.jsonlines import read_spans, write_spans
 from harness.trace.projection import trajectory_from
-from harness.trace.recorder import TraceRecorder, TraceSubject, otlp_exporter
+from harness.trace.recorder import TraceRecorder, TraceSubject
 from harness.trace.span import Span
 
 SUBJECT = TraceSubject(trial_id="t1", case_id="c1", attempt=2, agent="taker", version="v1")
@@ -36,16 +34,69 @@ def tool_call(recorder: TraceRecorder, started_ns: int, call_id: str = "call_1",
 def test_the_root_span_says_whose_trial_it_is_and_every_crossing_lies_under_it() -> None:
     recorder = TraceRecorder(SUBJECT)
     tool_call(recorder, recorder.now_ns())
-    root, call = recorder.finish()
+    root, turn, call = recorder.finish()
 
     assert ("taker", "v1", "t1", "c1", 2) == tuple(
         root.attributes[name]
         for name in (names.AGENT_NAME, names.AGENT_VERSION, names.CONVERSATION_ID, names.CASE_ID, names.ATTEMPT)
     )
     assert root.parent_id is None
-    assert call.parent_id == root.span_id
-    assert call.trace_id == root.trace_id
-    assert root.start_ns <= call.start_ns <= call.end_ns <= root.end_ns
+    assert turn.parent_id == root.span_id
+    assert call.parent_id == turn.span_id
+    assert {root.trace_id} == {turn.trace_id, call.trace_id}
+    assert root.start_ns == turn.start_ns <= call.start_ns <= call.end_ns <= turn.end_ns == root.end_ns
+
+
+def test_each_message_of_the_user_begins_a_turn_and_what_happens_belongs_to_the_turn_that_it_began_in() -> None:
+    recorder = TraceRecorder(SUBJECT)
+    tool_call(recorder, 0, "before the message was asked for")
+    recorder.turn("an egg")
+    tool_call(recorder, recorder.now_ns(), "first")
+    late = recorder.now_ns()
+    recorder.turn("and ham")
+    tool_call(recorder, late, "late")
+    tool_call(recorder, recorder.now_ns(), "second")
+    recorder.end_turns()
+    recorder.record("probe", {names.STEP_KIND: names.PROBE, names.TOOL_NAME: "look"}, recorder.now_ns())
+    spans = recorder.finish()
+
+    root, (egg, ham) = spans[0], [span for span in spans if span.name == "turn"]
+    called = {span.attributes.get(names.TOOL_CALL_ID): span.parent_id for span in spans if "look" in span.name}
+    assert {"before the message was asked for", "first", "late"} == {k for k, v in called.items() if v == egg.span_id}
+    assert {"second"} == {call for call, parent in called.items() if parent == ham.span_id}
+    assert [root.span_id] == [span.parent_id for span in spans if span.name == "probe"]
+    assert {root.span_id} == {egg.parent_id, ham.parent_id}
+    assert root.start_ns == egg.start_ns < egg.end_ns == ham.start_ns < ham.end_ns < root.end_ns
+    users = [step.message for step in trajectory_from(spans).steps if step.source == "user"]
+    assert ["an egg", "and ham"] == users
+
+
+def test_a_turn_whose_message_the_agent_never_asked_for_is_no_step() -> None:
+    recorder = TraceRecorder(SUBJECT)
+    tool_call(recorder, recorder.now_ns())
+
+    assert ["agent"] == [step.source for step in trajectory_from(recorder.finish()).steps]
+
+
+def test_traces_that_were_stored_before_spans_were_nested_give_the_same_trajectory() -> None:
+    recorder = TraceRecorder(SUBJECT)
+    recorder.turn("an egg")
+    tool_call(recorder, recorder.now_ns())
+    spans = recorder.finish()
+    flat = [
+        span if span.parent_id is None else span.model_copy(update={"parent_id": spans[0].span_id}) for span in spans
+    ]
+
+    assert {spans[0].span_id, spans[1].span_id} == {span.parent_id for span in spans[1:]}
+    assert trajectory_from(spans) == trajectory_from(flat)
+
+
+def test_ids_differ_though_somebody_seeds_pythons_random_numbers() -> None:
+    random.seed(1)
+    first = TraceRecorder(SUBJECT).finish()[0]
+    random.seed(1)
+
+    assert first.trace_id != TraceRecorder(SUBJECT).finish()[0].trace_id
 
 
 def test_no_environment_variable_cuts_or_drops_what_was_observed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +108,7 @@ def test_no_environment_variable_cuts_or_drops_what_was_observed(monkeypatch: py
     long = json.dumps("x" * 1_000_000)
     tool_call(recorder, 0, **{names.TOOL_RESULT: long})
 
-    assert recorder.finish()[1].attributes[names.TOOL_RESULT] == long
+    assert recorder.finish()[2].attributes[names.TOOL_RESULT] == long
 
 
 def test_a_trial_is_traced_also_where_opentelemetry_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,14 +116,14 @@ def test_a_trial_is_traced_also_where_opentelemetry_is_switched_off(monkeypatch:
     recorder = TraceRecorder(SUBJECT)
     tool_call(recorder, 0)
 
-    assert [span.parent_id is None for span in recorder.finish()] == [True, False]
+    assert [span.parent_id is None for span in recorder.finish()] == [True, False, False]
 
 
 def test_two_recorders_do_not_see_each_other() -> None:
     first, second = TraceRecorder(SUBJECT), TraceRecorder(SUBJECT)
     tool_call(first, 0)
 
-    assert [2, 1] == [len(first.finish()), len(second.finish())]
+    assert [3, 2] == [len(first.finish()), len(second.finish())]
 
 
 def test_spans_are_the_same_after_they_were_written_and_read(tmp_path: Path) -> None:
@@ -87,9 +138,9 @@ def test_spans_are_the_same_after_they_were_written_and_read(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda text: text[:-5], "spans.jsonl:2: the last line is cut off"),
+        (lambda text: text[:-5], "spans.jsonl:3: the last line is cut off"),
         (lambda text: text.replace('"span_id"', '"spam_id"', 1), "spans.jsonl:1: field 'span_id'"),
-        (lambda text: text + "{]\n", "spans.jsonl:3: Invalid JSON"),
+        (lambda text: text + "{]\n", "spans.jsonl:4: Invalid JSON"),
     ],
 )
 def test_a_damaged_file_of_spans_is_named_with_its_line(tmp_path: Path, damage, message: str) -> None:
@@ -106,10 +157,12 @@ def test_a_damaged_file_of_spans_is_named_with_its_line(tmp_path: Path, damage, 
 
 def test_the_projection_gives_turns_calls_and_replies_in_the_order_of_their_beginning() -> None:
     recorder = TraceRecorder(SUBJECT)
-    recorder.record("reply", {names.STEP_KIND: names.REPLY, names.MESSAGE: "here you are"}, 30)
+    recorder.turn("an egg")
+    asked = recorder.now_ns()
+    recorder.record("reply", {names.STEP_KIND: names.REPLY, names.MESSAGE: "here you are"}, asked + 30)
     tool_call(
         recorder,
-        20,
+        asked + 20,
         **{
             names.THOUGHT: "look first",
             names.PLAN: '["look", "add"]',
@@ -118,8 +171,7 @@ def test_the_projection_gives_turns_calls_and_replies_in_the_order_of_their_begi
             names.REPLAY_TIER: "exact",
         },
     )
-    recorder.record("turn", {names.STEP_KIND: names.TURN, names.MESSAGE: "an egg"}, 10)
-    recorder.record("probe", {names.STEP_KIND: names.PROBE, names.TOOL_NAME: "look"}, 40)
+    recorder.record("probe", {names.STEP_KIND: names.PROBE, names.TOOL_NAME: "look"}, asked + 40)
     trajectory = trajectory_from(recorder.finish())
 
     assert [step.source for step in trajectory.steps] == ["user", "agent", "agent"]
@@ -166,45 +218,3 @@ def test_a_span_with_a_broken_attribute_is_named() -> None:
     tool_call(recorder, 0, **{names.TOOL_ARGUMENTS: "{"})
     with pytest.raises(ResultsError, match=r"gen_ai\.tool\.call\.arguments.* is not JSON"):
         trajectory_from(recorder.finish())
-
-
-@pytest.fixture
-def collector() -> Iterator[tuple[str, list[tuple[str, int]]]]:
-    """A real OTLP endpoint that says what it was sent; it refuses everything under /refuse."""
-    received: list[tuple[str, int]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            received.append((self.path, len(body)))
-            self.send_response(400 if self.path == "/refuse" else 200)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", received
-        server.shutdown()
-        thread.join()
-
-
-def test_the_spans_are_sent_to_an_otlp_endpoint(collector: tuple[str, list[tuple[str, int]]]) -> None:
-    url, received = collector
-    recorder = TraceRecorder(SUBJECT)
-    tool_call(recorder, 0)
-    recorder.finish()
-    exporter = otlp_exporter(url)
-
-    assert recorder.export(exporter)
-    assert not recorder.export(otlp_exporter(f"{url}/refuse"))
-    assert [path for path, size in received if size > 100] == ["/v1/traces", "/refuse"]
-    exporter.shutdown()
-
-
-def test_an_endpoint_that_is_no_url_is_refused() -> None:
-    with pytest.raises(UsageError, match="no http"):
-        otlp_exporter("localhost:4317")

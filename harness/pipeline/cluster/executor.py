@@ -22,7 +22,7 @@ from harness.pipeline.cluster.delivery import packed
 from harness.pipeline.cluster.messages import Delivered, NodeProblem, NodeRunSpec
 from harness.pipeline.cluster.meter import bring_up_to_date, open_meter
 from harness.pipeline.cluster.refusing import is_live, refuse_unshareable
-from harness.pipeline.cluster.run_nodes import RunNode, make_ready, opened_stations
+from harness.pipeline.cluster.run_nodes import Keys, RunNode, make_ready, opened_stations
 from harness.pipeline.executor import Job
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import Say
@@ -30,6 +30,7 @@ from harness.results import PlannedTrial, RunFolder
 from harness.runner import failed_trial
 from harness.sandbox import temporary_folder
 from harness.score import Evidence
+from harness.trace import otlp_headers
 
 _LOOKS_EVERY_S = 1.0
 """Waiting is done in turns of this length, so that Ctrl-C is heard."""
@@ -52,7 +53,9 @@ def opened(job: Job, say: Say) -> Iterator["ClusterExecutor"]:
             meter=meter,
         )
         tags = sorted(set(job.world.images.values()))
-        ready = make_ready(stations, tags, order, secret_values(plan.suite), say)
+        headers = {} if plan.otlp_endpoint is None else otlp_headers()
+        keys = Keys(secrets=dict(secret_values(plan.suite)), otlp_headers=headers)
+        ready = make_ready(stations, tags, order, keys, say)
         say(f"{len(ready)} nodes are ready, for {sum(station.slots for station in ready)} trials side by side")
         yield ClusterExecutor(job=job, stations=ready, say=say, meter=meter)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import ray
 from ray import ObjectRef
@@ -21,11 +21,15 @@ from harness.pipeline.cluster.messages import Delivered, NodeProblem, NodeRunSpe
 from harness.pipeline.cluster.meter import SharedBudget, SharedLimiter
 from harness.pipeline.executor import Job
 from harness.pipeline.local import end_sandboxes, open_runner
+from harness.pipeline.tracing import open_tracing
 from harness.pipeline.world import open_world
 from harness.results import PlannedTrial
 from harness.runner import TrialRunner, open_agent
 from harness.sandbox import connect, has_image, load_image, private_folder, remove_private_folder
 from harness.score import Scorer, build_scorer
+
+if TYPE_CHECKING:
+    from harness.trace import ExportReport
 
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
@@ -52,6 +56,7 @@ class NodeWorker:
     def __init__(self) -> None:
         self._closing = ExitStack()
         self._opened: tuple[TrialRunner, Scorer, Path] | None = None
+        self._exported: list[str] = []
         self._stopping = False
         self._running = 0
         self._ended = threading.Condition()
@@ -82,7 +87,7 @@ class NodeWorker:
             client.close()
 
     @told
-    def open(self, order: NodeRunSpec, secrets: Mapping[str, str]) -> None:
+    def open(self, order: NodeRunSpec, secrets: Mapping[str, str], otlp_headers: Mapping[str, str]) -> None:
         """Gets ready for the order's trials. Raises what the same run would raise on one machine."""
         with self._busy(), ExitStack() as stack:
             project = private_folder()
@@ -90,7 +95,9 @@ class NodeWorker:
             job = _job(order, project)
             live = project / "live"
             limiter = RateLimiter() if order.meter is None else SharedLimiter(order.meter)
-            runner = stack.enter_context(open_runner(job, live_tapes=live, secrets=secrets, limiter=limiter))
+            tracing = stack.enter_context(open_tracing(job, self._note, otlp_headers))
+            shared = open_runner(job, live_tapes=live, secrets=secrets, limiter=limiter, tracing=tracing)
+            runner = stack.enter_context(shared)
             self._opened = runner, job.scorer, live
             self._closing = stack.pop_all()
 
@@ -107,8 +114,8 @@ class NodeWorker:
             return NodeProblem.of(error, runner.gateway.clean)
 
     @told
-    def close(self) -> None:
-        """Ends what is still going on, and removes all that the run has put here."""
+    def close(self) -> list[str]:
+        """Ends what is still going on, and removes all that the run has put here. Says what became of sent spans."""
         with self._ended:
             self._stopping = True
         if self._opened is not None:
@@ -116,6 +123,10 @@ class NodeWorker:
         with self._ended:
             self._ended.wait_for(lambda: not self._running, timeout=_ENDS_WITHIN_S)
         self._closing.close()
+        return self._exported
+
+    def _note(self, report: "ExportReport") -> None:
+        self._exported.append(report.words)
 
     @contextmanager
     def _busy(self) -> Iterator[None]:

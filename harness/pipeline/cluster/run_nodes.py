@@ -1,6 +1,6 @@
 """The nodes of a cluster made ready for a run, and cleared again."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +38,15 @@ class RunNode:
         return not self.lost and self.running < self.slots
 
 
+@dataclass(frozen=True, kw_only=True)
+class Keys:
+    """What nodes are told beside the order, since it must not be stored."""
+
+    secrets: dict[str, str]
+    otlp_headers: dict[str, str]
+    """What goes to the collector of spans with every request."""
+
+
 @contextmanager
 def opened_stations(nodes: Sequence[Node], jobs: int | None, say: Say) -> Iterator[list[RunNode]]:
     """A worker on every node that takes one; afterwards nothing of the run is left on any of them.
@@ -48,15 +57,15 @@ def opened_stations(nodes: Sequence[Node], jobs: int | None, say: Say) -> Iterat
     try:
         yield _answering(stations, say)
     finally:
-        _clear(stations)
+        _clear(stations, say)
 
 
 def make_ready(
-    stations: Sequence[RunNode], tags: Sequence[str], order: NodeRunSpec, secrets: Mapping[str, str], say: Say
+    stations: Sequence[RunNode], tags: Sequence[str], order: NodeRunSpec, keys: Keys, say: Say
 ) -> list[RunNode]:
     """Delivers what the run needs, each thing once a node, and opens the run there; gives the nodes that are left.
 
-    Secrets go with the call itself: what lies in the cluster's object store may be written to disks. Raises the first
+    Keys go with the call itself: what lies in the cluster's object store may be written to disks. Raises the first
     thing that a node could not do.
     """
     lacking = asked(stations, lambda station: station.worker.missing.remote(list(tags)), say)
@@ -65,7 +74,8 @@ def make_ready(
         if without:
             _deliver(tag, without, say)
     sent, left = ray.put(order), [station for station, _ in lacking]
-    return [station for station, _ in asked(left, lambda station: station.worker.open.remote(sent, dict(secrets)), say)]
+    ready = asked(left, lambda station: station.worker.open.remote(sent, keys.secrets, keys.otlp_headers), say)
+    return [station for station, _ in ready]
 
 
 def asked(
@@ -131,10 +141,22 @@ def _deliver(tag: str, stations: Sequence[RunNode], say: Say) -> None:
     asked(stations, lambda station: station.worker.load.remote(tag, refs), say)
 
 
-def _clear(stations: Sequence[RunNode]) -> None:
-    refs = [station.worker.close.remote() for station in stations]  # a lost one's fails at once
+def _clear(stations: Sequence[RunNode], say: Say) -> None:
+    """Says what the nodes report of the spans that they have sent."""
+    refs = {station.worker.close.remote(): station for station in stations}  # a lost one's fails at once
     try:
-        ray.wait(refs, num_returns=len(refs), timeout=_CLEARS_WITHIN_S)
+        cleared, _ = ray.wait(list(refs), num_returns=len(refs), timeout=_CLEARS_WITHIN_S)
+        for ref in cleared:
+            for line in _reported(ref):
+                say(f"node {refs[ref].node}: {line}")
     finally:
         for station in stations:
             ray.kill(station.worker)
+
+
+def _reported(ref: Any) -> list[str]:
+    try:
+        answer: list[str] | NodeProblem = ray.get(ref)
+    except RayError:
+        return []
+    return [answer.message] if isinstance(answer, NodeProblem) else answer

@@ -1,0 +1,89 @@
+"""The OpenTelemetry tracer that the spans of trials are made with.
+
+A trial is scored by its spans, so nothing outside of the program may cut or drop them: sampler, limits, ids and
+resource are given here, and the environment variables that OpenTelemetry reads for each of them have no effect.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from random import SystemRandom
+
+from opentelemetry import trace as otel
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor
+from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+from typing_extensions import override
+
+from harness import __version__
+from harness.distribution import DISTRIBUTION
+
+SCOPE = "harness"
+_UNLIMITED = SpanLimits(
+    max_attributes=SpanLimits.UNSET,
+    max_events=SpanLimits.UNSET,
+    max_links=SpanLimits.UNSET,
+    max_span_attributes=SpanLimits.UNSET,
+    max_event_attributes=SpanLimits.UNSET,
+    max_link_attributes=SpanLimits.UNSET,
+    max_attribute_length=SpanLimits.UNSET,
+    max_span_attribute_length=SpanLimits.UNSET,
+)
+
+
+class Tracing:
+    """A tracer, and the processors that are given every span when it ends. One serves all trials of a run.
+
+    `resource` is what the spans are sent with beside the name and the version of this program; it is not stored.
+    """
+
+    def __init__(self, resource: Mapping[str, str] | None = None, processors: Sequence[SpanProcessor] = ()) -> None:
+        self._processors = tuple(processors)
+        own = {"service.name": DISTRIBUTION, "service.version": __version__}
+        provider = _TracerProvider(
+            sampler=ALWAYS_ON,
+            resource=Resource({**own, **(resource or {})}),
+            shutdown_on_exit=False,
+            id_generator=_SystemIds(),
+            span_limits=_UNLIMITED,
+        )
+        for processor in processors:
+            provider.add_span_processor(processor)
+        self.resource = provider.resource
+        self.tracer: otel.Tracer = provider.get_tracer(SCOPE, __version__)
+        self.is_exported = bool(processors)
+        """Whether spans are given to anybody but the recorder of their trial."""
+
+    def pass_on(self, span: ReadableSpan) -> None:
+        """Gives the processors a finished span that the tracer did not make."""
+        for processor in self._processors:
+            processor.on_end(span)
+
+
+@cache
+def unexported() -> Tracing:
+    """The tracer of trials whose spans are only stored."""
+    return Tracing()
+
+
+class _TracerProvider(SdkTracerProvider):
+    """Makes recording spans also where OTEL_SDK_DISABLED is set, which means a program's account of itself."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)  # type: ignore[arg-type]
+        self._disabled = False
+
+
+class _SystemIds(IdGenerator):
+    """Ids from the operating system: those of OpenTelemetry repeat where somebody seeds Python's generator."""
+
+    _random = SystemRandom()
+
+    @override
+    def generate_trace_id(self) -> int:
+        return self._random.getrandbits(128) or 1
+
+    @override
+    def generate_span_id(self) -> int:
+        return self._random.getrandbits(64) or 1
