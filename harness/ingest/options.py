@@ -8,7 +8,7 @@ from harness.values import Frozen
 
 _READS = (
     "get_*", "list_*", "search_*", "find_*", "lookup_*", "read_*", "view_*", "show_*", "check_*", "query_*",
-    "count_*", "describe_*", "fetch_*", "calculate*", "think",
+    "count_*", "describe_*", "fetch_*", "calculate*", "think", "can_*", "is_*", "has_*", "test_*", "*_test",
 )  # fmt: skip
 
 

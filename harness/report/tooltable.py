@@ -1,10 +1,14 @@
 """The table by tool: how each was called, with what faults, and what came of it."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from harness.report.latency import Spread
-from harness.score import ParameterFault, Scorecard, ToolUse
+from harness.score import EncodingFault, ParameterFault, Scorecard, ToolUse
 from harness.values import Frozen
+
+_Kind = TypeVar("_Kind", ParameterFault, EncodingFault)
 
 
 class ToolRow(Frozen):
@@ -18,6 +22,8 @@ class ToolRow(Frozen):
     """Wrong selections; see the metric `tool_selection`."""
     invalid: dict[ParameterFault, int]
     """Calls by what is wrong with their arguments."""
+    encodings: dict[EncodingFault, int] = {}
+    """Calls by how an argument that is right in substance is written wrongly."""
     errors: int
     recovered: int
     faults: int
@@ -57,20 +63,24 @@ def _rows(cards: Iterable[Scorecard], name_of: Callable[[ToolUse], str | None]) 
 
 def _row(name: str, own: Sequence[tuple[Scorecard, ToolUse]]) -> ToolRow:
     uses = [use for _, use in own]
-    invalid: dict[ParameterFault, int] = {}
-    for use in uses:
-        for kind, count in use.invalid.items():
-            invalid[kind] = invalid.get(kind, 0) + count
     costs = [use.cost_usd for use in uses if use.cost_usd is not None]
     return ToolRow(
         name=name,
         calls=sum(use.calls for use in uses),
         trials=len({(card.case_id, card.attempt) for card, _ in own}),
         wrong=sum(use.wrong for use in uses),
-        invalid=dict(sorted(invalid.items())),
+        invalid=_summed(use.invalid for use in uses),
+        encodings=_summed(use.encodings for use in uses),
         errors=sum(use.errors for use in uses),
         recovered=sum(use.recovered for use in uses),
         faults=sum(use.faults for use in uses),
         misses=sum(use.misses for use in uses),
         cost_usd=round(sum(costs), 12) if costs else None,
     )
+
+
+def _summed(counts: Iterable[Mapping[_Kind, int]]) -> dict[_Kind, int]:
+    total: Counter[_Kind] = Counter()
+    for one in counts:
+        total.update(one)
+    return dict(sorted(total.items()))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harness.score.scorer import build_scorer as build_scorer
     from harness.score.scorer import score_trial as score_trial
     from harness.score.selection import decisions as decisions
+    from harness.score.values import EncodingFault as EncodingFault
     from harness.score.values import Evidence as Evidence
     from harness.score.values import Metric as Metric
     from harness.score.values import ParameterFault as ParameterFault
@@ -64,6 +65,7 @@ else:
             "values": (
                 "Evidence",
                 "Metric",
+                "EncodingFault",
                 "ParameterFault",
                 "RunMetric",
                 "Score",

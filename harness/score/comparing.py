@@ -4,9 +4,14 @@ Levelled are: nested members that only one side has inside an object of a list (
 the order of a list; the order of parallel lists, which are compared as a bag of tuples; nothing in its spellings
 (absent, null, "", [], {}). A difference in encoding alone (JSON written as text, a number as text, a list of one) is
 told apart from one in substance.
+
+That much is levelled to name what went wrong. To say that nothing did (`same_effect`), less is: a member that the
+reference has must be there; one that the tool's schema declares counts; null is nothing, and "", [] and {} are not; the
+order of a list matters unless its elements are identifiers, which name a set.
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -51,9 +56,46 @@ def differences(expected: JsonObject, found: JsonObject) -> tuple[Difference, ..
     return tuple(told)
 
 
-def same_arguments(expected: JsonObject, found: JsonObject) -> bool:
-    """Whether two calls come to the same."""
-    return not differences(expected, found)
+def same_effect(expected: JsonObject, found: JsonObject, schema: JsonObject) -> bool:
+    """Whether a call with the arguments `found` surely does what one with `expected` does. `schema`: the tool's."""
+    parallel = _parallel(expected, found)
+    if parallel and _tuples(expected, parallel) != _tuples(found, parallel):
+        return False
+    parts = schema.get("properties")
+    declared = parts if isinstance(parts, dict) else {}
+    names = {*expected, *found} - set(parallel)
+    return all(_is_same(expected.get(name), found.get(name), declared.get(name), 0) for name in names)
+
+
+def _is_same(expected: JsonValue, found: JsonValue, schema: JsonValue, depth: int) -> bool:
+    if equality_key(expected) == equality_key(found):
+        return True
+    parts = schema if isinstance(schema, dict) else {}
+    match expected, found:
+        case (list(), list()) if depth < _DEPTH:
+            return _is_same_list(expected, found, parts.get("items"), depth)
+        case (dict(), dict()) if depth < _DEPTH:
+            return _is_same_object(expected, found, parts.get("properties"), depth)
+        case _:
+            return False
+
+
+def _is_same_list(expected: list[JsonValue], found: list[JsonValue], items: JsonValue, depth: int) -> bool:
+    if all(map(_is_id, [*expected, *found])):
+        return sorted(map(equality_key, expected)) == sorted(map(equality_key, found))
+    same_length = len(expected) == len(found)
+    return same_length and all(_is_same(*pair, items, depth + 1) for pair in zip(expected, found, strict=True))
+
+
+def _is_same_object(expected: JsonObject, found: JsonObject, properties: JsonValue, depth: int) -> bool:
+    declared = properties if isinstance(properties, dict) else {}
+    if any(name in declared and found[name] is not None for name in found.keys() - expected.keys()):
+        return False
+    return all(_is_same(value, found.get(name), declared.get(name), depth + 1) for name, value in expected.items())
+
+
+def _is_id(value: JsonValue) -> bool:
+    return isinstance(value, str) and not re.search(r"\s", value) and re.search(r"\d", value) is not None
 
 
 def _compared(path: str, expected: JsonValue, found: JsonValue, depth: int) -> Iterator[Difference]:

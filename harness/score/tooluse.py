@@ -1,26 +1,30 @@
 """How each tool was used in one trial, by the model that called it: the table by tool is the sum of these."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from harness.score.arguments import argument_faults
+from harness.score.encodings import encoding_faults
 from harness.score.failures import recoveries
 from harness.score.selection import Chosen, choices
-from harness.score.values import Evidence, ParameterFault, ToolUse
+from harness.score.values import EncodingFault, Evidence, ParameterFault, ToolUse
 from harness.trace import Observation, ToolErrorType
 from harness.values import digest_of
 
+_Kind = TypeVar("_Kind", ParameterFault, EncodingFault)
 _NO_ERRORS: frozenset[ToolErrorType] = frozenset({"replay_miss", "limit_reached"})
 
 
 def tool_use(evidence: Evidence) -> tuple[ToolUse, ...]:
     """By tool and model, in the order of their first call."""
-    faults = argument_faults(evidence)
+    faults, encodings = argument_faults(evidence), encoding_faults(evidence)
     seen = evidence.trial.trajectory.observations
     recovered = {(one.step, one.tool) for one in recoveries(evidence) if one.recovered}
     parts: dict[tuple[str, str | None], list[Chosen]] = {}
     for chosen in choices(evidence):
         parts.setdefault((chosen.call.name, chosen.step.model), []).append(chosen)
-    return tuple(_use(model, own, faults, seen, recovered) for (_, model), own in parts.items())
+    return tuple(_use(model, own, faults, encodings, seen, recovered) for (_, model), own in parts.items())
 
 
 def models(evidence: Evidence) -> tuple[str, ...]:
@@ -43,6 +47,7 @@ def _use(
     model: str | None,
     own: list[Chosen],
     faults: Mapping[int, tuple[ParameterFault, str]],
+    encodings: Mapping[int, EncodingFault],
     seen: Mapping[str, Observation],
     recovered: set[tuple[int, str]],
 ) -> ToolUse:
@@ -54,7 +59,8 @@ def _use(
         model=model,
         calls=len(own),
         wrong=sum(one.choice == "wrong" for one in own),
-        invalid=_invalid(own, faults),
+        invalid=_counted(faults[id(one.call)][0] for one in own if id(one.call) in faults),
+        encodings=_counted(encodings[id(one.call)] for one in own if id(one.call) in encodings),
         errors=len(errors),
         recovered=sum((one.step.index, one.call.name) in recovered for one in errors),
         faults=sum(saw.injected is not None for _, saw in observed),
@@ -63,13 +69,8 @@ def _use(
     )
 
 
-def _invalid(own: list[Chosen], faults: Mapping[int, tuple[ParameterFault, str]]) -> dict[ParameterFault, int]:
-    counts: dict[ParameterFault, int] = {}
-    for one in own:
-        found = faults.get(id(one.call))
-        if found is not None:
-            counts[found[0]] = counts.get(found[0], 0) + 1
-    return dict(sorted(counts.items()))
+def _counted(kinds: Iterable[_Kind]) -> dict[_Kind, int]:
+    return dict(sorted(Counter(kinds).items()))
 
 
 def _cost(own: list[Chosen]) -> float | None:

@@ -1,6 +1,6 @@
 """Tables that every rendering shows alike: failure modes, tools, reliability over attempts, latency."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from harness.report.latency import Spread
 from harness.report.render.judged import judged_section
@@ -8,6 +8,7 @@ from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN, percent, percent_between
 from harness.report.summary import Summary
 from harness.report.tooltable import ToolRow
+from harness.score import EncodingFault
 
 
 def sections(summary: Summary) -> tuple[Section, ...]:
@@ -39,6 +40,8 @@ def _tools(summary: Summary) -> Section:
     rows = tuple((row.name, *_cells(row)) for row in summary.tools)
     shown = _with_content(("tool", *_TOOL_HEADS), rows)
     notes = tuple(_invalid_words(row) for row in summary.tools if row.invalid)
+    if not summary.models:
+        notes += tuple(_encoding_words(row) for row in summary.tools if row.encodings)
     return Section(title="tools", heads=shown[0], rows=shown[1], notes=notes)
 
 
@@ -46,6 +49,7 @@ def _models(summary: Summary) -> Section:
     rows = tuple((row.name, *_cells(row)) for row in summary.models)
     shown = _with_content(("model", *_TOOL_HEADS), rows)
     notes = tuple(_invalid_words(row) for row in summary.models if row.invalid)
+    notes += tuple(_encoding_words(row) for row in summary.models if row.encodings)
     return Section(title="calls by model", heads=shown[0], rows=shown[1], notes=notes)
 
 
@@ -66,6 +70,22 @@ def _with_content(
 def _invalid_words(row: ToolRow) -> str:
     kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in row.invalid.items())
     return f"{row.name}: invalid arguments: {kinds}"
+
+
+_ENCODINGS: Mapping[EncodingFault, str] = {
+    "json_as_text": "JSON written as text",
+    "value_as_text": "number or truth value written as text",
+    "json_for_text": "JSON where text is declared",
+    "value_for_text": "number or truth value where text is declared",
+    "list_of_one": "list of one instead of the value",
+    "one_without_list": "value instead of a list",
+}
+
+
+def _encoding_words(row: ToolRow) -> str:
+    kinds = ", ".join(f"{count} {_ENCODINGS[kind]}" for kind, count in row.encodings.items())
+    share = percent(sum(row.encodings.values()) / row.calls)
+    return f"{row.name}: argument encoding wrong in {share} of calls: {kinds}"
 
 
 def _reliability(summary: Summary) -> Section:

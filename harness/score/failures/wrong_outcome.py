@@ -23,11 +23,14 @@ from harness.score.comparing import Difference, differences
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.handing_over import is_hand_over
 from harness.score.failures.reading import Act, Reading
+from harness.score.imported_criteria import judged_by_state, to_say, users_actions
 from harness.score.jsonvalue import equality_key
 from harness.values import JsonValue
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 _SHOWN: Final = 160
+_DOUBTFUL: Final = 0.4
+"""Of a write too many where the benchmark does not judge by the state: another way than the reference's may need it."""
 _MOST: Final = 40
 """Writes of a trial that are paired; past these the pairing would cost and tell nothing."""
 
@@ -45,6 +48,9 @@ def wrong_outcomes(reading: Reading) -> tuple[Diagnosis, ...]:
         return ()
     missing, extra = _unpaired(wanted, made)
     found = tuple(_written(reading, missing, extra, [act for act in acts if act.failed]))
+    if found and not judged_by_state(case.expected) and all(one.kind == "needless_write" for one in found):
+        doubtful = tuple(one.model_copy(update={"confidence": _DOUBTFUL}) for one in found)
+        return _words_or_user(reading) or doubtful
     if found:
         return found
     if not _in_order(wanted, made):
@@ -139,7 +145,7 @@ def _words_or_user(reading: Reading) -> tuple[Diagnosis, ...]:
     last = next((step.index for step in reversed(reading.steps) if step.source == "agent"), None)
     if last is None:
         return ()
-    unsaid = [text for text in _to_say(reading.evidence.case.expected) if not _is_said(text, reading)]
+    unsaid = [text for text in to_say(reading.evidence.case.expected) if not _is_said(text, reading)]
     if unsaid:
         evidence = f"no write is wrong; the agent never said {', '.join(map(repr, unsaid[:4]))}"
         return (_found("wrong_words", last, evidence, 0.7),)
@@ -153,15 +159,6 @@ def _words_or_user(reading: Reading) -> tuple[Diagnosis, ...]:
     return ()
 
 
-def _to_say(expected: JsonValue) -> Iterator[str]:
-    """What an import keeps of the texts that the benchmark looks for."""
-    if not isinstance(expected, dict):
-        return
-    for name in ("outputs", "communicate_info"):
-        told = expected.get(name)
-        yield from (text for text in told if isinstance(text, str) and text) if isinstance(told, list) else ()
-
-
 def _is_said(text: str, reading: Reading) -> bool:
     wanted = text.casefold().replace(",", "")
     said = (step.message for step in reading.steps if step.source == "agent" and step.message)
@@ -170,19 +167,16 @@ def _is_said(text: str, reading: Reading) -> bool:
 
 def _left_undone(reading: Reading) -> list[str]:
     """Names of the user's own gold actions that the user did not do, with these arguments."""
-    expected = reading.evidence.case.expected
-    actions = expected.get("actions") if isinstance(expected, dict) else None
     done = {
         (call.name, equality_key(call.arguments))
         for step in reading.steps
         if step.source == "user"
         for call in step.calls
     }
-    wanted = [one for one in (actions if isinstance(actions, list) else []) if isinstance(one, dict)]
     return [
         str(one.get("name"))
-        for one in wanted
-        if one.get("requestor") == "user" and (one.get("name"), equality_key(one.get("arguments") or {})) not in done
+        for one in users_actions(reading.evidence.case.expected)
+        if (one.get("name"), equality_key(one.get("arguments") or {})) not in done
     ]
 
 

@@ -6,8 +6,10 @@ from typing import ClassVar
 
 from harness.case import ReferenceCall, ToolSpec
 from harness.score.arguments import call_key
+from harness.score.comparing import same_effect
 from harness.score.failures.handing_over import is_hand_over
 from harness.score.failures.reading import Act, read
+from harness.score.imported_criteria import judged_by_state
 from harness.score.matching import match_calls
 from harness.score.values import Evidence
 
@@ -20,20 +22,25 @@ class EffectMatch:
     neutral on both sides, however many: which way was taken is for `call_match`. One write too many spoils it, and so
     does the right one made twice, except directly after itself where the tool's listing says `idempotentHint`. Equal:
     same tool and same arguments by the schema (defaults filled in, 1 = 1.0, unordered arrays as bags, volatile
-    arguments left out). A reference without writes asks that nothing be changed.
+    arguments left out), or what surely comes to the same (see `comparing.same_effect`): identifiers in another order,
+    parallel lists in another order, undeclared members of nested objects. A reference without writes asks that nothing
+    be changed.
 
     None without a reference; where a tool of the reference, or of a call that was not refused, is not declared, because
-    nobody says whether it writes; and where the order was too wide to be searched to the end. Not seen: whether
+    nobody says whether it writes; where the benchmark that the case was imported from judges by other things than the
+    state that the reference leaves; and where the order was too wide to be searched to the end. Not seen: whether
     the reference's own writes would have worked, and other writes that come to the same.
     """
 
     name: ClassVar[str] = "effect_match"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         reference = evidence.case.reference
         if reference is None:
             return None, "the case has no reference"
+        if not judged_by_state(evidence.case.expected):
+            return None, "the benchmark judges by other things than what the reference leaves: it is one way of several"
         tools = {tool.name: tool for tool in evidence.tools}
         done = [act for act in read(evidence).acts if not act.failed]
         unknown = {call.tool for call in reference} | {act.call.name for act in done}
@@ -42,7 +49,26 @@ class EffectMatch:
             return None, f"nobody declares whether {', '.join(sorted(unknown))} writes"
         wanted = list(_writes_of(reference, tools))
         keys = [call_key(tools[call.tool], call.tool, call.arguments) for call in wanted]
-        return _compared(wanted, keys, _settled([act for act in done if _changes(act.tool)], Counter(keys)))
+        made = _settled([act for act in done if _changes(act.tool)], Counter(keys))
+        return _compared(wanted, keys, _as_wanted(wanted, keys, made))
+
+
+def _as_wanted(wanted: Sequence[ReferenceCall], keys: Sequence[str], made: Sequence[Act]) -> list[str]:
+    """The keys of the writes, each that surely does what one of the reference's does under that one's key."""
+    own = [act.key for act in made]
+    missing, extra = Counter(keys) - Counter(own), Counter(own) - Counter(keys)
+    for call, key in zip(wanted, keys, strict=True):
+        for place, act in enumerate(made if missing[key] else ()):
+            if extra[own[place]] and act.call.name == call.tool and _does(call, act):
+                extra[own[place]] -= 1
+                missing[key] -= 1
+                own[place] = key
+                break
+    return own
+
+
+def _does(call: ReferenceCall, act: Act) -> bool:
+    return act.tool is not None and same_effect(call.arguments, act.call.arguments or {}, act.tool.parameters)
 
 
 def _compared(wanted: Sequence[ReferenceCall], keys: Sequence[str], made: Sequence[str]) -> tuple[float | None, str]:
@@ -70,13 +96,15 @@ def _writes_of(reference: Sequence[ReferenceCall], tools: dict[str, ToolSpec]) -
             yield call.model_copy(update={"after": tuple(sorted(before))})
 
 
-def _settled(writes: Sequence[Act], wanted: Counter[str]) -> list[str]:
-    """The keys of the writes, without idempotent ones made again at once, past what the reference makes of them."""
-    kept: list[str] = []
+def _settled(writes: Sequence[Act], wanted: Counter[str]) -> list[Act]:
+    """The writes without idempotent ones made again at once, past what the reference makes of them."""
+    kept: list[Act] = []
+    made: Counter[str] = Counter()
     for act in writes:
-        again = bool(kept) and kept[-1] == act.key and kept.count(act.key) >= wanted[act.key]
+        again = bool(kept) and kept[-1].key == act.key and made[act.key] >= wanted[act.key]
         if not (again and act.tool is not None and _is_idempotent(act.tool)):
-            kept.append(act.key)
+            kept.append(act)
+            made[act.key] += 1
     return kept
 
 
