@@ -12,7 +12,7 @@ An exception means that the *harness* could not do its work. What an agent or a 
     |-- SnapshotError            3   a sealed state is missing, truncated or changed
     |-- ServiceError             3   a service did not start, died or cannot be reached
     |   `-- UpstreamUnavailable  3   a live server, host or model of others cannot be reached
-    |-- CassetteError            3   a tape cannot be read or must not be written
+    |-- CassetteError            3   a cassette cannot be read or must not be written
     |-- GatewayError             3   the gateway could not open, serve or close a session
     |-- ResultsError             3   a run folder is missing, taken or damaged
     |-- TrackerError             3   an issue tracker refused, or its answer cannot be used
@@ -128,7 +128,7 @@ class UpstreamUnavailable(ServiceError):
 
 
 class CassetteError(HarnessError):
-    """A tape cannot be read, or must not be written (a known secret is in it)."""
+    """A cassette cannot be read, or must not be written (a known secret is in it)."""
 
 
 class GatewayError(HarnessError):

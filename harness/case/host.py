@@ -127,7 +127,7 @@ class HostSpec(Frozen):
 
     @property
     def tool(self) -> str:
-        """The name that its requests have in traces and tapes, and in a case's lists of tools."""
+        """The name that its requests have in traces and cassettes, and in a case's lists of tools."""
         return f"http:{self.host}"
 
     def effect_of(self, method: str, path: str) -> Effect:

@@ -9,7 +9,8 @@ from harness.case.tool import RateLimit
 from harness.values import Frozen
 
 ModelMode = Literal["replay", "record", "live"]
-"""`replay`: from the tape. `record`: from the real provider, and onto the tape. `live`: from the real provider."""
+"""`replay`: from the cassette. `record`: from the real provider, and onto the cassette. `live`: from the real provider.
+"""
 
 Provider = Literal["openai", "anthropic"]
 """A wire format's family: `/v1/chat/completions`, `/v1/responses` and `/v1/embeddings`, or `/v1/messages`."""

@@ -72,7 +72,7 @@ class ApiProbe(Frozen):
 class StateProbe(Frozen):
     """A read that the harness itself makes after the agent has ended, kept as evidence under `name`.
 
-    It passes the gateway like any call (replayed from the tape by the state that the agent's writes left), and is
+    It passes the gateway like any call (replayed from the cassette by the state that the agent's writes left), and is
     no step of the agent. Exactly one of `tool`, `sql` and `api`.
     """
 

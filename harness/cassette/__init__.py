@@ -5,15 +5,20 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.cassette.cassette import Cassette as Cassette
+    from harness.cassette.cassette import cassette_path as cassette_path
+    from harness.cassette.cassette import load_cassette as load_cassette
+    from harness.cassette.cassette import refuse_secrets as refuse_secrets
+    from harness.cassette.cassette import save_cassette as save_cassette
     from harness.cassette.check import advice_on as advice_on
-    from harness.cassette.check import check_tape as check_tape
-    from harness.cassette.check import list_tapes as list_tapes
-    from harness.cassette.check import show_tape as show_tape
-    from harness.cassette.check import tape_paths as tape_paths
-    from harness.cassette.convert import convert_tape as convert_tape
+    from harness.cassette.check import cassette_paths as cassette_paths
+    from harness.cassette.check import check_cassette as check_cassette
+    from harness.cassette.check import list_cassettes as list_cassettes
+    from harness.cassette.check import show_cassette as show_cassette
+    from harness.cassette.convert import convert_cassette as convert_cassette
     from harness.cassette.excerpt import ObservedAnswer as ObservedAnswer
     from harness.cassette.excerpt import ObservedCall as ObservedCall
-    from harness.cassette.index import open_tape as open_tape
+    from harness.cassette.index import open_cassette as open_cassette
     from harness.cassette.journal import Journal as Journal
     from harness.cassette.journal import journals_left as journals_left
     from harness.cassette.journal import merge as merge
@@ -25,9 +30,9 @@ if TYPE_CHECKING:
     from harness.cassette.keys import complete_arguments as complete_arguments
     from harness.cassette.keys import key_digest as key_digest
     from harness.cassette.keys import key_of_kept as key_of_kept
-    from harness.cassette.live import LiveTape as LiveTape
+    from harness.cassette.live import LiveCassette as LiveCassette
     from harness.cassette.live import keep_live as keep_live
-    from harness.cassette.live import live_tapes as live_tapes
+    from harness.cassette.live import live_cassettes as live_cassettes
     from harness.cassette.merging import Merge as Merge
     from harness.cassette.normalisation import Normalisation as Normalisation
     from harness.cassette.normalisation import NormalisedAnswer as NormalisedAnswer
@@ -41,18 +46,13 @@ if TYPE_CHECKING:
     from harness.cassette.redaction import KEPT_HEADERS as KEPT_HEADERS
     from harness.cassette.redaction import SECRET_HEADERS as SECRET_HEADERS
     from harness.cassette.redaction import Redactor as Redactor
-    from harness.cassette.refresh import RefreshedTape as RefreshedTape
+    from harness.cassette.refresh import RefreshedCassette as RefreshedCassette
     from harness.cassette.refresh import apply_refresh as apply_refresh
     from harness.cassette.refresh import patch_of as patch_of
-    from harness.cassette.refresh import refreshed_tapes as refreshed_tapes
+    from harness.cassette.refresh import refreshed_cassettes as refreshed_cassettes
     from harness.cassette.refresh import with_answers as with_answers
     from harness.cassette.state import StateChain as StateChain
     from harness.cassette.state import initial_state as initial_state
-    from harness.cassette.tape import Tape as Tape
-    from harness.cassette.tape import load_tape as load_tape
-    from harness.cassette.tape import refuse_secrets as refuse_secrets
-    from harness.cassette.tape import save_tape as save_tape
-    from harness.cassette.tape import tape_path as tape_path
     from harness.cassette.transient_errors import is_transient as is_transient
     from harness.cassette.transient_errors import is_transient_of_model as is_transient_of_model
     from harness.cassette.trial_recording import CallPosition as CallPosition
@@ -62,22 +62,22 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "check": ("advice_on", "check_tape", "list_tapes", "show_tape", "tape_paths"),
-            "convert": ("convert_tape",),
+            "check": ("advice_on", "check_cassette", "list_cassettes", "show_cassette", "cassette_paths"),
+            "convert": ("convert_cassette",),
             "excerpt": ("ObservedAnswer", "ObservedCall"),
-            "index": ("open_tape",),
+            "index": ("open_cassette",),
             "journal": ("Journal", "journals_left", "merge", "merge_recordings", "only_writer", "recover_journals"),
             "keys": ("CallKey", "call_key", "complete_arguments", "key_digest", "key_of_kept"),
-            "live": ("LiveTape", "keep_live", "live_tapes"),
+            "live": ("LiveCassette", "keep_live", "live_cassettes"),
             "merging": ("Merge",),
             "normalisation": ("Normalisation", "NormalisedAnswer"),
             "player": ("Missed", "Player"),
             "recording": ("Kind", "Mark", "Outcome", "Recording"),
             "redacted_stream": ("RedactedStream",),
             "redaction": ("KEPT_HEADERS", "Redactor", "SECRET_HEADERS"),
-            "refresh": ("RefreshedTape", "apply_refresh", "patch_of", "refreshed_tapes", "with_answers"),
+            "refresh": ("RefreshedCassette", "apply_refresh", "patch_of", "refreshed_cassettes", "with_answers"),
             "state": ("StateChain", "initial_state"),
-            "tape": ("Tape", "load_tape", "refuse_secrets", "save_tape", "tape_path"),
+            "cassette": ("Cassette", "load_cassette", "refuse_secrets", "save_cassette", "cassette_path"),
             "transient_errors": ("is_transient", "is_transient_of_model"),
             "trial_recording": ("CallPosition", "TrialRecording", "position_of"),
         },

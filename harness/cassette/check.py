@@ -1,20 +1,20 @@
-"""Checks a tape, and shows what is on it."""
+"""Checks a cassette, and shows what is on it."""
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from vcr.cassette import Cassette
+from vcr.cassette import Cassette as VcrCassette
 from vcr.record_mode import RecordMode
 from vcr.serializers import jsonserializer, yamlserializer
 
-from harness.cassette.index import open_tape
+from harness.cassette.cassette import Cassette, lines_of, load_cassette
+from harness.cassette.index import open_cassette
 from harness.cassette.keys import key_digest
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
 from harness.cassette.state import WORLD, initial_state, next_state
-from harness.cassette.tape import Tape, lines_of, load_tape
 from harness.documents import read_plain
 from harness.errors import CassetteError
 from harness.values import Frozen, canonical_json
@@ -26,7 +26,7 @@ _LEAST_BYTES = 300
 
 
 class CassetteFinding(Frozen):
-    """Something wrong with a tape."""
+    """Something wrong with a cassette."""
 
     path: Path
     line: int | None = None
@@ -38,8 +38,8 @@ class CassetteFinding(Frozen):
         return f"{place}:{'' if self.field is None else f' field {self.field!r}:'} {self.problem}"
 
 
-class TapeSummary(Frozen):
-    """One tape in a listing."""
+class CassetteSummary(Frozen):
+    """One cassette in a listing."""
 
     case: str
     path: Path
@@ -47,24 +47,24 @@ class TapeSummary(Frozen):
     tools: dict[str, int]
 
 
-def tape_paths(cassettes: Path, suite: str) -> tuple[Path, ...]:
-    """The tape files of a suite, by case, whether they can be read or not."""
+def cassette_paths(cassettes: Path, suite: str) -> tuple[Path, ...]:
+    """The cassette files of a suite, by case, whether they can be read or not."""
     paths = sorted(path for path in (cassettes / suite).glob("*") if path.suffix in _ENDINGS)
     return tuple(path for path in paths if not path.name.startswith("."))
 
 
-def list_tapes(cassettes: Path, suite: str) -> tuple[TapeSummary, ...]:
-    """The tapes of a suite, by case. Raises CassetteError for one that cannot be read."""
-    return tuple(_summary(path) for path in tape_paths(cassettes, suite))
+def list_cassettes(cassettes: Path, suite: str) -> tuple[CassetteSummary, ...]:
+    """The cassettes of a suite, by case. Raises CassetteError for one that cannot be read."""
+    return tuple(_summary(path) for path in cassette_paths(cassettes, suite))
 
 
-def check_tape(path: Path, secrets: Mapping[str, str]) -> tuple[CassetteFinding, ...]:
-    """Everything wrong with a tape: stock vcrpy cannot load it, a key is not its call's, a known secret is in it."""
+def check_cassette(path: Path, secrets: Mapping[str, str]) -> tuple[CassetteFinding, ...]:
+    """What is wrong with a cassette: stock vcrpy cannot load it, a key is not its call's, it holds a known secret."""
     try:
-        tape = load_tape(path)
+        cassette = load_cassette(path)
     except CassetteError as error:
         return (CassetteFinding(path=path, problem=error.message.removeprefix(f"{path}:").strip()),)
-    stock = _stock_problem(path, len(tape))
+    stock = _stock_problem(path, len(cassette))
     if stock is not None:
         return (CassetteFinding(path=path, problem=stock),)
     lines = lines_of(path)
@@ -72,29 +72,29 @@ def check_tape(path: Path, secrets: Mapping[str, str]) -> tuple[CassetteFinding,
     return tuple(
         # The order of the file may be another one than the index's, so the finding is placed by the key's line.
         CassetteFinding(path=path, line=_line(lines, index), field=field, problem=problem)
-        for index, recording in enumerate(_as_filed(path, tape))
+        for index, recording in enumerate(_as_filed(path, cassette))
         for field, problem in _problems(index, recording, redactor)
     )
 
 
 def advice_on(path: Path, suite: str) -> str | None:
-    """What would be better about a sound tape; None: nothing."""
+    """What would be better about a sound cassette; None: nothing."""
     if path.suffix == ".json" or path.stat().st_size < _MANY * _LEAST_BYTES:
         return None
-    count = len(open_tape(path))
+    count = len(open_cassette(path))
     if count <= _MANY:
         return None
     command = f"harness cassette convert {suite} {path.stem} --to json"
     return f"{path}: {count} recordings open much quicker as JSON: {command}"
 
 
-def show_tape(path: Path) -> str:
-    """A tape to read: calls in the order of writes, each with its answer."""
-    tape = open_tape(path)
-    lines = [f"{path}: {len(tape)} recordings"]
+def show_cassette(path: Path) -> str:
+    """A cassette to read: calls in the order of writes, each with its answer."""
+    cassette = open_cassette(path)
+    lines = [f"{path}: {len(cassette)} recordings"]
     shown: tuple[str, str] | None = None
-    names = _state_names(tape)
-    for recording in tape.recordings:
+    names = _state_names(cassette)
+    for recording in cassette.recordings:
         mark = recording.mark
         if (mark.server, mark.state) != shown:
             shown = (mark.server, mark.state)
@@ -105,27 +105,27 @@ def show_tape(path: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _summary(path: Path) -> TapeSummary:
-    tape = open_tape(path)
-    tools = Counter(recording.mark.tool for recording in tape.recordings)
-    return TapeSummary(case=path.stem, path=path, recordings=len(tape), tools=dict(sorted(tools.items())))
+def _summary(path: Path) -> CassetteSummary:
+    cassette = open_cassette(path)
+    tools = Counter(recording.mark.tool for recording in cassette.recordings)
+    return CassetteSummary(case=path.stem, path=path, recordings=len(cassette), tools=dict(sorted(tools.items())))
 
 
 def _stock_problem(path: Path, expected: int) -> str | None:
     serializer = jsonserializer if path.suffix == ".json" else yamlserializer
     try:
-        stock = Cassette.load(path=str(path), serializer=serializer, record_mode=RecordMode.NONE)
+        stock = VcrCassette.load(path=str(path), serializer=serializer, record_mode=RecordMode.NONE)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return f"stock vcrpy cannot load it: {type(error).__name__}: {error}"
     return None if len(stock) == expected else f"stock vcrpy loads {len(stock)} of {expected} recordings"
 
 
-def _as_filed(path: Path, tape: Tape) -> list[Recording]:
+def _as_filed(path: Path, cassette: Cassette) -> list[Recording]:
     plain, _ = read_plain(path)
     stated = [item["response"]["x-harness"] for item in plain["interactions"]]
     marks = [Mark.model_validate({name: one[name] for name in one if name != "arguments"}) for one in stated]
     order = {(mark.key, mark.state, mark.occurrence): index for index, mark in enumerate(marks)}
-    return sorted(tape.recordings, key=lambda recording: order[recording.place])
+    return sorted(cassette.recordings, key=lambda recording: order[recording.place])
 
 
 def _problems(index: int, recording: Recording, redactor: Redactor) -> Iterator[tuple[str, str]]:
@@ -150,9 +150,9 @@ def _line(lines: Mapping[tuple[int | str, ...], int], index: int) -> int | None:
     return lines.get(("interactions", index))
 
 
-def _state_names(tape: Tape) -> dict[str, str]:
-    names = {initial_state(recording.mark.state_name): "before any write" for recording in tape.recordings}
-    for recording in tape.recordings:
+def _state_names(cassette: Cassette) -> dict[str, str]:
+    names = {initial_state(recording.mark.state_name): "before any write" for recording in cassette.recordings}
+    for recording in cassette.recordings:
         mark = recording.mark
         if mark.effect == "write":
             after = next_state(mark.state, mark.key)

@@ -1,4 +1,4 @@
-"""The tape of one trial: what it used of another tape, and what it was seen to be answered where none holds it.
+"""The cassette of one trial: what it used of another cassette, and what it was seen to be answered where none holds it.
 
 The calls are walked through with the state chain that a recording has, so that the same calls are answered the same.
 """
@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from harness.case import StateNames
+from harness.cassette.cassette import Cassette
 from harness.cassette.keys import CallKey
 from harness.cassette.recording import Outcome, Recording
 from harness.cassette.state import StateChain
-from harness.cassette.tape import Tape
 from harness.cassette.trial_recording import CallPosition, position_of
 
 
@@ -40,9 +40,9 @@ class Excerpt:
     unanswered: tuple[CallKey, ...]
 
 
-def excerpt(tape: Tape, calls: Iterable[ObservedCall], names: StateNames | None = None) -> Excerpt:
+def excerpt(cassette: Cassette, calls: Iterable[ObservedCall], names: StateNames | None = None) -> Excerpt:
     """What replays the calls in their order. Recordings that are of no tool (of models, of hosts) are all kept."""
-    kept = {one.place: one for one in tape.recordings if one.mark.kind != "tool"}
+    kept = {one.place: one for one in cassette.recordings if one.mark.kind != "tool"}
     missing: list[CallKey] = []
     chain = StateChain(names)
     made: defaultdict[tuple[str, str], int] = defaultdict(int)
@@ -53,16 +53,16 @@ def excerpt(tape: Tape, calls: Iterable[ObservedCall], names: StateNames | None 
         made[key.key, standing.state] += 1
         if key.effect == "write":
             chain.advance(key)
-        found = list(_recorded(tape, key, standing.state, number)) or list(_written(call, standing))
+        found = list(_recorded(cassette, key, standing.state, number)) or list(_written(call, standing))
         kept |= {one.place: one for one in found}
         if not found:
             missing.append(key)
     return Excerpt(recordings=tuple(kept.values()), unanswered=tuple(missing))
 
 
-def _recorded(tape: Tape, key: CallKey, state: str, number: int) -> Iterator[Recording]:
-    """The answers up to the `number`-th: each of them was given, and a tape has no gaps."""
-    answers = tape.answers(key.key, state)
+def _recorded(cassette: Cassette, key: CallKey, state: str, number: int) -> Iterator[Recording]:
+    """The answers up to the `number`-th: each of them was given, and a cassette has no gaps."""
+    answers = cassette.answers(key.key, state)
     if number < len(answers) or key.effect == "read":
         yield from answers[: number + 1]
 

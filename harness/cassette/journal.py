@@ -1,7 +1,7 @@
-"""Recording: a trial writes a journal as it goes, which is merged into the case's tape when it ends.
+"""Recording: a trial writes a journal as it goes, which is merged into the case's cassette when it ends.
 
-What is on a tape stays there: other agent versions need it. A journal that a killed process has left is merged by the
-next recording of the suite, so that nothing recorded is lost; a file lock tells which journals are still in use.
+What is on a cassette stays there: other agent versions need it. A journal that a killed process has left is merged by
+the next recording of the suite, so that nothing recorded is lost; a file lock tells which journals are still in use.
 """
 
 import fcntl
@@ -14,11 +14,11 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from harness.cassette.index import open_tape
+from harness.cassette.cassette import Cassette, cassette_path, refuse_secrets, save_cassette
+from harness.cassette.index import open_cassette
 from harness.cassette.merging import Merge, merged_recordings
 from harness.cassette.recording import Recording
 from harness.cassette.redaction import Redactor
-from harness.cassette.tape import Tape, refuse_secrets, save_tape, tape_path
 from harness.errors import CassetteError
 from harness.process_identity import partial_name
 from harness.values import Frozen
@@ -29,7 +29,7 @@ class _Heading(Frozen):
 
     suite: str
     case: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._~-]{0,199}$")
-    """The name of the tape: the case, and for a judge what it was asked (`CASE~compare`)."""
+    """The name of the cassette: the case, and for a judge what it was asked (`CASE~compare`)."""
 
 
 class Journal:
@@ -62,14 +62,14 @@ class Journal:
         self._file.close()
 
     def remove(self) -> None:
-        """Everything in it is on the tape."""
+        """Everything in it is on the cassette."""
         self.path.unlink(missing_ok=True)
         self.close()
 
 
 def merge(journal: Journal, cassettes: Path, *, suite: str, case: str, refresh: bool = False) -> Merge:
-    """Merges a journal into its tape and removes it."""
-    path = tape_path(cassettes, suite, case)
+    """Merges a journal into its cassette and removes it."""
+    path = cassette_path(cassettes, suite, case)
     done = merge_recordings(path, journal.recordings, suite, case, refresh=refresh, redactor=journal.redactor)
     journal.remove()
     return done
@@ -86,21 +86,21 @@ def merge_recordings(
 ) -> Merge:
     """Adds what is new, and keeps what is there: see `harness.cassette.merging`.
 
-    One writer at a time, over threads and processes. A tape that gains nothing is not written. Raises CassetteError
-    where a secret that `redactor` knows would be on the tape.
+    One writer at a time, over threads and processes. A cassette that gains nothing is not written. Raises CassetteError
+    where a secret that `redactor` knows would be on the cassette.
     """
     with only_writer(path.parent):
-        held = open_tape(path).recordings if path.exists() else ()
+        held = open_cassette(path).recordings if path.exists() else ()
         merged, done = merged_recordings(held, recordings, refresh=refresh)
-        if done.changes_tape:
+        if done.changes_cassette:
             if redactor is not None:
                 refuse_secrets(path, merged, redactor)
-            save_tape(path, Tape(merged), suite=suite, case=case)
+            save_cassette(path, Cassette(merged), suite=suite, case=case)
         return done
 
 
 def journals_left(cassettes: Path) -> list[Path]:
-    """Journals of dead recordings, of every suite: what is in them is on no tape yet."""
+    """Journals of dead recordings, of every suite: what is in them is on no cassette yet."""
     left = []
     for path in sorted(cassettes.glob("*/.*.journal")):
         with path.open("rb") as file, suppress(BlockingIOError):  # a recording that is going on now
@@ -139,8 +139,8 @@ def _recover(path: Path, content: bytes, cassettes: Path, redactor: Redactor) ->
             f"{path}: is the journal of the suite {heading.suite!r}", remedy="put it there, or delete it"
         )
     if heading is not None and recordings:
-        tape = tape_path(cassettes, heading.suite, heading.case)
-        merge_recordings(tape, recordings, heading.suite, heading.case, redactor=redactor)
+        cassette = cassette_path(cassettes, heading.suite, heading.case)
+        merge_recordings(cassette, recordings, heading.suite, heading.case, redactor=redactor)
     path.unlink(missing_ok=True)
 
 
@@ -168,7 +168,7 @@ def _refuse_secrets(recording: Recording, redactor: Redactor, path: Path) -> Non
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Nobody else writes tapes into the folder meanwhile. The lock is on the folder: no lock file is left in it."""
+    """Nobody else writes cassettes into the folder meanwhile. The lock is on the folder: no lock file is left in it."""
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

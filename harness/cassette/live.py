@@ -1,4 +1,4 @@
-"""What was answered live, kept beside a run or probe as tapes of its own: what drift compares with the recordings.
+"""What was answered live, kept beside a run or probe as cassettes of its own: what drift compares with the recordings.
 
 <run>/live/<suite>/<case>.<attempt>.yaml     one trial
 <run>/live/<suite>/probe.yaml                reads that were sent again without an agent
@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.cassette.cassette import Cassette, load_cassette, save_cassette
 from harness.cassette.journal import Journal
 from harness.cassette.merging import Merge
-from harness.cassette.tape import Tape, load_tape, save_tape
 from harness.errors import CassetteError
 from harness.plain_files import UnusableEntry, check_entries
 
@@ -19,7 +19,7 @@ PROBE = "probe"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LiveTape:
+class LiveCassette:
     """The live answers of one trial; of a probe, case and attempt are None."""
 
     suite: str
@@ -27,19 +27,19 @@ class LiveTape:
     attempt: int | None
     path: Path
 
-    def load(self) -> Tape:
+    def load(self) -> Cassette:
         """Raises CassetteError where the file is damaged."""
-        return load_tape(self.path)
+        return load_cassette(self.path)
 
 
 def keep_live(journal: Journal, folder: Path, suite: str, name: str) -> Merge:
-    """The journal as a tape; one that an earlier try has left is replaced."""
-    save_tape(folder / suite / f"{name}.yaml", Tape(journal.recordings), suite=suite, case=name)
+    """The journal as a cassette; one that an earlier try has left is replaced."""
+    save_cassette(folder / suite / f"{name}.yaml", Cassette(journal.recordings), suite=suite, case=name)
     journal.remove()
     return Merge()
 
 
-def live_tapes(run: Path) -> Iterator[LiveTape]:
+def live_cassettes(run: Path) -> Iterator[LiveCassette]:
     """All that a run or probe has kept, by file name. Raises CassetteError for a link or a pipe among it."""
     _refuse_links(run)
     for path in sorted((run / FOLDER).glob("*/*.yaml")):
@@ -47,7 +47,7 @@ def live_tapes(run: Path) -> Iterator[LiveTape]:
             continue
         case, _, attempt = path.stem.rpartition(".")
         trial = attempt.isdigit() and bool(case)
-        yield LiveTape(
+        yield LiveCassette(
             suite=path.parent.name, case=case if trial else None, attempt=int(attempt) if trial else None, path=path
         )
 

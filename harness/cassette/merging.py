@@ -1,7 +1,7 @@
-"""What becomes of a tape when a trial was recorded onto it.
+"""What becomes of a cassette when a trial was recorded onto it.
 
-An answer that the tape has is kept, since other agents' recordings rest on it; what differs replaces it only on
-`refresh`, or where what the tape has cannot be right:
+An answer that the cassette has is kept, since other agents' recordings rest on it; what differs replaces it only on
+`refresh`, or where what the cassette has cannot be right:
 - it is a failure of the moment, which older versions of this harness kept
 - it was recorded after a write that was lost, of which only the present trial knows what came
 """
@@ -22,26 +22,28 @@ class Merge:
 
     added: int = 0
     kept: int = 0
-    """Of the trial's answers, those that the tape had already."""
+    """Of the trial's answers, those that the cassette had already."""
     replaced: int = 0
     dropped: int = 0
     """Recordings that rested on a lost write, and that the trial has not made again."""
     differs: int = 0
-    """Of the trial's answers, those that are other than the tape's; the tape keeps its own unless it is refreshed."""
+    """Of the trial's answers, those that are other than the cassette's; the cassette keeps its own unless it is
+    refreshed.
+    """
     differing: tuple[str, ...] = ()
     """The tools that gave them."""
 
     @property
-    def changes_tape(self) -> bool:
+    def changes_cassette(self) -> bool:
         return bool(self.added or self.replaced or self.dropped)
 
 
 def merged_recordings(
     held: Iterable[Recording], new: Iterable[Recording], *, refresh: bool = False
 ) -> tuple[tuple[Recording, ...], Merge]:
-    """The tape's recordings after the trial's, which are in the order in which they were made."""
-    tape = {recording.place: recording for recording in held}
-    before = dict(tape)
+    """The cassette's recordings after the trial's, which are in the order in which they were made."""
+    cassette = {recording.place: recording for recording in held}
+    before = dict(cassette)
     renewed: set[str] = set()
     made: set[Place] = set()
     added = kept = replaced = 0
@@ -66,7 +68,7 @@ def merged_recordings(
                 kept += 1
                 continue
             replaced += 1
-        tape[recording.place] = recording
+        cassette[recording.place] = recording
     gone = dropped - made
     done = Merge(
         added=added,
@@ -76,7 +78,7 @@ def merged_recordings(
         differs=len(differing),
         differing=tuple(sorted(set(differing))),
     )
-    return tuple(recording for place, recording in tape.items() if place not in gone), done
+    return tuple(recording for place, recording in cassette.items() if place not in gone), done
 
 
 def is_failure(recording: Recording) -> bool:
@@ -88,16 +90,16 @@ def is_failure(recording: Recording) -> bool:
 
 
 def _rests_on(recording: Recording, renewed: set[str]) -> bool:
-    """Whether it was made after a write whose answer the tape did not have."""
+    """Whether it was made after a write whose answer the cassette did not have."""
     mark = recording.mark
     return bool(renewed) and (mark.server == WORLD or mark.state_name in renewed or bool(mark.elsewhere))
 
 
-def _after(tape: dict[Place, Recording], write: Recording) -> Iterator[Place]:
+def _after(cassette: dict[Place, Recording], write: Recording) -> Iterator[Place]:
     """The recordings of the states that the write leads to."""
     states = {next_state(write.mark.state, write.mark.key)}
     follows = sorted(
-        (one for one in tape.values() if one.mark.state_name == write.mark.state_name),
+        (one for one in cassette.values() if one.mark.state_name == write.mark.state_name),
         key=lambda one: one.mark.writes,
     )
     for recording in follows:

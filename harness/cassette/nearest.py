@@ -1,11 +1,11 @@
-"""What a tape holds that is nearest to a call it cannot answer, so that a miss explains itself."""
+"""What a cassette holds that is nearest to a call it cannot answer, so that a miss explains itself."""
 
 import json
 from collections.abc import Iterator
 
+from harness.cassette.cassette import Cassette
 from harness.cassette.keys import CallKey
 from harness.cassette.recording import Recording
-from harness.cassette.tape import Tape
 from harness.values import Frozen, JsonObject, JsonValue
 
 _SHOWN = 3
@@ -14,7 +14,7 @@ _LONGEST = 1000
 _CONTEXT = 40
 """Characters before the first difference of two long texts."""
 _LOOKED_AT = 500
-"""Different arguments compared at most: a miss on a big tape must not hold up the other trials."""
+"""Different arguments compared at most: a miss on a big cassette must not hold up the other trials."""
 
 
 class Nearest(Frozen):
@@ -26,15 +26,15 @@ class Nearest(Frozen):
     """The first differing JSON path with both values, or that only the writes before differ."""
 
 
-def nearest(tape: Tape, call: CallKey) -> tuple[Nearest, ...]:
+def nearest(cassette: Cassette, call: CallKey) -> tuple[Nearest, ...]:
     """At most three recordings of the same tool, the most alike first."""
     candidates: dict[str, Recording] = {}
-    for recording in tape.of_tool(call.tool):
+    for recording in cassette.of_tool(call.tool):
         candidates.setdefault(recording.mark.key, recording)
         if len(candidates) == _LOOKED_AT:
             break
-    if tape.holds_key(call.key):
-        same = next(item for item in tape.of_tool(call.tool) if item.mark.key == call.key)
+    if cassette.holds_key(call.key):
+        same = next(item for item in cassette.of_tool(call.tool) if item.mark.key == call.key)
         candidates[call.key] = same
     wanted = json.loads(call.arguments)
     ranked = sorted((_compared(wanted, recording) for recording in candidates.values()), key=lambda ranks: ranks[:2])

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from harness.cassette.cassette import Cassette
 from harness.cassette.merging import is_failure
 from harness.cassette.recording import Recording
-from harness.cassette.tape import Tape
 from harness.cassette.trial_recording import CallPosition
 from harness.cassette.volatility import ValueChange, changes, decoded, is_declared, is_identity, is_time_or_trace
 from harness.values import JsonValue
@@ -43,7 +43,7 @@ class NormalisedAnswer:
 class Normalisation:
     """One trial's: which values of today stand for which values of the cassette."""
 
-    tape: Tape
+    cassette: Cassette
     declared: Mapping[str, Sequence[str]]
     """Tool -> JSON pointers to what its answers are declared to change by themselves."""
     refresh: bool
@@ -57,7 +57,7 @@ class Normalisation:
 
     def holds(self, standing: CallPosition) -> Recording | None:
         """The cassette's answer to the call."""
-        answers = self.tape.answers(standing.call.key, standing.state)
+        answers = self.cassette.answers(standing.call.key, standing.state)
         if standing.occurrence >= len(answers) or is_failure(answers[standing.occurrence]):
             return None
         return answers[standing.occurrence]
@@ -133,7 +133,7 @@ class Normalisation:
             is_time_or_trace(name)
             or is_identity(name)
             or is_declared(change.path, self.declared.get(tool, ()))
-            or change.path in self.tape.changing(tool)
+            or change.path in self.cassette.changing(tool)
             or (len(texts) == 2 and (all(map(_TIME.match, texts)) or texts[1].startswith("<secret:")))
         )
 

@@ -1,4 +1,4 @@
-"""Plays a tape to one trial: a right answer or an honest miss, never a wrong answer.
+"""Plays a cassette to one trial: a right answer or an honest miss, never a wrong answer.
 
 An answer is given only for the same call after the same writes. Reads may be repeated, left out, added and reordered
 between writes; a write that was dropped or changed leads to a state of its own, in which only what was recorded in it
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Literal
 
+from harness.cassette.cassette import Cassette
 from harness.cassette.keys import CallKey
 from harness.cassette.nearest import Nearest, nearest
 from harness.cassette.recording import Recording
 from harness.cassette.state import StateChain
-from harness.cassette.tape import Tape
 from harness.cassette.volatility import is_declared
 from harness.values import canonical_json
 
@@ -54,11 +54,11 @@ class Missed:
 
 
 class Player:
-    """One trial's place on a tape; may be used from several threads."""
+    """One trial's place on a cassette; may be used from several threads."""
 
     def __init__(
         self,
-        tape: Tape,
+        cassette: Cassette,
         *,
         lenient: bool = False,
         chain: StateChain | None = None,
@@ -69,7 +69,7 @@ class Player:
         `volatile`: tool -> JSON pointers to what its answers are declared to change by themselves.
         """
         self._volatile = {} if volatile is None else volatile
-        self._tape = tape
+        self._cassette = cassette
         self._lenient = lenient
         self._passed: defaultdict[str, list[str]] = defaultdict(list)
         self._chain = StateChain() if chain is None else chain
@@ -82,7 +82,7 @@ class Player:
         with self._lock:
             state = self._chain.state(call.server)
             doubtful = self._is_doubtful(call, state)
-            answers = [] if doubtful else self._tape.answers(call.key, state)
+            answers = [] if doubtful else self._cassette.answers(call.key, state)
             number = self._given[call.key, state]
             self._given[call.key, state] += 1
             writes, passed = self._chain.writes(call.server), tuple(self._passed[call.server])
@@ -102,7 +102,7 @@ class Player:
                 self._used.add(earlier.place)
             return Played(recording=earlier, tier="earlier_state")
         note = self._note(call, len(answers), restless=bool(restless))
-        return Missed(call=call, nearest=nearest(self._tape, call), note=note)
+        return Missed(call=call, nearest=nearest(self._cassette, call), note=note)
 
     def _is_doubtful(self, call: CallKey, state: str) -> bool:
         """Whether the answers may be those after a write to another server that was not made, or the other way round.
@@ -110,15 +110,15 @@ class Player:
         Only recordings that do not tell what was written elsewhere: newer ones have a state of their own for it.
         """
         names = self._chain.names
-        if call.server not in names.undeclared or not self._tape.written - {names.of(call.server)}:
+        if call.server not in names.undeclared or not self._cassette.written - {names.of(call.server)}:
             return False
-        return any(one.mark.elsewhere is None for one in self._tape.answers(call.key, state))
+        return any(one.mark.elsewhere is None for one in self._cassette.answers(call.key, state))
 
     def _restless(self, call: CallKey) -> bool | None:
         """Whether the tool's answers change by themselves; None: only in what is declared volatile."""
-        if self._tape.recordings and self._tape.recordings[0].mark.kind == "model":
+        if self._cassette.recordings and self._cassette.recordings[0].mark.kind == "model":
             return False  # a model is asked again for another sample of the same
-        changing = self._tape.changing(call.tool)
+        changing = self._cassette.changing(call.tool)
         if not changing:
             return False
         declared = self._volatile.get(call.tool, ())
@@ -126,12 +126,12 @@ class Player:
 
     def _note(self, call: CallKey, recorded: int, *, restless: bool) -> str | None:
         if restless:
-            paths = ", ".join(sorted("/" + "/".join(path) for path in self._tape.changing(call.tool)))
+            paths = ", ".join(sorted("/" + "/".join(path) for path in self._cassette.changing(call.tool)))
             return (
                 f"the {recorded} recorded answers to this call are used up, and they differ at {paths}: record the "
                 f"path, or declare that as volatile: `volatile` of {call.tool} in suite.yaml"
             )
-        if call.server in self._chain.names.undeclared and self._tape.holds_key(call.key):
+        if call.server in self._chain.names.undeclared and self._cassette.holds_key(call.key):
             return (
                 f"suite.yaml does not say whether {call.server!r} shares a backend with the other servers that are "
                 f"written to. If it does: `state: NAME` on each of them; if it does not: `state: {call.server}` on it"
@@ -141,15 +141,17 @@ class Player:
     def _earlier(self, call: CallKey, state: str, writes: int, passed: tuple[str, ...]) -> Recording | None:
         """The last recording of the call at a state this trial has passed, else after the most writes up to now."""
         for known in (state, *reversed(passed)):
-            answers = self._tape.answers(call.key, known)
+            answers = self._cassette.answers(call.key, known)
             if answers:
                 return answers[-1]
         elsewhere = [
-            item for item in self._tape.of_tool(call.tool) if item.mark.key == call.key and item.mark.writes <= writes
+            item
+            for item in self._cassette.of_tool(call.tool)
+            if item.mark.key == call.key and item.mark.writes <= writes
         ]
         return max(elsewhere, key=lambda item: item.mark.writes, default=None)
 
     def unused(self) -> int:
         """How many recordings this trial has not asked for."""
         with self._lock:
-            return len(self._tape) - len(self._used)
+            return len(self._cassette) - len(self._used)

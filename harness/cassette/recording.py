@@ -75,7 +75,7 @@ class Recording(Frozen):
 
     @property
     def place(self) -> tuple[str, str, int]:
-        """What a tape holds one recording of."""
+        """What a cassette holds one recording of."""
         return self.mark.key, self.mark.state, self.mark.occurrence
 
     @property
@@ -151,7 +151,7 @@ def logical_uri(mark: Mark) -> str:
     return f"http://{_host(mark.server, mark.kind)}/{mark.tool}"
 
 
-@lru_cache(maxsize=256)  # a tape has thousands of recordings of a few servers
+@lru_cache(maxsize=256)  # a cassette has thousands of recordings of a few servers
 def _host(server: str, kind: Kind) -> str:
     return f"{quote(server.removeprefix(f'{kind}:'), safe='').lower()}.{kind}.invalid"
 
@@ -160,7 +160,7 @@ _UNSET = ("kind", "chunks", "shared", "elsewhere")
 
 
 def _marked(mark: Mark) -> dict[str, Any]:
-    """Without what only other kinds have: the tapes of tools stay as they are."""
+    """Without what only other kinds have: the cassettes of tools stay as they are."""
     unset = {name for name in _UNSET if getattr(mark, name) == Mark.model_fields[name].default}
     return mark.model_dump(mode="json", exclude=unset)
 

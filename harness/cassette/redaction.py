@@ -29,7 +29,7 @@ SECRET_HEADERS = frozenset(
         "x-goog-api-key",
     }
 )
-"""Never stored. Stricter still: a tape stores only the few headers that `KEPT_HEADERS` names."""
+"""Never stored. Stricter still: a cassette stores only the few headers that `KEPT_HEADERS` names."""
 
 KEPT_HEADERS = ("content-type", "retry-after")
 

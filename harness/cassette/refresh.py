@@ -1,6 +1,6 @@
 """Recordings brought up to date with what a tool answers today, as a patch to review or at once.
 
-Only the answers that are given are replaced: what else a tape holds stays byte for byte what it says.
+Only the answers that are given are replaced: what else a cassette holds stays byte for byte what it says.
 """
 
 import difflib
@@ -9,20 +9,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.cassette.cassette import Cassette, cassette_bytes, cassette_path, load_cassette, refuse_secrets
 from harness.cassette.journal import only_writer
 from harness.cassette.recording import Recording
 from harness.cassette.redaction import Redactor
-from harness.cassette.tape import Tape, load_tape, refuse_secrets, tape_bytes, tape_path
 from harness.documents import write_atomically
 
 Fresh = Mapping[tuple[str, str, int], Recording]
-"""Place on the tape -> the answer of today."""
+"""Place on the cassette -> the answer of today."""
 _NO_END = "\\ No newline at end of file\n"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RefreshedTape:
-    """One tape that would change."""
+class RefreshedCassette:
+    """One cassette that would change."""
 
     case: str
     path: Path
@@ -31,45 +31,45 @@ class RefreshedTape:
     after: bytes
 
 
-def with_answers(tape: Tape, fresh: Fresh) -> Tape:
-    """The tape with other answers in the places that it has; a place that it lacks is not added."""
-    return Tape(_answered(recording, fresh.get(recording.place)) for recording in tape.recordings)
+def with_answers(cassette: Cassette, fresh: Fresh) -> Cassette:
+    """The cassette with other answers in the places that it has; a place that it lacks is not added."""
+    return Cassette(_answered(recording, fresh.get(recording.place)) for recording in cassette.recordings)
 
 
-def refreshed_tapes(
+def refreshed_cassettes(
     cassettes: Path, suite: str, fresh: Mapping[str, Fresh], redactor: Redactor
-) -> Iterator[RefreshedTape]:
-    """By case, the tapes that the answers change. Raises CassetteError where a known secret stands in one."""
+) -> Iterator[RefreshedCassette]:
+    """By case, the cassettes that the answers change. Raises CassetteError where a known secret stands in one."""
     for case, answers in sorted(fresh.items()):
-        path = tape_path(cassettes, suite, case)
-        old = load_tape(path)
+        path = cassette_path(cassettes, suite, case)
+        old = load_cassette(path)
         new = with_answers(old, answers)
         refuse_secrets(path, new.recordings, redactor)
         replaced = sum(not one.answers_like(other) for one, other in zip(old.recordings, new.recordings, strict=True))
         if replaced:
-            after = tape_bytes(path, new, suite=suite, case=case)
-            yield RefreshedTape(case=case, path=path, replaced=replaced, before=path.read_bytes(), after=after)
+            after = cassette_bytes(path, new, suite=suite, case=case)
+            yield RefreshedCassette(case=case, path=path, replaced=replaced, before=path.read_bytes(), after=after)
 
 
-def apply_refresh(tapes: Iterable[RefreshedTape]) -> None:
-    """Writes every tape at once, and nobody else meanwhile."""
-    changed = list(tapes)
+def apply_refresh(cassettes: Iterable[RefreshedCassette]) -> None:
+    """Writes every cassette at once, and nobody else meanwhile."""
+    changed = list(cassettes)
     with ExitStack() as stack:
-        for folder in sorted({tape.path.parent for tape in changed}):
+        for folder in sorted({cassette.path.parent for cassette in changed}):
             stack.enter_context(only_writer(folder))
-        for tape in changed:
-            write_atomically(tape.path, tape.after)
+        for cassette in changed:
+            write_atomically(cassette.path, cassette.after)
 
 
-def patch_of(tapes: Iterable[RefreshedTape], project: Path) -> str:
+def patch_of(cassettes: Iterable[RefreshedCassette], project: Path) -> str:
     """A patch that `git apply` takes in the project's folder; empty where nothing changes."""
-    return "".join(line for tape in tapes for line in _patch(tape, project))
+    return "".join(line for cassette in cassettes for line in _patch(cassette, project))
 
 
-def _patch(tape: RefreshedTape, project: Path) -> Iterator[str]:
-    name = tape.path.relative_to(project).as_posix()
+def _patch(cassette: RefreshedCassette, project: Path) -> Iterator[str]:
+    name = cassette.path.relative_to(project).as_posix()
     yield f"diff --git a/{name} b/{name}\n"
-    before, after = (text.decode("utf-8").split("\n") for text in (tape.before, tape.after))
+    before, after = (text.decode("utf-8").split("\n") for text in (cassette.before, cassette.after))
     old = [f"{line}\n" for line in before[:-1]] + ([before[-1]] if before[-1] else [])
     new = [f"{line}\n" for line in after[:-1]] + ([after[-1]] if after[-1] else [])
     for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):

@@ -1,4 +1,4 @@
-"""Which answers are about the moment and not about what was asked: kept on a tape they would make an accident last.
+"""Which answers are about the moment and not about what was asked: kept on a cassette they would make an accident last.
 
 Tools and web hosts   408, 425, 429, 502, 503 and 504. A 500 or a 409 is what the service makes of the call, and an
                       agent that gets one must cope with it in a replay too.

@@ -86,8 +86,8 @@ def from_trace(ctx: click.Context, /, run: str, case: str, attempt: int, suite: 
     request = Request(run=run_path(project, run), case_id=case, attempt=attempt, suite=suite, file=file)
     done = case_from_trace(project, request)
     click.echo(f"{done.case.id}  {done.file}")
-    if done.tape is not None:
-        click.echo(f"  cassette  {done.tape}")
+    if done.cassette is not None:
+        click.echo(f"  cassette  {done.cassette}")
     for note in done.notes:
         say(f"{done.case.id}: {note}")
     if not done.listed:

@@ -15,24 +15,24 @@ def command() -> None:
 @click.argument("suite")
 @click.pass_obj
 def list_cassettes(project: Path, suite: str) -> None:
-    """List the tapes of SUITE."""
-    from harness.cassette import list_tapes
+    """List the cassettes of SUITE."""
+    from harness.cassette import list_cassettes
 
-    for tape in list_tapes(project / "cassettes", suite):
-        click.echo(f"{tape.case:40} {tape.recordings:5} recordings  {', '.join(tape.tools)}")
+    for cassette in list_cassettes(project / "cassettes", suite):
+        click.echo(f"{cassette.case:40} {cassette.recordings:5} recordings  {', '.join(cassette.tools)}")
 
 
 @command.command("check")
 @click.argument("suites", nargs=-1)
 @click.pass_context
 def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
-    """Check the tapes of SUITES (all where none is named).
+    """Check the cassettes of SUITES (all where none is named).
 
     Each must be loaded by stock vcrpy, have the keys that its calls give, and hold no value of the suite's secrets.
-    Exit 1 where one does not. Says too where a tape would be better off as JSON.
+    Exit 1 where one does not. Says too where a cassette would be better off as JSON.
     """
     from harness.case import load_suite, suite_names
-    from harness.cassette import advice_on, check_tape, tape_paths
+    from harness.cassette import advice_on, cassette_paths, check_cassette
     from harness.errors import ExitCode
     from harness.pipeline import secret_values
 
@@ -40,14 +40,14 @@ def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
     checked = problems = 0
     for name in suites or suite_names(project):
         secrets = secret_values(load_suite(project, name))
-        for path in tape_paths(project / "cassettes", name):
+        for path in cassette_paths(project / "cassettes", name):
             checked += 1
-            findings = check_tape(path, secrets)
+            findings = check_cassette(path, secrets)
             problems += len(findings)
             advice = None if findings else advice_on(path, name)
             for line in (*findings, *(() if advice is None else (advice,))):
                 click.echo(str(line))
-    click.echo(f"{checked} tapes checked, {problems} problems")
+    click.echo(f"{checked} cassettes checked, {problems} problems")
     ctx.exit(ExitCode.VERDICT if problems else ExitCode.DONE)
 
 
@@ -57,10 +57,10 @@ def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
 @click.option("--to", "form", type=click.Choice(["json", "yaml"]), required=True, help="The format to change to.")
 @click.pass_obj
 def convert(project: Path, suite: str, case: str, form: Literal["json", "yaml"]) -> None:
-    """Turn the tape of one case into JSON, which opens quicker, or into YAML, which reads better."""
-    from harness.cassette import convert_tape
+    """Turn the cassette of one case into JSON, which opens quicker, or into YAML, which reads better."""
+    from harness.cassette import convert_cassette
 
-    click.echo(convert_tape(project / "cassettes", suite, case, form))
+    click.echo(convert_cassette(project / "cassettes", suite, case, form))
 
 
 @command.command("show")
@@ -69,21 +69,21 @@ def convert(project: Path, suite: str, case: str, form: Literal["json", "yaml"])
 @click.pass_obj
 def show(project: Path, suite: str, case: str) -> None:
     """Show the recordings of one case, by the writes that came before each."""
-    from harness.cassette import show_tape, tape_path
+    from harness.cassette import cassette_path, show_cassette
 
-    click.echo(show_tape(tape_path(project / "cassettes", suite, case)), nl=False)
+    click.echo(show_cassette(cassette_path(project / "cassettes", suite, case)), nl=False)
 
 
 @command.command("refresh")
 @click.argument("suite")
 @click.option("--from", "source", metavar="RUN", required=True, help="A run or probe that found drift.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool's answers (repeatable).")
-@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case's tape (repeatable).")
+@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case's cassette (repeatable).")
 @click.option(
     "--fingerprint", "fingerprints", multiple=True, metavar="HEX", help="Only what shows this finding (repeatable)."
 )
 @click.option("--patch", type=click.Path(path_type=Path, dir_okay=False), help="Write the patch to this file.")
-@click.option("--apply", "at_once", is_flag=True, help="Change the tapes at once, without a patch.")
+@click.option("--apply", "at_once", is_flag=True, help="Change the cassettes at once, without a patch.")
 @click.pass_obj
 def refresh(project: Path, /, suite: str, source: str, **options: Any) -> None:
     """Take over the answers of today where RUN has confirmed that a tool drifted.
@@ -108,14 +108,14 @@ def refresh(project: Path, /, suite: str, source: str, **options: Any) -> None:
         raise UsageError("--patch and --apply are two ways of doing the same", remedy="choose one")
     found = run_path(project, source)
     run = found.parent if found.is_file() else found
-    tapes = refreshed(project, suite, run, read_drift(found), RefreshPlan(**options))
-    for tape in tapes:
-        say(f"{tape.path}: {tape.replaced} recordings")
-    if not tapes:
+    cassettes = refreshed(project, suite, run, read_drift(found), RefreshPlan(**options))
+    for cassette in cassettes:
+        say(f"{cassette.path}: {cassette.replaced} recordings")
+    if not cassettes:
         say("no recording shows confirmed drift; nothing to refresh")
     elif at_once:
-        apply_refresh(tapes)
+        apply_refresh(cassettes)
     elif patch is not None:
-        write_atomically(patch, patch_of(tapes, project).encode())
+        write_atomically(patch, patch_of(cassettes, project).encode())
     else:
-        click.echo(patch_of(tapes, project), nl=False)
+        click.echo(patch_of(cassettes, project), nl=False)

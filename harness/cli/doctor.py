@@ -77,7 +77,7 @@ def _findings(project: Path, clean: bool) -> Iterator[DoctorLine]:
         yield DoctorLine("left behind", True, "nothing")
     for journal in journals_left(project / "cassettes"):
         suite = journal.parent.name
-        yield DoctorLine("recording", False, f"{journal} was never put onto its tape", f"harness record {suite}")
+        yield DoctorLine("recording", False, f"{journal} was never put onto its cassette", f"harness record {suite}")
 
 
 def _engine(images: "ImageStore") -> Iterator[DoctorLine]:

@@ -26,7 +26,7 @@ def command(ctx: click.Context, /, suite: str, agents: tuple[str, ...], **option
     harness record drive_thru                   the paths of every version of the agent
     harness record drive_thru --agent v2 --case order-correctness-007
 
-    Where the suite declares a model, its replies are recorded too; --model replay keeps those of the tapes.
+    Where the suite declares a model, its replies are recorded too; --model replay keeps those of the cassettes.
 
     A recording is added to what the cassette has, and what it has is kept: it is what the agent is given, so that
     another version's recording agrees with it. For each cassette it is printed what was added, kept and replaced, and

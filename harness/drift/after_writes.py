@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from harness.case import Suite, state_names
-from harness.cassette import CallPosition, Normalisation, Recording, Tape, position_of
+from harness.cassette import CallPosition, Cassette, Normalisation, Recording, position_of
 from harness.drift.answer import answer_of
 from harness.drift.chains import ChainReplay, chain_after, key_of
 from harness.drift.observations import CallObservations
@@ -31,8 +31,8 @@ class AfterWrites:
         self._samples = samples
         self._names = state_names(suite)
         self._builder = CallBuilder(suite, secrets, set())
-        self._levelling = Normalisation(tape=replay.tape, declared=_declared(suite), refresh=True)
-        self._generated = _generated(suite, replay.tape, replay.writes)
+        self._normalisation = Normalisation(cassette=replay.cassette, declared=_declared(suite), refresh=True)
+        self._generated = _generated(suite, replay.cassette, replay.writes)
         self._seen: set[str] = set()
         """Values that stand in answers of today as they stand in the cassette."""
         self._looks: list[CallObservations] = []
@@ -94,7 +94,7 @@ class AfterWrites:
 
     async def _compare(self, prober: Prober, ask: ReplayableRead, number: int) -> None:
         look = CallObservations(recorded=ask.recording, cases=set(ask.cases))
-        levelled = _Normalised(prober, self._book, self._levelling)
+        levelled = _Normalised(prober, self._book, self._normalisation)
         first = await look_again(levelled, ask, look, self._book, self._samples)
         await confirm(levelled, ask, look, self._book)
         self._looks.append(look)
@@ -105,7 +105,7 @@ class AfterWrites:
 
     def _recordings_of(self, ask: ReplayableRead) -> dict[str, Recording]:
         """Those of the replayed cassette first: it is their values that are known."""
-        held = {id(one) for one in self._replay.tape.recordings}
+        held = {id(one) for one in self._replay.cassette.recordings}
         return dict(sorted(ask.recordings.items(), key=lambda one: id(one[1]) not in held))
 
     def _ask(self, recordings: Mapping[str, Recording]) -> ReplayableRead:
@@ -115,7 +115,7 @@ class AfterWrites:
         if unknown:
             why_not = "it asks for what an earlier call of the same run has made, and today's value is not known"
             return ReplayableRead(recordings=recordings, call=None, why_not=why_not)
-        arguments = self._levelling.sent(recorded)
+        arguments = self._normalisation.sent(recorded)
         assert isinstance(arguments, dict)  # values are replaced, shapes are not
         try:
             return ReplayableRead(recordings=recordings, call=self._builder.call(recording, arguments))
@@ -124,11 +124,11 @@ class AfterWrites:
 
     def _unknown(self, arguments: JsonObject) -> set[str]:
         asked = set(_values(arguments)) & self._generated
-        return {value for value in asked if value not in self._seen and not self._levelling.knows(value)}
+        return {value for value in asked if value not in self._seen and not self._normalisation.knows(value)}
 
     def _learn(self, recorded: Recording, reply: ProbeReply, number: int) -> None:
         assert reply.recording is not None  # who learns has looked
-        self._levelling.given(
+        self._normalisation.given(
             self._standing(recorded, number), reply.recording.status, reply.body, reply.recording.body
         )
         self._seen |= set(_told_by(reply.recording.model_copy(update={"body": reply.body})))
@@ -166,10 +166,10 @@ async def _reset_after(prober: Prober, servers: Sequence[str]) -> str | None:
 class _Normalised:
     """Sends calls and gives each answer in the values of the cassette, where it is not the recorded one already."""
 
-    def __init__(self, prober: Prober, book: OperationIndex, levelling: Normalisation) -> None:
+    def __init__(self, prober: Prober, book: OperationIndex, normalisation: Normalisation) -> None:
         self._prober = prober
         self._book = book
-        self._levelling = levelling
+        self._normalisation = normalisation
         self.last: ProbeReply | None = None
         """The last answer, as it came."""
 
@@ -182,7 +182,7 @@ class _Normalised:
         # A short number may be another thing's id as well: what already agrees is not translated.
         if not self._book.compare(recorded, answer_of(recorded), answer_of(live)).changes:
             return reply
-        told = live.model_copy(update={"body": self._levelling.told(live.body)})
+        told = live.model_copy(update={"body": self._normalisation.told(live.body)})
         return ProbeReply(recording=told, body=reply.body, took_ms=reply.took_ms)
 
 
@@ -192,7 +192,7 @@ def _declared(suite: Suite) -> dict[str, Sequence[str]]:
     return {**tools, **{host.tool: host.volatile for host in suite.hosts}}
 
 
-def _generated(suite: Suite, tape: Tape, writes: Sequence[Recording]) -> Set[str]:
+def _generated(suite: Suite, cassette: Cassette, writes: Sequence[Recording]) -> Set[str]:
     """Recorded values that calls of one run may have made: answers told them before any write was made with them.
 
     An answer that repeats a value of its own request tells nothing, nor does what was read before the first write.
@@ -203,7 +203,7 @@ def _generated(suite: Suite, tape: Tape, writes: Sequence[Recording]) -> Set[str
     asked: dict[str, int] = {}
     for number in range(len(writes) + 1):
         chain = chain_after(writes[:number], names)
-        reads = [one for one in tape.recordings if one.mark.effect == "read" and one.mark.kind in {"tool", "http"}]
+        reads = [one for one in cassette.recordings if one.mark.effect == "read" and one.mark.kind in {"tool", "http"}]
         for read in (one for one in reads if one.mark.state == chain.state(one.mark.server)):
             if is_at_start(read):
                 known |= set(_told_by(read))
@@ -213,7 +213,7 @@ def _generated(suite: Suite, tape: Tape, writes: Sequence[Recording]) -> Set[str
             _note(asked, _asked_by(write), number)
             _note(told, _news(write), number + 1)
     late = {value for value, number in told.items() if value in asked and asked[value] < number}
-    return (set(told) - known - late) | minted_values(suite, {"": tape})
+    return (set(told) - known - late) | minted_values(suite, {"": cassette})
 
 
 def _note(first: dict[str, int], values: Set[str], number: int) -> None:

@@ -1,4 +1,4 @@
-"""What an operation answers as far as is known: its recordings on all tapes, and what was learned."""
+"""What an operation answers as far as is known: its recordings on all cassettes, and what was learned."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -70,7 +70,7 @@ class AnswerBaseline:
         return self._profile.is_settled
 
     def _unsteady(self, groups: Sequence[Sequence[Answer]], rules: PathRules) -> set[str]:
-        """Paths at which the tapes themselves hold several answers to one read in one state."""
+        """Paths at which the cassettes themselves hold several answers to one read in one state."""
         return {
             one.path
             for answers in groups

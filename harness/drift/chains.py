@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.case import StateNames, Suite, state_names
-from harness.cassette import CallKey, Recording, StateChain, Tape
+from harness.cassette import CallKey, Cassette, Recording, StateChain
 from harness.cassette.state import WORLD
 from harness.drift.replayable_reads import AFTER_A_WRITE, ReplayableRead
 
@@ -25,7 +25,7 @@ Writes = tuple[Recording, ...]
 class ChainReplay:
     """The writes of one cassette in their order, and the reads that are sent between and after them."""
 
-    tape: Tape
+    cassette: Cassette
     """Of the case whose values stand in the writes."""
     writes: Writes
     reads: Mapping[int, Sequence[ReplayableRead]]
@@ -52,7 +52,7 @@ class ReplayPlan:
         self.not_asked[reason] = self.not_asked.get(reason, 0) + count
 
 
-def plan_replays(suite: Suite, tapes: Mapping[str, Tape], asks: Iterable[ReplayableRead]) -> ReplayPlan:
+def plan_replays(suite: Suite, cassettes: Mapping[str, Cassette], asks: Iterable[ReplayableRead]) -> ReplayPlan:
     """One replay for each longest chain of writes; the reads of the states that it passes are sent on the way."""
     plan, names = ReplayPlan(), state_names(suite)
     found: dict[str, dict[tuple[str, str], Writes]] = {}
@@ -60,7 +60,7 @@ def plan_replays(suite: Suite, tapes: Mapping[str, Tape], asks: Iterable[Replaya
     for ask in asks:
         for case in ask.cases:
             if case not in found:
-                found[case] = _chains(tapes[case], names)
+                found[case] = _chains(cassettes[case], names)
         place = next(((case, found[case][own]) for case in ask.cases if (own := _met(ask)) in found[case]), None)
         problem = _unmet(ask) if place is None else _why_not_writable(suite, names, place[1])
         if place is None or problem is not None:
@@ -70,7 +70,7 @@ def plan_replays(suite: Suite, tapes: Mapping[str, Tape], asks: Iterable[Replaya
     grouped = _grouped(placed)
     grouped.sort(key=lambda one: -sum(map(len, one[2].values())))
     for case, writes, reads in grouped[:MOST_RESTORES]:
-        plan.replays.append(_replay(suite, names, tapes[case], writes, reads))
+        plan.replays.append(_replay(suite, names, cassettes[case], writes, reads))
     for _, _, reads in grouped[MOST_RESTORES:]:
         reason = f"{AFTER_A_WRITE}; a probe restores {MOST_RESTORES} times at most: choose with --case or --tool"
         plan.leave_out(reason, sum(map(len, reads.values())))
@@ -87,9 +87,9 @@ def _unmet(ask: ReplayableRead) -> str:
     return ", and the cassette does not hold every write that led there"
 
 
-def _chains(tape: Tape, names: StateNames) -> dict[tuple[str, str], Writes]:
-    """(Server, state) of the tape's reads -> the fewest writes that lead there."""
-    calls = [one for one in tape.recordings if one.mark.kind in {"tool", "http"}]
+def _chains(cassette: Cassette, names: StateNames) -> dict[tuple[str, str], Writes]:
+    """(Server, state) of the cassette's reads -> the fewest writes that lead there."""
+    calls = [one for one in cassette.recordings if one.mark.kind in {"tool", "http"}]
     writes = [one for one in calls if one.mark.effect == "write"]
     readers = {one.mark.server for one in calls if one.mark.effect == "read"}
     found: dict[tuple[str, str], Writes] = {}
@@ -163,10 +163,10 @@ def _grouped(
 
 
 def _replay(
-    suite: Suite, names: StateNames, tape: Tape, writes: Writes, reads: Mapping[int, Sequence[ReplayableRead]]
+    suite: Suite, names: StateNames, cassette: Cassette, writes: Writes, reads: Mapping[int, Sequence[ReplayableRead]]
 ) -> ChainReplay:
     return ChainReplay(
-        tape=tape,
+        cassette=cassette,
         writes=writes,
         reads=reads,
         resets=_resets(suite, names, {one.mark.server for one in writes}),

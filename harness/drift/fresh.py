@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from harness.cassette import LiveTape, Recording
+from harness.cassette import LiveCassette, Recording
 from harness.drift.answer import answer_of, why_not_comparable
 from harness.drift.operation_index import OperationIndex, operation_of
 from harness.results import DriftFinding
@@ -11,13 +11,13 @@ Place = tuple[str, str, int]
 
 
 def fresh_answers(
-    tapes: Iterable[LiveTape], book: OperationIndex, findings: Iterable[DriftFinding]
+    cassettes: Iterable[LiveCassette], book: OperationIndex, findings: Iterable[DriftFinding]
 ) -> dict[str, dict[Place, Recording]]:
-    """Case -> place on its tape -> live answer. Of several live answers to one call, the first."""
+    """Case -> place on its cassette -> live answer. Of several live answers to one call, the first."""
     wanted = {(one.tool, one.operation, one.change, one.path, f"{one.old_kind}>{one.new_kind}") for one in findings}
     fresh: dict[str, dict[Place, Recording]] = {}
-    for kept in tapes:
-        cases = book.tapes if kept.case is None else {kept.case} & set(book.tapes)
+    for kept in cassettes:
+        cases = book.cassettes if kept.case is None else {kept.case} & set(book.cassettes)
         for live in kept.load().recordings:
             for case in cases:
                 if _shows(book, case, live, wanted):
@@ -27,7 +27,7 @@ def fresh_answers(
 
 def _shows(book: OperationIndex, case: str, live: Recording, wanted: Collection[tuple[str, ...]]) -> bool:
     mark = live.mark
-    answers = book.tapes[case].answers(mark.key, mark.state)
+    answers = book.cassettes[case].answers(mark.key, mark.state)
     if mark.kind == "model" or mark.occurrence >= len(answers):
         return False
     recorded = answers[mark.occurrence]

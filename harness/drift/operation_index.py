@@ -1,4 +1,4 @@
-"""What a suite's tapes and profiles say of each operation, looked up once."""
+"""What a suite's cassettes and profiles say of each operation, looked up once."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness.case import AnswerRule, Suite
-from harness.cassette import Recording, Redactor, Tape, open_tape, refuse_secrets, tape_path
+from harness.cassette import Cassette, Recording, Redactor, cassette_path, open_cassette, refuse_secrets
 from harness.drift.answer import Answer
 from harness.drift.baseline import AnswerBaseline
 from harness.drift.compare import Compared, compare
@@ -26,13 +26,13 @@ _VARIABLE = re.compile(r"\d+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?=.*\d)[0-9A-Za-z_
 class OperationIndex:
     """Of one suite."""
 
-    def __init__(self, suite: Suite, tapes: Mapping[str, Tape], profiles: Mapping[str, ToolProfile]) -> None:
+    def __init__(self, suite: Suite, cassettes: Mapping[str, Cassette], profiles: Mapping[str, ToolProfile]) -> None:
         self.suite = suite
-        self.tapes = tapes
+        self.cassettes = cassettes
         self._profiles = profiles
         self._recordings: defaultdict[tuple[str, str], list[Recording]] = defaultdict(list)
-        for tape in tapes.values():
-            for recording in tape.recordings:
+        for cassette in cassettes.values():
+            for recording in cassette.recordings:
                 if recording.mark.kind != "model":
                     self._recordings[recording.mark.tool, operation_of(recording)].append(recording)
         self._baselines: dict[tuple[str, str], AnswerBaseline] = {}
@@ -83,20 +83,20 @@ class OperationIndex:
 
 
 def open_book(suite: Suite, cassettes: Path, secrets: Mapping[str, str]) -> OperationIndex:
-    """Reads every tape of the suite's cases. Raises CassetteError for one that is damaged, or where there is none."""
-    redactor, tapes = Redactor(secrets), dict[str, Tape]()
+    """Reads the cassettes of the suite's cases. Raises CassetteError where one is damaged or there is none."""
+    redactor, loaded = Redactor(secrets), dict[str, Cassette]()
     for case in suite.cases:
-        path = tape_path(cassettes, suite.name, case.id)
+        path = cassette_path(cassettes, suite.name, case.id)
         if path.exists():
-            tapes[case.id] = open_tape(path)
-            refuse_secrets(path, tapes[case.id].recordings, redactor)
-    if not tapes:
+            loaded[case.id] = open_cassette(path)
+            refuse_secrets(path, loaded[case.id].recordings, redactor)
+    if not loaded:
         raise CassetteError(
             f"suite {suite.name!r} has no recordings to compare with", remedy=f"harness record {suite.name}"
         )
-    tools = {recording.mark.tool for tape in tapes.values() for recording in tape.recordings}
+    tools = {recording.mark.tool for cassette in loaded.values() for recording in cassette.recordings}
     profiles = {tool: read_profile(cassettes, suite.name, tool) for tool in sorted(tools)}
-    return OperationIndex(suite, tapes, profiles)
+    return OperationIndex(suite, loaded, profiles)
 
 
 def operation_of(recording: Recording) -> str:

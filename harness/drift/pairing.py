@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from harness.cassette import LiveTape, Recording, Tape
+from harness.cassette import Cassette, LiveCassette, Recording
 from harness.drift.observations import CallObservations
 from harness.drift.operation_index import OperationIndex
 
@@ -10,12 +10,14 @@ _SHOWN = 3
 _LONGEST = 160
 
 
-def pair(tapes: Iterable[LiveTape], book: OperationIndex) -> tuple[tuple[CallObservations, ...], tuple[str, ...]]:
+def pair(
+    cassettes: Iterable[LiveCassette], book: OperationIndex
+) -> tuple[tuple[CallObservations, ...], tuple[str, ...]]:
     """One look a recorded call, with the answers of every trial that made it; and the divergences, in words."""
     looks: dict[tuple[str, str, int], CallObservations] = {}
     divergences: list[str] = []
-    for live in tapes:
-        recorded = book.tapes.get(live.case or "")
+    for live in cassettes:
+        recorded = book.cassettes.get(live.case or "")
         if recorded is None:
             divergences.append(f"{live.case}, attempt {live.attempt}: the case has no recordings")
             continue
@@ -32,16 +34,16 @@ def pair(tapes: Iterable[LiveTape], book: OperationIndex) -> tuple[tuple[CallObs
     return tuple(looks[place] for place in sorted(looks)), tuple(divergences)
 
 
-def recorded_of(tape: Tape, live: Recording) -> Recording | None:
+def recorded_of(cassette: Cassette, live: Recording) -> Recording | None:
     """The recording of the same call after the same writes; of a read, the last one for every further time."""
     mark = live.mark
-    answers = tape.answers(mark.key, mark.state)
+    answers = cassette.answers(mark.key, mark.state)
     if mark.occurrence < len(answers):
         return answers[mark.occurrence]
     return answers[-1] if answers and mark.effect == "read" else None
 
 
-def _words(live: LiveTape, apart: list[Recording], recorded: Tape) -> Iterator[str]:
+def _words(live: LiveCassette, apart: list[Recording], recorded: Cassette) -> Iterator[str]:
     for one in apart[:_SHOWN]:
         call = f"{one.mark.tool}({one.arguments})"
         call = call if len(call) <= _LONGEST else f"{call[: _LONGEST - 3]}..."

@@ -1,4 +1,4 @@
-"""Asks the real tools what the tapes were asked, and asks again where the answer is another one."""
+"""Asks the real tools what the cassettes were asked, and asks again where the answer is another one."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Probed:
 
     looks: tuple[CallObservations, ...]
     recordings: tuple[Recording, ...]
-    """The first live answer to each read, as a tape keeps it."""
+    """The first live answer to each read, as a cassette keeps it."""
     not_asked: Mapping[str, int]
     """Why a recorded read could not be sent again -> how many."""
     problems: tuple[str, ...] = ()
@@ -92,6 +92,6 @@ async def look_again(
 
 
 def _recorded(ask: ReplayableRead, live: Recording) -> Recording:
-    """Of several tapes' answers to one call, one with the live answer's status."""
+    """Of several cassettes' answers to one call, one with the live answer's status."""
     alike = (one for one in ask.recordings.values() if one.status == live.status)
     return next(alike, ask.recording)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from harness.case import Effect, HostSpec, Suite, ToolSpec, values_at
-from harness.cassette import CallKey, Recording, Tape, initial_state
+from harness.cassette import CallKey, Cassette, Recording, initial_state
 from harness.errors import OutOfTime
 from harness.gateway import Refusal, Toolbox, ToolRequest, WebCall, absolute_address, unroutable
 from harness.values import JsonObject, JsonValue
@@ -20,7 +20,7 @@ _MOST_TIMES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayableRead:
-    """One recorded read, of all cases whose tapes hold it."""
+    """One recorded read, of all cases whose cassettes hold it."""
 
     recordings: Mapping[str, Recording]
     """By case: they may have been answered differently."""
@@ -44,19 +44,19 @@ class ReplayableRead:
 
 
 def asks_of(
-    suite: Suite, tapes: Mapping[str, Tape], secrets: Mapping[str, str], tools: Iterable[str]
+    suite: Suite, cassettes: Mapping[str, Cassette], secrets: Mapping[str, str], tools: Iterable[str]
 ) -> list[ReplayableRead]:
-    """Every recorded read once, in the order of the tapes; `tools` empty: of all tools.
+    """Every recorded read once, in the order of the cassettes; `tools` empty: of all tools.
 
     A read after a write asks about what was written: without the write it is another question, so it has no `call`. How
     it is sent after the same writes: see `harness.drift.chains`.
     """
     wanted, found = set(tools), dict[tuple[str, str, int], dict[str, Recording]]()
-    for case, tape in sorted(tapes.items()):
-        for recording in tape.recordings:
+    for case, cassette in sorted(cassettes.items()):
+        for recording in cassette.recordings:
             if _is_read(recording) and (not wanted or recording.mark.tool in wanted):
                 found.setdefault(recording.place, {})[case] = recording
-    builder = CallBuilder(suite, secrets, minted_values(suite, tapes))
+    builder = CallBuilder(suite, secrets, minted_values(suite, cassettes))
     return [builder.ask(recordings) for recordings in found.values()]
 
 
@@ -70,12 +70,12 @@ def is_at_start(recording: Recording) -> bool:
     return recording.mark.follows_no_write and recording.mark.state == initial_state(recording.mark.state_name)
 
 
-def minted_values(suite: Suite, tapes: Mapping[str, Tape]) -> set[str]:
+def minted_values(suite: Suite, cassettes: Mapping[str, Cassette]) -> set[str]:
     """Stand-ins for values that live only in the run that made them."""
     minting = {tool.name: tool.mints for tool in suite.tools if tool.mints}
     found: set[str] = set()
-    for tape in tapes.values():
-        for recording in (one for tool in minting for one in tape.of_tool(tool)):
+    for cassette in cassettes.values():
+        for recording in (one for tool in minting for one in cassette.of_tool(tool)):
             try:
                 body: JsonValue = json.loads(recording.body)
             except ValueError:

@@ -1,4 +1,4 @@
-"""Who answers the tools, the hosts and the probes of one trial: its tape, or the real world, which may be recorded."""
+"""What answers the tools, hosts and probes of one trial: its cassette, or the real services, which may be recorded."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.case import Case
-from harness.cassette import Kind, Normalisation, Player, Redactor, StateChain, Tape, TrialRecording
+from harness.cassette import Cassette, Kind, Normalisation, Player, Redactor, StateChain, TrialRecording
 from harness.gateway.contract import AskedServices, ToolMode
 from harness.gateway.probes import LiveProbes, gateway_probes
 from harness.gateway.reaching import Upstreams
@@ -25,7 +25,7 @@ class Answering:
 
     mode: ToolMode
     case: Case
-    tape: Callable[[], Tape]
+    cassette: Callable[[], Cassette]
     lenient: bool
     outside: Upstreams
     reached: Mapping[str, ToolUpstream]
@@ -49,13 +49,13 @@ class Answering:
             return None
         # What the verdicts rest on is never taken from an earlier state.
         lenient = self.lenient and kind != "probe"
-        return Player(self.tape().only(kind), lenient=lenient, chain=self.chain, volatile=self._volatile())
+        return Player(self.cassette().only(kind), lenient=lenient, chain=self.chain, volatile=self._volatile())
 
-    def levelling(self, *, refresh: bool) -> Normalisation | None:
+    def normalisation(self, *, refresh: bool) -> Normalisation | None:
         """What the answers of a recorded trial are brought in line with; None: nothing is recorded."""
         if self.mode != "record":
             return None
-        return Normalisation(tape=self.tape(), declared=self._volatile(), refresh=refresh)
+        return Normalisation(cassette=self.cassette(), declared=self._volatile(), refresh=refresh)
 
     def _volatile(self) -> dict[str, tuple[str, ...]]:
         suite = self.outside.suite
@@ -65,7 +65,7 @@ class Answering:
         self,
         redactor: Redactor,
         take: TrialRecording | None,
-        levelling: Normalisation | None,
+        normalisation: Normalisation | None,
         closing: ExitStack,
         wait_for: Callable[[Coroutine[Any, Any, None]], None],
     ) -> tuple[ToolSource, tuple[Player, ...]]:
@@ -77,7 +77,7 @@ class Answering:
         source = GeneratedIdSource(self._external(outside), redactor)
         if take is None:
             return source, ()
-        return RecordingSource(source, take, redactor, levelling, self.outside.suite.header_rules), ()
+        return RecordingSource(source, take, redactor, normalisation, self.outside.suite.header_rules), ()
 
     def world(self) -> LiveProbes | None:
         """What answers the probes, begun; None: they are replayed. Raises ServiceError."""

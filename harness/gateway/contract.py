@@ -11,7 +11,7 @@ from harness.trace import ModelUse, RecordingReport, Span
 from harness.values import JsonObject, JsonValue
 
 ToolMode = Literal["replay", "record", "live", "sealed"]
-"""`replay`: from the tape. `record`: from the real service, and onto the tape. `live`: from the real service.
+"""`replay`: from the cassette. `record`: from the real service, and onto the cassette. `live`: from the real service.
 `sealed`: from a service of the trial's own, restored from the snapshot."""
 
 SHARED = "shared"
@@ -87,14 +87,14 @@ class SessionRecord:
     out_of_budget: str | None = None
     """Why a call was refused that only the run's budget forbade: such a trial measures nothing."""
     recorded: int = 0
-    """Recordings that the tape gained."""
+    """Recordings that the cassette gained."""
     differs: int = 0
-    """Answers that differ from the tape's; the tape keeps its own unless it is refreshed."""
+    """Answers that differ from the cassette's; the cassette keeps its own unless it is refreshed."""
     recording: RecordingReport | None = None
-    """What became of the case's tape; None: nothing was recorded."""
+    """What became of the case's cassette; None: nothing was recorded."""
     unfired_faults: tuple[str, ...] = ()
     """The case's faults that no call has met, in words."""
     unsaid_turns: tuple[str, ...] = ()
     """What the scripted user never said."""
     unused: int = 0
-    """Recordings of the tape that the trial did not ask for (replay)."""
+    """Recordings of the cassette that the trial did not ask for (replay)."""

@@ -16,14 +16,14 @@ import aiohttp
 
 from harness.case import Case, Suite, needs_browser, state_names
 from harness.cassette import (
+    Cassette,
     Redactor,
     StateChain,
-    Tape,
     TrialRecording,
-    open_tape,
+    cassette_path,
+    open_cassette,
     recover_journals,
     refuse_secrets,
-    tape_path,
 )
 from harness.errors import GatewayError, UsageError
 from harness.gateway.accepting import allow_descriptors
@@ -91,7 +91,7 @@ class Gateway:
             records_tools=mode == "record",
             records_models=self._models is not None and self._models.mode == "record",
             refresh=options.get("refresh", False),
-            live=options.get("live_tapes") if mode == "live" else None,
+            live=options.get("live_cassettes") if mode == "live" else None,
         )
         check_servers(suite, mode, self._secrets)
         Redactor(self._secrets)  # refuses a secret that cannot be told from text before anything runs
@@ -100,7 +100,7 @@ class Gateway:
                 f"the tools of suite {suite.name!r} are served by services, and nothing was given to start them",
                 remedy="run with tools replayed, or declare an environment with the services",
             )
-        self._tapes: dict[str, Tape] = {}
+        self._loaded_cassettes: dict[str, Cassette] = {}
         self._lock = threading.Lock()
         self._sessions: list[Session] = []
         self._shared: Mapping[str, str] | None = None
@@ -180,8 +180,8 @@ class Gateway:
         take = None
         if journals.tools is not None:
             take = TrialRecording(journal=journals.tools, chain=answering.chain, keeps_failures=self._mode != "record")
-        levelling = answering.levelling(refresh=self._journals.refresh)
-        source, players = answering.tools(redactor, take, levelling, closing, self._thread.wait_for)
+        normalisation = answering.normalisation(refresh=self._journals.refresh)
+        source, players = answering.tools(redactor, take, normalisation, closing, self._thread.wait_for)
         own = OwnSources()
         source = own.before(suite, source)
         overlay = FaultySource(FixtureSource(source, packs_of(suite, case)), case.faults)
@@ -193,7 +193,7 @@ class Gateway:
         ]
         if self._models is not None and self._client is not None:
             trial = ModelTrial(
-                tape=self._tape(case).only("model") if self._models.mode == "replay" else None,
+                cassette=self._cassette(case).only("model") if self._models.mode == "replay" else None,
                 journal=journals.models,
                 recorder=recorder,
                 redactor=redactor,
@@ -213,7 +213,7 @@ class Gateway:
                     case=case,
                     player=player,
                     take=take,
-                    levelling=levelling,
+                    normalisation=normalisation,
                     reached=answering.reached,
                     recorder=recorder,
                     redactor=redactor,
@@ -258,7 +258,7 @@ class Gateway:
             own=own,
             pages_socket=_new_socket(closing) if needs_browser(suite) else None,
             take=take,
-            levelling=levelling,
+            normalisation=normalisation,
             merge=journals.finish,
         )
 
@@ -283,7 +283,7 @@ class Gateway:
         return Answering(
             mode=self._mode,
             case=request.case,
-            tape=partial(self._tape, request.case),
+            cassette=partial(self._cassette, request.case),
             lenient=self._lenient,
             chain=StateChain(state_names(self._suite)),
             outside=Upstreams(self._suite, self._client, self._limiter, self._secrets, waits),
@@ -299,15 +299,15 @@ class Gateway:
             return {}
         return closing.enter_context(self._services.open(request.trial_id))
 
-    def _tape(self, case: Case) -> Tape:
+    def _cassette(self, case: Case) -> Cassette:
         with self._lock:
             # What is recorded grows while the run goes on: a case's next trial is given what its last has recorded.
-            if case.id not in self._tapes or self._journals.records_tools:
-                path = tape_path(self._cassettes, self._suite.name, case.id)
-                tape = open_tape(path) if path.exists() else Tape()
-                refuse_secrets(path, tape.recordings, Redactor(self._secrets))
-                self._tapes[case.id] = tape
-            return self._tapes[case.id]
+            if case.id not in self._loaded_cassettes or self._journals.records_tools:
+                path = cassette_path(self._cassettes, self._suite.name, case.id)
+                cassette = open_cassette(path) if path.exists() else Cassette()
+                refuse_secrets(path, cassette.recordings, Redactor(self._secrets))
+                self._loaded_cassettes[case.id] = cassette
+            return self._loaded_cassettes[case.id]
 
 
 def _new_socket(closing: ExitStack) -> Path:

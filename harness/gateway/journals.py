@@ -1,4 +1,4 @@
-"""What one trial's answers are written down in: the case's own tape, or a tape that is kept with the run."""
+"""What one trial's answers are written down in: the case's own cassette, or a cassette that is kept with the run."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -17,7 +17,9 @@ class Journals:
     """Of tools and hosts."""
     models: Journal | None = None
     finish: Callable[[], Merge | None] | None = None
-    """Puts what was recorded onto its tape; gives what became of the case's own tape, None where it is not recorded."""
+    """Puts what was recorded onto its cassette; gives what became of the case's own cassette, None where it is not
+    recorded.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +32,7 @@ class JournalKeeper:
     records_models: bool
     refresh: bool
     live: Path | None
-    """Where the tapes of tools that answer live are kept."""
+    """Where the cassettes of tools that answer live are kept."""
 
     def open(self, request: SessionRequest, redactor: Redactor, closing: ExitStack) -> Journals:
         """Closed with `closing`; of what is only kept, nothing is left where the trial has not ended."""

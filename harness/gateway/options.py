@@ -23,8 +23,8 @@ class GatewayOptions(TypedDict, total=False):
     """In `record` mode, an answer that differs replaces the recorded one."""
     lenient: bool
     """In `replay` mode, a call that was not recorded in this state is answered as at an earlier one."""
-    live_tapes: Path | None
-    """Where the answers of `live` tools are kept, a tape a trial; None: nowhere."""
+    live_cassettes: Path | None
+    """Where the answers of `live` tools are kept, a cassette a trial; None: nowhere."""
     model_mode: ModelMode | None
     """None: as the suite says."""
     budget: Budget | None

@@ -138,7 +138,7 @@ class TrialProbes:
         return cleaned, self.tier
 
     def _replayed(self, probe: StateProbe, key: CallKey) -> tuple[JsonValue, ReplayTier]:
-        assert self.player is not None  # nobody asks, so a tape answers
+        assert self.player is not None  # nobody asks, so a cassette answers
         played = self.player.play(key)
         if isinstance(played, Missed):
             nearest: list[JsonValue] = [item.model_dump(mode="json") for item in played.nearest]

@@ -54,7 +54,7 @@ class SessionParts:
     pages_socket: Path | None = None
     """Where the trial's browser comes in; None: it needs none."""
     take: TrialRecording | None = None
-    levelling: Normalisation | None = None
+    normalisation: Normalisation | None = None
     merge: Callable[[], Merge | None] | None = None
     failures: list[BaseException] = field(default_factory=list)
 
@@ -125,7 +125,7 @@ class Session:
             out_of_budget=ledger.out_of_budget,
             recorded=0 if merged is None else merged.added,
             differs=0 if merged is None else merged.differs,
-            recording=None if merged is None else _reported(merged, parts.take, parts.levelling),
+            recording=None if merged is None else _reported(merged, parts.take, parts.normalisation),
             unfired_faults=() if parts.overlay is None else tuple(one.words for one in parts.overlay.unfired()),
             unsaid_turns=self._routes.unsaid(),
             unused=sum(player.unused() for player in parts.players),
@@ -238,13 +238,13 @@ class Session:
             ) from failure
 
 
-def _reported(merged: Merge, take: TrialRecording | None, levelling: Normalisation | None) -> RecordingReport:
+def _reported(merged: Merge, take: TrialRecording | None, normalisation: Normalisation | None) -> RecordingReport:
     return RecordingReport(
         added=merged.added,
         kept=merged.kept,
         replaced=merged.replaced,
         dropped=merged.dropped,
-        levelled=0 if levelling is None else levelling.levelled,
+        levelled=0 if normalisation is None else normalisation.levelled,
         differing=merged.differing,
         failed={} if take is None else dict(sorted(take.failed.items())),
         unsettled=0 if take is None else take.unsettled,

@@ -101,20 +101,20 @@ class Judge:
             return self._not_eligible(subject, criterion, why)
         return self._by_code(subject, criterion) if criterion.kind == "code" else None
 
-    async def judge(self, subject: Subject, criterion: Criterion, tapes: Sequence[ModelCassette]) -> Judgement:
-        """One criterion, by code or by as many samples as there are tapes; a judge that fails is a judgement too."""
-        return self.decided(subject, criterion) or await self.ask(subject, criterion, tapes)
+    async def judge(self, subject: Subject, criterion: Criterion, cassettes: Sequence[ModelCassette]) -> Judgement:
+        """Judges one criterion, by code or by one sample a cassette; a judge that fails is a judgement too."""
+        return self.decided(subject, criterion) or await self.ask(subject, criterion, cassettes)
 
-    async def ask(self, subject: Subject, criterion: Criterion, tapes: Sequence[ModelCassette]) -> Judgement:
+    async def ask(self, subject: Subject, criterion: Criterion, cassettes: Sequence[ModelCassette]) -> Judgement:
         """As `judge`, for a criterion that a model has to decide."""
-        answers = [await self._sample(subject, criterion, tape) for tape in tapes]
+        answers = [await self._sample(subject, criterion, cassette) for cassette in cassettes]
         return self._majority(answers)
 
     def evidence(self, subject: Subject, criterion: Criterion) -> list[Piece]:
         """What the judge is shown for this criterion."""
         return list(subject.shown(criterion).pieces)
 
-    async def _sample(self, subject: Subject, criterion: Criterion, tape: ModelCassette) -> Judgement:
+    async def _sample(self, subject: Subject, criterion: Criterion, cassette: ModelCassette) -> Judgement:
         evidence = subject.shown(criterion)
         shown = self._blank(subject, criterion, evidence.digest)
         if len(evidence.block) > MAX_EVIDENCE_CHARS:
@@ -122,7 +122,7 @@ class Judge:
         body = judge_request(self.prompt.text, self.model, self.asker.provider, criterion, evidence)
         problem, cached = "", True
         for _ in range(2):
-            reply = await self.asker.ask(tape, body)
+            reply = await self.asker.ask(cassette, body)
             cached = cached and reply.recorded
             if reply.problem is not None:
                 return shown.model_copy(update={"failure": reply.problem, "cached": cached})

@@ -57,7 +57,7 @@ class Judgement(Frozen):
     """Ids of the spans that the verdict rests on; `step:<index>` where a step has no span."""
     judge: JudgeIdentity
     cached: bool = False
-    """Answered from an earlier run's tape; nothing was asked."""
+    """Answered from an earlier run's cassette; nothing was asked."""
     votes: Votes | None = None
     """None: one sample was taken."""
 

@@ -51,7 +51,7 @@ class Preference(Frozen):
     rationales: tuple[str, ...] = ()
     """Of the order that was asked first, then of the other; A and B are the places of that order."""
     cached: bool = False
-    """Both were answered from an earlier tape; nothing was asked."""
+    """Both were answered from an earlier cassette; nothing was asked."""
 
 
 class _OrderAnswer(Frozen):
@@ -79,10 +79,10 @@ class Pairwise:
     model: str
     asker: ModelClient
 
-    async def compare(self, tape: ModelCassette, first: Sequence[Piece], second: Sequence[Piece]) -> Preference:
+    async def compare(self, cassette: ModelCassette, first: Sequence[Piece], second: Sequence[Piece]) -> Preference:
         """Asks in both orders. Raises OutOfBudget."""
-        one = await self._asked(tape, first, second)
-        other = await self._asked(tape, second, first)
+        one = await self._asked(cassette, first, second)
+        other = await self._asked(cassette, second, first)
         in_order = None if one.answer is None else _PLACES[one.answer.better]
         swapped = None if other.answer is None else _SWAPPED[other.answer.better]
         consistent = None if in_order is None or swapped is None else in_order == swapped
@@ -96,11 +96,11 @@ class Pairwise:
             cached=one.recorded and other.recorded,
         )
 
-    async def _asked(self, tape: ModelCassette, a: Sequence[Piece], b: Sequence[Piece]) -> _Told:
+    async def _asked(self, cassette: ModelCassette, a: Sequence[Piece], b: Sequence[Piece]) -> _Told:
         shown = shown_evidence([*_of_candidate("A", a), *_of_candidate("B", b)])
         if len(shown.block) > MAX_EVIDENCE_CHARS:
             return _Told(failure=f"the two together are longer than {MAX_EVIDENCE_CHARS} characters")
-        reply = await self.asker.ask(tape, self._body(shown))
+        reply = await self.asker.ask(cassette, self._body(shown))
         if reply.problem is not None:
             return _Told(failure=reply.problem, recorded=reply.recorded)
         try:

@@ -36,7 +36,7 @@ class _Opened:
     """A trial whose questions are under way."""
 
     subject: Subject
-    tapes: list[ModelCassette]
+    cassettes: list[ModelCassette]
     left: int
 
 
@@ -67,7 +67,7 @@ class Panel:
         finally:  # also where it was interrupted: what was answered stays answered
             await asyncio.gather(*self._closing, return_exceptions=True)
             for opened in self._opened:
-                _close_all(opened.tapes)
+                _close_all(opened.cassettes)
 
     async def _ask_all(self, tasks: Iterator[Task]) -> None:
         while self.stopped is None:
@@ -99,8 +99,8 @@ class Panel:
             return
         case = ready.subject.trial.case_id
         names = [case, *(f"{case}~{number}" for number in range(2, self.judge.samples + 1))]
-        tapes = [self.judge.asker.open_tape(name) for name in names]
-        opened = _Opened(subject=ready.subject, tapes=tapes, left=len(ready.criteria))
+        cassettes = [self.judge.asker.open_cassette(name) for name in names]
+        opened = _Opened(subject=ready.subject, cassettes=cassettes, left=len(ready.criteria))
         self._opened.append(opened)
         for criterion in ready.criteria:
             await self._questions.put((opened, criterion))
@@ -110,7 +110,7 @@ class Panel:
             opened, criterion = question
             try:
                 if self.stopped is None:
-                    self.keep(await self.judge.ask(opened.subject, criterion, opened.tapes))
+                    self.keep(await self.judge.ask(opened.subject, criterion, opened.cassettes))
             except OutOfBudget as error:
                 self.stopped = str(error)
             finally:
@@ -119,9 +119,9 @@ class Panel:
                     self._close(opened)
 
     def _close(self, opened: _Opened) -> None:
-        """Tapes are written beside the questions of others: waiting for the disk would be waiting for nothing."""
+        """Cassettes are written beside the questions of others: waiting for the disk would be waiting for nothing."""
         self._opened.remove(opened)
-        closing = asyncio.create_task(asyncio.to_thread(_close_all, opened.tapes))
+        closing = asyncio.create_task(asyncio.to_thread(_close_all, opened.cassettes))
         self._closing.add(closing)
         closing.add_done_callback(self._closed)
 
@@ -130,9 +130,9 @@ class Panel:
             self._closing.discard(closing)
 
 
-def _close_all(tapes: list[ModelCassette]) -> None:
-    for tape in tapes:
-        tape.close()
+def _close_all(cassettes: list[ModelCassette]) -> None:
+    for cassette in cassettes:
+        cassette.close()
 
 
 def run_panel(panel: Panel, tasks: Iterator[Task]) -> None:

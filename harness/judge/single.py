@@ -51,8 +51,8 @@ def judge_single(
     judge = Judge(rubric=rubric, prompt=prompt, model=settings.model, asker=asker)
 
     async def asked() -> Judgement:
-        async with asker, asker.tape(_NAME) as tape:
-            return await judge.judge(_subject(single), criterion, (tape,))
+        async with asker, asker.cassette(_NAME) as cassette:
+            return await judge.judge(_subject(single), criterion, (cassette,))
 
     return asyncio.run(asked())
 

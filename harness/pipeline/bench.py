@@ -79,7 +79,7 @@ class Runs:
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """A judge that is asked past every tape."""
+    """A judge that is asked past every cassette."""
 
     runs: Runs
     prompt: Prompt

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.case import Suite, check_cases, load_stored_suite
-from harness.cassette import LiveTape, Recording, Tape, live_tapes, only_writer, save_tape
+from harness.cassette import Cassette, LiveCassette, Recording, live_cassettes, only_writer, save_cassette
 from harness.cassette.live import FOLDER, PROBE
 from harness.drift import (
     CallObservations,
@@ -120,7 +120,7 @@ def compare_run(plan: DriftPlan, run: Path, *, confirm: bool) -> DriftResult:
 
     `confirm`: reads whose answer changed are sent again. Raises UsageError where the run has kept no live answers.
     """
-    kept = [one for one in live_tapes(run) if not plan.cases or one.case is None or one.case in plan.cases]
+    kept = [one for one in live_cassettes(run) if not plan.cases or one.case is None or one.case in plan.cases]
     if not kept:
         raise UsageError(
             f"{run} holds no live answers to compare", remedy=f"make a live run: harness drift {plan.suite.name}"
@@ -135,7 +135,7 @@ def compare_run(plan: DriftPlan, run: Path, *, confirm: bool) -> DriftResult:
 
 def suite_of(project: Path, run: Path) -> Suite:
     """The suite that a run or probe is of, as it is now. Raises UsageError where nothing was kept."""
-    kept = next(live_tapes(run), None)
+    kept = next(live_cassettes(run), None)
     if kept is None:
         raise UsageError(f"{run} holds no live answers to compare", remedy="make a live run: harness drift SUITE")
     return load_stored_suite(project, kept.suite)
@@ -144,7 +144,7 @@ def suite_of(project: Path, run: Path) -> Suite:
 def _book(plan: DriftPlan) -> OperationIndex:
     check_cases(plan.suite, plan.cases)
     book = open_book(plan.suite, plan.cassettes, secret_values(plan.suite))
-    recorded = {recording.mark.tool for tape in book.tapes.values() for recording in tape.recordings}
+    recorded = {recording.mark.tool for cassette in book.cassettes.values() for recording in cassette.recordings}
     missing = sorted(set(plan.tools) - recorded)
     if missing:
         raise UsageError(
@@ -153,8 +153,8 @@ def _book(plan: DriftPlan) -> OperationIndex:
     return book
 
 
-def _of_cases(book: OperationIndex, plan: DriftPlan) -> Mapping[str, Tape]:
-    return {case: tape for case, tape in book.tapes.items() if not plan.cases or case in plan.cases}
+def _of_cases(book: OperationIndex, plan: DriftPlan) -> Mapping[str, Cassette]:
+    return {case: cassette for case, cassette in book.cassettes.items() if not plan.cases or case in plan.cases}
 
 
 def _confirm(plan: DriftPlan, book: OperationIndex, looks: Sequence[CallObservations]) -> None:
@@ -171,7 +171,7 @@ def _confirm(plan: DriftPlan, book: OperationIndex, looks: Sequence[CallObservat
 
 
 def _keep(folder: Path, suite: str, recordings: Sequence[Recording]) -> None:
-    save_tape(folder / FOLDER / suite / f"{PROBE}.yaml", Tape(recordings), suite=suite, case=PROBE)
+    save_cassette(folder / FOLDER / suite / f"{PROBE}.yaml", Cassette(recordings), suite=suite, case=PROBE)
 
 
 def _new_folder(path: Path) -> Path:
@@ -202,7 +202,7 @@ def _looked(
     told = surface_findings(surfaces, _cases_by_tool(book))
     findings = in_order((*confirmed, *told, *slower_findings(probed.looks, book)))
     if plan.flips is not None and findings:
-        findings = _flipped(plan.flips, book, findings, list(live_tapes(folder)))
+        findings = _flipped(plan.flips, book, findings, list(live_cassettes(folder)))
     report = DriftReport(
         suite=plan.suite.name,
         run=folder.name,
@@ -236,7 +236,7 @@ def _looked(
 
 
 def _flipped(
-    plan: FlipPlan, book: OperationIndex, findings: tuple[DriftFinding, ...], kept: Sequence[LiveTape]
+    plan: FlipPlan, book: OperationIndex, findings: tuple[DriftFinding, ...], kept: Sequence[LiveCassette]
 ) -> tuple[DriftFinding, ...]:
     try:
         return with_flips(plan, book, findings, kept)
@@ -247,8 +247,8 @@ def _flipped(
 
 def _cases_by_tool(book: OperationIndex) -> dict[str, tuple[str, ...]]:
     found: dict[str, set[str]] = {}
-    for case, tape in book.tapes.items():
-        for recording in tape.recordings:
+    for case, cassette in book.cassettes.items():
+        for recording in cassette.recordings:
             found.setdefault(recording.mark.tool, set()).add(case)
     return {tool: tuple(sorted(cases)) for tool, cases in found.items()}
 

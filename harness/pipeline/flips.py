@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.case import Suite
-from harness.cassette import LiveTape, Recording, Tape, save_tape, with_answers
+from harness.cassette import Cassette, LiveCassette, Recording, save_cassette, with_answers
 from harness.drift import OperationIndex, fresh_answers
 from harness.pipeline.plan import RunPlan
 from harness.pipeline.run import Watch, start_run
@@ -33,7 +33,7 @@ class FlipPlan:
 
 
 def with_flips(
-    plan: FlipPlan, book: OperationIndex, findings: Sequence[DriftFinding], kept: Sequence[LiveTape]
+    plan: FlipPlan, book: OperationIndex, findings: Sequence[DriftFinding], kept: Sequence[LiveCassette]
 ) -> tuple[DriftFinding, ...]:
     """The findings, each with those of its cases whose verdict changes with its tool's answers of today.
 
@@ -60,13 +60,13 @@ def with_flips(
     )
 
 
-def _beyond(kept: Sequence[LiveTape], book: OperationIndex) -> dict[str, list[Recording]]:
-    """Case -> what its live trials asked and its tape lacks: with other answers, an agent goes where it went live."""
+def _beyond(kept: Sequence[LiveCassette], book: OperationIndex) -> dict[str, list[Recording]]:
+    """Case -> what its live trials asked and its cassette lacks: with live answers, an agent does what it did live."""
     found: dict[str, dict[tuple[str, str, int], Recording]] = {}
     for live in kept:
-        tape = book.tapes.get(live.case or "")
-        if tape is not None:
-            held = {one.place for one in tape.recordings}
+        cassette = book.cassettes.get(live.case or "")
+        if cassette is not None:
+            held = {one.place for one in cassette.recordings}
             own = found.setdefault(live.case or "", {})
             for one in live.load().recordings:
                 if one.place not in held:
@@ -90,7 +90,7 @@ def _flipped(replays: "_Replays", before: Mapping[str, bool | None], fresh: Mapp
 
 
 class _Replays:
-    """Runs of cases with their tapes changed, kept nowhere."""
+    """Runs of cases with their cassettes changed, kept nowhere."""
 
     def __init__(self, plan: FlipPlan, book: OperationIndex, beyond: Mapping[str, Sequence[Recording]]) -> None:
         self._plan = plan
@@ -104,9 +104,11 @@ class _Replays:
         name = f"flips-{secrets.token_hex(4)}"
         cassettes = self._folder / name
         for case, answers in fresh.items():
-            old = self._book.tapes[case]
-            tape = Tape([*with_answers(old, answers).recordings, *self._beyond.get(case, ())]) if answers else old
-            save_tape(cassettes / suite.name / f"{case}.yaml", tape, suite=suite.name, case=case)
+            old = self._book.cassettes[case]
+            cassette = (
+                Cassette([*with_answers(old, answers).recordings, *self._beyond.get(case, ())]) if answers else old
+            )
+            save_cassette(cassettes / suite.name / f"{case}.yaml", cassette, suite=suite.name, case=case)
         run = start_run(
             RunPlan(
                 project=plan.project,

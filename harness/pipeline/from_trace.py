@@ -1,4 +1,4 @@
-"""From failure to case: a stored trial, ours or imported, becomes a case of a suite with a tape of its own."""
+"""From failure to case: a stored trial, ours or imported, becomes a case of a suite with a cassette of its own."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from harness.case import Case, Suite, SuiteFile, case_of, load_stored_suite, load_suite, open_document, state_names
-from harness.cassette import Redactor, Tape, load_tape, merge_recordings, tape_path
+from harness.cassette import Cassette, Redactor, cassette_path, load_cassette, merge_recordings
 from harness.cassette.excerpt import excerpt
 from harness.documents import read_plain, write_atomically
 from harness.errors import InvalidDocument, UsageError
@@ -45,7 +45,7 @@ class Drafted:
     case: Case
     suite: str
     file: Path
-    tape: Path | None
+    cassette: Path | None
     """None: there is no call to replay."""
     listed: bool
     """Whether the suite reads the file already."""
@@ -59,7 +59,9 @@ class Drafted:
 
 
 def case_from_trace(project: Path, request: Request) -> Drafted:
-    """Writes case and tape, or neither. Raises UsageError for a trial that cannot be had, and for an id that exists."""
+    """Writes case and cassette, or neither. Raises UsageError for a trial that cannot be had, and for an id that
+    exists.
+    """
     folder = RunFolder.open(request.run)
     stored, card = _stored(folder, request)
     trial = stored.trial
@@ -72,14 +74,14 @@ def case_from_trace(project: Path, request: Request) -> Drafted:
     case, left_out = useful_checks(drafted.case, suite, stored, passing)
     proof = prove(case, suite, stored, passing)
     file = (request.file or suite.folder / FILE).resolve()
-    tape = tape_path(project / "cassettes", suite.name, case.id)
-    _refuse_taken(suite, case.id, file, tape)
+    cassette = cassette_path(project / "cassettes", suite.name, case.id)
+    _refuse_taken(suite, case.id, file, cassette)
     redactor = Redactor(secret_values(suite))
     calls = Reader(suite=suite, case=case, redactor=redactor).calls(trial)
-    found = excerpt(_source_tape(project, folder, request.case_id), calls, state_names(suite))
+    found = excerpt(_source_cassette(project, folder, request.case_id), calls, state_names(suite))
     text = _with_case(file, case)
-    merge_recordings(tape, found.recordings, suite.name, case.id, redactor=redactor)
-    listed = _put(project, suite, file, text, tape)
+    merge_recordings(cassette, found.recordings, suite.name, case.id, redactor=redactor)
+    listed = _put(project, suite, file, text, cassette)
     unanswered = tuple(dict.fromkeys(f"no answer is known to {key.tool}({key.arguments})" for key in found.unanswered))
     strange = tuple(
         f"{name} is no tool of suite {suite.name!r}: its calls are refused" for name in _strange(trial, suite)
@@ -88,7 +90,7 @@ def case_from_trace(project: Path, request: Request) -> Drafted:
         case=case,
         suite=suite.name,
         file=file,
-        tape=tape if found.recordings else None,
+        cassette=cassette if found.recordings else None,
         listed=listed,
         line=_line(suite, file),
         notes=drafted.notes + left_out + strange + unanswered,
@@ -116,17 +118,17 @@ def _stored(folder: RunFolder, request: Request) -> tuple[StoredTrial, Scorecard
     return stored, card
 
 
-def _source_tape(project: Path, folder: RunFolder, case_id: str) -> Tape:
+def _source_cassette(project: Path, folder: RunFolder, case_id: str) -> Cassette:
     if folder.manifest.tool_mode == IMPORTED:
-        return Tape()
-    path = tape_path(project / "cassettes", folder.manifest.suite, case_id)
-    return load_tape(path) if path.exists() else Tape()
+        return Cassette()
+    path = cassette_path(project / "cassettes", folder.manifest.suite, case_id)
+    return load_cassette(path) if path.exists() else Cassette()
 
 
-def _refuse_taken(suite: Suite, case_id: str, file: Path, tape: Path) -> None:
+def _refuse_taken(suite: Suite, case_id: str, file: Path, cassette: Path) -> None:
     places = [suite.name] if case_id in {case.id for case in suite.cases} else []
     places += [str(file)] if case_id in {data.get("id") for data in _cases_in(file)} else []
-    places += [str(tape)] if tape.exists() else []
+    places += [str(cassette)] if cassette.exists() else []
     if places:
         raise UsageError(
             f"there is already a case {case_id!r} in {places[0]}",
@@ -160,7 +162,7 @@ def _with_case(file: Path, case: Case) -> str:
     return text
 
 
-def _put(project: Path, suite: Suite, file: Path, text: str, tape: Path) -> bool:
+def _put(project: Path, suite: Suite, file: Path, text: str, cassette: Path) -> bool:
     """Writes the file; whether the suite reads it. A suite that cannot be loaded with it is left as it was."""
     before = file.read_bytes() if file.exists() else None
     try:
@@ -169,7 +171,7 @@ def _put(project: Path, suite: Suite, file: Path, text: str, tape: Path) -> bool
         if listed:
             load_suite(project, str(suite.folder))
     except BaseException:
-        tape.unlink(missing_ok=True)
+        cassette.unlink(missing_ok=True)
         if before is None:
             file.unlink(missing_ok=True)
         else:

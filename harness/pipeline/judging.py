@@ -29,7 +29,7 @@ from harness.trace import MEASURED
 from harness.values import Frozen
 
 SUFFIX = ".judge"
-"""A suite's judge has its tapes in `cassettes/<suite>.judge/`."""
+"""A suite's judge has its cassettes in `cassettes/<suite>.judge/`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ def asker_of(
     budget: Budget | None,
     say: Callable[[str], None] = lambda _: None,
 ) -> ModelClient:
-    """Asks the judge's model about a run, with the tapes of the suite's judge. Raises UsageError for a missing key."""
+    """Asks the judge's model about a run, with the suite's judge cassettes. Raises UsageError for a missing key."""
     suite = suite_of(project, folder)
     options = ModelClientOptions(
         mode=mode,
@@ -223,6 +223,6 @@ def _check(request: JudgeRequest, suite: Suite) -> None:
 
 
 def secrets_of(suite: Suite, settings: JudgeSettings) -> dict[str, str]:
-    """What must stand on no tape, and what a model is reached with: from the environment."""
+    """What must stand on no cassette, and what a model is reached with: from the environment."""
     names = {*suite.secrets, *settings.spec.secrets}
     return {name: os.environ[name] for name in sorted(names) if os.environ.get(name)}

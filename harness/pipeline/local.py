@@ -35,7 +35,7 @@ class LocalExecutor:
         live = folder.path / FOLDER
         with ExitStack() as stack:
             tracing = stack.enter_context(open_tracing(job, lambda report: self.say(report.words)))
-            shared = open_runner(job, live_tapes=live, secrets=secrets, limiter=RateLimiter(), tracing=tracing)
+            shared = open_runner(job, live_cassettes=live, secrets=secrets, limiter=RateLimiter(), tracing=tracing)
             runner = stack.enter_context(shared)
 
             def abort() -> None:
@@ -52,7 +52,7 @@ class LocalExecutor:
 
 @contextmanager
 def open_runner(
-    job: Job, *, live_tapes: Path, secrets: Mapping[str, str], limiter: RateLimiter, tracing: Tracing | None
+    job: Job, *, live_cassettes: Path, secrets: Mapping[str, str], limiter: RateLimiter, tracing: Tracing | None
 ) -> Iterator[TrialRunner]:
     """What runs the job's trials on one machine: its provider, its gateway, its browsers.
 
@@ -72,7 +72,7 @@ def open_runner(
                 tracing=tracing,
                 refresh=plan.refresh,
                 lenient=plan.replay == "lenient",
-                live_tapes=live_tapes,
+                live_cassettes=live_cassettes,
                 model_mode=plan.model,
                 budget=plan.budget,
                 limiter=limiter,

@@ -1,4 +1,4 @@
-"""The calls of a stored trial that reached their tools, with what was seen to come back, as a tape is made of."""
+"""The calls of a stored trial that reached their tools, with what was seen to come back, as a cassette is made of."""
 
 import json
 import re

@@ -31,8 +31,8 @@ from harness.values import Frozen
 PROMPT = "compare"
 """The registry's prompt of comparisons."""
 
-_TAPE = "~compare"
-"""Comparisons of a case have a tape beside the one of its judgements."""
+_CASSETTE = "~compare"
+"""Comparisons of a case have a cassette beside the one of its judgements."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,10 +156,10 @@ class _PairingSession:
     async def _case(self, case: str, pairs: list[tuple[Subject, Subject]]) -> None:
         wanted = self.request.criterion
         asked = [one for one in self.request.rubric.criteria_for(case) if wanted in (one.id, one.id.rpartition(".")[0])]
-        async with self.asker.tape(f"{case}{_TAPE}") as tape:
+        async with self.asker.cassette(f"{case}{_CASSETTE}") as cassette:
             for pair in pairs:
                 for criterion in asked:
-                    await self._compare(tape, criterion, *pair)
+                    await self._compare(cassette, criterion, *pair)
 
     def _pairs(self, case: str) -> list[tuple[Subject, Subject]]:
         found = []
@@ -178,7 +178,7 @@ class _PairingSession:
         known = next((one for one in self.suite.cases if one.id == case), None)
         return Subject.of(folder.manifest.run, trial, known)
 
-    async def _compare(self, tape: ModelCassette, criterion: Criterion, a: Subject, b: Subject) -> None:
+    async def _compare(self, cassette: ModelCassette, criterion: Criterion, a: Subject, b: Subject) -> None:
         if any(why_not_eligible(self.request.rubric, one, criterion) is not None for one in (a, b)):
             self.not_eligible += 1
             return
@@ -193,7 +193,7 @@ class _PairingSession:
         pairwise = Pairwise(
             criterion=criterion, prompt=self.request.prompt, model=self.request.settings.model, asker=self.asker
         )
-        preference = await pairwise.compare(tape, a.shown(criterion).pieces, b.shown(criterion).pieces)
+        preference = await pairwise.compare(cassette, a.shown(criterion).pieces, b.shown(criterion).pieces)
         rubric = self.request.rubric
         made = PairwiseComparison(
             run_a=a.run,

@@ -60,13 +60,13 @@ class RunPlan:
     shuffle: int | None = None
     """Seed of the order in which trials are begun; results have the planned order all the same."""
     replay: Literal["strict", "lenient"] = "strict"
-    """`lenient`: a call that the tape does not hold in this state is answered as at an earlier one."""
+    """`lenient`: a call that the cassette does not hold in this state is answered as at an earlier one."""
     refresh: bool = False
-    """Recording replaces answers that differ from the tape's."""
+    """Recording replaces answers that differ from the cassette's."""
     otlp_endpoint: str | None = None
     """The URL that spans are posted to while trials run; None: nowhere."""
     cassettes: Path | None = None
-    """Where the tapes are; None: the project's own."""
+    """Where the cassettes are; None: the project's own."""
     folder: str = "runs"
     """Where the run folder is kept, within the project."""
 

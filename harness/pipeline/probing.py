@@ -46,7 +46,7 @@ def servers_of(asks: Iterable[ReplayableRead]) -> frozenset[str]:
 def probe_after_writes(reach: Reach, book: OperationIndex, asks: Iterable[ReplayableRead], samples: int) -> Probed:
     """Sends reads that were recorded after writes, each after the same writes to restored servers."""
     suite = reach.suite
-    plan = plan_replays(suite, book.tapes, asks)
+    plan = plan_replays(suite, book.cassettes, asks)
     probed = Probed(looks=(), recordings=(), not_asked=plan.not_asked, restores=len(plan.replays))
     for replay in plan.replays:
         run = AfterWrites(book, replay, secret_values(suite), samples)

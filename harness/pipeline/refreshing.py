@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.case import load_suite
-from harness.cassette import Redactor, RefreshedTape, live_tapes, refreshed_tapes
+from harness.cassette import Redactor, RefreshedCassette, live_cassettes, refreshed_cassettes
 from harness.drift import fresh_answers, open_book
 from harness.errors import UsageError
 from harness.pipeline.secrets import secret_values
@@ -28,12 +28,12 @@ class RefreshPlan:
 
 def refreshed(
     project: Path, suite: str, run: Path, report: DriftReport, plan: RefreshPlan
-) -> tuple[RefreshedTape, ...]:
-    """The tapes as they would be with the answers that show the report's findings; nothing is written.
+) -> tuple[RefreshedCassette, ...]:
+    """The cassettes as they would be with the answers that show the report's findings; nothing is written.
 
     `run`: the folder of the run or probe that kept the answers. Raises UsageError where it kept none.
     """
-    kept = list(live_tapes(run))
+    kept = list(live_cassettes(run))
     if not kept:
         raise UsageError(f"{run} holds no live answers to take over", remedy=f"harness drift probe {suite}")
     loaded = load_suite(project, suite)
@@ -44,4 +44,4 @@ def refreshed(
     findings = [one for one in report.findings if plan.takes(one)]
     fresh = fresh_answers(kept, book, findings)
     chosen = {case: answers for case, answers in fresh.items() if not plan.cases or case in plan.cases}
-    return tuple(refreshed_tapes(project / "cassettes", loaded.name, chosen, Redactor(secrets)))
+    return tuple(refreshed_cassettes(project / "cassettes", loaded.name, chosen, Redactor(secrets)))

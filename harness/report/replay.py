@@ -20,7 +20,7 @@ class MissedTool(Frozen):
     example: str
     """The first such call's arguments."""
     nearest: str | None
-    """The recording nearest to it and how it differs; None: the tape has none of this tool."""
+    """The recording nearest to it and how it differs; None: the cassette has none of this tool."""
 
 
 class Replay(Frozen):
@@ -29,7 +29,8 @@ class Replay(Frozen):
     tiers: dict[str, int] = {}
     misses: tuple[MissedTool, ...] = ()
     fidelity: float | None = None
-    """Share of the calls put to a tape that were answered as the tool would have; None: none was put to a tape."""
+    """Share of the calls put to a cassette that were answered as the tool would have; None: none was put to a cassette.
+    """
     degraded: tuple[str, ...] = ()
     """Trials in which some answer was that of an earlier state, and may be wrong."""
     unfired_faults: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """What stands beside the trials of a run and is carried into the run that it is merged into.
 
-Live tapes, judges' verdicts and comparisons, and what drift was found: under the merged run's name, in the order that
-one machine would have had.
+Live cassettes, judges' verdicts and comparisons, and what drift was found: under the merged run's name, in the order
+that one machine would have had.
 """
 
 import shutil

@@ -25,10 +25,10 @@ ToolErrorType = Literal[
 ReplayTier = Literal[
     "exact", "exact_reused", "volatile_reused", "earlier_state", "fixture", "fault", "miss", "live", "sealed"
 ]
-"""Where an answer came from: the tape (`exact`; `exact_reused`: the same read again; `volatile_reused`: likewise, of a
-tool whose answers change by themselves in what is declared volatile; `earlier_state`: the same call
-after fewer writes, which may be wrong), a fixture pack, a fault that kept the call from the tool, nowhere, or a real
-service."""
+"""Where an answer came from: the cassette (`exact`; `exact_reused`: the same read again; `volatile_reused`: likewise,
+of a tool whose answers change by themselves in what is declared volatile; `earlier_state`: the same call after fewer
+writes, which may be wrong), a fixture pack, a fault that kept the call from the tool, nowhere, or a real service.
+"""
 
 Source = Literal["agent", "user", "system"]
 

@@ -33,7 +33,7 @@ def test_each_of_the_five_tasks_is_a_case(basics: Walk) -> None:
     assert list(FAILING) == [case.id for case in load_suite(basics.folder, "basics").cases]
 
 
-def test_the_good_agent_passes_all_five_from_the_tapes(basics: Walk) -> None:
+def test_the_good_agent_passes_all_five_from_the_cassettes(basics: Walk) -> None:
     summary = basics.summary("run", "basics", "--run-name", "good", "--fail-under", "task_success=1.0")
     assert (5, 0) == (summary["counts"]["finished"], summary["counts"]["inconclusive"])
 

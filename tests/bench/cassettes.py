@@ -1,9 +1,9 @@
 """What a big cassette costs: to open, and for each hit. `make bench`.
 
-json          opening a tape of 10,000 recordings in JSON
+json          opening a cassette of 10,000 recordings in JSON
 yaml, first   the same in YAML, which has no index yet; shown, not bounded
 yaml, again   through the index that the first opening has left
-hit           one look-up in a tape of 10 and in one of 10,000, each call asked once, in an order of its own
+hit           one look-up in a cassette of 10 and in one of 10,000, each call asked once, in an order of its own
 """
 
 import argparse
@@ -18,18 +18,18 @@ from pathlib import Path
 
 from figures import Target, show
 
-from harness.cassette.index import index_path, open_tape
+from harness.cassette.cassette import Cassette, save_cassette
+from harness.cassette.index import index_path, open_cassette
 from harness.cassette.keys import CallKey, key_digest
 from harness.cassette.player import Played, Player
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
-from harness.cassette.tape import Tape, save_tape
 from harness.values import canonical_json
 
 TARGETS = (
     Target(figure="json, opening s", bound=1.2),
     Target(figure="yaml, again, opening s", bound=1.2),
-    Target(figure="hit, big tape against small", bound=2),
+    Target(figure="hit, big cassette against small", bound=2),
 )
 SMALL = 10
 
@@ -45,7 +45,7 @@ def main() -> None:
     print(json.dumps(figures)) if chosen.json else show(figures, TARGETS)
 
 
-def tape_of(count: int) -> Tape:
+def cassette_of(count: int) -> Cassette:
     """Distinct reads with answers of some hundred bytes."""
     state = initial_state("menu")
     made = []
@@ -65,25 +65,25 @@ def tape_of(count: int) -> Tape:
         body = json.dumps({"items": items, "total": len(items)}).encode()
         headers = {"content-type": "application/json"}
         made.append(Recording(mark=mark, arguments=arguments, status=200, headers=headers, body=body))
-    return Tape(made)
+    return Cassette(made)
 
 
 def opened(folder: Path, count: int, rounds: int) -> dict[str, float]:
-    """Seconds to open one tape in both formats."""
-    tape = tape_of(count)
+    """Seconds to open one cassette in both formats."""
+    cassette = cassette_of(count)
     as_json, as_yaml = (folder / "cassettes" / "bench" / f"big.{ending}" for ending in ("json", "yaml"))
     for path in (as_json, as_yaml):
-        save_tape(path, tape, suite="bench", case="big")
+        save_cassette(path, cassette, suite="bench", case="big")
     figures = {
         "recordings": float(count),
         "json, MB": as_json.stat().st_size / 1e6,
         "yaml, MB": as_yaml.stat().st_size / 1e6,
-        **seconds("json", lambda: open_tape(as_json), rounds),
-        **seconds("yaml, first", lambda: open_tape(as_yaml), 1),
-        **seconds("yaml, again", lambda: open_tape(as_yaml), rounds),
+        **seconds("json", lambda: open_cassette(as_json), rounds),
+        **seconds("yaml, first", lambda: open_cassette(as_yaml), 1),
+        **seconds("yaml, again", lambda: open_cassette(as_yaml), rounds),
         "yaml, index MB": index_path(as_yaml).stat().st_size / 1e6,
     }
-    assert open_tape(as_yaml).recordings == open_tape(as_json).recordings == tape.recordings
+    assert open_cassette(as_yaml).recordings == open_cassette(as_json).recordings == cassette.recordings
     return figures
 
 
@@ -100,19 +100,23 @@ def seconds(name: str, act: Callable[[], object], rounds: int) -> dict[str, floa
 
 
 def hits(count: int, rounds: int) -> dict[str, float]:
-    """Microseconds of a hit in a small tape and in a big one, by turns."""
-    tapes = {"small": tape_of(SMALL), "big": tape_of(count)}
-    taken: dict[str, list[float]] = {name: [] for name in tapes}
-    asked = {name: [call_of(recording) for recording in tape.recordings] for name, tape in tapes.items()}
+    """Microseconds of a hit in a small cassette and in a big one, by turns."""
+    cassettes = {"small": cassette_of(SMALL), "big": cassette_of(count)}
+    taken: dict[str, list[float]] = {name: [] for name in cassettes}
+    asked = {name: [call_of(recording) for recording in cassette.recordings] for name, cassette in cassettes.items()}
     gc.collect()
     for number in range(rounds):
-        for name, tape in tapes.items():
+        for name, cassette in cassettes.items():
             calls = random.Random(number).sample(asked[name], len(asked[name]))
             for start in range(0, 1000, SMALL):  # batches of one length: a longer one is interrupted more often
                 at = start % len(calls)
-                taken[name].append(hit_us(Player(tape), calls[at : at + SMALL]))
+                taken[name].append(hit_us(Player(cassette), calls[at : at + SMALL]))
     small, big = statistics.median(taken["small"]), statistics.median(taken["big"])
-    return {"hit, small tape us": small, "hit, big tape us": big, "hit, big tape against small": big / small}
+    return {
+        "hit, small cassette us": small,
+        "hit, big cassette us": big,
+        "hit, big cassette against small": big / small,
+    }
 
 
 def hit_us(player: Player, calls: list[CallKey]) -> float:

@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def record(bench: Bench) -> None:
-    """The tape: what the clients will ask for."""
+    """The cassette: what the clients will ask for."""
     with bench.gateway("record", "record") as gateway, bench.session(gateway, "record") as session:
         caller = Caller(session.socket)
         for number in range(10):

@@ -150,7 +150,7 @@ def interleaved(folder: Path, smallest: int, larger: Sequence[int], beside: int)
 
 
 def prepared(project: Path, cases: int) -> Suite:
-    """A suite of so many cases, each with a tape: what one of them recorded."""
+    """A suite of so many cases, each with a cassette: what one of them recorded."""
     with ExitStack() as stack:
         server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -167,9 +167,9 @@ def prepared(project: Path, cases: int) -> Suite:
             RunPlan(project=project, suite=suite, planned=first, tools="record", name="record", sandbox="local"),
             Watch(),
         )
-    tapes = project / "cassettes" / "bench"
+    cassettes = project / "cassettes" / "bench"
     for number in range(1, cases):
-        shutil.copyfile(tapes / "case-0.yaml", tapes / f"case-{number}.yaml")
+        shutil.copyfile(cassettes / "case-0.yaml", cassettes / f"case-{number}.yaml")
     return suite
 
 

@@ -218,7 +218,7 @@ def started(provider: SandboxProvider, spec: SandboxSpec, snapshot: Snapshot, pr
 
 
 def record(project: Path, stack: ExitStack) -> None:
-    """The suite's tape, from a real server."""
+    """The suite's cassette, from a real server."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stack.callback(server.shutdown)

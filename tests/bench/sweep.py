@@ -140,7 +140,7 @@ def sweep(stack: ExitStack, chosen: argparse.Namespace) -> dict[str, float]:
 
 
 def planned(project: Path, suite: Suite, chosen: argparse.Namespace, *, record: bool) -> RunPlan:
-    """One attempt at each case in which the standard library's agent makes the tapes, or the sweep itself."""
+    """One attempt at each case in which the standard library's agent makes the cassettes, or the sweep itself."""
     return RunPlan(
         project=project,
         suite=suite,

@@ -1,11 +1,11 @@
-"""A tape made of what a trial was seen to be answered plays the same trial again."""
+"""A cassette made of what a trial was seen to be answered plays the same trial again."""
 
 from harness.case import HttpRoute, ToolSpec
+from harness.cassette.cassette import Cassette
 from harness.cassette.excerpt import ObservedAnswer, ObservedCall, excerpt
 from harness.cassette.keys import CallKey, call_key
 from harness.cassette.player import Missed, Played, Player
 from harness.cassette.redaction import Redactor
-from harness.cassette.tape import Tape
 from harness.values import JsonObject
 
 SCHEMA: JsonObject = {"type": "object"}
@@ -22,8 +22,8 @@ def seen(tool: ToolSpec, answer: bytes | None, **arguments: int) -> ObservedCall
     return ObservedCall(key=key(tool, **arguments), answer=known)
 
 
-def played(tape: Tape, calls: list[ObservedCall]) -> list[bytes | None]:
-    player = Player(tape)
+def played(cassette: Cassette, calls: list[ObservedCall]) -> list[bytes | None]:
+    player = Player(cassette)
     answers = [player.play(call.key) for call in calls]
     return [one.recording.body if isinstance(one, Played) else None for one in answers]
 
@@ -32,27 +32,27 @@ TRIAL = [seen(LOOK, b"2"), seen(LOOK, b"1"), seen(BUY, b'"done"', count=1), seen
 
 
 def test_what_was_seen_is_played_again_by_the_writes_made_before() -> None:
-    tape = Tape(excerpt(Tape(), TRIAL).recordings)
-    assert [b"2", b"1", b'"done"', b"0", b"7"] == played(tape, TRIAL)
-    assert isinstance(Player(tape).play(key(BUY, count=2)), Missed)
+    cassette = Cassette(excerpt(Cassette(), TRIAL).recordings)
+    assert [b"2", b"1", b'"done"', b"0", b"7"] == played(cassette, TRIAL)
+    assert isinstance(Player(cassette).play(key(BUY, count=2)), Missed)
 
 
-def test_what_another_tape_holds_is_taken_from_it_and_the_rest_of_it_is_not() -> None:
-    whole = Tape(excerpt(Tape(), [*TRIAL, seen(LOOK, b"9", aisle=3)]).recordings)
+def test_what_another_cassette_holds_is_taken_from_it_and_the_rest_of_it_is_not() -> None:
+    whole = Cassette(excerpt(Cassette(), [*TRIAL, seen(LOOK, b"9", aisle=3)]).recordings)
     blind = [ObservedCall(key=call.key, answer=None) for call in TRIAL]
     found = excerpt(whole, blind)
     assert ((), 5, 6) == (found.unanswered, len(found.recordings), len(whole))
-    assert played(whole, TRIAL) == played(Tape(found.recordings), TRIAL)
+    assert played(whole, TRIAL) == played(Cassette(found.recordings), TRIAL)
 
 
 def test_a_call_that_nothing_answers_is_named_and_still_counts_as_a_write() -> None:
     calls = [seen(BUY, None, count=1), seen(LOOK, b"0")]
-    found = excerpt(Tape(), calls)
+    found = excerpt(Cassette(), calls)
     assert (key(BUY, count=1),) == found.unanswered
-    assert [None, b"0"] == played(Tape(found.recordings), calls)
+    assert [None, b"0"] == played(Cassette(found.recordings), calls)
 
 
 def test_an_answer_that_never_came_is_played_as_that() -> None:
     late = ObservedCall(key=key(LOOK), answer=ObservedAnswer(status=504, body=b"", outcome="timeout"))
-    (recording,) = excerpt(Tape(), [late]).recordings
+    (recording,) = excerpt(Cassette(), [late]).recordings
     assert "timeout" == recording.mark.outcome

@@ -1,4 +1,4 @@
-"""Recording onto tapes: nothing is lost, dropped or half-written."""
+"""Recording onto cassettes: nothing is lost, dropped or half-written."""
 
 import signal
 import subprocess
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.cassette.cassette import cassette_path, load_cassette
 from harness.cassette.journal import Journal, merge, merge_recordings, recover_journals
 from harness.cassette.redaction import Redactor
-from harness.cassette.tape import load_tape, tape_path
 from harness.errors import CassetteError
 
 EGG = ("look", {"q": "egg"}, b'{"found": ["egg"]}')
@@ -31,11 +31,11 @@ def test_a_trial_adds_what_is_new_and_leaves_no_other_file(tmp_path: Path, recor
 
         assert (done.added, done.differs) == {"t1": (1, 0), "t2": (1, 0), "t3": (0, 0)}[trial]
     assert [path.name for path in (tmp_path / "s").iterdir()] == ["c.yaml"]
-    assert len(load_tape(tmp_path / "s/c.yaml")) == 2
+    assert len(load_cassette(tmp_path / "s/c.yaml")) == 2
 
 
-def test_a_tape_that_gains_nothing_is_not_touched(tmp_path: Path, record) -> None:
-    path = tape_path(tmp_path, "s", "c")
+def test_a_cassette_that_gains_nothing_is_not_touched(tmp_path: Path, record) -> None:
+    path = cassette_path(tmp_path, "s", "c")
     merge_recordings(path, record(EGG), "s", "c")
     before = path.stat()
     merge_recordings(path, record(EGG), "s", "c")
@@ -43,22 +43,22 @@ def test_a_tape_that_gains_nothing_is_not_touched(tmp_path: Path, record) -> Non
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_an_answer_that_differs_is_counted_and_the_tape_keeps_its_own_unless_it_is_refreshed(
+def test_an_answer_that_differs_is_counted_and_the_cassette_keeps_its_own_unless_it_is_refreshed(
     tmp_path: Path, record
 ) -> None:
-    path = tape_path(tmp_path, "s", "c")
+    path = cassette_path(tmp_path, "s", "c")
     merge_recordings(path, record(EGG, TEA), "s", "c")
 
     assert merge_recordings(path, record(NO_EGG), "s", "c").differs == 1
-    assert EGG[2] in [recording.body for recording in load_tape(path).recordings]
+    assert EGG[2] in [recording.body for recording in load_cassette(path).recordings]
 
     refreshed = merge_recordings(path, record(NO_EGG), "s", "c", refresh=True)
     assert (refreshed.added, refreshed.replaced, refreshed.differs) == (0, 1, 1)
-    assert sorted(recording.body for recording in load_tape(path).recordings) == sorted([NO_EGG[2], TEA[2]])
+    assert sorted(recording.body for recording in load_cassette(path).recordings) == sorted([NO_EGG[2], TEA[2]])
 
 
 def test_twenty_trials_that_end_at_once_lose_nothing(tmp_path: Path, record) -> None:
-    path = tape_path(tmp_path, "s", "c")
+    path = cassette_path(tmp_path, "s", "c")
     batches = [record(("look", {"q": f"{number}"}, b"{}"), EGG) for number in range(20)]
     threads = [threading.Thread(target=merge_recordings, args=(path, batch, "s", "c")) for batch in batches]
     for thread in threads:
@@ -66,7 +66,7 @@ def test_twenty_trials_that_end_at_once_lose_nothing(tmp_path: Path, record) -> 
     for thread in threads:
         thread.join()
 
-    assert len(load_tape(path)) == 21
+    assert len(load_cassette(path)) == 21
 
 
 def test_a_secret_that_redaction_cannot_take_out_is_refused_before_it_is_written(tmp_path: Path, record) -> None:
@@ -109,7 +109,7 @@ def test_what_a_killed_recording_has_left_is_merged_by_the_next_one(tmp_path: Pa
         file.write('{"mark": {"ser')  # a line that the kill cut off
 
     assert recover_journals(tmp_path, "s", Redactor({})) == 1
-    assert sorted(recording.body for recording in load_tape(tmp_path / "s/c.yaml").recordings) == sorted(
+    assert sorted(recording.body for recording in load_cassette(tmp_path / "s/c.yaml").recordings) == sorted(
         [EGG[2], TEA[2]]
     )
     assert recover_journals(tmp_path, "s", Redactor({})) == 0
@@ -123,8 +123,8 @@ def test_a_recording_that_is_going_on_is_left_alone(tmp_path: Path, record) -> N
     assert merge(written, tmp_path, suite="s", case="c").added == 1
 
 
-def test_a_tape_that_cannot_be_written_stays_as_it_was(tmp_path: Path, record) -> None:
-    path = tape_path(tmp_path, "s", "c")
+def test_a_cassette_that_cannot_be_written_stays_as_it_was(tmp_path: Path, record) -> None:
+    path = cassette_path(tmp_path, "s", "c")
     merge_recordings(path, record(EGG), "s", "c")
     before = path.read_bytes()
     path.write_bytes(before[: len(before) // 2])
@@ -135,8 +135,8 @@ def test_a_tape_that_cannot_be_written_stays_as_it_was(tmp_path: Path, record) -
     assert [item.name for item in path.parent.iterdir()] == ["c.yaml"]
 
 
-def test_a_tape_on_which_a_secret_stands_is_not_added_to(tmp_path: Path, record) -> None:
-    path = tape_path(tmp_path, "s", "c")
+def test_a_cassette_on_which_a_secret_stands_is_not_added_to(tmp_path: Path, record) -> None:
+    path = cassette_path(tmp_path, "s", "c")
     merge_recordings(path, record(("look", {"q": "x"}, b'"longsecret"')), "s", "c")
     before = path.read_bytes()
     with pytest.raises(CassetteError, match="holds the secret 'KEY'"):
@@ -158,7 +158,7 @@ def test_line_ends_of_unicode_in_an_answer_end_no_line_of_a_journal(tmp_path: Pa
     written.close()
 
     assert 1 == recover_journals(tmp_path, "s", Redactor({}))
-    assert 2 == len(load_tape(tmp_path / "s/c.yaml"))
+    assert 2 == len(load_cassette(tmp_path / "s/c.yaml"))
 
 
 def test_a_journal_that_was_cut_in_the_middle_of_a_character_gives_its_whole_lines(tmp_path: Path, record) -> None:
@@ -170,7 +170,7 @@ def test_a_journal_that_was_cut_in_the_middle_of_a_character_gives_its_whole_lin
     written.path.write_bytes(content[: content.index("é".encode()) + 1])
 
     assert 1 == recover_journals(tmp_path, "s", Redactor({}))
-    assert 1 == len(load_tape(tmp_path / "s/c.yaml"))
+    assert 1 == len(load_cassette(tmp_path / "s/c.yaml"))
 
 
 def test_a_journal_that_is_damaged_in_the_middle_names_the_line_and_what_keeps_the_rest(tmp_path: Path, record) -> None:
@@ -188,7 +188,7 @@ def test_a_journal_that_is_damaged_in_the_middle_names_the_line_and_what_keeps_t
 
     subprocess.run(raised.value.remedy.split("`")[1], shell=True, check=True)
     assert 1 == recover_journals(tmp_path, "s", Redactor({}))
-    assert [EGG[2]] == [recording.body for recording in load_tape(tmp_path / "s/c.yaml").recordings]
+    assert [EGG[2]] == [recording.body for recording in load_cassette(tmp_path / "s/c.yaml").recordings]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is told of the moment is kept on no tape; what is told of the request is."""
+"""What is told of the moment is kept on no cassette; what is told of the request is."""
 
 import pytest
 

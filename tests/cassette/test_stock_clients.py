@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.cassette.check import check_tape
+from harness.cassette.cassette import Cassette, load_cassette, save_cassette
+from harness.cassette.check import check_cassette
 from harness.cassette.keys import key_digest
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
-from harness.cassette.tape import Tape, load_tape, save_tape
 from harness.values import JsonObject, canonical_json
 
 HOST = "http:api.example.com"
@@ -60,7 +60,7 @@ def recording(asked: JsonObject, body: bytes) -> Recording:
 @pytest.mark.parametrize("ending", ["yaml", "json"])
 def test_stock_vcrpy_replays_a_client_of_a_declared_host(tmp_path: Path, client: str, ending: str) -> None:
     path = tmp_path / f"c.{ending}"
-    save_tape(path, Tape(recording(*one) for one in ASKED), suite="s", case="c")
+    save_cassette(path, Cassette(recording(*one) for one in ASKED), suite="s", case="c")
     script = SCRIPT.format(client=CLIENTS[client], raw="data" if client == "requests" else "content")
 
     done = subprocess.run(  # in a process of its own: vcrpy's patching is global
@@ -73,17 +73,17 @@ def test_stock_vcrpy_replays_a_client_of_a_declared_host(tmp_path: Path, client:
 
 def test_it_is_read_back_as_it_was_and_is_sound(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
-    held = Tape(recording(*one) for one in ASKED)
-    save_tape(path, held, suite="s", case="c")
+    held = Cassette(recording(*one) for one in ASKED)
+    save_cassette(path, held, suite="s", case="c")
 
-    assert held.recordings == load_tape(path).recordings
-    assert () == check_tape(path, {})
+    assert held.recordings == load_cassette(path).recordings
+    assert () == check_cassette(path, {})
 
 
 def test_one_of_an_older_version_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     (held,) = (recording(*ASKED[0]),)
-    save_tape(path, Tape([held]), suite="s", case="c")
+    save_cassette(path, Cassette([held]), suite="s", case="c")
     plain = yaml.safe_load(path.read_text(encoding="utf-8"))
     (interaction,) = plain["interactions"]
     interaction["request"] |= {
@@ -93,4 +93,4 @@ def test_one_of_an_older_version_is_read_too(tmp_path: Path) -> None:
     }
     path.write_text(yaml.safe_dump(plain), encoding="utf-8")
 
-    assert (held,) == load_tape(path).recordings
+    assert (held,) == load_cassette(path).recordings

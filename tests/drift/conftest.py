@@ -104,7 +104,7 @@ class Project:
         report: dict[str, Any] = json.loads((self.folder / "runs" / name / "drift.json").read_text())
         return report
 
-    def tape(self, case: str) -> str:
+    def cassette(self, case: str) -> str:
         return (self.folder / "cassettes" / "s" / f"{case}.yaml").read_text()
 
     def _count(self) -> int:
@@ -137,7 +137,7 @@ def shop() -> Iterator[Shop]:
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first release's tapes, which do not tell where it was served: recorded once for all tests."""
+    """The first release's cassettes, which do not tell where it was served: recorded once for all tests."""
     with open_shop(first_release()) as opened:
         made = Project(tmp_path_factory.mktemp("recorded"), opened)
         made.write(CASES)

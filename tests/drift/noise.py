@@ -20,10 +20,10 @@ from harness.case import Suite
 from harness.case.agent import AgentVersion
 from harness.case.case import Case
 from harness.case.tool import ToolSpec
+from harness.cassette.cassette import Cassette
 from harness.cassette.keys import CallKey, key_digest
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
-from harness.cassette.tape import Tape
 from harness.drift.learning import ProbeSession, learned
 from harness.drift.observations import findings_of
 from harness.drift.operation_index import OperationIndex
@@ -112,26 +112,26 @@ class Baseline:
 
 def looked_at(tool: Tool, baseline: Baseline) -> tuple[tuple[DriftFinding, ...], tuple[DriftFinding, ...]]:
     """What a probe ten days later finds in the tool as it was, and as it is after a change."""
-    tape = Tape([recording(tool.answer(FIRST))])
+    cassette = Cassette([recording(tool.answer(FIRST))])
     profile = ToolProfile(tool="t")
     for day, samples in [(0, baseline.now), *((number + 1, 1) for number in range(baseline.days))]:
         if samples:
             when = FIRST + timedelta(days=day)
-            book = OperationIndex(SUITE, {"c": tape}, {"t": profile})
-            looks = _probed(tool, when, tape, book, samples)
+            book = OperationIndex(SUITE, {"c": cassette}, {"t": profile})
+            looks = _probed(tool, when, cassette, book, samples)
             profile = learned(
                 profile, looks, book.rules("t"), ProbeSession(day=when, shape=True, accept=baseline.accept)
             )
-    book = OperationIndex(SUITE, {"c": tape}, {"t": profile})
+    book = OperationIndex(SUITE, {"c": cassette}, {"t": profile})
     later = FIRST + timedelta(days=20)
-    clean, _ = findings_of(_probed(tool, later, tape, book, 1))
+    clean, _ = findings_of(_probed(tool, later, cassette, book, 1))
     tool.drifted = True
-    changed, _ = findings_of(_probed(tool, later, tape, book, 1))
+    changed, _ = findings_of(_probed(tool, later, cassette, book, 1))
     return clean, changed
 
 
-def _probed(tool: Tool, day: date, tape: Tape, book: OperationIndex, samples: int):  # type: ignore[no-untyped-def]
-    ask = ReplayableRead(recordings={"c": tape.recordings[0]}, call=ToolRequest(tool=SPEC, arguments={}, key=KEY))
+def _probed(tool: Tool, day: date, cassette: Cassette, book: OperationIndex, samples: int):  # type: ignore[no-untyped-def]
+    ask = ReplayableRead(recordings={"c": cassette.recordings[0]}, call=ToolRequest(tool=SPEC, arguments={}, key=KEY))
     return asyncio.run(probe(Simulated(tool, day), [ask], book, samples=samples)).looks  # type: ignore[arg-type]
 
 

@@ -194,11 +194,11 @@ def test_a_reset_that_fails_is_said_and_nothing_is_written(project: Project) -> 
 
 
 def test_a_cassette_without_a_write_of_the_chain_leaves_its_reads_out(project: Project) -> None:
-    from harness.cassette.tape import Tape, load_tape, save_tape
+    from harness.cassette.cassette import Cassette, load_cassette, save_cassette
 
     path = project.folder / "cassettes" / "s" / "bought.yaml"
-    kept = [one for one in load_tape(path).recordings if one.mark.tool != "pay"]
-    save_tape(path, Tape(kept), suite="s", case="bought")
+    kept = [one for one in load_cassette(path).recordings if one.mark.tool != "pay"]
+    save_cassette(path, Cassette(kept), suite="s", case="bought")
     report = project.probe()
     assert (1, {2}) == (report["after_writes"], set(report["not_asked"].values()))
     assert "does not hold every write" in next(iter(report["not_asked"]))

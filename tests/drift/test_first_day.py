@@ -95,8 +95,8 @@ def test_headers_are_compared_by_rule_alone(project_of_shop: Project) -> None:
     ]
     project_of_shop.write({"one": [["get_item", {"id": 1}]]}, drift={"get_*": rules})
     record_anew(project_of_shop)
-    assert "x-unit" in project_of_shop.tape("one")
-    assert "a=b" not in project_of_shop.tape("one")
+    assert "x-unit" in project_of_shop.cassette("one")
+    assert "a=b" not in project_of_shop.cassette("one")
     shop.headers = {"X-Unit": "cent", "X-Total": "12", "X-Request": "2", "Set-Cookie": "c=d"}
     assert [] == told(project_of_shop.probe())
     shop.headers = {"X-Unit": "euro", "X-Total": "30"}

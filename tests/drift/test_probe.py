@@ -82,12 +82,12 @@ def test_a_service_that_fails_is_unavailable_and_no_drift(project_of_shop: Proje
 
 def test_a_host_is_asked_as_the_agent_asked_it(project_of_shop: Project) -> None:
     """Method, route without its id, query and body of a request to a declared host."""
-    # The recordings of hosts are made by the walks of hosts; here one is put on a tape as they write it.
+    # The recordings of hosts are made by the walks of hosts; here one is put on a cassette as they write it.
     from harness.case import HostSpec
+    from harness.cassette.cassette import Cassette, save_cassette
     from harness.cassette.recording import Mark, Recording
     from harness.cassette.redaction import Redactor
     from harness.cassette.state import initial_state
-    from harness.cassette.tape import Tape, save_tape
     from harness.gateway.web.address import absolute_address
     from harness.gateway.web.call import Incoming, web_call
 
@@ -108,7 +108,7 @@ def test_a_host_is_asked_as_the_agent_asked_it(project_of_shop: Project) -> None
         kind="http",
     )
     recording = Recording(mark=mark, arguments=call.key.arguments, status=200, body=b'{"id": 42, "name": "x"}')
-    save_tape(folder / "cassettes" / "s" / "one.yaml", Tape([recording]), suite="s", case="one")
+    save_cassette(folder / "cassettes" / "s" / "one.yaml", Cassette([recording]), suite="s", case="one")
     project_of_shop.write({"one": []}, hosts=[host])
     report = project_of_shop.probe(status=1)
     assert ("http:api.example", "schema.removed", "name", "string -> absent") in told(report)

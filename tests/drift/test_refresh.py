@@ -13,14 +13,14 @@ def _drifted(project: Project) -> str:
 
 
 def test_the_patch_applies_and_leaves_nothing_drifted(project_of_shop: Project) -> None:
-    run, before, other = _drifted(project_of_shop), project_of_shop.tape("one"), project_of_shop.tape("two")
+    run, before, other = _drifted(project_of_shop), project_of_shop.cassette("one"), project_of_shop.cassette("two")
     patch = project_of_shop.folder / "drift.patch"
     project_of_shop.type("cassette", "refresh", "s", "--from", run, "--patch", str(patch))
-    assert before == project_of_shop.tape("one")
+    assert before == project_of_shop.cassette("one")
     for words in (["git", "init", "-q"], ["git", "apply", "--check", str(patch)], ["git", "apply", str(patch)]):
         subprocess.run(words, cwd=project_of_shop.folder, check=True, capture_output=True)
-    assert before != project_of_shop.tape("one")
-    assert other == project_of_shop.tape("two")
+    assert before != project_of_shop.cassette("one")
+    assert other == project_of_shop.cassette("two")
     project_of_shop.type("cassette", "check", "s")
     assert [] == told(project_of_shop.probe())
 
@@ -37,9 +37,9 @@ def test_without_drift_there_is_nothing_to_refresh(project_of_shop: Project) -> 
     project_of_shop.type("cassette", "refresh", "s", "--from", "probe0", "--patch", "x", "--apply", status=2)
 
 
-def test_a_secret_stays_out_of_a_refreshed_tape(project_of_shop: Project) -> None:
+def test_a_secret_stays_out_of_a_refreshed_cassette(project_of_shop: Project) -> None:
     project_of_shop.shop.answers["GET /items/1"] = {**ITEM, "password": "hunter2-hunter2", "price": "2.50"}
     project_of_shop.probe(status=1)
     project_of_shop.type("cassette", "refresh", "s", "--from", "probe0", "--apply")
-    assert "hunter2" not in project_of_shop.tape("one")
-    assert "<secret:password:" in project_of_shop.tape("one")
+    assert "hunter2" not in project_of_shop.cassette("one")
+    assert "<secret:password:" in project_of_shop.cassette("one")

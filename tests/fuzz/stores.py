@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harness.cassette.check import check_tape, show_tape
+from harness.cassette.cassette import load_cassette, save_cassette
+from harness.cassette.check import check_cassette, show_cassette
 from harness.cassette.journal import Journal, recover_journals
 from harness.cassette.redaction import Redactor
-from harness.cassette.tape import load_tape, save_tape
 from harness.drift.profile import profile_path, read_profile, write_profile
 from harness.issues.folder import FolderTracker
 from harness.issues.outbox import Outbox
@@ -35,8 +35,10 @@ _CASE = "order-correctness-003"
 
 def readers() -> list[Reader]:
     return [
-        Reader(name="cassettes, YAML", syntax="yaml", seeds=_tapes, read=partial(_tape, "case.yaml"), cost=10),
-        Reader(name="cassettes, JSON", syntax="json", seeds=_json_tapes, read=partial(_tape, "case.json"), cost=4),
+        Reader(name="cassettes, YAML", syntax="yaml", seeds=_cassettes, read=partial(_cassette, "case.yaml"), cost=10),
+        Reader(
+            name="cassettes, JSON", syntax="json", seeds=_json_cassettes, read=partial(_cassette, "case.json"), cost=4
+        ),
         Reader(name="journals of recordings", syntax="lines", seeds=_journals, read=_recovered, cost=4),
         Reader(name="learned profiles", syntax="json", seeds=lambda: [_PROFILE], read=_profile, cost=2),
         Reader(
@@ -58,36 +60,36 @@ def readers() -> list[Reader]:
     ]
 
 
-def _tapes() -> list[bytes]:
+def _cassettes() -> list[bytes]:
     return [
         (ROOT / path).read_bytes()
         for path in (f"cassettes/drive_thru/{_CASE}.yaml", "cassettes/web_shop/sold-out-board.yaml")
     ]
 
 
-def _json_tapes() -> list[bytes]:
+def _json_cassettes() -> list[bytes]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "case.json"
-        save_tape(path, load_tape(ROOT / f"cassettes/drive_thru/{_CASE}.yaml"), suite="s", case="case")
+        save_cassette(path, load_cassette(ROOT / f"cassettes/drive_thru/{_CASE}.yaml"), suite="s", case="case")
         return [path.read_bytes()]
 
 
 def _journals() -> list[bytes]:
     with TemporaryDirectory() as folder:
         journal = Journal(Path(folder), suite="s", case="c", redactor=Redactor({}))
-        for recording in load_tape(ROOT / f"cassettes/drive_thru/{_CASE}.yaml").recordings[:3]:
+        for recording in load_cassette(ROOT / f"cassettes/drive_thru/{_CASE}.yaml").recordings[:3]:
             journal.add(recording)
         journal.close()
         return [journal.path.read_bytes()]
 
 
-def _tape(name: str, content: bytes, folder: Path) -> None:
+def _cassette(name: str, content: bytes, folder: Path) -> None:
     path = write(folder / "cassettes" / "s" / name, content)
-    tape = load_tape(path)
-    save_tape(folder / name, tape, suite="s", case="case")
-    assert tape.recordings == load_tape(folder / name).recordings
-    check_tape(path, {})
-    show_tape(path)
+    cassette = load_cassette(path)
+    save_cassette(folder / name, cassette, suite="s", case="case")
+    assert cassette.recordings == load_cassette(folder / name).recordings
+    check_cassette(path, {})
+    show_cassette(path)
 
 
 def _recovered(content: bytes, folder: Path) -> None:
@@ -95,7 +97,7 @@ def _recovered(content: bytes, folder: Path) -> None:
     write(folder / "s" / ".c.x.journal", content)
     recover_journals(folder, "s", Redactor({}))
     for path in (folder / "s").iterdir():
-        load_tape(path)
+        load_cassette(path)
 
 
 def _profile(content: bytes, folder: Path) -> None:

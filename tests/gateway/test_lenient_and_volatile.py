@@ -89,9 +89,9 @@ def test_volatile_parts_are_left_out_by_pointer_and_by_pattern(run, suite: Suite
     assert 1 <= len(other.misses)
 
 
-def test_a_minted_id_is_the_same_on_every_tape_and_is_known_when_it_comes_back(run, shop, suite, tmp_path) -> None:
+def test_a_minted_id_is_the_same_on_every_cassette_and_is_known_when_it_comes_back(run, shop, suite, tmp_path) -> None:
     minting = with_tool(suite, "answer", mints=("/order/id", "/next"))
-    tape = tmp_path / "cassettes/breakfast/c1.yaml"
+    cassette = tmp_path / "cassettes/breakfast/c1.yaml"
 
     def play(agent) -> None:
         answer = agent.call("answer")[1]
@@ -104,7 +104,7 @@ def test_a_minted_id_is_the_same_on_every_tape_and_is_known_when_it_comes_back(r
         record = run("record", play, suite=minting)
         spans = "".join(span.model_dump_json() for span in record.spans)
         assert real not in spans
-        stored.append((tape.read_bytes(), trajectory_from(record.spans).digest))
+        stored.append((cassette.read_bytes(), trajectory_from(record.spans).digest))
 
     assert stored[0] == stored[1]
     assert b"8f3a77" not in stored[0][0]

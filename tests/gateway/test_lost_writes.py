@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from harness.cassette.cassette import Cassette, load_cassette, save_cassette
 from harness.cassette.journal import merge_recordings
 from harness.cassette.recording import Recording
-from harness.cassette.tape import Tape, load_tape, save_tape
 
 TAPE = "cassettes/breakfast/c1.yaml"
 
@@ -16,7 +16,7 @@ def order_an_egg(agent) -> None:
 
 def recordings(folder: Path) -> dict[str, list[Recording]]:
     found: dict[str, list[Recording]] = {}
-    for one in load_tape(folder / TAPE).recordings if (folder / TAPE).exists() else ():
+    for one in load_cassette(folder / TAPE).recordings if (folder / TAPE).exists() else ():
         found.setdefault(one.mark.tool, []).append(one)
     return found
 
@@ -62,17 +62,17 @@ def test_a_busy_server_is_no_answer_to_a_write(run, shop, suite, tmp_path: Path)
     assert {} == recordings(tmp_path)
 
 
-def test_a_tape_that_an_older_version_has_poisoned_is_mended_by_recording_again(run, shop, tmp_path: Path) -> None:
+def test_a_cassette_that_an_older_version_has_poisoned_is_mended_by_recording_again(run, shop, tmp_path: Path) -> None:
     run("record", order_an_egg)
     path = tmp_path / TAPE
     poisoned = []
-    for one in load_tape(path).recordings:
+    for one in load_cassette(path).recordings:
         if one.mark.tool == "add":  # its connection was lost, before the shop had read it
             mark = one.mark.model_copy(update={"outcome": "reset"})
             poisoned.append(one.model_copy(update={"mark": mark, "status": 504, "body": b""}))
         else:
             poisoned.append(one.model_copy(update={"body": b'{"lines": []}'}))
-    save_tape(path, Tape(poisoned), suite="breakfast", case="c1")
+    save_cassette(path, Cassette(poisoned), suite="breakfast", case="c1")
 
     mended = run("record", order_an_egg).recording
 
@@ -87,18 +87,18 @@ def test_what_rested_on_a_lost_write_and_is_not_made_again_is_dropped(run, tmp_p
 
     run("record", two_reads)
     path = tmp_path / TAPE
-    held = load_tape(path).recordings
+    held = load_cassette(path).recordings
     (add,) = (one for one in held if one.mark.tool == "add")
     lost = add.model_copy(update={"mark": add.mark.model_copy(update={"outcome": "reset"}), "body": b""})
 
-    save_tape(path, Tape(lost if one is add else one for one in held), suite="breakfast", case="c1")
+    save_cassette(path, Cassette(lost if one is add else one for one in held), suite="breakfast", case="c1")
     done = merge_recordings(path, [add], "breakfast", "c1")
 
     assert (1, 3) == (done.replaced, done.dropped)  # its read, the other one, and the probe
     assert ["add"] == list(recordings(tmp_path))
 
 
-def test_what_differs_after_writes_that_the_tape_has_is_kept_and_named(run, shop) -> None:
+def test_what_differs_after_writes_that_the_cassette_has_is_kept_and_named(run, shop) -> None:
     run("record", lambda agent: agent.call("answer"))
     shop.answer = (200, {}, b'{"other": true}')
 

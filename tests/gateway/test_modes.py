@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from harness.case import RateLimit, Suite, ToolServer
-from harness.cassette.check import check_tape, list_tapes
+from harness.cassette.cassette import Cassette, load_cassette, save_cassette
+from harness.cassette.check import check_cassette, list_cassettes
 from harness.cassette.keys import key_digest
-from harness.cassette.tape import Tape, load_tape, save_tape
 from harness.errors import CassetteError, GatewayError, ServiceError, UsageError
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
@@ -31,7 +31,7 @@ def test_what_was_recorded_is_replayed_without_the_service(run, shop, tmp_path: 
     assert (replayed.tiers, replayed.misses, replayed.unused) == ({"exact": 4}, (), 0)
     assert replayed.states == recorded.states == {"order": {"lines": [{"item": "egg"}]}}
     assert len(shop.seen) == seen
-    assert check_tape(tmp_path / "cassettes/breakfast/c1.yaml", {}) == ()
+    assert check_cassette(tmp_path / "cassettes/breakfast/c1.yaml", {}) == ()
 
 
 def test_every_mode_gives_the_same_trajectory(run) -> None:
@@ -41,11 +41,11 @@ def test_every_mode_gives_the_same_trajectory(run) -> None:
 
 
 def test_recording_the_same_again_changes_no_byte_and_another_path_is_added(run, tmp_path: Path) -> None:
-    tape = tmp_path / "cassettes/breakfast/c1.yaml"
+    cassette = tmp_path / "cassettes/breakfast/c1.yaml"
     run("record", order_an_egg)
-    first = tape.read_bytes()
+    first = cassette.read_bytes()
     assert run("record", order_an_egg).recorded == 0
-    assert tape.read_bytes() == first
+    assert cassette.read_bytes() == first
 
     def order_ham(agent) -> None:
         agent.call("add", item="ham")
@@ -64,7 +64,7 @@ def test_a_call_that_was_not_recorded_is_a_miss_that_no_client_retries(run) -> N
     assert (status, headers["x-should-retry"]) == (424, "false")
     assert b'"replay_miss"' in body
     assert record.tiers == {"miss": 2}
-    miss, _ = record.misses  # the other is the probe's: the tape knows the order only with an egg in it
+    miss, _ = record.misses  # the other is the probe's: the cassette knows the order only with an egg in it
     assert (miss["tool"], miss["arguments"]) == ("look", {"limit": 5, "q": "ham"})
     assert miss["nearest"][0]["difference"] == '$.q: "ham" here, "egg" in the recording'
 
@@ -81,13 +81,13 @@ def test_a_read_after_another_write_is_a_miss_and_so_is_the_probe(run) -> None:
     assert [miss.get("probe") for miss in record.misses] == [None, None, "order"]
 
 
-def test_a_case_without_a_tape_misses_everything(run) -> None:
+def test_a_case_without_a_cassette_misses_everything(run) -> None:
     record = run("replay", lambda agent: agent.call("look", q="egg"))
 
     assert record.tiers == {"miss": 2}
 
 
-def test_a_damaged_tape_is_told_when_the_session_is_opened(run, tmp_path: Path) -> None:
+def test_a_damaged_cassette_is_told_when_the_session_is_opened(run, tmp_path: Path) -> None:
     path = tmp_path / "cassettes/breakfast/c1.yaml"
     path.parent.mkdir(parents=True)
     path.write_text("interactions: [")
@@ -126,10 +126,10 @@ def test_a_failure_that_an_older_version_recorded_is_replayed_in_the_words_of_a_
 
     run("record", look)
     path = tmp_path / "cassettes/breakfast/c1.yaml"
-    (looked,) = load_tape(path).of_tool("look")
+    (looked,) = load_cassette(path).of_tool("look")
     mark = looked.mark.model_copy(update={"tool": tool, "key": key_digest(tool, "{}"), "outcome": outcome})
     lost = looked.model_copy(update={"mark": mark, "arguments": "{}", "status": 504, "body": b""})
-    save_tape(path, Tape([*load_tape(path).recordings, lost]), suite="breakfast", case="c1")
+    save_cassette(path, Cassette([*load_cassette(path).recordings, lost]), suite="breakfast", case="c1")
 
     run("live", fail)
     assert () == run("replay", fail).misses
@@ -296,8 +296,10 @@ def test_a_gateway_that_was_not_entered_opens_no_session(suite: Suite, case, tmp
         gateway.open(SessionRequest(trial_id="t", case=case, attempt=1, agent="a"))
 
 
-def test_tapes_of_a_suite_are_listed(run, tmp_path: Path) -> None:
+def test_cassettes_of_a_suite_are_listed(run, tmp_path: Path) -> None:
     run("record", order_an_egg)
 
-    assert [(tape.case, tape.recordings) for tape in list_tapes(tmp_path / "cassettes", "breakfast")] == [("c1", 4)]
-    assert len(load_tape(tmp_path / "cassettes/breakfast/c1.yaml")) == 4
+    assert [
+        (cassette.case, cassette.recordings) for cassette in list_cassettes(tmp_path / "cassettes", "breakfast")
+    ] == [("c1", 4)]
+    assert len(load_cassette(tmp_path / "cassettes/breakfast/c1.yaml")) == 4

@@ -1,4 +1,4 @@
-"""Fixture packs and faults lie over every tool mode; the tape never knows of them."""
+"""Fixture packs and faults lie over every tool mode; the cassette never knows of them."""
 
 import time
 from pathlib import Path
@@ -93,7 +93,7 @@ def test_a_struck_write_reaches_neither_service_nor_state(run, shop, case) -> No
 
     recorded = run("record", play, case=faulty(case, tool="add", call=1, kind="http_status", status=503))
     assert [{"item": "egg"}] == recorded.states["order"]["lines"]
-    # The tape was made without the fault: an agent that meets none plays it.
+    # The cassette was made without the fault: an agent that meets none plays it.
     replayed = run("replay", lambda agent: agent.call("add", item="egg"))
     assert ((), {"exact": 2}) == (replayed.misses, dict(replayed.tiers))
 

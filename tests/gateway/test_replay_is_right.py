@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.case import HttpRoute, ToolSpec
+from harness.cassette.cassette import load_cassette
 from harness.cassette.journal import Journal, merge
 from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.player import Player
 from harness.cassette.redaction import Redactor
 from harness.cassette.state import StateChain
-from harness.cassette.tape import load_tape
 from harness.cassette.trial_recording import TrialRecording
 from harness.gateway.sources.recording import RecordingSource
 from harness.gateway.sources.replay import ReplaySource
@@ -81,8 +81,8 @@ def recorded(*paths: list[Call]) -> ToolSource:
             journal = Journal(Path(folder), suite="s", case="c", redactor=redactor)
             answers(RecordingSource(Store(), TrialRecording(journal=journal, chain=StateChain()), redactor), path)
             merge(journal, Path(folder), suite="s", case="c")
-        tape = Path(folder) / "s/c.yaml"
-        return ReplaySource(Player(load_tape(tape)))
+        cassette = Path(folder) / "s/c.yaml"
+        return ReplaySource(Player(load_cassette(cassette)))
 
 
 def wrong(replayed: list[ToolAnswer | ToolMiss], true: list[ToolAnswer | ToolMiss]) -> list[Any]:
@@ -132,7 +132,7 @@ def test_whatever_the_agent_changes_no_answer_is_wrong(paths: tuple[list[Call], 
 
 @settings(max_examples=50, deadline=None)
 @given(paths, paths)
-def test_a_tape_of_two_paths_replays_both_without_a_miss(first: list[Call], second: list[Call]) -> None:
+def test_a_cassette_of_two_paths_replays_both_without_a_miss(first: list[Call], second: list[Call]) -> None:
     for path in (first, second):
         replayed = answers(recorded(first, second), path)
 
@@ -191,7 +191,7 @@ def test_calls_made_at_the_same_time_are_recorded_as_if_one_after_the_other(tmp_
 
     given = asyncio.run(all_at_once(source))
     merge(journal, tmp_path, suite="s", case="c")
-    player = Player(load_tape(tmp_path / "s/c.yaml"))
+    player = Player(load_cassette(tmp_path / "s/c.yaml"))
 
     replayed = asyncio.run(all_at_once(ReplaySource(player)))
     assert wrong(replayed, given) == []

@@ -1,4 +1,4 @@
-"""No secret reaches a tape, a span or a record; nor does the agent ever see the gateway's own."""
+"""No secret reaches a cassette, a span or a record; nor does the agent ever see the gateway's own."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.case import Suite, ToolServer
-from harness.cassette.check import check_tape
+from harness.cassette.check import check_cassette
 from harness.errors import CassetteError, UsageError
 from harness.gateway.gateway import Gateway
 from harness.trace.projection import trajectory_from
@@ -49,9 +49,9 @@ def test_a_secret_that_comes_back_is_replaced_everywhere_and_replays(run, shop, 
     assert SECRETS["SHOP_KEY"] not in stored(recorded, tmp_path)
     assert "c00kie-value" not in stored(recorded, tmp_path)
     assert recorded.final_reply == "It is <secret:SHOP_KEY>."
-    assert check_tape(tmp_path / "cassettes/breakfast/c1.yaml", SECRETS) == ()
+    assert check_cassette(tmp_path / "cassettes/breakfast/c1.yaml", SECRETS) == ()
 
-    # Whoever replays the tape need not have the secret.
+    # Whoever replays the cassette need not have the secret.
     replayed = run("replay", play, suite=suite_with_secret)
     assert replayed.misses == ()
     assert trajectory_from(replayed.spans).digest == trajectory_from(recorded.spans).digest
@@ -78,7 +78,7 @@ def test_a_recording_that_would_keep_a_secret_fails_the_trial_and_writes_nothing
     assert "4815162342" not in "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_a_tape_on_which_a_secret_stands_is_not_replayed(run, shop) -> None:
+def test_a_cassette_on_which_a_secret_stands_is_not_replayed(run, shop) -> None:
     shop.answer = (200, {}, b'"my-password-1"')
     run("record", lambda agent: agent.call("answer"))
     with pytest.raises(CassetteError, match=r"answer\({}\) holds the secret 'DOOR'"):

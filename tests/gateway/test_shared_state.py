@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from harness.case import HttpRoute, Suite, ToolServer, ToolSpec
-from harness.cassette.check import check_tape
-from harness.cassette.tape import load_tape
+from harness.cassette.cassette import load_cassette
+from harness.cassette.check import check_cassette
 
 SESSION = {"session_header": "X-Order-Session", "disposable": True}
 
@@ -110,12 +110,12 @@ def test_servers_of_one_service_share_its_state_without_a_word(run, shop, suite:
 
     assert {"miss": 1} == run("replay", only_read, suite=doors).tiers
     assert {"exact": 2} == run("replay", write_then_read, suite=doors).tiers
-    tape = tmp_path / "cassettes/breakfast/c1.yaml"
-    assert {"api"} == {one.mark.state_name for one in load_tape(tape).recordings}
-    assert () == check_tape(tape, {})
+    cassette = tmp_path / "cassettes/breakfast/c1.yaml"
+    assert {"api"} == {one.mark.state_name for one in load_cassette(cassette).recordings}
+    assert () == check_cassette(cassette, {})
 
 
-def test_a_tape_that_does_not_tell_what_was_written_elsewhere_is_read_and_not_guessed_from(
+def test_a_cassette_that_does_not_tell_what_was_written_elsewhere_is_read_and_not_guessed_from(
     run, shop, two_doors: Suite, suite: Suite, tmp_path: Path
 ) -> None:
     # As an older version recorded it: each server a chain of its own.

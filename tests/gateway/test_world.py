@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from harness.case import ApiProbe, SqlProbe, StateProbe, Suite, ToolServer
-from harness.cassette.check import check_tape
-from harness.cassette.tape import load_tape
+from harness.cassette.cassette import load_cassette
+from harness.cassette.check import check_cassette
 from harness.errors import ServiceError
 from harness.sandbox.sql.tables import QueryFailed, Table
 from harness.trace import names
@@ -76,7 +76,7 @@ def test_databases_and_apis_are_read_recorded_and_replayed(run, watched, asked: 
     recorded = run("record", add_an_egg, suite=asked)
     seen = len(watched.shop.seen)
     replayed = run("replay", add_an_egg, suite=asked)
-    tape = tmp_path / "cassettes/breakfast/c1.yaml"
+    cassette = tmp_path / "cassettes/breakfast/c1.yaml"
 
     assert {"rows": [{"item": "egg"}]} == recorded.states["lines"]
     tables = recorded.states["tables"]["tables"]
@@ -86,8 +86,8 @@ def test_databases_and_apis_are_read_recorded_and_replayed(run, watched, asked: 
     assert recorded.states == replayed.states
     assert ((), {"exact": 6}, 0) == (replayed.misses, replayed.tiers, replayed.unused)
     assert seen == len(watched.shop.seen)
-    assert () == check_tape(tape, {})
-    assert 4 == len(load_tape(tape).only("probe"))
+    assert () == check_cassette(cassette, {})
+    assert 4 == len(load_cassette(cassette).only("probe"))
     assert trajectory_from(recorded.spans).digest == trajectory_from(replayed.spans).digest
 
 

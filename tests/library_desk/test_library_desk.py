@@ -1,4 +1,4 @@
-"""A suite on PostgreSQL: the same verdicts from the tape and from the database, every row accounted for."""
+"""A suite on PostgreSQL: the same verdicts from the cassette and from the database, every row accounted for."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Walk:
     return Walk(folder)
 
 
-def test_the_tapes_hold_what_the_database_held(library: Walk) -> None:
+def test_the_cassettes_hold_what_the_database_held(library: Walk) -> None:
     library("run", "library_desk", "--sandbox", "local", "--run-name", "careful")
     library("run", "library_desk", "--sandbox", "local", "--agent", "hasty", "--run-name", "hasty")
     said = library("explain", "hasty", "lend").stdout

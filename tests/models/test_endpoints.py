@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cassette.check import check_tape
-from harness.cassette.tape import load_tape
+from harness.cassette.cassette import load_cassette
+from harness.cassette.check import check_cassette
 from tests.models.agents import anthropic_agent, chat_agent, responses_agent
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer
@@ -37,7 +37,7 @@ def test_what_was_recorded_is_replayed_without_provider_or_key(play, run, models
     assert ({"exact": 2}, {"exact": 2}) == (replayed.tiers, replayed.model_tiers)
     assert () == replayed.misses == replayed_again.misses
     assert (2 * asked[0], 2 * asked[1]) == (len(models.seen), len(shop.seen))
-    assert () == check_tape(tmp_path / "cassettes/breakfast/c1.yaml", {"MODEL_KEY": KEY})
+    assert () == check_cassette(tmp_path / "cassettes/breakfast/c1.yaml", {"MODEL_KEY": KEY})
 
 
 def test_the_key_is_added_behind_the_door_and_stands_nowhere(play, models: ModelServer, tmp_path: Path) -> None:
@@ -49,5 +49,5 @@ def test_the_key_is_added_behind_the_door_and_stands_nowhere(play, models: Model
     assert KEY not in repr(record) + repr(anthropic)
     assert all(KEY.encode() not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert {"model"} == {
-        r.mark.kind for r in load_tape(tmp_path / "cassettes/breakfast/c1.yaml").only("model").recordings
+        r.mark.kind for r in load_cassette(tmp_path / "cassettes/breakfast/c1.yaml").only("model").recordings
     }

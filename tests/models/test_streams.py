@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.case import RateLimit, Suite
-from harness.cassette.tape import load_tape
+from harness.cassette.cassette import load_cassette
 from harness.errors import UpstreamUnavailable
 from tests.gateway.conftest import UnixConnection
 from tests.models.agents import chat_agent
@@ -74,7 +74,7 @@ def test_a_stream_is_passed_on_as_it_comes_and_replayed_at_once(reached, models:
     assert live[0] < 100
     assert live[-1] > 400
     assert replayed[-1] < 100
-    (recording,) = load_tape(tmp_path / "cassettes/breakfast/c1.yaml").recordings
+    (recording,) = load_cassette(tmp_path / "cassettes/breakfast/c1.yaml").recordings
     assert len(body) == sum(length for _, length in recording.mark.chunks)
     assert recording.mark.chunks[-1][0] > 400
 
@@ -123,7 +123,7 @@ def test_an_agent_that_leaves_early_leaves_a_whole_recording(reached, models: Mo
 
     reached("live", leave, model="record")
 
-    (recording,) = load_tape(tmp_path / "cassettes/breakfast/c1.yaml").recordings
+    (recording,) = load_cassette(tmp_path / "cassettes/breakfast/c1.yaml").recordings
     assert recording.body.endswith(b"data: [DONE]\n\n")
     assert "answer" == recording.mark.outcome
 
@@ -246,7 +246,7 @@ def test_volatile_fields_can_be_left_out_by_the_suite(play, suite: Suite) -> Non
     assert [200, 200] == answers
 
 
-def test_secrets_that_tools_hand_out_stand_in_no_tape_and_still_match(play, run, shop, tmp_path: Path) -> None:
+def test_secrets_that_tools_hand_out_stand_in_no_cassette_and_still_match(play, run, shop, tmp_path: Path) -> None:
     token = "tok_5f3a9c_very_long"
     shop.answer = (200, {"Content-Type": "application/json"}, json.dumps({"token": token}).encode())
 

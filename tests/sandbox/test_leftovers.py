@@ -30,7 +30,7 @@ child.stdout.readline()
 print(child.pid, flush=True)
 sys.stdin.read()
 """
-NAMES_A_HALF = "from harness.process_identity import partial_name; print(partial_name('tape.yaml'))"
+NAMES_A_HALF = "from harness.process_identity import partial_name; print(partial_name('cassette.yaml'))"
 
 
 @contextmanager
@@ -70,7 +70,11 @@ def named_by_a_dead_process() -> str:
 def test_files_that_dead_processes_left_half_made_are_told_from_those_that_are_being_made(tmp_path: Path) -> None:
     folder = tmp_path / "cassettes" / "s"
     folder.mkdir(parents=True)
-    left, kept, whole = folder / named_by_a_dead_process(), folder / partial_name("tape.yaml"), folder / "tape.yaml"
+    left, kept, whole = (
+        folder / named_by_a_dead_process(),
+        folder / partial_name("cassette.yaml"),
+        folder / "cassette.yaml",
+    )
     for path in (left, kept, whole):
         path.write_text("x")
 
@@ -95,14 +99,14 @@ def test_the_doctor_lists_what_is_left_and_removes_it_when_told_to(tmp_path: Pat
     assert not left.exists()
 
 
-def test_the_doctor_names_recordings_that_are_on_no_tape_and_leaves_them(tmp_path: Path) -> None:
+def test_the_doctor_names_recordings_that_are_on_no_cassette_and_leaves_them(tmp_path: Path) -> None:
     journal = tmp_path / "cassettes" / "s" / ".c.0123.journal"
     journal.parent.mkdir(parents=True)
     journal.write_text("x\n")
 
     said = run_command("doctor", folder=tmp_path).stdout
 
-    assert f"recording    {journal} was never put onto its tape\n             -> harness record s" in said
+    assert f"recording    {journal} was never put onto its cassette\n             -> harness record s" in said
     assert journal.exists()
 
 

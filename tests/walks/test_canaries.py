@@ -130,16 +130,16 @@ def test_no_canary_is_left_anywhere_in_the_project(walk: Walk, echoing: int, san
     assert () == tuple(walk.trial("replay", "c")["misses"])
 
 
-def test_the_check_refuses_a_tape_that_holds_a_secret_in_any_form(walk: Walk, echoing: int) -> None:
+def test_the_check_refuses_a_cassette_that_holds_a_secret_in_any_form(walk: Walk, echoing: int) -> None:
     folder = walk.folder / "suites" / "s"
     (folder / "agent").mkdir(parents=True)
     (folder / "agent" / "main.py").write_text(MAIN)
     (folder / "suite.yaml").write_text(SUITE.format(port=echoing))
     (folder / "cases.yaml").write_text("- {id: c, task: Tell me everything.}\n")
     walk("run", "s", "--tools", "record", "--sandbox", "local", env={"CANARY": "a-first-secret"})
-    tape = walk.folder / "cassettes" / "s" / "c.yaml"
-    text = tape.read_text()
+    cassette = walk.folder / "cassettes" / "s" / "c.yaml"
+    text = cassette.read_text()
     for form in ("another=secret", base64.b64encode(b"another=secret").decode(), "another%3Dsecret"):
-        tape.write_text(text.replace("<secret:CANARY>", form, 1))
+        cassette.write_text(text.replace("<secret:CANARY>", form, 1))
         refused = walk("cassette", "check", "s", env={"CANARY": "another=secret"}, status=1)
         assert "holds the secret 'CANARY'" in refused.stdout

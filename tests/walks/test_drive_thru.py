@@ -48,7 +48,7 @@ def test_the_second_version_is_better_and_the_comparison_says_so(runs: Walk) -> 
     assert "agent: v1 → v2" in shown
 
 
-def test_nothing_is_asked_that_the_tapes_do_not_answer(runs: Walk) -> None:
+def test_nothing_is_asked_that_the_cassettes_do_not_answer(runs: Walk) -> None:
     for run in ("replay", "v1"):
         shown = runs("report", run).stdout
         assert "25 of 25 trials measured" in shown

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.case.loading import load_suite
-from harness.cassette.tape import load_tape
+from harness.cassette.cassette import load_cassette
 from harness.errors import InvalidDocument, UsageError
 from harness.pipeline.from_trace import Drafted, Request, case_from_trace
 from harness.results import RunFolder
@@ -70,9 +70,9 @@ def test_the_case_says_where_it_comes_from_what_failed_and_keeps_the_cases_limit
 
 def test_the_cassette_holds_what_the_trial_used_and_no_more(drafting: Walk) -> None:
     done = drafting("case", "from-trace", "v1", FAILED[0])
-    tapes = drafting.folder / "cassettes" / "drive_thru"
-    used = {one.place for one in load_tape(tapes / f"{done.stdout.split()[0]}.yaml").recordings}
-    whole = {one.place for one in load_tape(tapes / f"{FAILED[0]}.yaml").recordings}
+    cassettes = drafting.folder / "cassettes" / "drive_thru"
+    used = {one.place for one in load_cassette(cassettes / f"{done.stdout.split()[0]}.yaml").recordings}
+    whole = {one.place for one in load_cassette(cassettes / f"{FAILED[0]}.yaml").recordings}
     assert used < whole
     assert sum(drafting.trial("v1", FAILED[0])["tiers"].values()) >= len(used)
 

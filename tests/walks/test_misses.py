@@ -12,10 +12,10 @@ CASE = "order-correctness-000"
 
 
 def test_a_miss_is_shown_counted_and_left_out_of_every_denominator(drive_thru: Walk) -> None:
-    tape = drive_thru.folder / "cassettes" / "drive_thru" / f"{CASE}.yaml"
-    other = tape.with_name("order-correctness-001.yaml")
-    kept = tape.read_bytes()
-    shutil.copyfile(other, tape)
+    cassette = drive_thru.folder / "cassettes" / "drive_thru" / f"{CASE}.yaml"
+    other = cassette.with_name("order-correctness-001.yaml")
+    kept = cassette.read_bytes()
+    shutil.copyfile(other, cassette)
     words = ("run", "drive_thru", "--case", CASE, "--case", "order-correctness-001")
     try:
         done = drive_thru(*words, "--run-name", "missed", status=1)
@@ -27,19 +27,19 @@ def test_a_miss_is_shown_counted_and_left_out_of_every_denominator(drive_thru: W
         assert "1 of 2 trials were not measured" in gated.stdout
         drive_thru(*words, "--fail-under", "task_success=0.1", "--allow-unmeasured", "1", "--max-inconclusive", "1")
     finally:
-        tape.write_bytes(kept)
+        cassette.write_bytes(kept)
 
 
 def test_recording_fills_the_gap_and_a_second_recording_changes_no_byte(drive_thru: Walk) -> None:
-    tape = drive_thru.folder / "cassettes" / "drive_thru" / f"{CASE}.yaml"
-    tape.unlink()
+    cassette = drive_thru.folder / "cassettes" / "drive_thru" / f"{CASE}.yaml"
+    cassette.unlink()
     drive_thru("run", "drive_thru", "--case", CASE, status=1)
     drive_thru("record", "drive_thru", "--case", CASE)
-    recorded = tape.read_bytes()
+    recorded = cassette.read_bytes()
     drive_thru("run", "drive_thru", "--case", CASE)
     drive_thru("run", "drive_thru", "--case", CASE, "--agent", "v1")
     drive_thru("record", "drive_thru", "--case", CASE)
-    assert recorded == tape.read_bytes()
+    assert recorded == cassette.read_bytes()
     drive_thru("cassette", "check", "drive_thru")
 
 
@@ -54,15 +54,15 @@ def test_a_tampered_snapshot_is_refused_with_the_file_named(drive_thru: Walk) ->
         dump.write_bytes(kept)
 
 
-def test_a_broken_tape_is_refused_with_the_file_named(drive_thru: Walk) -> None:
-    tape = drive_thru.folder / "cassettes" / "drive_thru" / f"{CASE}.yaml"
-    kept = tape.read_bytes()
-    tape.write_bytes(kept[: len(kept) // 2])
+def test_a_broken_cassette_is_refused_with_the_file_named(drive_thru: Walk) -> None:
+    cassette = drive_thru.folder / "cassettes" / "drive_thru" / f"{CASE}.yaml"
+    kept = cassette.read_bytes()
+    cassette.write_bytes(kept[: len(kept) // 2])
     try:
         assert f"{CASE}.yaml" in drive_thru("cassette", "check", "drive_thru", status=1).stdout
-        drive_thru("run", "drive_thru", "--case", CASE, "--run-name", "broken-tape", status=3)
-        trial = drive_thru.trial("broken-tape", CASE)
+        drive_thru("run", "drive_thru", "--case", CASE, "--run-name", "broken-cassette", status=3)
+        trial = drive_thru.trial("broken-cassette", CASE)
         assert "harness_failed" == trial["outcome"]
         assert f"{CASE}.yaml" in trial["reason"]
     finally:
-        tape.write_bytes(kept)
+        cassette.write_bytes(kept)

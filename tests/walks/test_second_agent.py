@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from harness.cassette.cassette import Cassette, load_cassette, save_cassette
 from harness.cassette.recording import Recording
-from harness.cassette.tape import Tape, load_tape, save_tape
 from tests.models.model_server import ModelServer, Thought, serve_models
 from tests.walks.conftest import Walk
 
@@ -238,7 +238,7 @@ def test_a_miss_shows_the_first_difference_in_full(walk: Walk, world: tuple[Note
         note = json.loads(one.body) | {"text": f"{padding} dry"} if one.mark.tool == "get_note" else None
         return one if note is None else one.model_copy(update={"body": json.dumps(note).encode()})
 
-    save_tape(path, Tape(changed(one) for one in load_tape(path).recordings), suite="s", case="c1")
+    save_cassette(path, Cassette(changed(one) for one in load_cassette(path).recordings), suite="s", case="c1")
     walk.summary("run", "s", "--agent", "brief", "--run-name", "changed", *LOCAL, status=1)
 
     misses = walk.trial("changed", "c1")["misses"]

@@ -1,8 +1,8 @@
 """A model that the harness itself asks: a judge, not an agent.
 
-Requests have the same keys, tapes, secrets, rate limits, prices and budgets as an agent's, and no socket and no trial.
-What is on the tape is not asked again; what is not is asked, and kept. A provider that is busy is asked again after a
-while, which an agent's own client would see to by itself.
+Requests have the same keys, cassettes, secrets, rate limits, prices and budgets as an agent's, and no socket and no
+trial. What is on the cassette is not asked again; what is not is asked, and kept. A provider that is busy is asked
+again after a while, which an agent's own client would see to by itself.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ from harness.case import ModelSpec, Provider
 from harness.cassette import (
     KEPT_HEADERS,
     CallKey,
+    Cassette,
     Journal,
     Redactor,
-    Tape,
+    cassette_path,
     initial_state,
     is_transient_of_model,
     merge_recordings,
-    open_tape,
+    open_cassette,
     recover_journals,
     refuse_secrets,
-    tape_path,
 )
 from harness.errors import GatewayError, UsageError
 from harness.gateway.budget import Budget, OutOfBudget
@@ -47,8 +47,9 @@ from harness.gateway.rate import RateLimiter
 from harness.values import JsonObject
 
 AskMode = Literal["auto", "replay", "live"]
-"""`auto`: from the tape, else from the provider and onto the tape. `replay`: from the tape alone. `live`: from the
-provider, past the tape, and kept nowhere."""
+"""`auto`: from the cassette, else from the provider and onto the cassette. `replay`: from the cassette alone. `live`:
+from the provider, past the cassette, and kept nowhere.
+"""
 
 _PATHS: Final[dict[Provider, str]] = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
 _REFUSED_KEY: Final = frozenset({401, 403})
@@ -69,7 +70,7 @@ class ModelReply:
 
 @dataclass(kw_only=True)
 class ModelSpend:
-    """What was asked and what it cost, over all tapes."""
+    """What was asked and what it cost, over all cassettes."""
 
     calls: int = 0
     """Requests that reached the provider, repetitions included."""
@@ -86,7 +87,7 @@ class ModelClientOptions:
 
     mode: AskMode = "auto"
     cassettes: Path | None = None
-    """Where tapes lie; None: there are none, whatever the mode."""
+    """Where cassettes lie; None: there are none, whatever the mode."""
     suite: str = "judge"
     """Their folder."""
     secrets: Mapping[str, str] = field(default_factory=dict)
@@ -109,22 +110,22 @@ class ModelCassette:
         self._redactor = Redactor(options.secrets)
         self.keys = RequestKeys(self._redactor, spec.ignore)
         self._journal: Journal | None = None
-        self._tape = Tape()
+        self._cassette = Cassette()
         self._path: Path | None = None
         if options.cassettes is not None and options.mode != "live":
-            path = tape_path(options.cassettes, options.suite, case)
-            # As JSON a tape is written and read many times faster, and nobody edits a judge's answers by hand.
+            path = cassette_path(options.cassettes, options.suite, case)
+            # As JSON a cassette is written and read many times faster, and nobody edits a judge's answers by hand.
             self._path = path if path.exists() else path.parent / f"{case}.json"
             if self._path.exists():
-                self._tape = open_tape(self._path).only("model")
-                refuse_secrets(self._path, self._tape.recordings, self._redactor)
+                self._cassette = open_cassette(self._path).only("model")
+                refuse_secrets(self._path, self._cassette.recordings, self._redactor)
 
     @property
     def is_empty(self) -> bool:
-        return not self._tape.recordings
+        return not self._cassette.recordings
 
     def recorded(self, key: CallKey) -> ModelAnswer | None:
-        found = self._tape.answers(key.key, initial_state(key.server))
+        found = self._cassette.answers(key.key, initial_state(key.server))
         if not found:
             return None
         one = found[0]
@@ -141,7 +142,7 @@ class ModelCassette:
         self._taping.keep(crossing)
 
     def close(self) -> None:
-        """Puts what was kept on the tape."""
+        """Puts what was kept on the cassette."""
         journal, self._journal = self._journal, None
         if journal is not None and self._path is not None:
             merge_recordings(self._path, journal.recordings, self._options.suite, self._case, redactor=journal.redactor)
@@ -193,26 +194,26 @@ class ModelClient:
             await self._client.close()
 
     @asynccontextmanager
-    async def tape(self, case: str) -> AsyncIterator[ModelCassette]:
-        """The tape of one case; what was kept is on it when this ends."""
-        tape = self.open_tape(case)
+    async def cassette(self, case: str) -> AsyncIterator[ModelCassette]:
+        """The cassette of one case; what was kept is on it when this ends."""
+        cassette = self.open_cassette(case)
         try:
-            yield tape
+            yield cassette
         finally:
-            await asyncio.to_thread(tape.close)
+            await asyncio.to_thread(cassette.close)
 
-    def open_tape(self, case: str) -> ModelCassette:
-        """As `tape`, for whoever closes it."""
+    def open_cassette(self, case: str) -> ModelCassette:
+        """As `cassette`, for whoever closes it."""
         return ModelCassette(self.options, self.spec, case)
 
-    async def ask(self, tape: ModelCassette, body: JsonObject) -> ModelReply:
+    async def ask(self, cassette: ModelCassette, body: JsonObject) -> ModelReply:
         """The model's reply, or why there is none. A sampling parameter that the model refuses is left out.
 
         Raises OutOfBudget where the budget is spent, GatewayError where the provider refuses the key or a model without
         a price is to be paid from a budget.
         """
         complete = self.parameters.complete(body)
-        recorded = None if self.options.mode == "live" else self._recorded(tape, complete)
+        recorded = None if self.options.mode == "live" else self._recorded(cassette, complete)
         if recorded is not None:
             return recorded
         if self.options.mode == "replay":
@@ -223,7 +224,7 @@ class ModelClient:
         try:
             while True:
                 sent = self.parameters.accepted(complete)
-                reply = await self._asked(tape, self._crossing(tape, sent))
+                reply = await self._asked(cassette, self._crossing(cassette, sent))
                 if reply is not None:
                     return reply
         finally:
@@ -235,20 +236,20 @@ class ModelClient:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._first_is_back.wait(), _PATIENCE_S)
 
-    def _crossing(self, tape: ModelCassette, body: JsonObject) -> ModelExchange:
+    def _crossing(self, cassette: ModelCassette, body: JsonObject) -> ModelExchange:
         crossing = ModelExchange(endpoint=self._endpoint, started_ns=0, body=body)
-        crossing.key = tape.keys.key(self._endpoint, body)
+        crossing.key = cassette.keys.key(self._endpoint, body)
         crossing.raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         return crossing
 
-    def _recorded(self, tape: ModelCassette, complete: JsonObject) -> ModelReply | None:
-        """What the tape answers to this request, or to the same one without what the model has refused."""
-        if tape.is_empty:
+    def _recorded(self, cassette: ModelCassette, complete: JsonObject) -> ModelReply | None:
+        """What the cassette answers to this request, or to the same one without what the model has refused."""
+        if cassette.is_empty:
             return None
         for body in self.parameters.variants(complete):
-            crossing = self._crossing(tape, body)
+            crossing = self._crossing(cassette, body)
             assert crossing.key is not None
-            answer = tape.recorded(crossing.key)
+            answer = cassette.recorded(crossing.key)
             if answer is None or self._learns(body, answer):
                 continue
             self.parameters.adopt(complete, body)
@@ -268,7 +269,7 @@ class ModelClient:
         )
         return True
 
-    async def _asked(self, tape: ModelCassette, crossing: ModelExchange) -> ModelReply | None:
+    async def _asked(self, cassette: ModelCassette, crossing: ModelExchange) -> ModelReply | None:
         """None: a parameter was refused, and the request is to be sent without it."""
         problem, wait_s = "", self.options.first_wait_s
         for attempt in range(self.options.tries):
@@ -290,7 +291,7 @@ class ModelClient:
             if self._learns(crossing.body, answer):
                 return None
             crossing.answer = answer
-            tape.keep(crossing)
+            cassette.keep(crossing)
             reply = _reply(crossing, recorded=False)
             self._charge(crossing, reply.replied)
             return reply

@@ -28,7 +28,7 @@ class Endpoint:
 
     @property
     def server(self) -> str:
-        """What the tape calls it; no tool server can have this name's state."""
+        """What the cassette calls it; no tool server can have this name's state."""
         return f"model:{self.provider}"
 
     @property

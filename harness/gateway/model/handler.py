@@ -44,7 +44,7 @@ class ModelContext:
     spec: ModelSpec
     source: Player | LiveModel
     keys: RequestKeys
-    tape: ReplyRecorder
+    cassette: ReplyRecorder
     recorder: TraceRecorder
     ledger: Ledger
     under_way: set[asyncio.Task[object]]
@@ -94,7 +94,7 @@ class ModelHandler:
         source = self._parts.source
         if isinstance(source, Player):
             return await self._replayed(request, crossing, source)
-        return await source.answer(request, crossing, self._parts.tape.keep)
+        return await source.answer(request, crossing, self._parts.cassette.keep)
 
     def _problem(self, crossing: ModelExchange) -> tuple[ErrorKind, str] | None:
         """Why the request goes no further."""
@@ -147,7 +147,7 @@ class ModelHandler:
             outcome=recording.mark.outcome,
         )
         crossing.answer = answer
-        self._parts.tape.bind(crossing)
+        self._parts.cassette.bind(crossing)
         return await deliver(request, answer, paced=self._parts.spec.pace == "recorded")
 
     async def _missed(self, request: web.BaseRequest, crossing: ModelExchange, missed: Missed) -> web.StreamResponse:

@@ -1,4 +1,4 @@
-"""Model replies on their way to the tape, and the bond between a reply's id and the request that it answers."""
+"""Model replies on their way to the cassette, and the bond between a reply's id and the request that it answers."""
 
 from collections import defaultdict
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from harness.case import ModelMode, ModelSpec
-from harness.cassette import Journal, Player, Redactor, Tape
+from harness.cassette import Cassette, Journal, Player, Redactor
 from harness.errors import UsageError
 from harness.gateway.ledger import Ledger
 from harness.gateway.model.handler import ModelContext, ModelHandler
@@ -23,9 +23,9 @@ from harness.trace import TraceRecorder
 
 @dataclass(frozen=True, kw_only=True)
 class ModelTrial:
-    """What a door gets of its trial; `tape` None: not replayed, `journal` None: not recorded."""
+    """What a door gets of its trial; `cassette` None: not replayed, `journal` None: not recorded."""
 
-    tape: Tape | None
+    cassette: Cassette | None
     journal: Journal | None
     recorder: TraceRecorder
     redactor: Redactor
@@ -53,9 +53,9 @@ class RunModels:
         return ModelHandler(
             ModelContext(
                 spec=self._spec,
-                source=self._live(client, trial) if trial.tape is None else Player(trial.tape),
+                source=self._live(client, trial) if trial.cassette is None else Player(trial.cassette),
                 keys=keys,
-                tape=ReplyRecorder(trial.journal, keys, trial.redactor),
+                cassette=ReplyRecorder(trial.journal, keys, trial.redactor),
                 recorder=trial.recorder,
                 ledger=trial.ledger,
                 under_way=trial.under_way,

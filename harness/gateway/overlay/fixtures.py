@@ -18,7 +18,7 @@ def packs_of(suite: Suite, case: Case) -> list[FixturePack]:
 
 
 class FixtureSource:
-    """Lays packs over another source. A call that a fixture answers reaches neither service nor tape.
+    """Lays packs over another source. A call that a fixture answers reaches neither service nor cassette.
 
     Later packs win over earlier ones; within a pack, the first fixture that fits.
     """

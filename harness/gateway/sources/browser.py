@@ -1,6 +1,7 @@
 """Answers from the trial's own browser, which the trial starts when it is first asked for.
 
-They are the same in every tool mode and on no tape: what its pages ask for passes the gateway, and is replayed there.
+They are the same in every tool mode and on no cassette: what its pages ask for passes the gateway, and is replayed
+there.
 """
 
 import asyncio

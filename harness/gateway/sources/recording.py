@@ -19,8 +19,8 @@ from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, To
 class RecordingSource:
     """Records every answer that belongs to the call.
 
-    The calls that meet one state are made one after the other: the tape says which writes came before each answer, and
-    that is only known where no write is under way.
+    The calls that meet one state are made one after the other: the cassette says which writes came before each answer,
+    and that is only known where no write is under way.
     """
 
     def __init__(
@@ -28,15 +28,16 @@ class RecordingSource:
         inner: ToolSource,
         take: TrialRecording,
         redactor: Redactor,
-        levelling: Normalisation | None = None,
+        normalisation: Normalisation | None = None,
         headers: Callable[[str], Collection[str]] = lambda _: (),
     ) -> None:
-        """`levelling` None: the agent is given every answer as it comes. `headers`: tool -> the response headers, in
-        lower case, that are kept beside `KEPT_HEADERS`."""
+        """`normalisation` None: the agent is given every answer as it comes. `headers`: tool -> the response headers,
+        in lower case, that are kept beside `KEPT_HEADERS`.
+        """
         self._inner = inner
         self._take = take
         self._redactor = redactor
-        self._levelling = levelling
+        self._normalisation = normalisation
         self._headers = headers
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
@@ -56,18 +57,18 @@ class RecordingSource:
             if outcome is None:
                 return answer
             mark = standing.mark("tool", outcome)
-            if self._levelling is None or outcome != "answer":
+            if self._normalisation is None or outcome != "answer":
                 take.keep(standing, self._recording(mark, request, answer))
                 return answer
-            levelled = self._levelling.given(standing, answer.status, answer.body, self._redactor.body(answer.body))
+            levelled = self._normalisation.given(standing, answer.status, answer.body, self._redactor.body(answer.body))
             today = replace(answer, body=levelled.today)
             take.keep(standing, levelled.held or self._recording(mark, request, today))
             return levelled_answer(answer, levelled)
 
     def _sent(self, request: ToolRequest) -> ToolRequest:
-        if self._levelling is None:
+        if self._normalisation is None:
             return request
-        arguments = self._levelling.sent(request.arguments)
+        arguments = self._normalisation.sent(request.arguments)
         assert isinstance(arguments, dict)  # values are replaced, shapes are not
         return replace(request, arguments=arguments)
 

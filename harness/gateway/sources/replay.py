@@ -1,11 +1,11 @@
-"""Answers from a tape."""
+"""Answers from a cassette."""
 
 from harness.cassette import Missed, Player
 from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest
 
 
 class ReplaySource:
-    """Plays one trial's tape; touches no service."""
+    """Plays one trial's cassette; touches no service."""
 
     def __init__(self, player: Player) -> None:
         self._player = player

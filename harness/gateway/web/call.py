@@ -1,4 +1,4 @@
-"""A request of the agent as a call: what it asks, what of that matters, and the key that a tape knows it by."""
+"""A request of the agent as a call: what it asks, what of that matters, and the key that a cassette knows it by."""
 
 import hashlib
 import re

@@ -20,7 +20,7 @@ _OF_A_CONNECTION = frozenset(
     }
 )
 _NOT_FORWARDED = _OF_A_CONNECTION | {
-    "accept-encoding",  # asked for without: tapes hold what people can read
+    "accept-encoding",  # asked for without: cassettes hold what people can read
     "content-encoding",  # undone when the body was read
     "content-length",
     "expect",

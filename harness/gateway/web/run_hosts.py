@@ -39,7 +39,7 @@ class WebTrial:
     case: Case
     player: Player | None
     take: TrialRecording | None
-    levelling: Normalisation | None
+    normalisation: Normalisation | None
     reached: Mapping[str, ToolUpstream]
     recorder: TraceRecorder
     redactor: Redactor
@@ -106,7 +106,7 @@ class RunHosts:
             return ReplayWeb(trial.player)
         live: WebSource = LiveWeb(client, trial.reached, self._limiter, self._tier, trial.redactor, trial.waits)
         live = live if self._tier == "sealed" else ExternalHosts(live, external_servers(self._suite), trial.reach)
-        return live if trial.take is None else RecordingWeb(live, trial.take, trial.redactor, trial.levelling)
+        return live if trial.take is None else RecordingWeb(live, trial.take, trial.redactor, trial.normalisation)
 
     def _protected(self) -> frozenset[str]:
         if self._mode == "replay":

@@ -1,4 +1,5 @@
-"""Where the answers of hosts come from: a tape, the host itself or what stands for it, or that while it is recorded.
+"""Where the answers of hosts come from: a cassette, the host itself or what stands for it, or that while it is
+recorded.
 
 An answer is passed on piece by piece, as it comes: streams stay streams.
 """
@@ -43,7 +44,7 @@ class WebSource(Protocol):
 
 
 class ReplayWeb:
-    """Plays one trial's tape; touches no host."""
+    """Plays one trial's cassette; touches no host."""
 
     def __init__(self, player: Player) -> None:
         self._player = player
@@ -86,20 +87,20 @@ class RecordingWeb:
     """Records every answer that belongs to the call; the requests that meet one state are made one after the other."""
 
     def __init__(
-        self, inner: WebSource, take: TrialRecording, redactor: Redactor, levelling: Normalisation | None = None
+        self, inner: WebSource, take: TrialRecording, redactor: Redactor, normalisation: Normalisation | None = None
     ) -> None:
-        """`levelling` None: the agent is given every answer as it comes."""
+        """`normalisation` None: the agent is given every answer as it comes."""
         self._inner = inner
         self._take = take
         self._redactor = redactor
-        self._levelling = levelling
+        self._normalisation = normalisation
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | WebMiss:
         take, key = self._take, call.key
         async with take.chain.turn(key.server):
             standing = take.standing(key)
-            levelling = self._levelling
-            holds_back = levelling is not None and levelling.may_change(standing)
+            normalisation = self._normalisation
+            holds_back = normalisation is not None and normalisation.may_change(standing)
             try:
                 answer = await self._inner.answer(self._sent(call), _Held() if holds_back else sink)
             except BaseException:
@@ -111,9 +112,9 @@ class RecordingWeb:
                 return answer
             outcome = take.outcome(standing, answer.outcome, answer.status)
             given, today, held = answer, answer, None
-            if levelling is not None and holds_back and outcome == "answer":
+            if normalisation is not None and holds_back and outcome == "answer":
                 redacted = self._redactor.body(answer.body)
-                levelled = levelling.given(standing, answer.status, answer.body, redacted)
+                levelled = normalisation.given(standing, answer.status, answer.body, redacted)
                 given, held = levelled_answer(answer, levelled), levelled.held
                 today = replace(answer, body=levelled.today)
             if holds_back:
@@ -125,16 +126,16 @@ class RecordingWeb:
             return given
 
     def _sent(self, call: WebCall) -> WebCall:
-        if self._levelling is None:
+        if self._normalisation is None:
             return call
-        sent, address = self._levelling.sent_text, call.address
+        sent, address = self._normalisation.sent_text, call.address
         path, query = sent(address.path), "&".join(_sent_pair(pair, sent) for pair in address.query.split("&"))
         headers = {name: sent(value) if name.lower() in _NAMING else value for name, value in call.headers.items()}
         return replace(
             call,
             address=replace(address, path=path, query=query),
             headers=headers if headers != dict(call.headers) else call.headers,
-            body=self._levelling.sent_body(call.body),
+            body=self._normalisation.sent_body(call.body),
         )
 
     def _recording(self, call: WebCall, mark: Mark, answer: ToolAnswer) -> Recording:
@@ -170,7 +171,7 @@ async def _give(call: WebCall, answer: ToolAnswer, sink: Sink) -> None:
 
 
 def _with_length(call: WebCall, recording: Recording) -> Mapping[str, str]:
-    """The length of what is on the tape: without its secrets a body has another one than the host told."""
+    """The length of what is on the cassette: without its secrets a body has another one than the host told."""
     headers = recording.headers
     whole = recording.mark.outcome == "answer" and recording.status not in {204, 304} and call.method != "HEAD"
     if not whole or headers.get("content-type", "").startswith("text/event-stream"):

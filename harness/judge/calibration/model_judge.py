@@ -14,15 +14,15 @@ from harness.judge.rubric import Criterion
 from harness.values import JsonObject
 
 _MAX_TOKENS = 8192
-_TAPE = "calibration"
+_CASSETTE = "calibration"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskingJudge:
     """A judge whose prompt can be exchanged, asked in the same words as in a run.
 
-    Its asker is `live`: what was answered is remembered by the calibration's own book, so that no tape fills up with
-    answers to prompts that nobody will use.
+    Its asker is `live`: what was answered is remembered by the calibration's own book, so that no cassette fills up
+    with answers to prompts that nobody will use.
     """
 
     judge: Judge
@@ -33,19 +33,19 @@ class AskingJudge:
     def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[Answered]:
         """Raises OutOfBudget, and what the gateway cannot do."""
         del sample  # every question is really asked
-        text = Prompt(name=self.judge.prompt.name, version=_TAPE, text=prompt)
+        text = Prompt(name=self.judge.prompt.name, version=_CASSETTE, text=prompt)
         return asyncio.run(self._asked(replace(self.judge, prompt=text, samples=1), questions))
 
     async def _asked(self, judge: Judge, questions: Sequence[Question]) -> list[Answered]:
         seats = asyncio.Semaphore(self.in_flight)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(judge.asker)
-            tape = await stack.enter_async_context(judge.asker.tape(_TAPE))
+            cassette = await stack.enter_async_context(judge.asker.cassette(_CASSETTE))
 
             async def one(question: Question) -> Answered:
                 subject, criterion = self.places[question.id]
                 async with seats:
-                    said = await judge.judge(subject, criterion, (tape,))
+                    said = await judge.judge(subject, criterion, (cassette,))
                 shown = "\n".join(f"{piece.who}: {piece.text}" for piece in judge.evidence(subject, criterion))
                 return Answered(answer=said.answer, rationale=said.failure or said.rationale, shown=shown)
 
@@ -67,8 +67,8 @@ class ModelReflector:
         body: JsonObject = {"model": self.model, "messages": [{"role": "user", "content": request}]}
         if self.asker.provider == "anthropic":
             body["max_tokens"] = _MAX_TOKENS
-        async with self.asker, self.asker.tape(_TAPE) as tape:
-            reply = await self.asker.ask(tape, body)
+        async with self.asker, self.asker.cassette(_CASSETTE) as cassette:
+            reply = await self.asker.ask(cassette, body)
         text = _text(reply.replied)
         if reply.problem is not None or not text.strip():
             raise HarnessError(

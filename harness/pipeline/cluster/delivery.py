@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.case import Suite
-from harness.cassette import tape_path
+from harness.cassette import cassette_path
 from harness.errors import SandboxError, UsageError
 from harness.pipeline.plan import RunPlan
 from harness.sandbox import ContextFile, Snapshot, context_of, read_files
@@ -24,7 +24,8 @@ class ProjectArchive:
 
 
 def packed(plan: RunPlan, snapshot: Snapshot) -> ProjectArchive:
-    """The project's suites (one may use another's files), images' recipes, sealed state, and the planned cases' tapes.
+    """The project's suites (one may use another's files), images' recipes, sealed state, and the planned cases'
+    cassettes.
 
     Raises UsageError for a suite or an agent outside of them: it would not come along.
     """
@@ -53,9 +54,9 @@ def _files(plan: RunPlan, snapshot: Snapshot) -> Iterator[ContextFile]:
     yield from _below(plan.project / "images", "images")
     if snapshot.folder is not None:
         yield from _below(snapshot.folder, f"snapshots/{snapshot.environment}/{snapshot.name}")
-    tapes = plan.cassettes or plan.project / "cassettes"
+    cassettes = plan.cassettes or plan.project / "cassettes"
     for case_id in sorted({planned.case_id for planned in plan.own}):
-        path = tape_path(tapes, suite.name, case_id)
+        path = cassette_path(cassettes, suite.name, case_id)
         if path.is_file():
             inside = f"cassettes/{suite.name}/{path.name}"
             yield ContextFile(path=inside, executable=False, content=path.read_bytes())

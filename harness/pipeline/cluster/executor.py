@@ -164,9 +164,9 @@ class ClusterExecutor:
 
 def _commit(delivered: Delivered, folder: RunFolder) -> None:
     trial = delivered.trial
-    if delivered.live_tape is not None:
+    if delivered.live_cassette is not None:
         name = f"{trial.case_id}.{trial.attempt}.yaml"
-        write_atomically(folder.path / FOLDER / folder.manifest.suite / name, delivered.live_tape)
+        write_atomically(folder.path / FOLDER / folder.manifest.suite / name, delivered.live_cassette)
     with temporary_folder() as at:
         files = {**({} if delivered.archive is None else {"end_state.tar": delivered.archive}), **delivered.pictures}
         for name, content in files.items():

@@ -51,16 +51,16 @@ class Delivered:
     card: Scorecard
     archive: bytes | None = None
     pictures: Mapping[str, bytes] = field(default_factory=dict)
-    live_tape: bytes | None = None
-    """What was answered live, as the tape that is kept with the run."""
+    live_cassette: bytes | None = None
+    """What was answered live, as the cassette that is kept with the run."""
 
     @classmethod
-    def of(cls, scored: Scored, live_tape: Path) -> "Delivered":
+    def of(cls, scored: Scored, live_cassette: Path) -> "Delivered":
         return cls(
             trial=scored.trial,
             spans=scored.spans,
             card=scored.card,
             archive=None if scored.archive is None else scored.archive.read_bytes(),
             pictures={path.name: path.read_bytes() for path in scored.pictures},
-            live_tape=live_tape.read_bytes() if live_tape.is_file() else None,
+            live_cassette=live_cassette.read_bytes() if live_cassette.is_file() else None,
         )

@@ -96,7 +96,7 @@ class NodeWorker:
             live = project / "live"
             limiter = RateLimiter() if order.meter is None else SharedLimiter(order.meter)
             tracing = stack.enter_context(open_tracing(job, self._note, otlp_headers))
-            shared = open_runner(job, live_tapes=live, secrets=secrets, limiter=limiter, tracing=tracing)
+            shared = open_runner(job, live_cassettes=live, secrets=secrets, limiter=limiter, tracing=tracing)
             runner = stack.enter_context(shared)
             self._opened = runner, job.scorer, live
             self._closing = stack.pop_all()

@@ -94,7 +94,7 @@ def _not_measured(summary: Summary) -> Iterator[str]:
         yield from (f"  - {_plain(words)}" for words in service_words(one))
         yield from _printed(one.printed)
     for miss in summary.misses:
-        nearest = miss.nearest or "the tape has none of this tool"
+        nearest = miss.nearest or "the cassette has none of this tool"
         yield (
             f"- no recording answers {miss.calls} call(s) of {_plain(miss.tool)}, first {_plain(miss.example)}; "
             f"nearest: {_plain(nearest)}"

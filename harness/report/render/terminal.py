@@ -138,7 +138,7 @@ def _not_measured(summary: Summary) -> Iterator[RenderableType]:
             yield from (Text(f"    {words}", style="dim") for words in printed_words(one.printed, _LONGEST))
     for miss in summary.misses:
         yield Text(printable(f"no recording answers {miss.calls} call(s) of {miss.tool}, first {miss.example}"))
-        yield Text(f"  nearest  {printable(miss.nearest or 'the tape has none of this tool')}")
+        yield Text(f"  nearest  {printable(miss.nearest or 'the cassette has none of this tool')}")
     if summary.misses:
         yield Text.assemble(("record what is missing:  ", "dim"), record_words(summary))
 

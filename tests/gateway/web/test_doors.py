@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.case import HostSpec
-from harness.cassette.check import check_tape
+from harness.cassette.check import check_cassette
 from harness.errors import UsageError
 from harness.trace.projection import trajectory_from
 from tests.gateway.web.conftest import order_an_egg
@@ -24,10 +24,10 @@ def test_what_was_recorded_is_replayed_through_every_door(browse, shop, tmp_path
     assert ({"exact": 5}, (), 0) == (replayed.tiers, replayed.misses, replayed.unused)
     assert seen == len(shop.seen)
     assert trajectory_from(recorded.spans).digest == trajectory_from(replayed.spans).digest
-    assert () == check_tape(tmp_path / "cassettes/breakfast/c1.yaml", {})
+    assert () == check_cassette(tmp_path / "cassettes/breakfast/c1.yaml", {})
 
 
-def test_a_tape_does_not_know_by_which_door_of_a_scheme_it_was_made(browse) -> None:
+def test_a_cassette_does_not_know_by_which_door_of_a_scheme_it_was_made(browse) -> None:
     browse("record", order_an_egg, "tunnel")
     assert {"exact": 5} == browse("replay", order_an_egg, "transparent TLS").tiers
     browse("record", order_an_egg, "proxy")

@@ -16,7 +16,7 @@ TRIALS = {f"c{number}": dialogue("It costs 2.19.") for number in range(4)}
 
 
 def test_what_was_answered_before_the_end_is_not_asked_again(stored_run, judging, monkeypatch):
-    """The key is refused after five answers; the judgements are lost with the process, the tapes are not."""
+    """The key is refused after five answers; the judgements are lost with the process, the cassettes are not."""
     folder, given = stored_run(TRIALS), Counter()
     monkeypatch.setenv("JUDGE_KEY", "the-judges-key")
     with RuleModel(MIND) as model:

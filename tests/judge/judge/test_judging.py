@@ -83,7 +83,7 @@ def test_what_was_recorded_is_not_asked_again(stored_run, judging, rule_model):
     assert 12 == rule_model.requests
 
 
-def test_past_the_tape_everything_is_asked_again(stored_run, judging, rule_model):
+def test_past_the_cassette_everything_is_asked_again(stored_run, judging, rule_model):
     folder = stored_run(TRIALS)
     judging(folder, rule_model)
     done = judging(folder, rule_model, mode="live", again=True)

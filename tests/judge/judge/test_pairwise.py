@@ -31,14 +31,14 @@ def preference(tmp_path, choose: Callable[[str, str], str], provider: str = "ope
     async def compared(url: str) -> Preference:
         settings = JudgeSettings(model="m", provider=provider, base_url=url)
         asker = ModelClient(settings.spec, settings.provider, ModelClientOptions(cassettes=tmp_path))
-        async with asker, asker.tape("pair") as tape:
+        async with asker, asker.cassette("pair") as cassette:
             pairwise = Pairwise(
                 criterion=Criterion(id="brief", statement="Says it in few words.", evidence=("claims",)),
                 prompt=PromptRegistry(tmp_path).get("compare"),
                 model="m",
                 asker=asker,
             )
-            return await pairwise.compare(tape, [_piece("short")], [_piece("much longer")])
+            return await pairwise.compare(cassette, [_piece("short")], [_piece("much longer")])
 
     with served(handle, path="/v1" if provider == "openai" else "") as url:
         return asyncio.run(compared(url))

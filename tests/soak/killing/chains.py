@@ -10,7 +10,7 @@ from random import Random
 
 import docker
 
-from harness.cassette.tape import load_tape
+from harness.cassette.cassette import load_cassette
 from harness.sandbox.engine import connect
 from tests.soak.killing.aim import moment_in
 from tests.soak.killing.commands import Commands, Ended
@@ -47,18 +47,18 @@ class Field:
         self.build = commands.ok("snapshot", "build", "yard", "shut")
         self.seal = (self.project / "snapshots/yard/shut/snapshot.json").read_bytes()
         commands.ok("record", SUITE_NAME, "--agent", "v0")
-        self.old_tapes = self.tapes()
+        self.old_cassettes = self.tapes()
         self.recorded = commands.ok("record", SUITE_NAME, "--agent", "v1")
-        self.new_tapes = self.tapes()
-        assert self.old_tapes != self.new_tapes
+        self.new_cassettes = self.tapes()
+        assert self.old_cassettes != self.new_cassettes
 
     def tapes(self) -> dict[str, bytes]:
         folder = self.project / "cassettes" / SUITE_NAME
         return {path.name: path.read_bytes() for path in sorted(folder.glob("*.yaml"))}
 
-    def put_old_tapes(self) -> None:
+    def put_old_cassettes(self) -> None:
         """Those of an agent that asked less."""
-        for name, content in self.old_tapes.items():
+        for name, content in self.old_cassettes.items():
             (self.project / "cassettes" / SUITE_NAME / name).write_bytes(content)
 
     def run_chain(self, provider: str, tools: str, wanted: Counter[str]) -> list[Kill]:
@@ -112,7 +112,7 @@ class Field:
         """Kills recordings that add to tapes, until one is let."""
         words, kills = ("record", SUITE_NAME, "--agent", "v1", "--jobs", "1"), list[Kill]()
         folder = self.project / "cassettes" / SUITE_NAME
-        self.put_old_tapes()
+        self.put_old_cassettes()
         phases = [stay.phase for stay in self.recorded.stays]
         for _ in range(length):
             moment = moment_in(self.random.choice(phases), self.recorded.stays, self.random)
@@ -121,11 +121,11 @@ class Field:
                 break
             kill = Kill(phase=ended.fell_in, what="record")
             self._clean_up(kill, {ended.pid}, journals=True)
-            kill.lost += self._spoilt_tapes()
+            kill.lost += self._spoilt_cassettes()
             kills.append(kill)
         last = self.commands(*words)
         _spoil(kills, [] if last.status == 0 else [last.said])
-        if self.tapes() != self.new_tapes or list(folder.glob(".*")):
+        if self.tapes() != self.new_cassettes or list(folder.glob(".*")):
             _spoil(kills, ["the tapes are not those of an undisturbed recording"])
         return kills
 
@@ -138,14 +138,14 @@ class Field:
             self._undisturbed[provider, tools] = ended, scorecards(self.project / "runs" / name)
         return self._undisturbed[provider, tools]
 
-    def _spoilt_tapes(self) -> list[str]:
+    def _spoilt_cassettes(self) -> list[str]:
         """Tapes that hold less than the old one, or anything that the new one does not."""
         folder, spoilt = self.project / "cassettes" / SUITE_NAME, []
-        for name, old in self.old_tapes.items():
+        for name, old in self.old_cassettes.items():
             (self.folder / "old.yaml").write_bytes(old)
-            (self.folder / "new.yaml").write_bytes(self.new_tapes[name])
+            (self.folder / "new.yaml").write_bytes(self.new_cassettes[name])
             paths = (self.folder / "old.yaml", folder / name, self.folder / "new.yaml")
-            held, found, new = ({one.model_dump_json() for one in load_tape(path).recordings} for path in paths)
+            held, found, new = ({one.model_dump_json() for one in load_cassette(path).recordings} for path in paths)
             if not held <= found <= new:
                 spoilt.append(f"tape {name}")
         return spoilt

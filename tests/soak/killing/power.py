@@ -38,20 +38,20 @@ def losses_in_a_run(field: Field, tries: int, *, flushes: bool = True) -> Iterat
 
 def losses_in_a_recording(field: Field, tries: int, *, flushes: bool = True) -> Iterator[list[str]]:
     """What was wrong after each loss of power while tapes were written; `flushes` as above."""
-    field.put_old_tapes()
+    field.put_old_cassettes()
     words = ("record", SUITE_NAME, "--agent", "v1", "--jobs", "1")
 
     def go_on() -> list[str]:
         done = field.commands(*words)
         if ".journal: " in done.said and done.status:  # one of which only a part is there is named: no loss of a tape
             return []
-        return [done.said] if done.status or field.tapes() != field.new_tapes else []
+        return [done.said] if done.status or field.tapes() != field.new_cassettes else []
 
     with _alone(field):
         attempt = _Attempt(
             words=words,
             part="cassettes",
-            look=lambda _: _half_tapes(field),
+            look=lambda _: _half_cassettes(field),
             go_on=go_on if flushes else None,
         )
         yield from _losses(field, attempt, tries)
@@ -149,12 +149,12 @@ def _wrong_in_run(run: Path, committed: set[str], cards: dict[str, bytes]) -> li
     return wrong + [f"{path} is another" for path, card in scorecards(run).items() if cards[path] != card]
 
 
-def _half_tapes(field: Field) -> list[str]:
+def _half_cassettes(field: Field) -> list[str]:
     found = field.tapes()
     return [
         f"tape {name} is neither the old one nor the new one"
-        for name in field.new_tapes
-        if found.get(name) not in (field.old_tapes[name], field.new_tapes[name])
+        for name in field.new_cassettes
+        if found.get(name) not in (field.old_cassettes[name], field.new_cassettes[name])
     ]
 
 

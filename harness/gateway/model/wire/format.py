@@ -1,7 +1,7 @@
 """What every wire format can tell, in the shape of OpenTelemetry's GenAI conventions.
 
 A message is `{"role", "parts"}`; parts are `text`, `reasoning`, `tool_call` and `tool_call_response`. What a format has
-beyond that is named in brackets: the trace says that it was there, the tape has its bytes.
+beyond that is named in brackets: the trace says that it was there, the cassette has its bytes.
 """
 
 from collections.abc import Iterator

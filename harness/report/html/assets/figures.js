@@ -142,7 +142,7 @@ function replayTables() {
   const total = Object.values(tiers || {}).reduce((sum, one) => sum + one, 0);
   const served = Object.entries(tiers || {}).map(([tier, n]) => [words(tier), thousands(n), percent(n / total)]);
   const missed = (misses || []).map((one) => [el("code", {}, one.tool), one.calls, one.trials, one.example, one.nearest || "none"]);
-  return [known(fidelity) ? el("p", {}, `Replay fidelity ${percent(fidelity)}: calls put to a tape that were answered as the tool would have.`) : null,
+  return [known(fidelity) ? el("p", {}, `Replay fidelity ${percent(fidelity)}: calls put to a cassette that were answered as the tool would have.`) : null,
     served.length ? plainTable("Where answers came from", ["Answered from", "Calls", "Share"], served) : null,
     missed.length ? plainTable("Not recorded", ["Not recorded", "Calls", "Trials", "Example", "Nearest recording"], missed, [3, 4]) : null];
 }

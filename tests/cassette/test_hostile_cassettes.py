@@ -1,4 +1,4 @@
-"""Tapes that no recording writes: refused with the file and the place, and never taken for a whole one."""
+"""Cassettes that no recording writes: refused with the file and the place, and never taken for a whole one."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.cassette.check import check_tape, show_tape
-from harness.cassette.tape import Tape, load_tape, save_tape
+from harness.cassette.cassette import Cassette, load_cassette, save_cassette
+from harness.cassette.check import check_cassette, show_cassette
 from harness.errors import CassetteError
 
 _LAUGHS = "".join(f"k{n}: &{n} [{', '.join([f'*{n - 1}' if n else 'x'] * 10)}]\n" for n in range(10))
@@ -15,7 +15,7 @@ EGG = ("look", {"q": "egg"}, b'{"found": ["egg"]}')
 
 
 def written(path: Path, record) -> dict:
-    save_tape(path, Tape(record(EGG)), suite="s", case="c")
+    save_cassette(path, Cassette(record(EGG)), suite="s", case="c")
     return yaml.safe_load(path.read_text())
 
 
@@ -27,45 +27,45 @@ def written(path: Path, record) -> dict:
         ("interactions: &r [*r]", "the alias \\*r stands inside itself"),
     ],
 )
-def test_a_tape_that_no_memory_can_hold_is_refused(tmp_path: Path, content: str, words: str) -> None:
+def test_a_cassette_that_no_memory_can_hold_is_refused(tmp_path: Path, content: str, words: str) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(content)
     with pytest.raises(CassetteError, match=rf"c\.yaml:.*{words}"):
-        load_tape(path)
+        load_cassette(path)
 
 
 @pytest.mark.parametrize("body", ["{", "[" * 5000, "9" * 5000])
 def test_a_request_that_is_no_json_is_refused_when_it_is_loaded(tmp_path: Path, record, body: str) -> None:
     path = tmp_path / "c.yaml"
-    tape = written(path, record)
-    tape["interactions"][0]["request"]["body"] = body
-    path.write_text(yaml.safe_dump(tape))
+    cassette = written(path, record)
+    cassette["interactions"][0]["request"]["body"] = body
+    path.write_text(yaml.safe_dump(cassette))
     with pytest.raises(CassetteError, match=r"c\.yaml:\d+: field 'interactions\.0'"):
-        load_tape(path)
+        load_cassette(path)
 
 
 def test_numbers_that_stand_as_text_are_the_same_recording(tmp_path: Path, record) -> None:
     path = tmp_path / "c.yaml"
-    tape = written(path, record)
-    tape["interactions"][0]["response"]["x-harness"]["occurrence"] = "0"
-    path.write_text(yaml.safe_dump(tape))
-    assert () == check_tape(path, {})
-    assert "look" in show_tape(path)
+    cassette = written(path, record)
+    cassette["interactions"][0]["response"]["x-harness"]["occurrence"] = "0"
+    path.write_text(yaml.safe_dump(cassette))
+    assert () == check_cassette(path, {})
+    assert "look" in show_cassette(path)
 
 
 def test_an_answer_that_is_no_text_is_not_written_as_json(tmp_path: Path, record) -> None:
     (recording,) = record(EGG)
-    binary = Tape([recording.model_copy(update={"body": b"\x89PNG\xff"})])
+    binary = Cassette([recording.model_copy(update={"body": b"\x89PNG\xff"})])
     with pytest.raises(CassetteError, match=r"c\.json: the answer to look.* is no text: JSON cannot hold it"):
-        save_tape(tmp_path / "c.json", binary, suite="s", case="c")
+        save_cassette(tmp_path / "c.json", binary, suite="s", case="c")
     assert [] == list(tmp_path.iterdir())
 
 
-def test_half_of_a_surrogate_pair_in_a_json_tape_is_refused(tmp_path: Path, record) -> None:
+def test_half_of_a_surrogate_pair_in_a_json_cassette_is_refused(tmp_path: Path, record) -> None:
     path = tmp_path / "c.json"
-    save_tape(path, Tape(record(EGG)), suite="s", case="c")
-    tape = json.loads(path.read_text())
-    tape["interactions"][0]["response"]["body"]["string"] = "\ud800"
-    path.write_text(json.dumps(tape))
+    save_cassette(path, Cassette(record(EGG)), suite="s", case="c")
+    cassette = json.loads(path.read_text())
+    cassette["interactions"][0]["response"]["body"]["string"] = "\ud800"
+    path.write_text(json.dumps(cassette))
     with pytest.raises(CassetteError, match=r"c\.json"):
-        load_tape(path)
+        load_cassette(path)

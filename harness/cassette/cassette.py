@@ -1,7 +1,7 @@
-"""A tape: all recordings of one case, in one file of vcrpy's format, indexed by key and state.
+"""A cassette: all recordings of one case, in one file of vcrpy's format, indexed by key and state.
 
-vcrpy is used as a library. Its own look-up compares a call with every recording and takes seconds on a big tape; and
-its patching is global to the process, which mixes the tapes of trials that run at the same time.
+vcrpy is used as a library. Its own look-up compares a call with every recording and takes seconds on a big cassette;
+and its patching is global to the process, which mixes the cassettes of trials that run at the same time.
 """
 
 from collections import defaultdict
@@ -29,11 +29,11 @@ _MALFORMED = (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, I
 _REMEDY = "restore the file, or delete it and record the case again"
 
 
-class Tape:
+class Cassette:
     """The recordings of one case. Never changes: a recording makes a new one (see `merge`)."""
 
     def __init__(self, recordings: Iterable[Recording] = (), written: frozenset[str] | None = None) -> None:
-        """`written`: the states that the whole tape writes to, of which this is a part."""
+        """`written`: the states that the whole cassette writes to, of which this is a part."""
         self.recordings = tuple(sorted(recordings, key=lambda recording: recording.order))
         places: defaultdict[tuple[str, str], list[Recording]] = defaultdict(list)
         tools: defaultdict[str, list[Recording]] = defaultdict(list)
@@ -43,7 +43,7 @@ class Tape:
         self._places = dict(places)
         self._tools = dict(tools)
         self._keys = {key for key, _ in places}
-        self._kinds: dict[Kind, Tape] = {}
+        self._kinds: dict[Kind, Cassette] = {}
         self._changing: dict[str, frozenset[Steps]] = {}
         made = (one.mark.state_name for one in self.recordings if one.mark.effect == "write")
         self.written = frozenset(made) if written is None else written
@@ -56,11 +56,11 @@ class Tape:
         """What was recorded for this call in this state, in recorded order."""
         return self._places.get((key, state), [])
 
-    def only(self, kind: Kind) -> "Tape":
+    def only(self, kind: Kind) -> "Cassette":
         """The recordings of one kind; put together once, since every trial of the case asks for it."""
         if kind not in self._kinds:
             own = [recording for recording in self.recordings if recording.mark.kind == kind]
-            self._kinds[kind] = self if len(own) == len(self) else Tape(own, self.written)
+            self._kinds[kind] = self if len(own) == len(self) else Cassette(own, self.written)
         return self._kinds[kind]
 
     def of_tool(self, tool: str) -> list[Recording]:
@@ -94,23 +94,23 @@ def _differences(one: Recording, other: Recording) -> Iterator[ValueChange]:
         yield ValueChange(path=(), before=one.status, after=other.status, same_shape=False)
 
 
-def tape_path(cassettes: Path, suite: str, case: str) -> Path:
-    """Where the tape of a case lies: YAML, or JSON where somebody has chosen that.
+def cassette_path(cassettes: Path, suite: str, case: str) -> Path:
+    """Where the cassette of a case lies: YAML, or JSON where somebody has chosen that.
 
     Raises CassetteError where both exist.
     """
     as_yaml, as_json = (cassettes / suite / f"{case}{ending}" for ending in (".yaml", ".json"))
     if as_yaml.exists() and as_json.exists():
-        raise CassetteError(f"{as_yaml} and {as_json} are both tapes of one case", remedy="delete one of them")
+        raise CassetteError(f"{as_yaml} and {as_json} are both cassettes of one case", remedy="delete one of them")
     return as_json if as_json.exists() else as_yaml
 
 
-def load_tape(path: Path) -> Tape:
-    """The tape in a file. Raises CassetteError that names file, line and field."""
+def load_cassette(path: Path) -> Cassette:
+    """The cassette in a file. Raises CassetteError that names file, line and field."""
     try:
         text = read_plain_file(path).decode("utf-8")
     except UnusableEntry as error:
-        raise CassetteError(str(error), remedy="put the tape itself there") from None
+        raise CassetteError(str(error), remedy="put the cassette itself there") from None
     except OSError as error:
         raise CassetteError(f"{path}: cannot be read: {error.strerror}", remedy=_REMEDY) from None
     except UnicodeDecodeError as error:
@@ -127,7 +127,7 @@ def load_tape(path: Path) -> Tape:
     _check_format(path, loaded[2] if len(loaded) > 2 else {})
     recordings = [_recording(path, index, *pair) for index, pair in enumerate(pairs)]
     _refuse_twins(path, recordings)
-    return Tape(recordings)
+    return Cassette(recordings)
 
 
 def refuse_secrets(path: Path, recordings: Iterable[Recording], redactor: Redactor) -> None:
@@ -141,16 +141,16 @@ def refuse_secrets(path: Path, recordings: Iterable[Recording], redactor: Redact
             )
 
 
-def save_tape(path: Path, tape: Tape, *, suite: str, case: str) -> None:
-    """Writes the tape at once: readers see the old file or the new one."""
-    write_atomically(path, tape_bytes(path, tape, suite=suite, case=case))
+def save_cassette(path: Path, cassette: Cassette, *, suite: str, case: str) -> None:
+    """Writes the cassette at once: readers see the old file or the new one."""
+    write_atomically(path, cassette_bytes(path, cassette, suite=suite, case=case))
 
 
-def tape_bytes(path: Path, tape: Tape, *, suite: str, case: str) -> bytes:
+def cassette_bytes(path: Path, cassette: Cassette, *, suite: str, case: str) -> bytes:
     """The file's content in the format that its ending says. Raises CassetteError for what JSON cannot hold."""
     if path.suffix == ".json":
-        _refuse_binary(path, tape)
-    pairs = [to_interaction(recording) for recording in tape.recordings]
+        _refuse_binary(path, cassette)
+    pairs = [to_interaction(recording) for recording in cassette.recordings]
     content: str = vcr_format.serialize(
         {
             "requests": [request for request, _ in pairs],
@@ -162,14 +162,14 @@ def tape_bytes(path: Path, tape: Tape, *, suite: str, case: str) -> bytes:
     return content.encode("utf-8")
 
 
-def _refuse_binary(path: Path, tape: Tape) -> None:
-    for recording in tape.recordings:
+def _refuse_binary(path: Path, cassette: Cassette) -> None:
+    for recording in cassette.recordings:
         try:
             recording.body.decode("utf-8")
         except UnicodeDecodeError:
             raise CassetteError(
                 f"{path}: the answer to {recording.mark.tool}({recording.arguments}) is no text: JSON cannot hold it",
-                remedy="keep this tape as YAML: harness cassette convert",
+                remedy="keep this cassette as YAML: harness cassette convert",
             ) from None
 
 

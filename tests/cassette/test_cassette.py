@@ -1,4 +1,4 @@
-"""Tapes on disk: deterministic, readable by stock vcrpy, refused with a place when they are wrong."""
+"""Cassettes on disk: deterministic, readable by stock vcrpy, refused with a place when they are wrong."""
 
 import json
 import subprocess
@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.cassette.check import check_tape, list_tapes, show_tape
+from harness.cassette.cassette import Cassette, cassette_path, load_cassette, save_cassette
+from harness.cassette.check import check_cassette, list_cassettes, show_cassette
 from harness.cassette.journal import merge_recordings
 from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.player import Missed, Played, Player
 from harness.cassette.recording import Recording
 from harness.cassette.redaction import Redactor
-from harness.cassette.tape import Tape, load_tape, save_tape, tape_path
 from harness.errors import CassetteError
 
 EGG = ("look", {"q": "egg"}, b'{"found": ["egg"]}')
@@ -31,20 +31,20 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("ending", ["yaml", "json"])
-def test_a_tape_is_the_same_after_it_was_saved_and_loaded(path: Path, record, ending: str) -> None:
-    tape = Tape(record(EGG, TEA, ADD_EGG, EGG, EGG))
-    save_tape(path.with_suffix(f".{ending}"), tape, suite="s", case="c")
+def test_a_cassette_is_the_same_after_it_was_saved_and_loaded(path: Path, record, ending: str) -> None:
+    cassette = Cassette(record(EGG, TEA, ADD_EGG, EGG, EGG))
+    save_cassette(path.with_suffix(f".{ending}"), cassette, suite="s", case="c")
 
-    assert load_tape(path.with_suffix(f".{ending}")).recordings == tape.recordings
+    assert load_cassette(path.with_suffix(f".{ending}")).recordings == cassette.recordings
 
 
 @given(body=st.binary(max_size=200) | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 def test_any_body_survives_the_file(path: Path, record, body: bytes) -> None:
     recordings = [record(EGG)[0].model_copy(update={"body": body})]
-    save_tape(path, Tape(recordings), suite="s", case="c")
+    save_cassette(path, Cassette(recordings), suite="s", case="c")
 
-    assert load_tape(path).recordings[0].body == body
+    assert load_cassette(path).recordings[0].body == body
 
 
 def test_who_recorded_first_does_not_change_a_byte(tmp_path: Path, record) -> None:
@@ -61,21 +61,21 @@ import json, sys, urllib.request
 import vcr, requests
 path, serializer = sys.argv[1:]
 answers = []
-with vcr.use_cassette(path, serializer=serializer, record_mode="none", match_on=["method", "uri", "body"]) as tape:
+with vcr.use_cassette(path, serializer=serializer, record_mode="none", match_on=["method", "uri", "body"]) as cassette:
     for text in json.load(sys.stdin):
         answers.append(requests.post("http://menu.tool.invalid/look", data=text.encode()).text)
     request = urllib.request.Request("http://menu.tool.invalid/add", b'{"item":"egg"}', method="POST")
     answers.append(urllib.request.urlopen(request).read().decode())
-    assert tape.all_played
+    assert cassette.all_played
 print(json.dumps(answers))
 """
 
 
 @pytest.mark.parametrize(("ending", "serializer"), [("yaml", "yaml"), ("json", "json")])
-def test_stock_vcrpy_replays_our_tapes(path: Path, record, ending: str, serializer: str) -> None:
+def test_stock_vcrpy_replays_our_cassettes(path: Path, record, ending: str, serializer: str) -> None:
     path = path.with_suffix(f".{ending}")
     recordings = record(EGG, TEA, ADD_EGG)
-    save_tape(path, Tape(recordings), suite="s", case="c")
+    save_cassette(path, Cassette(recordings), suite="s", case="c")
     # In a process of its own: vcrpy's patching is global.
     done = subprocess.run(
         [sys.executable, "-c", STOCK, str(path), serializer],
@@ -93,19 +93,19 @@ def test_stock_vcrpy_replays_our_tapes(path: Path, record, ending: str, serializ
 RESAVE = """
 import sys
 from vcr.cassette import Cassette
-tape = Cassette.load(path=sys.argv[1])
-tape.dirty = True
-tape._save(force=True)
+cassette = Cassette.load(path=sys.argv[1])
+cassette.dirty = True
+cassette._save(force=True)
 """
 
 
-def test_a_tape_that_stock_vcrpy_saved_again_still_works(path: Path, record) -> None:
-    tape = Tape(record(EGG, ADD_EGG, EGG))
-    save_tape(path, tape, suite="s", case="c")
+def test_a_cassette_that_stock_vcrpy_saved_again_still_works(path: Path, record) -> None:
+    cassette = Cassette(record(EGG, ADD_EGG, EGG))
+    save_cassette(path, cassette, suite="s", case="c")
     subprocess.run([sys.executable, "-c", RESAVE, str(path)], timeout=60, check=True)
 
-    assert load_tape(path).recordings == tape.recordings
-    assert check_tape(path, {}) == ()
+    assert load_cassette(path).recordings == cassette.recordings
+    assert check_cassette(path, {}) == ()
 
 
 @pytest.mark.parametrize(
@@ -129,63 +129,63 @@ def test_a_tape_that_stock_vcrpy_saved_again_still_works(path: Path, record) -> 
         (lambda text: text + text.split("metadata:")[0].removeprefix("interactions:\n"), ["is not YAML"]),
     ],
 )
-def test_a_malformed_tape_is_named_with_line_and_field(path: Path, record, damage, said: list[str]) -> None:
-    save_tape(path, Tape(record(EGG, TEA)), suite="s", case="c")
+def test_a_malformed_cassette_is_named_with_line_and_field(path: Path, record, damage, said: list[str]) -> None:
+    save_cassette(path, Cassette(record(EGG, TEA)), suite="s", case="c")
     path.write_text(damage(path.read_text()))
 
     with pytest.raises(CassetteError) as caught:
-        load_tape(path)
+        load_cassette(path)
     assert [part for part in said if part not in str(caught.value)] == []
     assert "record the case again" in str(caught.value)
 
 
 def test_a_recording_that_stands_there_twice_is_refused(path: Path, record) -> None:
-    save_tape(path, Tape([*record(EGG), *record(EGG)]), suite="s", case="c")
+    save_cassette(path, Cassette([*record(EGG), *record(EGG)]), suite="s", case="c")
     with pytest.raises(CassetteError, match=r"'interactions\.1': the same call, state and occurrence"):
-        load_tape(path)
+        load_cassette(path)
 
 
 def test_two_files_for_one_case_are_refused(path: Path, record) -> None:
     for ending in (".yaml", ".json"):
-        save_tape(path.with_suffix(ending), Tape(record(EGG)), suite="suite", case="case")
-    with pytest.raises(CassetteError, match="both tapes of one case"):
-        tape_path(path.parent.parent, "suite", "case")
+        save_cassette(path.with_suffix(ending), Cassette(record(EGG)), suite="suite", case="case")
+    with pytest.raises(CassetteError, match="both cassettes of one case"):
+        cassette_path(path.parent.parent, "suite", "case")
 
 
 def test_check_finds_a_key_that_is_not_its_calls_and_a_secret(path: Path, record) -> None:
-    save_tape(path, Tape(record(EGG, TEA)), suite="s", case="c")
-    assert check_tape(path, {"KEY": "longsecret"}) == ()
+    save_cassette(path, Cassette(record(EGG, TEA)), suite="s", case="c")
+    assert check_cassette(path, {"KEY": "longsecret"}) == ()
     path.write_text(path.read_text().replace('"q":"egg"', '"q":"ham"').replace("found", "longsecret"))
-    found = [(finding.field, finding.problem) for finding in check_tape(path, {"KEY": "longsecret"})]
+    found = [(finding.field, finding.problem) for finding in check_cassette(path, {"KEY": "longsecret"})]
 
     assert found == [
         ("interactions.0.response.x-harness.key", 'is not the key of look({"limit":5,"q":"ham"})'),
         ("interactions.0", "holds the secret 'KEY'"),
         ("interactions.1", "holds the secret 'KEY'"),
     ]
-    assert [finding.line for finding in check_tape(path, {})] == [2]
+    assert [finding.line for finding in check_cassette(path, {})] == [2]
 
 
-def test_check_tells_of_a_tape_that_cannot_be_loaded(path: Path) -> None:
+def test_check_tells_of_a_cassette_that_cannot_be_loaded(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("interactions: [{}]\n")
 
-    assert [str(finding).startswith(f"{path}:") for finding in check_tape(path, {})] == [True]
+    assert [str(finding).startswith(f"{path}:") for finding in check_cassette(path, {})] == [True]
 
 
 def test_a_listing_counts_recordings_by_tool(path: Path, record) -> None:
-    save_tape(path, Tape(record(EGG, TEA, ADD_EGG)), suite="suite", case="case")
+    save_cassette(path, Cassette(record(EGG, TEA, ADD_EGG)), suite="suite", case="case")
     (path.parent / ".case.123.journal").write_text("")
 
-    assert [(tape.case, tape.recordings, tape.tools) for tape in list_tapes(path.parent.parent, "suite")] == [
-        ("case", 3, {"add": 1, "look": 2})
-    ]
+    assert [
+        (cassette.case, cassette.recordings, cassette.tools) for cassette in list_cassettes(path.parent.parent, "suite")
+    ] == [("case", 3, {"add": 1, "look": 2})]
 
 
-def test_a_tape_can_be_read_as_text(path: Path, record) -> None:
-    save_tape(path, Tape(record(EGG, EGG, ADD_EGG, EGG)), suite="s", case="c")
+def test_a_cassette_can_be_read_as_text(path: Path, record) -> None:
+    save_cassette(path, Cassette(record(EGG, EGG, ADD_EGG, EGG)), suite="s", case="c")
 
-    assert show_tape(path) == (
+    assert show_cassette(path) == (
         f"{path}: 4 recordings\n"
         "\n"
         "menu, before any write\n"
@@ -203,7 +203,7 @@ def test_a_tape_can_be_read_as_text(path: Path, record) -> None:
 
 
 def play_time_s(recordings: list[Recording], look) -> float:
-    player = Player(Tape(recordings))
+    player = Player(Cassette(recordings))
     calls = [
         call_key(look, complete_arguments(look, {"q": f"{number}"}), Redactor({}))
         for number in range(0, len(recordings), max(1, len(recordings) // 100))
@@ -217,18 +217,18 @@ def play_time_s(recordings: list[Recording], look) -> float:
     return best
 
 
-def test_a_hit_costs_the_same_on_a_small_and_on_a_big_tape(record, look) -> None:
-    def tape_of(size: int) -> list[Recording]:
+def test_a_hit_costs_the_same_on_a_small_and_on_a_big_cassette(record, look) -> None:
+    def cassette_of(size: int) -> list[Recording]:
         return record(*(("look", {"q": f"{number}"}, b"{}") for number in range(size)))
 
-    small, big = play_time_s(tape_of(10), look), play_time_s(tape_of(10_000), look)
+    small, big = play_time_s(cassette_of(10), look), play_time_s(cassette_of(10_000), look)
 
-    # A look-up that walked the tape would be a thousand times slower.
+    # A look-up that walked the cassette would be a thousand times slower.
     assert big < 10 * small
 
 
 def test_a_miss_names_the_three_nearest_recordings_and_what_differs(record, look) -> None:
-    tape = Tape(
+    cassette = Cassette(
         record(
             ("look", {"q": "egg", "limit": 2}, b"1"),
             ("look", {"q": "ham", "limit": 9}, b"2"),
@@ -236,7 +236,7 @@ def test_a_miss_names_the_three_nearest_recordings_and_what_differs(record, look
             ("look", {"a": 1, "b": 2, "c": 3}, b"4"),
         )
     )
-    missed = Player(tape).play(call_key(look, {"q": "egg", "limit": 9, "x": {"y": [True]}}, Redactor({})))
+    missed = Player(cassette).play(call_key(look, {"q": "egg", "limit": 9, "x": {"y": [True]}}, Redactor({})))
 
     assert isinstance(missed, Missed)
     assert [item.difference for item in missed.nearest] == [
@@ -248,7 +248,7 @@ def test_a_miss_names_the_three_nearest_recordings_and_what_differs(record, look
 
 
 def test_a_miss_after_other_writes_says_so(record, look, add) -> None:
-    player = Player(Tape(record(EGG, ADD_EGG)))
+    player = Player(Cassette(record(EGG, ADD_EGG)))
     player.play(call_key(add, {"item": "ham"}, Redactor({})))
     missed = player.play(call_key(look, {"q": "egg", "limit": 5}, Redactor({})))
 
