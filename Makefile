@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo drift-real demo-drift demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes local-model lint bench soak audit licences install lock reference clean
+.PHONY: demo drift-real demo-drift demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes local-model lint bench soak audit licences install lock reference docs clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -78,8 +78,11 @@ lock: ## pin again: names, versions and hashes, no addresses (needs uv)
 	uv pip compile --quiet pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --output-file requirements.lock
 	echo hatchling | uv pip compile --quiet pyproject.toml - --extra github --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file harness/cli/template_github/requirements.txt
 
-reference: install ## the page of every field of every file, from the shapes that read them
-	@$(BIN)/harness schema --reference > docs/reference.md
+reference: install ## the generated pages of docs/reference/: files, schemas, command line, routes, checks, metrics, detectors
+	@$(BIN)/python -m tests.docs.reference
+
+docs: install ## build the documentation into site/, strictly and without a network
+	@$(BIN)/python -m tests.docs.build
 
 clean: ## remove the virtual environment and what runs left in this folder
 	rm -rf .venv .harness runs

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 )
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
 @click.option("--criterion", "criteria", multiple=True, metavar="ID", help="Only this criterion (repeatable).")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default="a free one",
+    help="Port of the page, on this machine alone.",
+)
 @click.pass_obj
 def command(project: Path, /, run: str, rubric_name: str, cases: Sequence[str], **options: Any) -> None:
     """Label the stored RUN by a rubric, on a page that this machine alone can open.

@@ -55,7 +55,7 @@ def check(ctx: click.Context, /, suite: str, as_json: bool, **options: Any) -> N
 @command.command("from-trace")
 @click.argument("run")
 @click.argument("case")
-@click.option("--attempt", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--attempt", type=click.IntRange(1), default=1, show_default=True, help="Which attempt at the case.")
 @click.option("--suite", metavar="SUITE", help="Which suite it becomes a case of; default: the one that was run.")
 @click.option(
     "-o",

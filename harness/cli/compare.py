@@ -12,7 +12,12 @@ from harness.cli.options import run_path
 @click.argument("before")
 @click.argument("after")
 @click.option(
-    "--format", "form", type=click.Choice(["terminal", "markdown", "json"]), default="terminal", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "markdown", "json"]),
+    default="terminal",
+    show_default=True,
+    help="Form of the comparison.",
 )
 @click.option(
     "--no-worse-than",

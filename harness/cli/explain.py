@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command("explain")
 @click.argument("run")
 @click.argument("case")
-@click.option("--attempt", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--attempt", type=click.IntRange(1), default=1, show_default=True, help="Which attempt at the case.")
 @click.option("--width", type=click.IntRange(40), default=400, show_default=True, help="Characters of a text shown.")
 @click.option("--model", "as_model", is_flag=True, help="Show what its model was sent and answered, whole.")
 @click.option("--json", "as_json", is_flag=True, help="Print the trial and its scorecard as JSON.")

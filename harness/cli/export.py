@@ -10,7 +10,14 @@ from harness.cli.options import run_path
 
 @click.command("export")
 @click.argument("run")
-@click.option("--format", "form", type=click.Choice(["atif", "otlp"]), default="atif", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["atif", "otlp"]),
+    default="atif",
+    show_default=True,
+    help="Format of the files.",
+)
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder; one file a trial."
 )

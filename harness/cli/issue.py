@@ -104,7 +104,9 @@ def list_command(project: Path, /, with_closed: bool, **options: Any) -> None:
 @command.command("comment")
 @click.argument("number", type=click.IntRange(1))
 @click.argument("body", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option("--repo", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", show_envvar=True, required=True)
+@click.option(
+    "--repo", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", show_envvar=True, required=True, help="The repository."
+)
 @click.option("--api-url", metavar="URL", envvar="GITHUB_API_URL", show_envvar=True, help="GitHub's API, else its own.")
 @click.option("--timeout", type=click.IntRange(1, 600), default=30, show_default=True, help="Seconds for one request.")
 @click.option("--name", default="report", show_default=True, help="One comment is kept for each name.")

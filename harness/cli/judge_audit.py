@@ -12,7 +12,13 @@ import click
 @click.option("--as", "name", required=True, metavar="NAME", help="Whose answers they are.")
 @click.option("--sample", type=click.IntRange(1), default=20, show_default=True, help="Verdicts to look at.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed, another sample.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default="a free one",
+    help="Port of the page, on this machine alone.",
+)
 @click.pass_obj
 def command(project: Path, /, run: str, rubric_name: str, name: str, **options: Any) -> None:
     """Label a random sample of what judges said about RUN, without seeing what they said.

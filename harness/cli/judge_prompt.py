@@ -34,7 +34,7 @@ def list_prompts(project: Path, name: str | None) -> None:
 @command.command("show")
 @click.argument("name")
 @click.option("--version", metavar="VERSION", help="Default: the one that the label names.")
-@click.option("--label", default="production", show_default=True)
+@click.option("--label", default="production", show_default=True, help="Which version: the one with this label.")
 @click.pass_obj
 def show(project: Path, name: str, version: str | None, label: str) -> None:
     """Print the text of the prompt NAME.
@@ -69,7 +69,7 @@ def label_version(project: Path, name: str, label: str, version: str) -> None:
 
 @command.command("pull")
 @click.argument("name")
-@click.option("--label", default="production", show_default=True)
+@click.option("--label", default="production", show_default=True, help="Which version: the one with this label.")
 @click.pass_obj
 def pull(project: Path, name: str, label: str) -> None:
     """Take the prompt NAME from Langfuse into prompts/NAME/langfuse-<version>.md.

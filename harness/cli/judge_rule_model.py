@@ -8,7 +8,13 @@ import click
 
 @click.command("rule-model")
 @click.argument("rules", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default="a free one",
+    help="Port of the model, on this machine alone.",
+)
 @click.option("--latency-ms", type=click.FloatRange(0), default=0.0, show_default=True, help="How long it thinks.")
 def command(rules: Path, port: int, latency_ms: float) -> None:
     """Serve the rule model with the RULES of a YAML file until Ctrl-C; its base URL is printed first.

@@ -54,7 +54,13 @@ def selection_options(command: Command) -> Command:
         (
             click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable)."),
             click.option("--category", "categories", multiple=True, metavar="NAME", help="Only this category."),
-            click.option("--difficulty", "difficulties", multiple=True, type=click.Choice(["easy", "medium", "hard"])),
+            click.option(
+                "--difficulty",
+                "difficulties",
+                multiple=True,
+                type=click.Choice(["easy", "medium", "hard"]),
+                help="Only cases of this difficulty.",
+            ),
             click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag."),
             click.option("--failed-in", metavar="RUN", help="Only cases that RUN did not see succeed."),
         )

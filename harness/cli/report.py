@@ -24,6 +24,7 @@ Format = Literal["terminal", "markdown", "junit", "json"]
     type=click.Choice(["terminal", "markdown", "junit", "json"]),
     default="terminal",
     show_default=True,
+    help="Form of the report.",
 )
 @click.option("--html", is_flag=True, help="Write one self-contained HTML file to look at, and print its path.")
 @click.option("--against", metavar="RUN", help="With --html: another run, case by case beside this one.")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @click.command("transcript")
 @click.argument("run")
 @click.argument("case")
-@click.option("--attempt", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--attempt", type=click.IntRange(1), default=1, show_default=True, help="Which attempt at the case.")
 @click.option("--view", "views", multiple=True, metavar="VIEW", help="Only this view (repeatable); `list` names them.")
 @click.option("--agent", "agents", multiple=True, metavar="NAME", help="Only this agent (repeatable); `orchestrator`.")
 @click.option("--json", "as_json", is_flag=True, help="Print the pieces as JSON.")

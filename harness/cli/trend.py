@@ -12,7 +12,12 @@ import click
 @click.option("--last", type=click.IntRange(1, 100), default=6, show_default=True, help="Releases that are shown.")
 @click.option("--fail-on-spike", is_flag=True, help="Exit 1 where the newest release has a figure that jumped.")
 @click.option(
-    "--format", "form", type=click.Choice(["terminal", "markdown", "json"]), default="terminal", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "markdown", "json"]),
+    default="terminal",
+    show_default=True,
+    help="Form of the trend.",
 )
 @click.pass_context
 def command(

@@ -15,11 +15,13 @@ class TextRule(Frozen):
     equals: str | None = None
     """The whole text, white space at both ends aside."""
     contains: str | tuple[str, ...] = ()
+    """A part, or parts all of which must occur."""
     excludes: str | tuple[str, ...] = ()
     """Parts that must not occur."""
     regex: str | None = None
     """Python's syntax; found anywhere in the text."""
     ignore_case: bool = False
+    """Whether upper and lower case are the same."""
 
     @field_validator("regex")
     @classmethod

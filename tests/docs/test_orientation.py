@@ -1,4 +1,4 @@
-"""The pages for contributors name files that exist, and every room."""
+"""What pages say of this repository: files that exist, every room, the licence."""
 
 import re
 import tomllib
@@ -17,6 +17,23 @@ def named_paths(text: str) -> set[str]:
     linked = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
     files = ("LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "pyproject.toml", "mkdocs.yml")
     return {path for path in quoted if path.startswith(_TOP) or path in files} | set(linked)
+
+
+def test_every_file_of_the_harness_that_the_documentation_names_exists() -> None:
+    named = {
+        (page.relative_to(ROOT).as_posix(), path)
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        for path in re.findall(r"`((?:harness|tests)/[\w./-]+)`", page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 20
+    assert [] == sorted((page, path) for page, path in named if not (ROOT / path).exists())
+
+
+def test_every_picture_of_a_page_exists() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    shown = [(page, one) for page in pages for one in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text("utf-8"))]
+    assert shown
+    assert [] == [(page, one) for page, one in shown if not (page.parent / one).is_file()]
 
 
 @pytest.mark.parametrize("page", PAGES)

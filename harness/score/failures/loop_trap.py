@@ -1,13 +1,13 @@
 """Loop trap: a call, or a cycle of up to four calls, made three times running while nothing changed.
 
-Counts: a cycle of period 1 to 4 whose calls ask for the same and were answered the same, at least three times in
-direct succession; a text that is repeated with other comments, waits or layout asks for the same; an answer that
-differs only in clock times, durations or addresses, or in under a twentieth of a long page's words, is the same. What
-a user says between the calls is part of the cycle: when he says something new, it is none. Where answers are not
-recorded, equal calls count alone, at less confidence.
+Counts: a cycle of period 1 (`repeated_call`) or of 2 to 4 (`repeated_cycle`) whose calls ask for the same and were
+answered the same, at least three times in direct succession; a text that is repeated with other comments, waits or
+layout asks for the same; an answer that differs only in clock times, durations or addresses, or in under a twentieth
+of a long page's words, is the same. What a user says between the calls is part of the cycle: when he says something
+new, it is none. Where answers are not recorded, equal calls count alone, at less confidence.
 
-Does not count: the same call with another answer (the state changed: a test run again after an edit, a poll that
-moves on); a repeat that the reference itself asks for; the number of calls, however large.
+Does not count: the same call with another answer (the state changed: a test run again after an edit, a poll that moves
+on); a repeat that the reference itself asks for; the number of calls, however large.
 
 Origin: the first repeat. Dependent steps: the later ones.
 """

@@ -23,13 +23,17 @@ class PathRule(Frozen):
     """
 
     path: str
+    """JSONPath (RFC 9535) into the body."""
     all: bool = False
+    """Whether `equals` and `contains` are about the list of all values."""
     equals: JsonValue = None
+    """JSON value that must stand there."""
     contains: JsonValue = None
     """Members of an object, elements of a list in any order, a part of a text."""
     count: int | None = Field(default=None, ge=0)
     """How many values the path leads to."""
     exists: bool = True
+    """False: nothing may stand there."""
 
     @field_validator("path")
     @classmethod
@@ -75,8 +79,11 @@ class Api(Frozen):
     version: ClassVar[str] = "1"
 
     probe: str
+    """Name of a probe with `api`."""
     status: int | Literal["any"] = Field(default=200)
+    """HTTP status that the answer must have; `any`: every status is right."""
     body: tuple[PathRule, ...] = ()
+    """Parts of the JSON body, each of which must hold."""
 
     def problem_in(self, suite: Suite) -> str | None:
         """In words why this check cannot work in its suite; None where it can."""

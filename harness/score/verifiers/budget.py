@@ -20,6 +20,7 @@ class MaxTokens(Frozen):
     version: ClassVar[str] = "2"
 
     limit: int | None = Field(default=None, gt=0)
+    """The most tokens that pass; None: the case's `limits.tokens`."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         limit = evidence.case.limits.tokens if self.limit is None else self.limit
@@ -40,6 +41,7 @@ class MaxIterations(Frozen):
     version: ClassVar[str] = "1"
 
     limit: int | None = Field(default=None, gt=0)
+    """The most decisions that pass; None: the case's `limits.steps`."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         limit = evidence.case.limits.steps if self.limit is None else self.limit

@@ -28,13 +28,19 @@ class Command(Frozen):
     version: ClassVar[str] = "2"
 
     run: tuple[str, ...] = Field(min_length=1)
+    """Program and arguments, run after the agent has ended, on a copy of what it left. No shell."""
     cwd: str | None = None
+    """Where it starts: `{work}` for the agent's working directory; None: an empty folder."""
     executes: bool = False
+    """Whether it may execute and change what the agent left."""
     timeout_s: float = Field(default=30.0, gt=0)
+    """Seconds until it is ended, which fails the check."""
     exit_code: int | None = 0
     """None: any exit status will do."""
     stdout: TextRule = TextRule()
+    """What its standard output must be."""
     stderr: TextRule = TextRule()
+    """What its standard error must be."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         result = self._result(evidence)

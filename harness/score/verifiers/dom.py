@@ -29,14 +29,19 @@ class ElementRule(Frozen):
     selector: str = Field(min_length=1)
     """CSS, `text=...` or `role=...`, as the browser's tools take it."""
     count: int | None = Field(default=None, ge=0)
+    """How many elements there must be; None: at least one."""
     text: TextRule = TextRule()
+    """What an element's text must be."""
     value: TextRule = TextRule()
     """Of a field."""
     attributes: dict[str, str | None] = {}
     """None: the element must not have it."""
     visible: bool | None = None
+    """Whether an element must be visible; None: either."""
     checked: bool | None = None
+    """Whether a box must be checked; None: either."""
     every: bool = False
+    """Whether every element must be so, and not only one."""
 
     @model_validator(mode="after")
     def _asks_what_can_be(self) -> Self:
@@ -87,11 +92,15 @@ class Dom(Frozen):
     version: ClassVar[str] = "1"
 
     browser: Whose = "fresh"
+    """`fresh`: a browser restored for the check; `agent`: the page that the agent's browser was left on."""
     url: str | None = Field(default=None, pattern=r"^https?://")
+    """Page to look at; None: the snapshot's known address, or where the agent's browser is."""
     title: TextRule = TextRule()
+    """What the page's title must be."""
     address: TextRule = TextRule()
     """Where the browser was in the end."""
     expect: tuple[ElementRule, ...] = ()
+    """Elements by selector, each with what must hold for it."""
 
     @model_validator(mode="after")
     def _asks_something(self) -> Self:

@@ -38,8 +38,11 @@ class Files(Frozen):
     version: ClassVar[str] = "2"
 
     added: tuple[str, ...] = ()
+    """Patterns of files that must be new."""
     modified: tuple[str, ...] = ()
+    """Patterns of files whose content must have changed."""
     deleted: tuple[str, ...] = ()
+    """Patterns of files that must be gone."""
     allow: tuple[str, ...] = ()
     """May change in any way, and need not."""
     links: dict[str, str] = {}

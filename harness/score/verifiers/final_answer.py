@@ -24,6 +24,7 @@ class FinalAnswer(TextRule):
     version: ClassVar[str] = "1"
 
     number: float | None = Field(default=None, allow_inf_nan=False)
+    """A number that the answer must contain; see `pick` and `tolerance`."""
     tolerance: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Absolute, of `number`."""
     pick: Literal["last", "first", "any"] = "last"

@@ -28,10 +28,13 @@ class JsonSchema(Frozen):
     version: ClassVar[str] = "1"
 
     of: Literal["answer", "probe", "file"] = "answer"
+    """What is held against the schema: the final answer, a probe's answer, or a changed file."""
     probe: str | None = None
+    """Name of the probe, with `of: probe`."""
     file: str | None = None
     """Relative to /work."""
     schema_: JsonObject = Field(alias="schema")
+    """JSON Schema, draft 2020-12."""
 
     @field_validator("schema_")
     @classmethod

@@ -18,8 +18,11 @@ class NoFailure(Frozen):
     version: ClassVar[str] = "1"
 
     failure: Failure
+    """The failure that must not be found."""
     kinds: tuple[Kind, ...] = ()
+    """Kinds of that failure that count; empty: all."""
     min_confidence: float = 0.0
+    """Findings below it do not count; 0 to 1."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         found = [

@@ -17,6 +17,7 @@ class Reward(Frozen):
     version: ClassVar[str] = "1"
 
     at_least: float = Field(default=1.0, allow_inf_nan=False)
+    """The smallest imported reward that passes."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         reward = evidence.trial.states.get(REWARD)

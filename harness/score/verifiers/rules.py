@@ -65,6 +65,7 @@ class Rules(Frozen):
     version: ClassVar[str] = "2"
 
     rules: tuple[str, ...] = Field(min_length=1)
+    """Process rules, each a line in the words above; all of them must hold."""
 
     @field_validator("rules")
     @classmethod

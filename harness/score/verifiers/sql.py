@@ -18,15 +18,20 @@ class RowChange(Frozen):
     """One row that is told by its key and that changed in exactly the columns of `set`, to these values."""
 
     key: JsonObject
+    """Columns that tell the row, with their values."""
     set: JsonObject = Field(min_length=1)
+    """Columns that changed, with their new values."""
 
 
 class TableChange(Frozen):
     """All that may change in one table. A row is given by some of its columns; each stands for one row."""
 
     added: tuple[JsonObject, ...] = ()
+    """Rows that must be new."""
     removed: tuple[JsonObject, ...] = ()
+    """Rows that must be gone."""
     changed: tuple[RowChange, ...] = ()
+    """Rows that must have changed, with their values before and after."""
 
 
 class Sql(Frozen):
@@ -39,12 +44,15 @@ class Sql(Frozen):
     version: ClassVar[str] = "1"
 
     probe: str
+    """Name of a probe with `sql`."""
     equals: tuple[JsonObject, ...] | None = None
     """All rows, with all of their columns."""
     ordered: bool = False
+    """Whether the order of the rows counts."""
     contains: tuple[JsonObject, ...] = ()
     """For each a row of its own that has at least these columns."""
     count: int | None = Field(default=None, ge=0)
+    """Number of rows; None: any."""
     changes: dict[str, TableChange] | None = None
     """Table -> its changes; `{}`: nothing may have changed."""
 

@@ -21,9 +21,11 @@ class State(Frozen):
     version: ClassVar[str] = "1"
 
     probe: str
+    """Name of a probe."""
     path: str = Field(default="", pattern=r"^(/.*)?$")
     """JSON pointer into the probe's answer, such as `/items/0/id`; empty: the whole."""
     equals: JsonValue = None
+    """JSON value that must stand there."""
     contains: JsonValue = None
     """Members of an object, elements of a list in any order, a part of a text."""
 

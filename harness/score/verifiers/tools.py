@@ -18,6 +18,7 @@ class RequiredTools(Frozen):
     tools: tuple[str, ...] | None = None
     """None: the case's."""
     answered: bool = False
+    """Whether a call counts only if it was answered without an error."""
 
     def problem_in(self, suite: Suite) -> str | None:
         """In words why this check cannot work in its suite; None where it can."""

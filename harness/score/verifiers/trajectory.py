@@ -28,7 +28,9 @@ class Minefield(Frozen):
     """A call that must not be made: of this tool, with at least these arguments."""
 
     tool: str
+    """Name of the tool."""
     arguments: JsonObject = {}
+    """Arguments that the call must have at least; empty: any call of the tool."""
 
 
 class Trajectory(Frozen):
@@ -48,14 +50,19 @@ class Trajectory(Frozen):
     version: ClassVar[str] = "1"
 
     mode: Mode = "dag"
+    """Which order is asked for, and whether other calls may be made."""
     calls: tuple[ReferenceCall, ...] | None = None
     """None: the case's reference."""
     arguments: Literal["schema", "ignore"] = "schema"
+    """`schema`: arguments must be equal as their schema reads them; `ignore`: names of tools alone are compared."""
     only: dict[str, tuple[str, ...]] = {}
     """Tool -> the arguments that matter; the others of that tool are not compared."""
     extra: Extra | None = None
+    """Which other calls may be made; None: what the mode says."""
     minefields: tuple[Minefield, ...] = ()
+    """Calls that must never be made; one of them fails the check."""
     at_least: float = Field(default=1.0, gt=0, le=1)
+    """The credit from which on the check passes; 0 to 1."""
 
     @model_validator(mode="after")
     def _calls_are_a_dag(self) -> "Trajectory":

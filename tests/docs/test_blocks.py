@@ -1,0 +1,120 @@
+"""The blocks of code of README and documentation, run and read as a reader would."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from harness.case.loading import load_suite
+from harness.judge.loading import read_rubric
+from harness.sandbox.environment import load_environment
+from tests.docs.blocks import BLOCKS, CHAINS, PAGES, ROOT, Block, blocks_of, is_slow, name_of, runs, script_of
+
+LANGUAGES = {"sh", "text", "yaml", "python", "json", "toml", "dockerfile"}
+PROJECT = ("suites", "images", "snapshots", "cassettes", "baselines", "prompts")
+MAKES = sorted(
+    {line for block in BLOCKS if block.language == "sh" for line in block.text.splitlines() if line.startswith("make ")}
+)
+
+
+def named(blocks: list[Block]) -> list[object]:
+    return [pytest.param(block, id=block.name) for block in blocks]
+
+
+def test_every_block_says_what_it_is() -> None:
+    assert [] == [block.name for block in BLOCKS if block.language not in LANGUAGES]
+    for page in PAGES:
+        assert page.read_text(encoding="utf-8").count("```") == 2 * len(blocks_of(page)), page
+
+
+@pytest.mark.parametrize("line", MAKES)
+def test_every_make_target_exists(line: str) -> None:
+    dry = subprocess.run(
+        ["make", "--dry-run", *shlex.split(line, comments=True)[1:]], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (0, "") == (dry.returncode, dry.stderr)
+
+
+@pytest.mark.parametrize("block", named([one for one in BLOCKS if one.language == "python"]))
+def test_every_program_compiles(block: Block) -> None:
+    compile(block.text, block.name, "exec")
+
+
+def _rubric(folder: Path, block: str) -> None:
+    (folder / "rubric.yaml").write_text(block, encoding="utf-8")
+    assert read_rubric(folder / "rubric.yaml").criteria
+
+
+def _environment(folder: Path, block: str) -> None:
+    place = folder / "images" / "e"
+    place.mkdir(parents=True)
+    (place / "environment.yaml").write_text(block, encoding="utf-8")
+    assert load_environment(folder, "e")
+
+
+def _cases(folder: Path, block: str) -> None:
+    _suite(folder, "{}", block)
+
+
+def _fixtures(folder: Path, block: str) -> None:
+    place = folder / "suites" / "s" / "fixtures"
+    place.mkdir(parents=True)
+    (place / "pack.yaml").write_text(block, encoding="utf-8")
+    tools = [{"name": name, "server": "x", "http": {"path": "/"}} for name in yaml.safe_load(block)]
+    suite = {"servers": {"x": {"base_url": "http://127.0.0.1:1"}}, "tools": tools}
+    _suite(folder, yaml.safe_dump(suite), "- {id: a, task: t, fixtures: [pack]}\n")
+
+
+def _suite(folder: Path, block: str, cases: str = "- {id: a, task: t}\n") -> None:
+    place = folder / "suites" / "s"
+    said = yaml.safe_load(block) or {}
+    for name in {agent["files"] for agent in said.get("agents", {}).values()} or {"agents/v1"}:
+        (place / name).mkdir(parents=True)
+    agents = "" if "agents" in said else "agents: {v1: {command: [x], files: agents/v1}}\n"
+    (place / "suite.yaml").write_text(agents + ("" if block == "{}" else block), encoding="utf-8")
+    (place / "cases.yaml").write_text(cases, encoding="utf-8")
+    assert load_suite(folder, "s").cases
+
+
+READERS: dict[str, Callable[[Path, str], None]] = {
+    "": _suite,
+    "suite.yaml": _suite,
+    "cases.yaml": _cases,
+    "environment.yaml": _environment,
+    "rubric.yaml": _rubric,
+    "fixtures.yaml": _fixtures,
+}
+
+
+@pytest.mark.parametrize("block", named([one for one in BLOCKS if one.language == "yaml" and not one.is_file]))
+def test_every_yaml_block_is_read_by_its_reader(tmp_path: Path, block: Block) -> None:
+    READERS[block.title](tmp_path, block.text)
+
+
+@pytest.mark.docker
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "pages",
+    [
+        pytest.param(chain, id=name_of(chain[0]), marks=[pytest.mark.slow] if is_slow(chain[0]) else [])
+        for chain in CHAINS
+        if any(runs(page) for page in chain)
+    ],
+)
+def test_the_commands_of_a_page_work_in_their_order(tmp_path: Path, pages: list[Path]) -> None:
+    """As typed into one shell, in a project that is a copy of this one; files are written where they are shown."""
+    project = tmp_path / "project"
+    for folder in PROJECT:
+        shutil.copytree(ROOT / folder, project / folder)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "PYTHONPATH": str(project)}
+    script = "\n".join(["set -euo pipefail", *(line for page in pages for line in script_of(page))])
+    done = subprocess.run(["bash", "-c", script], cwd=project, env=env, capture_output=True, text=True)
+    at = done.stdout.rpartition("### ")[2].partition("\n")[0]
+    assert 0 == done.returncode, f"{at}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
