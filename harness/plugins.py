@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from traceback import walk_tb
@@ -19,6 +20,30 @@ from harness.errors import UsageError
 
 _PREFIX = "harness_plugin_"
 """Of the module names that files of a suite are loaded under."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registry:
+    """The implementations of one seam: those of the harness, and those of installed packages.
+
+    Both are written as `module:name`, the harness's own in `built_in`, a package's in its entry points of the group
+    `harness.<seam>`. Nothing is imported before it is asked for. A built-in name cannot be taken by a package.
+    """
+
+    seam: str
+    built_in: Mapping[str, str]
+    """Name -> `module:name`, in the order in which they are listed and applied."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The built-in names, then the entry points that installed packages have beside them."""
+        return (*self.built_in, *(name for name in plugin_names(self.seam) if name not in self.built_in))
+
+    def find(self, name: str, folder: Path | None = None) -> object:
+        """What `name` stands for; raises UsageError as `find_object` does."""
+        if name in self.built_in:
+            return _from_module(self.seam, self.built_in[name], None)
+        return find_object(self.seam, name, self.built_in, folder)
 
 
 def find_plugin(seam: str, name: str, built_in: Mapping[str, type], folder: Path | None = None) -> type:

@@ -5,13 +5,11 @@ from typing import Any
 
 import click
 
-from harness.cli.options import run_name
-
-FORMATS = ("adk", "anthropic", "atif", "inspect", "openai-chat", "otel", "tau-bench", "tau2")
+from harness.cli.options import PluginType, importers, run_name
 
 
 @click.command("import")
-@click.argument("format", type=click.Choice(FORMATS))
+@click.argument("format", type=PluginType("format", importers))
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
 @click.option(
     "--run-name", callback=run_name, metavar="NAME", help="Name of the run folder; a name that exists is refused."
@@ -32,6 +30,9 @@ def command(project: Path, /, format: str, path: Path, as_json: bool, **options:
     harness import tau2 results.json --run-name tau2-retail
     harness import inspect logs/ --run-name last-night
     harness import otel spans.json
+
+    Besides the built-in formats, those of installed packages (entry points `harness.importer`) can be named, and
+    `module:NAME`.
 
     The run is scored, compared and reported like one of ours. What could not be read as it stands is listed; what
     looks like a credential is taken out.

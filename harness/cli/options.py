@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from harness.documents import alternatives
 from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.plugins import Registry
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -46,6 +49,39 @@ class SandboxType(click.ParamType[str]):
         except UsageError as error:
             self.fail(str(error), param, ctx)
         return name
+
+
+class PluginType(click.ParamType[str]):
+    """A name of a registry; installed packages are looked through only when a name is not built in."""
+
+    def __init__(self, name: str, registry: "Callable[[], Registry]") -> None:
+        """`name` is what the messages call one; `registry` is asked when help or a value needs it."""
+        self.name = name
+        self._registry = registry
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        del param, ctx
+        return f"[{'|'.join(self._registry().built_in)}|NAME]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        name, registry = str(value), self._registry()
+        if name not in registry.built_in and ":" not in name and name not in registry.names:
+            self.fail(f"there is no {self.name} named {name!r}; one of: {', '.join(registry.names)}", param, ctx)
+        return name
+
+
+def executors() -> "Registry":
+    """The registry of executors, imported when it is asked for."""
+    from harness.pipeline import EXECUTORS
+
+    return EXECUTORS
+
+
+def importers() -> "Registry":
+    """The registry of importers, imported when it is asked for."""
+    from harness.ingest import IMPORTERS
+
+    return IMPORTERS
 
 
 def selection_options(command: Command) -> Command:

@@ -4,7 +4,16 @@ from typing import Any
 
 import click
 
-from harness.cli.options import TOOL_MODES, ShardType, jobs_option, run_name, sandbox_option, selection_options
+from harness.cli.options import (
+    TOOL_MODES,
+    PluginType,
+    ShardType,
+    executors,
+    jobs_option,
+    run_name,
+    sandbox_option,
+    selection_options,
+)
 from harness.cli.spending import model_options
 
 
@@ -29,10 +38,11 @@ from harness.cli.spending import model_options
 @jobs_option
 @click.option(
     "--executor",
-    type=click.Choice(["local", "ray"]),
+    type=PluginType("executor", executors),
     default="local",
     show_default=True,
-    help="`ray`: on every node of a Ray cluster, --jobs trials side by side on each (default: its processors).",
+    help="`ray`: on every node of a Ray cluster, --jobs trials side by side on each (default: its processors). Or an"
+    " installed one's NAME.",
 )
 @click.option("--ray-address", default="auto", show_default=True, metavar="HOST:PORT", help="Where the cluster is.")
 @click.option(

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from harness.ingest.export.otlp import export_otlp as export_otlp
     from harness.ingest.options import ImportOptions as ImportOptions
     from harness.ingest.options import Note as Note
+    from harness.ingest.registry import IMPORTERS as IMPORTERS
     from harness.ingest.registry import import_file as import_file
     from harness.ingest.registry import importers as importers
     from harness.ingest.run import ImportedRun as ImportedRun
@@ -19,7 +20,7 @@ else:
             "export.atif": ("export_atif",),
             "export.otlp": ("export_otlp",),
             "options": ("ImportOptions", "Note"),
-            "registry": ("import_file", "importers"),
+            "registry": ("IMPORTERS", "import_file", "importers"),
             "run": ("ImportedRun",),
         },
     )

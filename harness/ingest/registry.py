@@ -1,40 +1,46 @@
-"""The formats that can be imported, by name."""
+"""The formats that can be imported, by name: the built-in ones, and what else is installed (`harness.importer`)."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from harness.errors import UsageError
-from harness.ingest.formats import adk, anthropic, atif, inspect_log, openai_chat, otel, tau2, tau_bench
-from harness.ingest.found import Importer
-from harness.ingest.options import ImportOptions
-from harness.ingest.run import ImportedRun, import_with
+from harness.plugins import Registry
 
-_IMPORTERS: Mapping[str, Importer] = MappingProxyType(
-    {
-        "adk": adk.IMPORTER,
-        "anthropic": anthropic.IMPORTER,
-        "atif": atif.IMPORTER,
-        "inspect": inspect_log.IMPORTER,
-        "openai-chat": openai_chat.IMPORTER,
-        "otel": otel.IMPORTER,
-        "tau-bench": tau_bench.IMPORTER,
-        "tau2": tau2.IMPORTER,
-    }
+if TYPE_CHECKING:
+    from harness.ingest.options import ImportOptions
+    from harness.ingest.run import ImportedRun
+
+IMPORTERS: Final = Registry(
+    seam="importer",
+    built_in={
+        "adk": "harness.ingest.formats.adk:IMPORTER",
+        "anthropic": "harness.ingest.formats.anthropic:IMPORTER",
+        "atif": "harness.ingest.formats.atif:IMPORTER",
+        "inspect": "harness.ingest.formats.inspect_log:IMPORTER",
+        "openai-chat": "harness.ingest.formats.openai_chat:IMPORTER",
+        "otel": "harness.ingest.formats.otel:IMPORTER",
+        "tau-bench": "harness.ingest.formats.tau_bench:IMPORTER",
+        "tau2": "harness.ingest.formats.tau2:IMPORTER",
+    },
 )
 
 
 def importers() -> tuple[str, ...]:
     """Names of the formats."""
-    return tuple(_IMPORTERS)
+    return IMPORTERS.names
 
 
-def import_file(format: str, path: Path, options: ImportOptions | None = None) -> ImportedRun:
+def import_file(format: str, path: Path, options: "ImportOptions | None" = None) -> "ImportedRun":
     """Reads a file, or every file of a folder that the format could be in.
 
     Raises UsageError for an unknown format, InvalidDocument (file, record, field) for a file that is not what it
     should be. What was read otherwise than it stands is in the run's notes.
     """
-    if format not in _IMPORTERS:
-        raise UsageError(f"there is no format {format!r}", remedy=f"one of: {', '.join(_IMPORTERS)}")
-    return import_with(_IMPORTERS[format], path, options or ImportOptions())
+    from harness.ingest.found import Importer
+    from harness.ingest.options import ImportOptions
+    from harness.ingest.run import import_with
+
+    found = IMPORTERS.find(format)
+    if not isinstance(found, Importer):
+        raise UsageError(f"importer {format!r}: expected an Importer, found {type(found).__name__}")
+    return import_with(found, path, options or ImportOptions())

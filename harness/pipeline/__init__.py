@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.pipeline.drift import compare_run as compare_run
     from harness.pipeline.drift import learn_suite as learn_suite
     from harness.pipeline.drift import probe_suite as probe_suite
+    from harness.pipeline.executors import EXECUTORS as EXECUTORS
     from harness.pipeline.flips import FlipPlan as FlipPlan
     from harness.pipeline.from_trace import Request as Request
     from harness.pipeline.from_trace import case_from_trace as case_from_trace
@@ -54,6 +55,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "executors": ("EXECUTORS",),
             "bench": ("Bench", "Runs", "spread"),
             "calibrating": ("Calibrating", "calibrate_judge"),
             "case_check": ("CaseFinding", "check_cases"),

@@ -51,6 +51,12 @@ class LocalExecutor:
 
 
 @contextmanager
+def open_local(job: Job, say: Say) -> Iterator[LocalExecutor]:
+    """The executor of this machine; what it needs is opened when its first trial is."""
+    yield LocalExecutor(job=job, say=say)
+
+
+@contextmanager
 def open_runner(
     job: Job, *, live_cassettes: Path, secrets: Mapping[str, str], limiter: RateLimiter, tracing: Tracing | None
 ) -> Iterator[TrialRunner]:

@@ -12,7 +12,8 @@ from harness.gateway import Budget, ToolMode
 from harness.results import PlannedTrial, RunFolder, shard_of
 from harness.sandbox import ProviderName
 
-ExecutorName = Literal["local", "ray"]
+ExecutorName = str
+"""A built-in's, or an entry point's in the group `harness.executor`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class RunPlan:
     """What the run may spend; None: as much as it takes."""
     sandbox: ProviderName = "docker"
     executor: ExecutorName = "local"
-    """`ray`: on the machines of a Ray cluster."""
+    """`ray`: on the machines of a Ray cluster; other names are installed executors."""
     ray_address: str = "auto"
     jobs_per_node: int | None = None
     """Trials side by side on each node of a cluster; None: as many as Ray counts processors there."""

@@ -10,6 +10,7 @@ from harness.case import Case, Suite, ToolServer, case_of
 from harness.errors import ServiceError, UsageError
 from harness.gateway import Toolbox, allowed_hosts, declared_resets, external_servers, open_client
 from harness.gateway.upstreams import upstreams
+from harness.pipeline.executors import runs_elsewhere
 from harness.pipeline.plan import RunPlan
 
 _WITHIN_S = 10.0
@@ -35,7 +36,7 @@ def check_reachable(plan: RunPlan, secrets: Mapping[str, str]) -> None:
     ServiceError that lists all that cannot be reached. The nodes of a cluster have a network of their own: nothing is
     asked for `--executor ray`.
     """
-    if plan.executor == "ray" or not plan.own:
+    if runs_elsewhere(plan.executor) or not plan.own:
         return
     targets = [*_tool_targets(plan, secrets), *_model_targets(plan)]
     if not targets:
@@ -56,7 +57,7 @@ def warn_of_shared_state(plan: RunPlan, say: Callable[[str], None]) -> None:
     suite = plan.suite
     if plan.tools not in ("live", "record"):
         return
-    if plan.executor == "ray" and declared_resets(suite):
+    if runs_elsewhere(plan.executor) and declared_resets(suite):
         raise UsageError(
             "the suite resets servers before each trial, which needs its trials to run one after the other",
             remedy="use --executor local",

@@ -8,7 +8,7 @@ A trial is on disk before the next one of its job slot begins; a run that was st
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,9 +16,8 @@ from harness import __version__
 from harness.case import tools_digest
 from harness.errors import UsageError
 from harness.gateway import check_keys
-from harness.pipeline.cluster import open_cluster
 from harness.pipeline.executor import Executor, Job
-from harness.pipeline.local import LocalExecutor
+from harness.pipeline.executors import open_executor
 from harness.pipeline.plan import RunPlan
 from harness.pipeline.preflight import check_reachable, warn_of_shared_state
 from harness.pipeline.rescore import finish_scores
@@ -54,7 +53,7 @@ def start_run(plan: RunPlan, watch: Watch) -> RunFolder:
 
     def begin(name: str) -> RunFolder:
         job = Job(plan=plan, run=name, world=open_world(plan, name, watch.say), agent=agent, scorer=scorer)
-        with _executor(job, watch.say) as executor, RunFolder.create(plan.runs, _manifest(job)) as folder:
+        with open_executor(job, watch.say) as executor, RunFolder.create(plan.runs, _manifest(job)) as folder:
             return _go(job, folder, executor, watch)
 
     return begin_run(plan.runs, plan.name, _default_name(plan, agent), begin)
@@ -74,12 +73,8 @@ def resume_run(plan: RunPlan, path: Path, watch: Watch) -> RunFolder:
         _refuse_changed(folder.manifest, _manifest(job))
         if _order(plan, folder):
             _check_live(plan, watch.say)
-        with _executor(job, watch.say) as executor:
+        with open_executor(job, watch.say) as executor:
             return _go(job, folder, executor, watch)
-
-
-def _executor(job: Job, say: Say) -> AbstractContextManager[Executor]:
-    return open_cluster(job, say) if job.plan.executor == "ray" else nullcontext(LocalExecutor(job=job, say=say))
 
 
 def _go(job: Job, folder: RunFolder, executor: Executor, watch: Watch) -> RunFolder:

@@ -1,0 +1,43 @@
+"""The executors by name: the built-in ones, and what else is installed (entry points `harness.executor`)."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from harness.errors import UsageError
+from harness.plugins import Registry
+
+if TYPE_CHECKING:
+    from harness.pipeline.executor import Executor, Job
+    from harness.pipeline.world import Say
+
+OpenExecutor = Callable[["Job", "Say"], AbstractContextManager["Executor"]]
+"""What a name stands for: called once a run, and left when every trial is committed or the run has failed."""
+
+EXECUTORS: Final = Registry(
+    seam="executor",
+    built_in={
+        "local": "harness.pipeline.local:open_local",
+        "ray": "harness.pipeline.cluster:open_cluster",
+    },
+)
+
+
+def open_executor(job: "Job", say: "Say") -> "AbstractContextManager[Executor]":
+    """The executor that the job's plan names. Raises UsageError for a name that nothing has."""
+    return cast(OpenExecutor, _found(job.plan.executor))(job, say)
+
+
+def runs_elsewhere(name: str) -> bool:
+    """Whether trials run on other machines, so that what this machine can reach says nothing about them.
+
+    An executor of a third party says so by an attribute `elsewhere = True` of what its entry point names.
+    """
+    return name == "ray" or bool(getattr(_found(name), "elsewhere", False))
+
+
+def _found(name: str) -> Any:
+    found = EXECUTORS.find(name)
+    if not callable(found):
+        raise UsageError(f"executor {name!r}: expected something to call with a job, found {type(found).__name__}")
+    return found
