@@ -46,7 +46,7 @@ def otlp_endpoint(told: str) -> str:
         return whole
     if base := os.environ.get(_ENDPOINT):
         _check(base, f"{_ENDPOINT}={base!r}")
-        return f"{base.rstrip('/')}/{_PATH}"
+        return _below(base)
     raise UsageError(
         f"the OTLP endpoint is to be the environment's, and neither {_TRACES_ENDPOINT} nor {_ENDPOINT} is set",
         remedy=f"set {_ENDPOINT}, or name the endpoint: --otlp http://127.0.0.1:4318",
@@ -155,7 +155,12 @@ def _session(answer: _Answer) -> "requests.Session":
 
 def _with_path(told: str, what: str) -> str:
     _check(told, what)
-    return told if urlsplit(told).path.strip("/") else f"{told.rstrip('/')}/{_PATH}"
+    return told if urlsplit(told).path.strip("/") else _below(told)
+
+
+def _below(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(path=f"{parts.path.rstrip('/')}/{_PATH}").geturl()
 
 
 def _check(told: str, what: str) -> None:

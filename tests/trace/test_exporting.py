@@ -211,6 +211,7 @@ def test_requests_are_of_a_size_that_collectors_take(receiver: Receiver) -> None
     [
         ("http://h:4318", {}, "http://h:4318/v1/traces"),
         ("http://h:4318/", {}, "http://h:4318/v1/traces"),
+        ("http://h:4318/?key=1", {}, "http://h:4318/v1/traces?key=1"),
         ("https://h/own/path", {}, "https://h/own/path"),
         ("env", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h:4318"}, "http://h:4318/v1/traces"),
         ("env", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h/otlp/"}, "http://h/otlp/v1/traces"),
