@@ -88,8 +88,8 @@ def _from_module(seam: str, name: str, folder: Path | None) -> object:
 def _module(seam: str, name: str, place: str) -> ModuleType:
     try:
         return importlib.import_module(place)
-    except ImportError as error:
-        raise UsageError(f"{seam} {name!r}: {error}") from None
+    except (ImportError, TypeError, ValueError) as error:  # the latter two: a name that begins with a dot, or is empty
+        raise UsageError(f"{seam} {name!r}: {error}", remedy="module:Name, or file.py:Name in the suite") from None
 
 
 def _file_module(seam: str, path: Path) -> ModuleType:

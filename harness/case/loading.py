@@ -242,8 +242,8 @@ def _case_files(document: Document, raw: SuiteFile) -> list[Path]:
             )
         try:
             found = sorted(document.path.parent.glob(pattern))
-        except ValueError as error:
-            document.refuse("cases", problem=f"{pattern!r} is no pattern of files: {error}")
+        except (ValueError, OSError) as error:
+            document.refuse("cases", problem=f"{pattern[:200]!r} is no pattern of files: {error}")
         if not found:
             document.refuse("cases", problem=f"no file matches {pattern!r}")
         files += found

@@ -98,7 +98,7 @@ def refresh(project: Path, /, suite: str, source: str, **options: Any) -> None:
     from harness.cassette import apply_refresh, patch_of
     from harness.cli.console import say
     from harness.cli.options import run_path
-    from harness.documents import write_atomically
+    from harness.documents import write_output
     from harness.errors import UsageError
     from harness.pipeline import RefreshPlan, refreshed
     from harness.results import read_drift
@@ -116,6 +116,6 @@ def refresh(project: Path, /, suite: str, source: str, **options: Any) -> None:
     elif at_once:
         apply_refresh(cassettes)
     elif patch is not None:
-        write_atomically(patch, patch_of(cassettes, project).encode())
+        write_output(patch, patch_of(cassettes, project).encode())
     else:
         click.echo(patch_of(cassettes, project), nl=False)

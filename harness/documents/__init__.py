@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harness.documents.schema import name_in_file as name_in_file
     from harness.documents.schema import schema_of as schema_of
     from harness.documents.writing import write_atomically as write_atomically
+    from harness.documents.writing import write_output as write_output
     from harness.documents.yaml_bounds import refuse_boundless_yaml as refuse_boundless_yaml
 else:
     __getattr__ = lazy_exports(
@@ -27,7 +28,7 @@ else:
             "problem": ("Location", "first_problem"),
             "reading": ("is_deeper", "read_document", "read_plain", "shaped", "yaml_values"),
             "schema": ("all_models", "field_docs", "name_in_file", "schema_of"),
-            "writing": ("write_atomically",),
+            "writing": ("write_atomically", "write_output"),
             "yaml_bounds": ("refuse_boundless_yaml",),
         },
     )

@@ -10,14 +10,23 @@ from harness.process_identity import partial_name
 def write_atomically(path: Path, content: bytes) -> None:
     """Writes beside `path`, flushes to disk, then renames over it: readers see the old file or the new one.
 
-    When it returns, the new one is on the disk: what is done after it never lasts without it. A device or a pipe is
-    written to as it stands. Raises OSError that names `path`, whichever step failed.
+    When it returns, the new one is on the disk: what is done after it never lasts without it. A link, a FIFO or a
+    device at `path` is replaced too, and never written through: a folder may come from somebody else. Raises OSError
+    that names `path`, whichever step failed.
     """
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)
-        else:
-            _write_beside(path, content)
+        _write_beside(path, content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """As `write_atomically`, to a path that somebody typed: a device or a pipe is written to as it stands."""
+    if not path.exists() or path.is_file():
+        write_atomically(path, content)
+        return
+    try:
+        path.write_bytes(content)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
 

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from harness.disk import is_file
 from harness.documents import read_plain
 from harness.errors import InvalidDocument, SnapshotError
 from harness.sandbox.environment import DeclaredState, Environment
@@ -44,6 +45,8 @@ def browser_profile(environment: Environment, state: DeclaredState, parent: Snap
     if state.browser_profile is None:
         return None if parent is None else parent.browser_profile
     path = environment.folder / state.browser_profile
+    if not is_file(path):
+        raise SnapshotError(f"there is no file {path}", remedy=f"correct `browser_profile` in {environment.folder}")
     profile = read_plain(path)[0]
     if not isinstance(profile, dict) or not {*profile} <= {"cookies", "origins"}:
         raise InvalidDocument(path, "is no browser profile", remedy="an object with `cookies` and `origins`")

@@ -54,8 +54,9 @@ def _place(path: str) -> str:
 
 def _inside(path: str) -> str:
     parts = PurePosixPath(path)
-    if parts.is_absolute() or ".." in parts.parts or not parts.parts:
-        raise ValueError(f"{path!r} is not a path inside the environment's folder")
+    longest = max(map(len, parts.parts), default=0)
+    if parts.is_absolute() or ".." in parts.parts or not 0 < longest < 256 or "\0" in path or len(path) > 4000:
+        raise ValueError(f"{path[:200]!r} is not a path inside the environment's folder")
     return str(parts)
 
 

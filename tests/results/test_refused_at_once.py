@@ -1,5 +1,6 @@
 """Names, paths and floors that cannot be: refused in words, before anything runs."""
 
+import json
 import re
 from pathlib import Path
 
@@ -122,3 +123,31 @@ def test_a_run_is_compared_by_itself_only_with_one_of_the_same_agent(project: Pa
     assert "pairs:" not in typed(project, *RUN, "--run-name", "one", "--agent", "v1").stdout
     assert "pairs:" not in typed(project, *RUN, "--run-name", "other", "--agent", "v2").stdout
     assert "over 2 pairs:" in typed(project, *RUN, "--run-name", "again", "--agent", "v1").stdout
+
+
+@pytest.mark.parametrize("name", ["..:Check", "../../outside:Check", ".:Check", ":Check"])
+@pytest.mark.parametrize("field", ["metrics: [{name!r}]", "checks: [{{name: k, verifier: {name!r}}}]"])
+def test_a_plug_in_that_is_no_module_s_name_is_refused_in_words(project: Path, field: str, name: str) -> None:
+    path = project / "suites/hello/suite.yaml"
+    path.write_text(f"{path.read_text()}\n{field.format(name=name)}\n")
+    done = typed(project, *RUN)
+    assert isinstance(done.exception, HarnessError), (done.output, done.exception)
+
+
+@pytest.mark.parametrize("prompt", ["../../cases.yaml", "/etc/hostname", "no-such", "a\0b", "x" * 5_000])
+def test_a_prompt_is_one_of_the_agents_files(project: Path, prompt: str) -> None:
+    path = project / "suites/hello/suite.yaml"
+    declared = "    files: agents/v1\n"
+    path.write_text(path.read_text().replace(declared, f"{declared}    prompts: [{json.dumps(prompt)}]\n"))
+    done = typed(project, *RUN)
+    assert isinstance(done.exception, UsageError), (done.output, done.exception)
+    assert "none of its `files`" in str(done.exception)
+
+
+@pytest.mark.parametrize("name", ["../none.yaml", "..", "a\0b", "x" * 5_000])
+def test_a_file_of_tools_that_cannot_be_read_is_named_by_its_field(project: Path, name: str) -> None:
+    path = project / "suites/hello/suite.yaml"
+    path.write_text(path.read_text().replace("tools:\n  - sandbox: [write_file]\n", f"tools: {json.dumps(name)}\n", 1))
+    done = typed(project, *RUN)
+    assert isinstance(done.exception, InvalidDocument), (done.output, done.exception)
+    assert "field 'tools'" in str(done.exception)

@@ -73,7 +73,7 @@ def remote_document_path(folder: Path, group: OpenApiTools) -> Path:
 
 def _items(document: Document, declared: JsonValue) -> Iterator[_Item]:
     if isinstance(declared, str):
-        source = open_document(document.path.parent / declared)
+        source = _named(document, declared, "tools")
         yield from _listed(source, source.data, ())
     else:
         yield from _listed(document, declared, ("tools",))
@@ -86,13 +86,21 @@ def _listed(source: Document, items: JsonValue, at: tuple[int | str, ...]) -> It
         here = (*at, index)
         kinds = [kind for kind in KINDS if isinstance(data, dict) and kind in data]
         if isinstance(data, str):
-            other = open_document(source.path.parent / data)
+            other = _named(source, data, *here)
             yield from _listed(other, other.data, ())
         elif len(kinds) > 1:
             source.refuse(*here, problem=f"is of one kind only, not {' and '.join(kinds)}")
         else:
             group = source.shaped(KINDS[kinds[0]], data, *here) if kinds else None
             yield _Item(source=source, at=here, data=data, group=group)
+
+
+def _named(document: Document, name: str, *at: int | str) -> Document:
+    """Another file, by the field that names it."""
+    path = document.path.parent / name
+    if not is_file(path):
+        document.refuse(*at, problem=f"{name[:200]!r} is no file that can be read")
+    return open_document(path)
 
 
 def _add_server(item: _Item, group: Group, servers: dict[str, ToolServer]) -> None:
@@ -133,6 +141,8 @@ def _tools_of(group: Group, folder: Path) -> list[JsonObject]:
             return browser_tools(group)
         case OpenApiTools():
             path = remote_document_path(folder, group) if group.is_remote else folder / group.openapi
+            if not group.is_remote and not is_file(path):
+                raise ValueError(f"`openapi`: {group.openapi[:200]!r} is no file that can be read")
             return openapi_tools(group, _there(path, folder) if group.is_remote else read_plain(path)[0])
         case McpTools():
             return listed_tools(group, _listing(group.server, folder), "mcp")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from harness.documents import write_atomically
+from harness.documents import write_output
 from harness.errors import ResultsError
 from harness.report.html.embedding import data_element
 from harness.report.html.pages import PICTURE, pages_view
@@ -69,7 +69,7 @@ def html_report(folder: RunFolder, against: RunFolder | None = None) -> str:
 def write_html(folder: RunFolder, target: Path, against: RunFolder | None = None) -> Path:
     """Writes the report to `target`, replacing what is there."""
     try:
-        write_atomically(target, html_report(folder, against).encode("utf-8"))
+        write_output(target, html_report(folder, against).encode("utf-8"))
     except OSError as error:
         raise ResultsError(f"{target} cannot be written: {error.strerror or error}") from error
     return target

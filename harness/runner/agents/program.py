@@ -48,10 +48,13 @@ class ProgramAgent:
         if not self._declared.prompts:
             return None
         assert self._source is not None  # what has prompts has files
+        inside = self._source.resolve()
         for prompt in self._declared.prompts:
-            if not is_file(self._source / prompt):
+            place = self._source / prompt
+            if not is_file(place) or not place.resolve().is_relative_to(inside):
                 raise UsageError(
-                    f"agent {self.name!r} declares the prompt {prompt!r}, which {self._source} does not have"
+                    f"agent {self.name!r} declares in `prompts` {prompt[:200]!r}, which is none of its `files`",
+                    remedy=f"name a file inside {self._source}",
                 )
         digests = {prompt: _sha256(self._source / prompt) for prompt in sorted(self._declared.prompts)}
         return digest_of(digests)
