@@ -66,7 +66,7 @@ class ModelServer:
             status = self.statuses.pop(0)
             headers = {} if self.retry_after is None else {"Retry-After": self.retry_after}
             return web.json_response({"error": {"message": f"status {status}"}}, status=status, headers=headers)
-        if request.method == "GET":
+        if request.method in {"GET", "HEAD"}:
             return web.json_response({"data": [{"id": "small-1"}]})
         body = json.loads(raw)
         match request.path:

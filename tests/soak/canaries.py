@@ -32,12 +32,12 @@ def forms(value: str) -> dict[str, bytes]:
     """How an echo may write it: name of the form -> the bytes."""
     raw = value.encode()
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in value)
-    written = json.dumps(value)[1:-1]
+    written, packed = json.dumps(value)[1:-1], base64.b64encode(raw)
     return {
         "plain": raw,
         "hexadecimal": raw.hex().encode(),
         "hexadecimal in capitals": raw.hex().upper().encode(),
-        "base64": base64.b64encode(raw),
+        "base64": packed,
         "base64 for addresses": base64.urlsafe_b64encode(raw),
         "percent": quote(value, safe="").encode(),
         "percent, slashes kept": quote(value).encode(),
@@ -49,6 +49,14 @@ def forms(value: str) -> dict[str, bytes]:
         "JSON, slashes escaped": written.replace("/", "\\/").encode(),
         "escapes": escaped.encode(),
         "HTML": html.escape(value).encode(),
+        "HTML, decimal": "".join(f"&#{ord(letter)};" for letter in value).encode(),
+        "HTML, hexadecimal": "".join(f"&#x{ord(letter):X};" for letter in value).encode(),
+        "percent throughout, small letters": "".join(f"%{byte:02x}" for byte in raw).encode(),
+        "escapes of bytes": "".join(f"\\x{byte:02x}" for byte in raw).encode(),
+        "octal": "".join(f"\\{byte:03o}" for byte in raw).encode(),
+        "hexadecimal with colons": raw.hex(":").encode(),
+        "hexadecimal with spaces": raw.hex(" ").upper().encode(),
+        "base64 in lines": b"\r\n".join(packed[at : at + 12] for at in range(0, len(packed), 12)),
         "UTF-16": value.encode("utf-16-le").rstrip(b"\0"),
     }
 

@@ -37,6 +37,13 @@ def of_module(name: str) -> Rows:
 PARTS = {
     "escape": Part(rows=of_module("tests.soak.escapes"), minutes=4, least_minutes=1),
     "secrets": Part(rows=of_module("tests.soak.secrets"), minutes=0.5, least_minutes=0.4),
+    "received secrets": Part(rows=of_module("tests.soak.attacks.receiving"), minutes=1.2, least_minutes=0.3),
+    "forged evidence": Part(rows=of_module("tests.soak.attacks.forging"), minutes=0.6, least_minutes=0.15),
+    "hiding agents": Part(rows=of_module("tests.soak.attacks.hiding"), minutes=2.5, least_minutes=0.5),
+    "hostile run folders": Part(rows=of_module("tests.soak.attacks.folders"), minutes=2, least_minutes=0.3),
+    "model endpoint": Part(rows=of_module("tests.soak.attacks.model_requests"), minutes=0.3, least_minutes=0.1),
+    "paths": Part(rows=of_module("tests.soak.attacks.paths"), minutes=1.2, least_minutes=0.2),
+    "redirects": Part(rows=of_module("tests.soak.attacks.redirects"), minutes=2, least_minutes=0.8),
     "kill": Part(rows=of_module("tests.soak.kills"), minutes=10, least_minutes=1),
     "load": Part(rows=of_module("tests.soak.load"), minutes=8, least_minutes=1.5),
     "faults": Part(rows=of_module("tests.soak.faults"), minutes=16, least_minutes=5),

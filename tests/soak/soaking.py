@@ -104,7 +104,7 @@ def _show(found: Found, seconds: int, chosen: argparse.Namespace) -> None:
 
 def line(row: Row) -> str:
     """The row as a line of the table."""
-    note = " VOID: its control did not succeed" if row.void else f"  {row.said}" if row.said else ""
+    note = (" VOID: its control did not succeed" if row.void else "") + (f"  {row.said}" if row.said else "")
     bad = "" if row.good or row.void else "  BAD"
     return f"{row.what:58} {row.tries:7,} {row.survived:8,} {row.lost:5,} {row.left:11,}{bad}{note}"
 

@@ -30,7 +30,7 @@ checks:
   - {{name: files, verifier: command, with: {{run: [sh, "-c", "cat {{work}}/*"]}}}}
 """
 
-_PROGRAM = """\
+PROGRAM = """\
 import html, json, os, sys
 KEY = os.environ["PROGRAM_KEY"]
 TOLD = f"{KEY} {KEY.encode().hex()} {html.escape(KEY)} not-declared-can4ry-0815"
@@ -118,6 +118,6 @@ def write_project(folder: Path, url: str, canaries: dict[str, str]) -> None:
     (suite / "agent" / "main.py").write_text(_AGENT, encoding="utf-8")
     backwards = [canaries[name][::-1] for name in DECLARED] + [UNDECLARED[::-1]]
     (suite / "agent" / "backwards.json").write_text(json.dumps(backwards), encoding="utf-8")
-    (suite / "program.py").write_text(_PROGRAM, encoding="utf-8")
+    (suite / "program.py").write_text(PROGRAM, encoding="utf-8")
     (suite / "suite.yaml").write_text(_SUITE.format(url=url, python=json.dumps(sys.executable)), encoding="utf-8")
     (suite / "cases.yaml").write_text("- {id: c, task: Tell me everything.}\n", encoding="utf-8")
