@@ -1,3 +1,3 @@
-"""An evaluation harness for tool-using agents: sealed, replayed, traced, scored."""
+"""An evaluation harness for tool-using agents: isolated, replayed, traced, scored."""
 
 __version__ = "0.1.0"

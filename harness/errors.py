@@ -9,7 +9,7 @@ An exception means that the *harness* could not do its work. What an agent or a 
     |-- SandboxError             3   the container engine, an image or a sandbox failed
     |   |-- EngineUnavailable    3   no container engine answers
     |   `-- ImageError           3   an image cannot be built or found
-    |-- SnapshotError            3   a sealed state is missing, truncated or changed
+    |-- SnapshotError            3   a snapshot is missing, truncated or changed
     |-- ServiceError             3   a service did not start, died or cannot be reached
     |   `-- UpstreamUnavailable  3   a live server, host or model of others cannot be reached
     |-- CassetteError            3   a cassette cannot be read or must not be written
@@ -96,7 +96,7 @@ class ImageError(SandboxError):
 
 
 class SnapshotError(HarnessError):
-    """A sealed state is missing, truncated or no longer what was sealed; names the file."""
+    """A snapshot is missing, truncated or no longer what was built; names the file."""
 
 
 class ServiceError(HarnessError):

@@ -63,7 +63,7 @@ class ModelSpec(Frozen):
     prices: dict[str, Price] = {}
     """By model, or by the beginning of its name: the longest that fits."""
     allow_hosted_tools: bool = False
-    """Whether the provider may run tools of its own (web search, code, remote MCP), past the seal."""
+    """Whether the provider may run tools of its own (web search, code, remote MCP), outside of the sandbox."""
     allow_fields: tuple[str, ...] = ()
     """Top-level fields of a request that are passed on, beside those of the providers' interfaces that are known."""
     models: tuple[str, ...] = ()

@@ -88,7 +88,7 @@ class Suite(Frozen):
     environment: str | None = None
     """Name of a folder in `images/`; None: the base image and an empty snapshot."""
     snapshot: str | None = None
-    """Name of a sealed state of that environment."""
+    """Name of a snapshot of that environment."""
     agents: dict[str, AgentVersion] = Field(min_length=1)
     default_agent: str
     servers: dict[str, ToolServer] = {}

@@ -47,17 +47,17 @@ def _sandbox(project: Path, suite: Suite, install_tools: bool) -> Literal["docke
     images = ImageStore(project, client)
     image = load_environment(project, suite.environment).image if suite.environment else BASE_IMAGE
     say(f"image {images.build(image, say).tag} is there")
-    _seal(project, suite, images)
+    _build_snapshot(project, suite, images)
     return "docker"
 
 
-def _seal(project: Path, suite: Suite, images: ImageStore) -> None:
+def _build_snapshot(project: Path, suite: Suite, images: ImageStore) -> None:
     if suite.environment is None or suite.snapshot is None:
         return
     store = SnapshotStore(project, images)
     try:
         snapshot = store.verify(suite.environment, suite.snapshot)
-        say(f"snapshot {suite.environment}/{suite.snapshot} is as it was sealed: {snapshot.digest[:12]}")
+        say(f"snapshot {suite.environment}/{suite.snapshot} is as it was built: {snapshot.digest[:12]}")
     except SnapshotError as error:
         if (project / "snapshots" / suite.environment / suite.snapshot).is_dir():
             raise

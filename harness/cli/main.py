@@ -30,7 +30,7 @@ _VERBS = {
     "drift": "Say where the tools answer otherwise than their recordings.",
     "cassette": "List, check and show recordings.",
     "issue": "File drift as issues, and list them.",
-    "snapshot": "Build, list, verify and compare sealed states.",
+    "snapshot": "Build, list, verify and compare snapshots.",
     "schema": "Print the JSON Schemas of the files that people write, for editors.",
     "image": "Build and list the images that sandboxes and services run in.",
     "import": "Read somebody else's trajectories into a run folder.",
@@ -83,7 +83,7 @@ class Verbs(click.Group):
 @click.option("--debug", is_flag=True, help="Show a traceback when the harness fails.")
 @click.pass_context
 def harness(ctx: click.Context, project: str, debug: bool) -> None:
-    """Evaluate tool-using agents in sealed, replayed sandboxes.
+    """Evaluate tool-using agents in isolated, replayed sandboxes.
 
     \b
     harness run drive_thru                    the suite with its default agent, tools replayed

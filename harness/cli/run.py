@@ -80,7 +80,7 @@ from harness.cli.spending import model_options
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """Run SUITE: every case in a sandbox restored from its seal.
+    """Run SUITE: every case in a sandbox restored from its snapshot.
 
     \b
     harness run drive_thru

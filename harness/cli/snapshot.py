@@ -1,4 +1,4 @@
-"""`harness snapshot`: sealed states."""
+"""`harness snapshot`: snapshots."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from harness.errors import UsageError
 
 @click.group("snapshot")
 def command() -> None:
-    """Build, list, verify and compare sealed states."""
+    """Build, list, verify and compare snapshots."""
 
 
 @command.command("build")
@@ -17,7 +17,7 @@ def command() -> None:
 @click.argument("name")
 @click.pass_obj
 def build(project: Path, environment: str, name: str) -> None:
-    """Seal the state NAME that ENVIRONMENT declares.
+    """Build the snapshot NAME that ENVIRONMENT declares.
 
     \b
     harness snapshot build drive_thru breakfast
@@ -36,7 +36,7 @@ def build(project: Path, environment: str, name: str) -> None:
 @command.command("list")
 @click.pass_obj
 def list_snapshots(project: Path) -> None:
-    """List the sealed states with their digests."""
+    """List the snapshots with their digests."""
     from harness.sandbox import SnapshotStore
 
     for snapshot in SnapshotStore(project).list():
@@ -48,9 +48,9 @@ def list_snapshots(project: Path) -> None:
 @click.argument("snapshots", nargs=-1, metavar="[ENVIRONMENT/NAME]...")
 @click.pass_obj
 def verify(project: Path, snapshots: tuple[str, ...]) -> None:
-    """Compare sealed states (all where none is named) with what lies on the disk, byte by byte.
+    """Compare snapshots (all where none is named) with what lies on the disk, byte by byte.
 
-    Exit 3 with the file named where one is not what was sealed.
+    Exit 3 with the file named where one is not what the snapshot was built of.
     """
     from harness.sandbox import SnapshotStore
 
@@ -58,7 +58,7 @@ def verify(project: Path, snapshots: tuple[str, ...]) -> None:
     names = snapshots or tuple(f"{found.environment}/{found.name}" for found in store.list())
     for name in names:
         snapshot = store.verify(*_split(name))
-        click.echo(f"{name}  as sealed  {snapshot.digest[:16]}")
+        click.echo(f"{name}  as built  {snapshot.digest[:16]}")
 
 
 @command.command("diff")
@@ -66,7 +66,7 @@ def verify(project: Path, snapshots: tuple[str, ...]) -> None:
 @click.argument("after", metavar="ENVIRONMENT/NAME")
 @click.pass_obj
 def diff(project: Path, before: str, after: str) -> None:
-    """List what differs between two sealed states."""
+    """List what differs between two snapshots."""
     from harness.sandbox import SnapshotStore
 
     store = SnapshotStore(project)

@@ -27,7 +27,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class RunSetup:
-    """What is sealed and built before the first trial."""
+    """What is built before the first trial."""
 
     snapshot: Snapshot
     images: Mapping[str, str]
@@ -56,9 +56,9 @@ class EnvironmentServices:
 
 
 def open_world(plan: RunPlan, run: str, say: Say) -> RunSetup:
-    """Builds what is missing and verifies the seal.
+    """Builds what is missing and verifies the snapshot.
 
-    Raises SnapshotError naming a file that is not what was sealed, ImageError with the failing step.
+    Raises SnapshotError naming a file that is not what the snapshot was built of, ImageError with the failing step.
     """
     suite = plan.suite
     environment = load_environment(plan.project, suite.environment) if suite.environment else None
@@ -104,8 +104,8 @@ def open_services(project: Path, environment: str | None, snapshot: str | None) 
     loaded, images = load_environment(project, environment), ImageStore(project)
     for service in loaded.services:
         images.build(loaded.image_of(service), lambda _: None)
-    sealed = SnapshotStore(project, images).load(environment, snapshot)
-    services = EnvironmentServices(environment=loaded, snapshot=sealed, run="tools", images=images)
+    loaded_snapshot = SnapshotStore(project, images).load(environment, snapshot)
+    services = EnvironmentServices(environment=loaded, snapshot=loaded_snapshot, run="tools", images=images)
     with services.open("tools") as running:
         yield running
 
@@ -146,7 +146,7 @@ def refuse_pageless(suite: Suite, snapshot: Snapshot) -> None:
             if look.browser == "fresh" and look.url is None and snapshot.browser_url is None:
                 raise UsageError(
                     f"suite {suite.name!r}, case {case.id!r}, check {look.name!r}: there is no page to look at",
-                    remedy="give it `with.url`, or seal a `browser_url` with the state of the environment",
+                    remedy="give it `with.url`, or declare a `browser_url` in the state of the environment",
                 )
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from harness.results.naming import default_run_name as default_run_name
     from harness.results.stop import stop_reason as stop_reason
     from harness.results.stop import write_stop as write_stop
-    from harness.results.storage import read_sealed as read_sealed
+    from harness.results.storage import read_checked as read_checked
     from harness.results.stored import StoredTrial as StoredTrial
     from harness.results.stored import TrialKey as TrialKey
 else:
@@ -77,7 +77,7 @@ else:
             "merging": ("merge_runs", "shard_of"),
             "naming": ("RunNameTaken", "begin_run", "check_run_name", "default_run_name"),
             "stop": ("stop_reason", "write_stop"),
-            "storage": ("read_sealed",),
+            "storage": ("read_checked",),
             "stored": ("StoredTrial", "TrialKey"),
         },
     )

@@ -1,6 +1,6 @@
 """How a run compared with others: `comparisons/<rubric>.jsonl` in the folder of run B, a line each, only added to.
 
-Half a line of a killed harness is passed over. The trials' seals do not cover the file, as with judgements.
+Half a line of a killed harness is passed over. The checksums of the trials do not cover the file, as with judgements.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""A run folder: the manifest, one sealed folder a trial, and the scores of later scorers beside the first ones.
+"""A run folder: the manifest, one checksummed folder a trial, and the scores of later scorers beside the first ones.
 
     <run>/manifest.json, run_scores.json, suite.json (imported runs)
     <run>/trials/<case>/<attempt>/         trial.json, spans.jsonl, scorecard.json, seal.json, end_state.tar, page-*.png
@@ -28,16 +28,16 @@ from harness.results.lock import WriterLock
 from harness.results.manifest import RunManifest, Scoring
 from harness.results.naming import RunNameTaken, check_run_name
 from harness.results.storage import (
-    SEAL,
+    CHECKSUMS_FILE,
     commit_folder,
     json_bytes,
     json_line,
     parsed,
     read_as,
-    read_sealed,
+    read_checked,
     refused_entry,
     remove_unfinished,
-    verify_sealed,
+    verify_checksums,
 )
 from harness.results.stored import END_STATE, StoredTrial, TrialKey, first_scorecard, key_of
 from harness.score import Score, Scorecard
@@ -164,10 +164,10 @@ class RunFolder:
             raise UsageError(f"run {other.path.name!r} was scored again since it ran", remedy="merge, then score again")
         other._check_trials()
         for trial in sorted((other.path / TRIALS).glob("*/[!.]*")):  # what a killed harness left begins with a dot
-            verify_sealed(trial)
+            verify_checksums(trial)
             commit_folder(
                 self.path / trial.relative_to(other.path),
-                {file.name: file for file in sorted(trial.iterdir()) if file.name != SEAL},
+                {file.name: file for file in sorted(trial.iterdir()) if file.name != CHECKSUMS_FILE},
             )
 
     @gc_paused()
@@ -180,7 +180,7 @@ class RunFolder:
         """The committed trials in the planned order; raises ResultsError naming a damaged file."""
         for folder in self._committed():
             path = folder / "trial.json"
-            yield StoredTrial(trial=parsed(path, read_sealed(folder, path.name), Trial), folder=folder)
+            yield StoredTrial(trial=parsed(path, read_checked(folder, path.name), Trial), folder=folder)
 
     def trial(self, case_id: str, attempt: int) -> Trial | None:
         """One committed trial; None where there is none. Raises ResultsError naming a damaged file."""
@@ -193,7 +193,9 @@ class RunFolder:
         self._check_trials()
         if (case_id, attempt) not in self._planned or not folder.is_dir():
             return None
-        return StoredTrial(trial=parsed(folder / "trial.json", read_sealed(folder, "trial.json"), Trial), folder=folder)
+        return StoredTrial(
+            trial=parsed(folder / "trial.json", read_checked(folder, "trial.json"), Trial), folder=folder
+        )
 
     @gc_paused()
     def scorecards(self) -> tuple[Scorecard, ...]:
@@ -205,7 +207,7 @@ class RunFolder:
         """The latest figures over the whole run; empty where none was written yet."""
         folder = self._latest_scores()
         if folder is not None:
-            return parsed(folder / RUN_SCORES, read_sealed(folder, RUN_SCORES), tuple[Score, ...])
+            return parsed(folder / RUN_SCORES, read_checked(folder, RUN_SCORES), tuple[Score, ...])
         path = self.path / RUN_SCORES
         return read_as(path, tuple[Score, ...]) if path.exists() else ()
 
@@ -231,9 +233,9 @@ class RunFolder:
         return target
 
     def verify(self) -> None:
-        """Reads everything against its seal; raises ResultsError naming the first damaged file."""
+        """Reads everything against its checksums; raises ResultsError naming the first damaged file."""
         for folder in (*self._committed(), *self._scores()):
-            verify_sealed(folder)
+            verify_checksums(folder)
 
     def close(self) -> None:
         """Lets others write; safe to call twice."""
@@ -290,14 +292,14 @@ class RunFolder:
 
     def _scoring(self) -> Scoring | None:
         folder = self._latest_scores()
-        return None if folder is None else parsed(folder / SCORING, read_sealed(folder, SCORING), Scoring)
+        return None if folder is None else parsed(folder / SCORING, read_checked(folder, SCORING), Scoring)
 
     def _later_scorecards(self) -> list[Scorecard]:
         folder = self._latest_scores()
         if folder is None:
             return []
         path = folder / "scorecards.jsonl"
-        return [parsed(path, line, Scorecard) for line in read_sealed(folder, path.name).splitlines()]
+        return [parsed(path, line, Scorecard) for line in read_checked(folder, path.name).splitlines()]
 
 
 def _take_name(unfinished: Path, path: Path) -> None:

@@ -1,7 +1,8 @@
 """What judges said about a run: `judgements/<rubric>.jsonl` in its folder, one event a line, added to, never changed.
 
 A line is the event `gen_ai.evaluation.result` with the whole judgement beside it. A line that a killed harness has not
-finished is no judgement; the next writer ends it. The trials' seals do not cover the file: it may grow for years.
+finished is no judgement; the next writer ends it. The checksums of the trials do not cover the file: it may grow for
+years.
 """
 
 import fcntl

@@ -45,7 +45,7 @@ class RunManifest(Frozen):
     """`lenient`: calls that were not recorded in their state may have been answered as at an earlier one."""
     provider: str
     isolates: bool
-    """Whether the sandbox was sealed; where not, scores may owe something to the machine."""
+    """Whether the sandbox isolated; where not, scores may owe something to the machine."""
     pins: dict[str, str] = {}
     """What was pinned for the agent: clock, seeds, locale, time zone."""
     scorer_versions: dict[str, str] = {}
@@ -89,7 +89,7 @@ _SUBJECTS = {
     "model_mode": "the model's answers came from different sources",
     "replay": "one of the runs took answers of earlier states",
     "provider": "the sandboxes are of different kinds",
-    "isolates": "one of the runs was not sealed",
+    "isolates": "one of the runs was not isolated",
     "pins": "different things were pinned",
     "run_suite_digest": "one of the runs was run with another suite, and scored again with this one",
 }

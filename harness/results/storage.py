@@ -26,7 +26,7 @@ from harness.values import JsonValue
 
 T = TypeVar("T")
 
-SEAL = "seal.json"
+CHECKSUMS_FILE = "seal.json"
 _UNFINISHED = "unfinished"
 _PART_BYTES = 1 << 16  # more is a mapping of its own from the system for each part, however short the file is
 
@@ -52,10 +52,10 @@ def commit_folder(target: Path, files: dict[str, bytes | Path]) -> None:
     unfinished.mkdir()
     try:
         with ExitStack() as unflushed:  # all at the end: the file system commits the first together with the others
-            seal: dict[str, JsonValue] = {
+            checksums: dict[str, JsonValue] = {
                 name: _write(unfinished / name, content, unflushed) for name, content in files.items()
             }
-            _write(unfinished / SEAL, json_bytes(seal), unflushed)
+            _write(unfinished / CHECKSUMS_FILE, json_bytes(checksums), unflushed)
         flush_folder(unfinished)
         unfinished.rename(target)
         flush_folder(target.parent)
@@ -76,17 +76,17 @@ def remove_unfinished(root: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def read_sealed(folder: Path, name: str) -> bytes:
+def read_checked(folder: Path, name: str) -> bytes:
     """A file of a committed folder. Raises ResultsError naming the file that is missing or is not what was written."""
     content = _content(folder / name)
-    if hashlib.sha256(content).hexdigest() != _seal(folder).get(name):
+    if hashlib.sha256(content).hexdigest() != _checksums(folder).get(name):
         raise _damaged(folder / name, "is not what was written")
     return content
 
 
-def verify_sealed(folder: Path) -> None:
+def verify_checksums(folder: Path) -> None:
     """Checks every file of a committed folder; raises ResultsError naming the first that is damaged."""
-    for name, digest in _seal(folder).items():
+    for name, digest in _checksums(folder).items():
         path = folder / name
         try:
             with open_plain(path) as stream:
@@ -144,12 +144,12 @@ def refused_entry(error: UnusableEntry) -> ResultsError:
     return ResultsError(str(error), remedy="no run of ours makes that: remove it, or fetch the run folder again")
 
 
-def _seal(folder: Path) -> dict[str, str]:
-    sealed = read_as(folder / SEAL, dict[str, str])
-    for name in sealed:
+def _checksums(folder: Path) -> dict[str, str]:
+    checksums = read_as(folder / CHECKSUMS_FILE, dict[str, str])
+    for name in checksums:
         if name in ("", "..") or name != Path(name).name or not name.isprintable():
-            raise _damaged(folder / SEAL, f"names {name[:100]!r}, which is no file of its folder")
-    return sealed
+            raise _damaged(folder / CHECKSUMS_FILE, f"names {name[:100]!r}, which is no file of its folder")
+    return checksums
 
 
 def _damaged(path: Path, problem: str) -> ResultsError:

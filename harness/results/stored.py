@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.results.storage import parsed, read_sealed
+from harness.results.storage import parsed, read_checked
 from harness.score import Scorecard
 from harness.trace import Span, Trial
 
@@ -24,7 +24,7 @@ class StoredTrial:
     def spans(self) -> tuple[Span, ...]:
         """Everything that crossed the gateway."""
         path = self.folder / "spans.jsonl"
-        lines = read_sealed(self.folder, path.name).splitlines()
+        lines = read_checked(self.folder, path.name).splitlines()
         return tuple(parsed(path, line, Span) for line in lines)
 
     @property
@@ -37,7 +37,7 @@ class StoredTrial:
 def first_scorecard(folder: Path) -> Scorecard:
     """The scorecard that the trial was committed with; raises ResultsError naming a damaged file."""
     path = folder / "scorecard.json"
-    return parsed(path, read_sealed(folder, path.name), Scorecard)
+    return parsed(path, read_checked(folder, path.name), Scorecard)
 
 
 def key_of(folder: Path) -> TrialKey:

@@ -75,7 +75,7 @@ class TrialBrowser:
         if fresh and url is None:
             raise UsageError(
                 f"check {look.name!r}: there is no page to look at",
-                remedy="give it `url`, or seal a `browser_url` with the state",
+                remedy="give it `url`, or declare a `browser_url` in the state",
             )
         browser = self._browser(None) if fresh else self.agents()
         looked = PageQuery(selectors=look.selectors, attributes=look.attributes, url=url, fresh=fresh)

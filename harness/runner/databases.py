@@ -18,7 +18,7 @@ from harness.sandbox import (
     Unmeasurable,
     changes,
     left_parts,
-    sealed_parts,
+    snapshot_parts,
 )
 from harness.values import JsonObject, JsonValue
 
@@ -27,14 +27,14 @@ _Known = dict[tuple[str, tuple[str, ...]], Mapping[str, Table]]
 
 @dataclass(frozen=True, kw_only=True)
 class FileProbes:
-    """Asks in sandboxes of the run's own provider; what was sealed is read once for all trials."""
+    """Asks in sandboxes of the run's own provider; what the snapshot holds is read once for all trials."""
 
     provider: SandboxProvider
     snapshot: Snapshot
-    _sealed: _Known = field(default_factory=dict)
+    _in_snapshot: _Known = field(default_factory=dict)
 
     def states(self, probes: Sequence[StateProbe], archive: Path, trial_id: str) -> dict[str, JsonValue]:
-        """Probe name -> what it read. Raises SandboxError, and SnapshotError for a sealed file that is no database."""
+        """Probe name -> what it read. Raises SandboxError, and SnapshotError where a snapshot's file is no database."""
         asked = {probe.name: probe.sql for probe in probes if probe.sql is not None and probe.sql.file is not None}
         if not asked or not archive.exists():
             return {}
@@ -42,7 +42,7 @@ class FileProbes:
         return {name: self._state(sql, archive, reader) for name, sql in asked.items()}
 
     def _state(self, sql: SqlProbe, archive: Path, reader: SqliteReader) -> JsonObject:
-        before = self._sealed_tables(sql, reader) if sql.query is None else {}
+        before = self._snapshot_tables(sql, reader) if sql.query is None else {}
         try:
             left = left_parts(self.snapshot, archive, sql.path)
             if sql.query is None:
@@ -56,15 +56,15 @@ class FileProbes:
         except Unmeasurable as reason:
             return {"unmeasurable": str(reason)}
 
-    def _sealed_tables(self, sql: SqlProbe, reader: SqliteReader) -> Mapping[str, Table]:
+    def _snapshot_tables(self, sql: SqlProbe, reader: SqliteReader) -> Mapping[str, Table]:
         key = (sql.path, sql.wanted)
-        if key not in self._sealed:
-            sealed = sealed_parts(self.snapshot, sql.path)
+        if key not in self._in_snapshot:
+            parts = snapshot_parts(self.snapshot, sql.path)
             try:
-                self._sealed[key] = reader.tables(sealed, sql.wanted, sql.timeout_s) if "" in sealed else {}
+                self._in_snapshot[key] = reader.tables(parts, sql.wanted, sql.timeout_s) if "" in parts else {}
             except (QueryFailed, Unmeasurable) as problem:
                 raise SnapshotError(
                     f"snapshot {self.snapshot.name!r}: the database {sql.path} cannot be read: {problem}",
-                    remedy="seal a SQLite database that no program has open, or correct the probe's `sql.file`",
+                    remedy="build the snapshot with no program using the database, or correct the probe's `sql.file`",
                 ) from None
-        return self._sealed[key]
+        return self._in_snapshot[key]

@@ -1,4 +1,4 @@
-"""Sandboxes: images, sealed snapshots, services, and the containers that agents run in."""
+"""Sandboxes: images, snapshots, services, and the containers that agents run in."""
 
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from harness.sandbox.snapshot import Snapshot as Snapshot
     from harness.sandbox.snapshots import SnapshotStore as SnapshotStore
     from harness.sandbox.sql.files import left_parts as left_parts
-    from harness.sandbox.sql.files import sealed_parts as sealed_parts
+    from harness.sandbox.sql.files import snapshot_parts as snapshot_parts
     from harness.sandbox.sql.sqlite import SqliteReader as SqliteReader
     from harness.sandbox.sql.tables import QueryFailed as QueryFailed
     from harness.sandbox.sql.tables import Table as Table
@@ -80,7 +80,7 @@ else:
             "services": ("start_services",),
             "snapshot": ("Snapshot",),
             "snapshots": ("SnapshotStore",),
-            "sql.files": ("left_parts", "sealed_parts"),
+            "sql.files": ("left_parts", "snapshot_parts"),
             "sql.sqlite": ("SqliteReader",),
             "sql.tables": ("QueryFailed", "Table", "Unmeasurable", "changes"),
         },

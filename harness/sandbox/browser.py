@@ -1,7 +1,7 @@
 """A browser in a sandbox of its own: Chromium behind a driver, and no way out but the gateway's pages.
 
-It is restored for each use, at a known address and with an empty or a sealed profile, and thrown away afterwards. What
-a page does is an answer; where the browser itself is gone, BrowserGone says what it wrote last.
+It is restored for each use, at a known address and with an empty profile or that of the snapshot, and thrown away
+afterwards. What a page does is an answer; where the browser itself is gone, BrowserGone says what it wrote last.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A declared state gathered into sealed entries: what may be sealed, with which mode and owner."""
+"""A declared state gathered into snapshot entries: what may be captured, with which mode and owner."""
 
 import hashlib
 import os
@@ -28,15 +28,15 @@ class CapturedEntry:
 def gather(environment: Environment, state: DeclaredState, parent: Snapshot | None) -> tuple[CapturedEntry, ...]:
     """The entries of a state, sorted by path: its parent's, then its own over them.
 
-    Raises SnapshotError for what cannot be sealed: special files, names that are not UTF-8, and all that lies outside
+    Raises SnapshotError for what cannot be captured: special files, names that are not UTF-8, and all that lies outside
     the places that the agent may write.
     """
     found: dict[str, CapturedEntry] = {}
-    for sealed in (*_inherited(parent), *_own(environment, state)):
-        if sealed.entry.kind != "directory":
-            for below in [path for path in found if path.startswith(sealed.entry.path + "/")]:
+    for captured in (*_inherited(parent), *_own(environment, state)):
+        if captured.entry.kind != "directory":
+            for below in [path for path in found if path.startswith(captured.entry.path + "/")]:
                 del found[below]
-        found[sealed.entry.path] = sealed
+        found[captured.entry.path] = captured
     return tuple(found[path] for path in sorted(found))
 
 
@@ -66,7 +66,7 @@ def digest_of_file(path: Path) -> str:
 
 
 def content_of(folder: Path, entry: SnapshotEntry) -> Path:
-    """Where the content of a sealed file lies in its snapshot's folder."""
+    """Where the content of a snapshot file lies in its snapshot's folder."""
     return folder / "files" / entry.path.lstrip("/")
 
 
@@ -87,7 +87,7 @@ def _own(environment: Environment, state: DeclaredState) -> Iterator[CapturedEnt
     for path in _walk(root):
         inside = "/" + str(path.relative_to(root))
         if not _is_utf8(inside):
-            raise SnapshotError(f"{os.fsencode(path)!r} cannot be sealed: its name is not UTF-8", remedy="rename it")
+            raise SnapshotError(f"{os.fsencode(path)!r} cannot be captured: its name is not UTF-8", remedy="rename it")
         if not path.is_dir() or path.is_symlink():
             yield _checked(_entry(state, inside, path), path, state)
         elif not _leads_to_a_place(inside, state.writable):
@@ -119,11 +119,11 @@ def _entry(state: DeclaredState, inside: str, path: Path) -> SnapshotEntry:
     if stat.S_ISLNK(found.st_mode):
         target = os.readlink(path)  # noqa: PTH115 - Path.readlink() would not keep the target as it is
         if not _is_utf8(target):
-            raise SnapshotError(f"the link {path} cannot be sealed: its target is not UTF-8")
+            raise SnapshotError(f"the link {path} cannot be captured: its target is not UTF-8")
         return SnapshotEntry(path=inside, kind="link", mode=0o777, owner=owner, link=target)
     if not stat.S_ISREG(found.st_mode):
         raise SnapshotError(
-            f"{path} cannot be sealed: it is neither a file, a folder nor a link", remedy="remove it from the state"
+            f"{path} cannot be captured: it is neither a file, a folder nor a link", remedy="remove it from the state"
         )
     usual = 0o755 if found.st_mode & 0o100 else 0o644
     return SnapshotEntry(
@@ -139,7 +139,7 @@ def _entry(state: DeclaredState, inside: str, path: Path) -> SnapshotEntry:
 def _checked(entry: SnapshotEntry, content: Path | None, state: DeclaredState) -> CapturedEntry:
     if place_of(entry.path, state.writable) is None:
         raise SnapshotError(
-            f"{entry.path} cannot be sealed: it lies in none of the writable places ({', '.join(state.writable)})",
+            f"{entry.path} cannot be captured: it lies in none of the writable places ({', '.join(state.writable)})",
             remedy="move it into one, add its folder to `writable`, or put it into the image",
         )
     return CapturedEntry(entry=entry, content=content if entry.kind == "file" else None)

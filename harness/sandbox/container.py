@@ -48,7 +48,7 @@ _INODES_MIN = 4096
 _MORE_MB = 4
 """What a check's command may write beside an end state that is larger than the disk it was on."""
 
-_SEALED: dict[str, Any] = {
+_ISOLATION: dict[str, Any] = {
     "network_mode": "none",
     "ipc_mode": "private",
     "read_only": True,
@@ -109,7 +109,7 @@ class Containers:
 
         `gateway` is the folder of the gateway's socket; None: the one that the socket lies in.
         """
-        return self._sealed(
+        return self._configuration(
             spec,
             snapshot,
             {TRIAL_LABEL: spec.trial_id, **spec.labels},
@@ -131,7 +131,7 @@ class Containers:
         mountpoints = dict.fromkeys((*layout.places, GATEWAY_FOLDER), "rw,noexec,nosuid,nodev,size=4k")
         layers = self._layers_below(spec, snapshot, layout)
         kept_mb = sum(map(layout.size_mb, layout.places))
-        return self._sealed(
+        return self._configuration(
             spec,
             snapshot,
             {},
@@ -158,14 +158,18 @@ class Containers:
         layers = self._layers(spec.image or snapshot.image or "")
         return {f"{_LAYERS}/{number}": Path(folder) for number, folder in enumerate(layers)}
 
-    def _sealed(self, spec: SandboxSpec, snapshot: Snapshot, labels: Mapping[str, str], **host: Any) -> dict[str, Any]:
+    def _configuration(
+        self, spec: SandboxSpec, snapshot: Snapshot, labels: Mapping[str, str], **host: Any
+    ) -> dict[str, Any]:
         image = spec.image or snapshot.image
         if image is None:
             raise SandboxError(
                 f"snapshot {snapshot.name!r} names no image to run in", remedy="build it: `harness image build`"
             )
         command = host.pop("command")
-        sealed = self._api.create_host_config(**_SEALED, **self._runtime, **host, log_config=LogConfig(type="none"))
+        isolated = self._api.create_host_config(
+            **_ISOLATION, **self._runtime, **host, log_config=LogConfig(type="none")
+        )
         return {
             "image": image,
             "entrypoint": [],
@@ -175,7 +179,7 @@ class Containers:
             "working_dir": "/",
             "healthcheck": {"test": ["NONE"]},
             "labels": {**self._labels, **labels},
-            "host_config": {**sealed, "MaskedPaths": _HIDDEN, "ReadonlyPaths": _READ_ONLY},
+            "host_config": {**isolated, "MaskedPaths": _HIDDEN, "ReadonlyPaths": _READ_ONLY},
         }
 
     def _limits(self, spec: SandboxSpec, layout: Layout, more_mb: int = 0, more_processes: int = 0) -> dict[str, Any]:

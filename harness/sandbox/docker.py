@@ -1,4 +1,4 @@
-"""Sandboxes in containers: sealed, thrown away after use, nothing shared but the kernel.
+"""Sandboxes in containers: isolated, thrown away after use, nothing shared but the kernel.
 
 Two calls to the engine start one, and none ends it: the launcher leaves when its connection closes, and the engine
 removes the container by itself, also when the harness was killed.

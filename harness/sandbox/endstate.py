@@ -43,15 +43,15 @@ class RestoredFiles:
     absent: frozenset[str] = frozenset()
 
 
-def write_end_state(archive: Path, seal: RestoredFiles, reported: Reported) -> EndState:
-    """Compares what the launcher reports with the seal, and writes the archive at once or not at all.
+def write_end_state(archive: Path, restored: RestoredFiles, reported: Reported) -> EndState:
+    """Compares what the launcher reports with the restored, and writes the archive at once or not at all.
 
     It is not flushed to the disk: the run folder does that to all that it keeps of a trial.
     """
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=str(archive.parent)) as contents:
-            state, members = _compared(seal, reported, contents)
+            state, members = _compared(restored, reported, contents)
             _write_archive(archive, state, members, contents)
     except OSError as error:
         raise SandboxError(
@@ -120,19 +120,21 @@ def _head(tar: tarfile.TarFile) -> bytes:
     return b"null" if stream is None else stream.read()
 
 
-def _compared(seal: RestoredFiles, reported: Reported, contents: Any) -> tuple[EndState, dict[str, tuple[int, int]]]:
+def _compared(
+    restored: RestoredFiles, reported: Reported, contents: Any
+) -> tuple[EndState, dict[str, tuple[int, int]]]:
     """The state, and for each file of it where in `contents` its bytes are."""
     changes: list[FileChange] = []
     members: dict[str, tuple[int, int]] = {}
     seen: set[str] = set()
-    gone = set(seal.absent)
+    gone = set(restored.absent)
     problem = None
     for frame, content in reported:
         if "end" in frame:
             gone |= {_text(path) for path in frame["gone"]}
             problem = _text(frame["problem"]) if "problem" in frame else None
             break
-        found = _change(seal.files, frame, content)
+        found = _change(restored.files, frame, content)
         seen.add(_text(frame["path"]))
         if found is None:
             continue
@@ -141,18 +143,18 @@ def _compared(seal: RestoredFiles, reported: Reported, contents: Any) -> tuple[E
             members[found.path] = (contents.tell(), len(content))
             contents.write(content)
     changes += [
-        FileChange(path=path, change="deleted", kind=seal.files[path].kind)
+        FileChange(path=path, change="deleted", kind=restored.files[path].kind)
         for path in gone - seen
-        if path in seal.files
+        if path in restored.files
     ]
     ordered = tuple(sorted(changes, key=lambda change: change.path))
     return EndState(changes=ordered, complete=problem is None, problem=problem), members
 
 
-def _change(sealed: dict[str, SnapshotEntry], frame: dict[str, Any], content: bytes) -> FileChange | None:
+def _change(restored: dict[str, SnapshotEntry], frame: dict[str, Any], content: bytes) -> FileChange | None:
     path = _text(frame["path"])
     kind = _KINDS[frame["kind"]]
-    before = sealed.get(path)
+    before = restored.get(path)
     digest = hashlib.sha256(content).hexdigest() if "content" in frame else None
     link = _text(frame["link"]) if "link" in frame else None
     if before is not None and _is_same(before, kind, frame["mode"], digest, link):

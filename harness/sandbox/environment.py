@@ -1,21 +1,16 @@
 """An environment as people write it: `images/<environment>/environment.yaml`.
 
-    image: base                        # what its sandboxes run in; the built-in `base` where it is left out
-    runtime: runsc                     # OCI runtime of its sandboxes' containers; left out: the engine's default
-    services:                          # what runs beside the agent; only the gateway can reach it
-      menu:
-        image: menu                    # images/<environment>/menu/Dockerfile, else images/menu/Dockerfile
-        port: 8000                     # where it listens inside its container
-        wait: {http: /health}          # or {log: <regular expression>}: when it is ready
-        restore: /restore/menu.sql     # where its state is mounted, read-only: the seed at sealing, the dump later
-        dump: {command: [python3, -m, menu_service, --dump]}   # prints its canonical state
-        needs: [database]              # ready before it is started, and reached by it under that name
-        database: {sqlite: /tmp/menu.sqlite}   # how its rows are asked for: what probes with `sql` read
-        internet: true                 # left out: no route leads out of the network that the services share
-    states:
-      breakfast:
-        files: states/breakfast        # mirrors the sandbox's root: states/breakfast/work/a.txt is /work/a.txt
-        services: {menu: {seed: menu/seed.sql}}
+        image: base                        # what its sandboxes run in; the built-in `base` where it is left out
+        runtime: runsc                     # OCI runtime of its sandboxes' containers; left out: the engine's default
+        services:                          # what runs beside the agent; only the gateway can reach it menu: image: menu
+        # images/<environment>/menu/Dockerfile, else images/menu/Dockerfile port: 8000                     # where it
+        listens inside its container wait: {http: /health}          # or {log: <regular expression>}: when it is ready
+        restore: /restore/menu.sql     # where its state is mounted, read-only: the seed while the snapshot is built,
+        the dump later dump: {command: [python3, -m, menu_service, --dump]}   # prints its canonical state needs:
+        [database]              # ready before it is started, and reached by it under that name database: {sqlite:
+        /tmp/menu.sqlite}   # how its rows are asked for: what probes with `sql` read internet: true                 #
+        left out: no route leads out of the network that the services share states: breakfast: files: states/breakfast
+        # mirrors the sandbox's root: states/breakfast/work/a.txt is /work/a.txt services: {menu: {seed: menu/seed.sql}}
 
 Every path is relative to the environment's folder. An image is a folder with a Dockerfile, its name the folder's path
 under `images/`; it begins with `ARG BASE=<name of the image it builds on>` and `FROM ${BASE}`, and the harness gives
@@ -125,8 +120,9 @@ class Service(Frozen):
     env: dict[Variable, Value] = {}
     """Environment variables of the container."""
     restore: AbsolutePath | None = None
-    """File in the container where the state is mounted: the seed while it is sealed, in a trial what `dump` printed.
-    The service reads it before it is ready. None: it has no state."""
+    """File in the container where the state is mounted: the seed while the snapshot is built, in a trial what `dump`
+    printed. The service reads it before it is ready. None: it has no state.
+    """
     dump: Dump | None = None
     """How the service's state is read for a snapshot, in a form that `restore` takes. None: it has none."""
     needs: tuple[Name, ...] = ()
@@ -144,14 +140,14 @@ class Service(Frozen):
 
 
 class Seed(Frozen):
-    """The state that a service starts from when it is sealed; mounted at the service's `restore`."""
+    """The state that a service starts from when its snapshot is built; mounted at the service's `restore`."""
 
     seed: InsidePath
     """File in the environment's folder."""
 
 
 class DeclaredState(Frozen):
-    """One state to seal."""
+    """One state to take a snapshot of."""
 
     files: InsidePath | None = None
     """Folder that mirrors the sandbox's root. Links are kept as links; of the mode only the owner's x bit counts,
@@ -171,11 +167,13 @@ class DeclaredState(Frozen):
     """JSON file of the cookies and the local storage that browsers begin with, in Playwright's form (`storage_state`);
     None: an empty profile."""
     writable: tuple[Place, ...] = DEFAULT_PLACES
-    """Places that the agent may write; sealed files lie inside them."""
+    """Places that the agent may write; snapshot files lie inside them."""
     services: dict[str, Seed] = {}
     """Service -> the state that it starts from."""
     parent: str | None = None
-    """Another state of this environment, sealed before: its files, env and dumps are the start of this one."""
+    """Another state of this environment, whose snapshot is built before: its files, env and dumps are the start of this
+    one.
+    """
 
 
 class EnvironmentFile(Frozen):

@@ -67,7 +67,7 @@ class LaunchedSandbox:
         self._cwd = spec.cwd
         self._places = inside.places
         self._env: dict[str, str] = {}
-        self._seal = RestoredFiles(files={})
+        self._restored = RestoredFiles(files={})
         self._laid = False
         self._closed = False
 
@@ -91,10 +91,10 @@ class LaunchedSandbox:
             )
         if not laid:
             self._lay_all(layout)
-            if layout.sealed:
-                self._ask({"do": "seal", "unsealed": layout.unsealed})
+            if layout.restored:
+                self._ask({"do": "stamp", "overlaid": layout.overlaid})
         self._laid = laid
-        self._seal = RestoredFiles(files=layout.sealed, absent=layout.absent)
+        self._restored = RestoredFiles(files=layout.restored, absent=layout.absent)
         self._env = self._pinned(snapshot)
 
     def lay(self, layout: Layout) -> None:
@@ -145,10 +145,10 @@ class LaunchedSandbox:
 
     def end_state(self, archive: Path) -> EndState:
         """The differences below the writable places, the temporary folders /tmp and /dev/shm left out."""
-        sums = {} if self._laid else {path: f.sha256 for path, f in self._seal.files.items() if self._may_write(f)}
+        sums = {} if self._laid else {path: f.sha256 for path, f in self._restored.files.items() if self._may_write(f)}
         request = {"do": "changes", "entries": _ENTRIES_MAX, "bytes": _BYTES_MAX, "sums": list(sums.items())}
         with self._explained():
-            return write_end_state(archive, self._seal, self._control.ask_for_stream(request, _ANSWER_WITHIN_S))
+            return write_end_state(archive, self._restored, self._control.ask_for_stream(request, _ANSWER_WITHIN_S))
 
     def close(self) -> None:
         if not self._closed:
@@ -188,7 +188,7 @@ class LaunchedSandbox:
                 self._control.ask_with_content(request, content, _ANSWER_WITHIN_S)
         except LauncherRefusal as refused:
             raise SandboxError(
-                f"the sealed files cannot be laid: {refused.problem}",
+                f"the snapshot files cannot be laid: {refused.problem}",
                 remedy=f"all must fit into limits.disk_mb ({self._limits.disk_mb})",
             ) from None
 

@@ -1,4 +1,4 @@
-"""What is laid into a fresh sandbox: the seal's files, and over them an earlier trial's end state.
+"""What is laid into a fresh sandbox: the snapshot's files, and over them an earlier trial's end state.
 
 A root-owned entry must stay as it is, and who owns a folder can rename what lies in it. So every folder above a
 root-owned entry is root's too, and sticky: the agent adds files there and cannot touch those of others.
@@ -52,21 +52,21 @@ class Entry:
 
 
 class Layout:
-    """All entries of a sandbox, parents first. `absent` are the sealed ones that the end state had deleted."""
+    """All entries of a sandbox, parents first. `absent` are those of the snapshot that the end state had deleted."""
 
     def __init__(
         self, snapshot: Snapshot, over: OpenEndState | None = None, *, inspects: bool = False, own_home: bool = False
     ) -> None:
         """`inspects`, `own_home`: see SandboxSpec."""
-        entries = {file.path: _sealed(snapshot, file) for file in snapshot.files}
-        self.unsealed = _lay_over(entries, over) if over is not None else ()
+        entries = {file.path: _snapshot_entry(snapshot, file) for file in snapshot.files}
+        self.overlaid = _lay_over(entries, over) if over is not None else ()
         self.absent = frozenset(file.path for file in snapshot.files if file.path not in entries)
         self.places = writable_places(snapshot)
         self.implied = _add_parents(entries, self.places)
         self._entries = _protect(entries, self.places)
         _refuse_shut_folders(self._entries)
         if inspects:
-            self._entries = _for_inspection(self._entries, frozenset(self.unsealed), self.places)
+            self._entries = _for_inspection(self._entries, frozenset(self.overlaid), self.places)
         if own_home:
             self._entries |= {
                 path: Entry(path=path, kind="directory", mode=0o700, owner="agent") for path in OWN_FOLDERS
@@ -74,7 +74,7 @@ class Layout:
         self._place_owners = {place: self._owner_of(place) for place in self.places}
         ordered = [entry for _, entry in sorted(self._entries.items())]
         self._owned = {owner: [entry for entry in ordered if entry.owner == owner] for owner in get_args(Owner)}
-        self.sealed = {
+        self.restored = {
             **{path: SnapshotEntry(path=path, kind="directory", mode=entries[path].mode) for path in self.implied},
             **{file.path: file for file in snapshot.files},
         }
@@ -106,7 +106,7 @@ def writable_places(snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(sorted({*snapshot.writable, "/work", "/tmp"}))
 
 
-def _sealed(snapshot: Snapshot, file: SnapshotEntry) -> Entry:
+def _snapshot_entry(snapshot: Snapshot, file: SnapshotEntry) -> Entry:
     entry = Entry(path=file.path, kind=file.kind, mode=file.mode, owner=file.owner, link=file.link)
     if file.kind != "file":
         return entry
@@ -143,11 +143,11 @@ def _add_parents(entries: dict[str, Entry], places: Iterable[str]) -> tuple[str,
     for path in entries:
         above = list(_above(path))
         if posixpath.normpath(path) != path or any(entries[top].kind != "directory" for top in above if top in entries):
-            raise SnapshotError(f"sealed file {path!r} lies below something that is no folder, or is no plain path")
+            raise SnapshotError(f"snapshot file {path!r} lies below something that is no folder, or is no plain path")
         if path not in tops and tops.isdisjoint(above):
             raise SnapshotError(
-                f"sealed file {path!r} lies in no writable place",
-                remedy=f"seal below one of: {', '.join(sorted(tops))}",
+                f"snapshot file {path!r} lies in no writable place",
+                remedy=f"declare files below one of: {', '.join(sorted(tops))}",
             )
         for parent in above:
             if parent in tops:
@@ -180,7 +180,7 @@ def _for_inspection(entries: Mapping[str, Entry], left: Collection[str], places:
 
 
 def _inspected(entry: Entry, *, was_left: bool) -> Entry:
-    """As it is laid for who inspects it: readable, and not to be changed; executable only where it was sealed so."""
+    """As it is laid for inspection: readable, and not to be changed; executable only where the snapshot has it so."""
     match entry.kind:
         case "link":
             return replace(entry, owner="root")
@@ -195,7 +195,7 @@ def _refuse_shut_folders(entries: Mapping[str, Entry]) -> None:
         above = entries.get(path.rpartition("/")[0])
         if entry.owner == "agent" and above is not None and above.owner == "root" and not above.mode & _FOR_OTHERS:
             raise SnapshotError(
-                f"sealed file {path!r} is the agent's, and lies in a folder of root that only root may write",
+                f"snapshot file {path!r} is the agent's, and lies in a folder of root that only root may write",
                 remedy="let root own the file too, or give the folder to the agent",
             )
 

@@ -1,4 +1,4 @@
-"""The layouts of a provider's sandboxes, worked out once for each of the latest sealed states."""
+"""The layouts of a provider's sandboxes, worked out once for each of the latest snapshots."""
 
 import threading
 from collections import deque

@@ -93,13 +93,16 @@ def left_in_engine(client: docker.DockerClient) -> list[Leftover]:
 
 
 def left_in_project(project: Path) -> list[Leftover]:
-    """Files and folders that were never completed, and seals that a killed sealing had moved out of their place."""
+    """Files and folders that were never completed, and snapshots that a killed build had moved out of their place."""
     halves = [path for root in (project, cache_folder()) for path in abandoned_partials(root)]
-    seals = SnapshotStore(project)
+    snapshots = SnapshotStore(project)
     return [
         Leftover(kind="folder" if path.is_dir() else "file", name=str(path), remove=partial(_removed, path))
         for path in halves
-    ] + [Leftover(kind="folder", name=str(path), remove=partial(seals.recover, path)) for path in seals.set_aside()]
+    ] + [
+        Leftover(kind="folder", name=str(path), remove=partial(snapshots.recover, path))
+        for path in snapshots.set_aside()
+    ]
 
 
 def _is_left(thing: dict[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """Programs as ordinary processes of this machine: for where no container engine answers, and for trying things out.
 
 The same launcher and the same channel as in a container, and no isolation. A program can read and write whatever its
-user can, reach the network, and use as much memory, disk, CPU and processes as the machine has; root-owned sealed
+user can, reach the network, and use as much memory, disk, CPU and processes as the machine has; root-owned snapshot
 files are the user's own; an absolute path such as /work/x in the program is the machine's and not the sandbox's (only
 `{work}`, HOME and relative paths lead there). Kept are: the pinned environment, the time limit for the whole tree of
 processes, the cap on output, the gateway, and the end state. The clock cannot be pinned.

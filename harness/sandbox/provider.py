@@ -77,7 +77,7 @@ class Sandbox(Protocol):
         ...
 
     def end_state(self, archive: Path) -> EndState:
-        """The differences to the sealed files; the changed files' content is written to `archive`."""
+        """The differences to the snapshot files; the changed files' content is written to `archive`."""
         ...
 
     def close(self) -> None:
@@ -95,11 +95,11 @@ class SandboxProvider(Protocol):
 
     @property
     def isolates(self) -> bool:
-        """Whether the sandbox is sealed; where not, output and manifest say so."""
+        """Whether the sandbox isolates; where not, output and manifest say so."""
         ...
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
-        """A fresh sandbox restored from the seal. Raises SandboxError or SnapshotError."""
+        """A fresh sandbox restored from the snapshot. Raises SandboxError or SnapshotError."""
         ...
 
     def close(self) -> None:

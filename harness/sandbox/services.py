@@ -181,8 +181,10 @@ def dump_service(environment: Environment, name: str, *, images: ImageStore, sta
 def _dumped(environment: Environment, name: str, images: ImageStore, state: Path) -> bytes:
     dump = environment.services[name].dump
     if dump is None:
-        raise ServiceError(f"service {name!r} has a state to seal but no command to dump it", remedy="declare `dump`")
-    run = f"seal-{environment.name}"
+        raise ServiceError(
+            f"service {name!r} has a state to capture but no command to dump it", remedy="declare `dump`"
+        )
+    run = f"snapshot-{environment.name}"
     with _started(environment, (name,), {name: state}, images, run, lambda _: None) as running:
         return running.output_of(name, dump.command, dump.timeout_s)
 

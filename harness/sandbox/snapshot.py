@@ -1,4 +1,4 @@
-"""A sealed state by content: files, service dumps, environment, browser URL; one digest on every machine."""
+"""A snapshot by content: files, service dumps, environment, browser URL; one digest on every machine."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -9,7 +9,7 @@ from harness.values import Frozen, JsonObject, digest_of
 
 
 class SnapshotEntry(Frozen):
-    """One sealed entry. `path` is absolute in the sandbox; its content lies under `files/` in the snapshot's folder."""
+    """One entry. `path` is absolute in the sandbox; its content lies under `files/` in the snapshot's folder."""
 
     path: str = Field(pattern=r"^/")
     kind: Literal["file", "directory", "link"] = "file"
@@ -22,7 +22,7 @@ class SnapshotEntry(Frozen):
 
 
 class ServiceDump(Frozen):
-    """The sealed state of one service of the environment; the content lies under `dumps/`."""
+    """The snapshot of one service of the environment; the content lies under `dumps/`."""
 
     service: str
     file: str
@@ -30,7 +30,7 @@ class ServiceDump(Frozen):
 
 
 class Snapshot(Frozen):
-    """A sealed state. `folder` (None: an empty snapshot) and `image` are where it lies here, no part of the digest."""
+    """A snapshot. `folder` (None: an empty snapshot) and `image` are where it lies here, no part of the digest."""
 
     name: str
     environment: str
@@ -49,7 +49,7 @@ class Snapshot(Frozen):
 
     @property
     def digest(self) -> str:
-        """Sha-256 over the sorted sealed content, and nothing of this machine."""
+        """Sha-256 over the sorted snapshot content, and nothing of this machine."""
         plain = self.plain()
         del plain["name"]
         plain["files"] = sorted(plain["files"], key=lambda entry: entry["path"])
@@ -57,6 +57,6 @@ class Snapshot(Frozen):
         return digest_of(plain)
 
     def plain(self) -> dict[str, Any]:
-        """As it is written down. A profile that there is not is not mentioned: older seals keep their digest."""
+        """As it is written down. A profile that there is not is not mentioned: older snapshots keep their digest."""
         left_out = {"folder", "image", *(() if self.browser_profile is not None else ("browser_profile",))}
         return self.model_dump(mode="json", exclude=left_out)

@@ -1,6 +1,6 @@
-"""A seal read back and checked to the last byte: nothing missing, nothing more, nothing changed.
+"""A snapshot read back and checked to the last byte: nothing missing, nothing more, nothing changed.
 
-Modes and empty folders are taken from the seal, not from the disk: a checkout keeps neither.
+Modes and empty folders are taken from the snapshot, not from the disk: a checkout keeps neither.
 """
 
 import os
@@ -13,7 +13,7 @@ from harness.sandbox.capture import content_of, digest_of_file, place_of
 from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.values import Frozen
 
-SEAL = "snapshot.json"
+SNAPSHOT_FILE = "snapshot.json"
 
 
 class SnapshotFile(Frozen):
@@ -24,36 +24,36 @@ class SnapshotFile(Frozen):
 
 
 def read_snapshot_file(folder: Path) -> Snapshot:
-    """The sealed state in `folder`, its own digest checked, its content not.
+    """The snapshot in `folder`, its own digest checked, its content not.
 
     Raises SnapshotError that names the file.
     """
-    path = folder / SEAL
+    path = folder / SNAPSHOT_FILE
     if not path.is_file():
         raise _refused(path, "is missing", folder)
     try:
-        seal = read_document(path, SnapshotFile)
+        stored = read_document(path, SnapshotFile)
     except InvalidDocument as error:
         raise SnapshotError(error.message, remedy=_again(folder)) from None
-    snapshot = seal.snapshot.model_copy(update={"folder": folder, "image": None})
+    snapshot = stored.snapshot.model_copy(update={"folder": folder, "image": None})
     if (snapshot.environment, snapshot.name) != (folder.parent.name, folder.name):
-        raise _refused(path, f"is the seal of {snapshot.environment}/{snapshot.name}", folder)
-    if snapshot.digest != seal.digest:
+        raise _refused(path, f"is the snapshot {snapshot.environment}/{snapshot.name}", folder)
+    if snapshot.digest != stored.digest:
         raise _refused(path, "was changed: its content does not have the digest that it names", folder)
     return snapshot
 
 
 def verify_content(snapshot: Snapshot) -> None:
-    """Compares everything that lies in the snapshot's folder with the seal.
+    """Compares everything that lies in the snapshot's folder with the snapshot.
 
-    Raises SnapshotError that names the first file that is missing, changed, or not part of the seal.
+    Raises SnapshotError that names the first file that is missing, changed, or not part of the snapshot.
     """
     folder = snapshot.folder
     if folder is None:
         return
     for problem in _contradictions(snapshot):
-        raise _refused(folder / SEAL, problem, folder)
-    expected: set[Path] = {folder / SEAL}
+        raise _refused(folder / SNAPSHOT_FILE, problem, folder)
+    expected: set[Path] = {folder / SNAPSHOT_FILE}
     for entry in snapshot.files:
         if entry.kind == "file":
             path = content_of(folder, entry)
@@ -64,7 +64,7 @@ def verify_content(snapshot: Snapshot) -> None:
         expected.add(folder / "dumps" / dump.file)
     for path in _all_below(folder):
         if path not in expected:
-            raise _refused(path, "is no part of the seal", folder)
+            raise _refused(path, "is no part of the snapshot", folder)
 
 
 def _verify_file(path: Path, sha256: str | None, size: int | None, folder: Path) -> None:
@@ -74,7 +74,7 @@ def _verify_file(path: Path, sha256: str | None, size: int | None, folder: Path)
     if size is not None and found != size:
         raise _refused(path, f"has {found} bytes instead of {size}", folder)
     if digest_of_file(path) != sha256:
-        raise _refused(path, "was changed: its content is not what was sealed", folder)
+        raise _refused(path, "was changed: its content is not what the snapshot was built of", folder)
 
 
 def _all_below(folder: Path) -> Iterator[Path]:
@@ -122,4 +122,6 @@ def _refused(path: Path, problem: str, folder: Path) -> SnapshotError:
 
 
 def _again(folder: Path) -> str:
-    return f"restore it from version control, or seal anew: harness snapshot build {folder.parent.name} {folder.name}"
+    return (
+        f"restore it from version control, or build it again: harness snapshot build {folder.parent.name} {folder.name}"
+    )

@@ -1,7 +1,7 @@
-"""The sealed states of a project, in `snapshots/<environment>/<name>/`: built, listed, loaded, verified, compared.
+"""The snapshots of a project, in `snapshots/<environment>/<name>/`: built, listed, loaded, verified, compared.
 
-A seal holds nothing of the machine that made it: no image id, no time, no user id. What the sandbox is restored from
-is checked to the last byte each time that it is loaded.
+A snapshot holds nothing of the machine that made it: no image id, no time, no user id. What the sandbox is restored
+from is checked to the last byte each time that it is loaded.
 """
 
 import fcntl
@@ -23,17 +23,17 @@ from harness.sandbox.environment import BASE_IMAGE, DeclaredState, Environment, 
 from harness.sandbox.images import ImageStore
 from harness.sandbox.services import dump_service
 from harness.sandbox.snapshot import ServiceDump, Snapshot
-from harness.sandbox.snapshot_file import SEAL, read_snapshot_file, verify_content
+from harness.sandbox.snapshot_file import SNAPSHOT_FILE, read_snapshot_file, verify_content
 from harness.values import Frozen
 
 EMPTY = "empty"
 """Name of the snapshot with nothing in it; it needs no folder."""
 
-_SEALING = ".sealing-"
+_UNFINISHED = ".sealing-"
 
 
 class SnapshotDifference(Frozen):
-    """One difference between two sealed states."""
+    """One difference between two snapshots."""
 
     subject: str
     """`/work/a.txt`, `dump menu`, `env NAME`, `browser_url`, `writable` or `parent`."""
@@ -42,7 +42,7 @@ class SnapshotDifference(Frozen):
 
 
 class SnapshotStore:
-    """The sealed states of `project`. Without `images` a loaded snapshot names no image, and no dump can be made."""
+    """The snapshots of `project`. Without `images` a loaded snapshot names no image, and no dump can be made."""
 
     def __init__(self, project: Path, images: ImageStore | None = None) -> None:
         self._project = project
@@ -50,9 +50,10 @@ class SnapshotStore:
         self._images = images
 
     def build(self, environment: str, name: str, progress: Progress = lambda _: None) -> Snapshot:
-        """Seals a declared state, its images built first; what was sealed before stays until the new one is complete.
+        """Builds a declared state's snapshot, its images first; the earlier snapshot stays until the new one is
+        complete.
 
-        Raises UsageError for an unknown state, SnapshotError for what cannot be sealed, ServiceError for a service
+        Raises UsageError for an unknown state, SnapshotError for what cannot be captured, ServiceError for a service
         that does not start from its seed.
         """
         declared = load_environment(self._project, environment)
@@ -65,13 +66,13 @@ class SnapshotStore:
         parent = None if state.parent is None else self.verify(environment, state.parent)
         folder = self._root / environment
         with self._alone(folder), _temporary(folder, name) as temporary:
-            sealed = gather(declared, state, parent)
-            progress(f"sealing {len(sealed)} files, folders and links")
-            _copy(sealed, temporary)
+            captured = gather(declared, state, parent)
+            progress(f"capturing {len(captured)} files, folders and links")
+            _copy(captured, temporary)
             snapshot = Snapshot(
                 name=name,
                 environment=environment,
-                files=tuple(item.entry for item in sealed),
+                files=tuple(item.entry for item in captured),
                 dumps=self._dumps(declared, state, parent, temporary, progress),
                 env={**(parent.env if parent else {}), **state.env},
                 browser_url=state.browser_url or (parent.browser_url if parent else None),
@@ -79,19 +80,21 @@ class SnapshotStore:
                 writable=state.writable,
                 parent=None if parent is None else parent.digest,
             )
-            write_atomically(temporary / SEAL, _seal_text(snapshot).encode())
+            write_atomically(temporary / SNAPSHOT_FILE, _snapshot_text(snapshot).encode())
             verify_content(snapshot.model_copy(update={"folder": temporary}))
             _put(temporary, folder / name)
-        progress(f"sealed {environment}/{name}: {snapshot.digest[:12]}")
+        progress(f"built {environment}/{name}: {snapshot.digest[:12]}")
         return self._with_image(snapshot.model_copy(update={"folder": folder / name}), environment)
 
     def list(self) -> tuple[Snapshot, ...]:
-        """All sealed states, sorted; their seals are checked, their content is not."""
-        found = sorted(path.parent for path in self._root.glob(f"*/*/{SEAL}") if not path.parent.name.startswith("."))
+        """All snapshots, sorted; their digests are checked, their content is not."""
+        found = sorted(
+            path.parent for path in self._root.glob(f"*/*/{SNAPSHOT_FILE}") if not path.parent.name.startswith(".")
+        )
         return tuple(read_snapshot_file(folder) for folder in found)
 
     def load(self, environment: str | None, name: str | None) -> Snapshot:
-        """The verified sealed state, with the tag of the image that it runs in.
+        """The verified snapshot, with the tag of the image that it runs in.
 
         Without a name it is the empty snapshot, on the environment's image or on the built-in one.
         Raises SnapshotError that names the damaged file, ImageError where the image is not built.
@@ -103,14 +106,14 @@ class SnapshotStore:
         return self._with_image(self.verify(environment, name), environment)
 
     def verify(self, environment: str, name: str) -> Snapshot:
-        """The sealed state, compared byte by byte with what lies on the disk; needs no engine."""
+        """The snapshot, compared byte by byte with what lies on the disk; needs no engine."""
         folder = self._root / environment / name
         if not folder.is_dir() and (aside := _aside(folder)).is_dir():
             self.recover(aside)
         if not folder.is_dir():
             known = ", ".join(f"{found.environment}/{found.name}" for found in self.list()) or "none"
             raise SnapshotError(
-                f"there is no sealed state {environment}/{name} (sealed: {known})",
+                f"there is no snapshot {environment}/{name} (captured: {known})",
                 remedy=f"harness snapshot build {environment} {name}",
             )
         snapshot = read_snapshot_file(folder)
@@ -118,13 +121,13 @@ class SnapshotStore:
         return snapshot
 
     def set_aside(self) -> tuple[Path, ...]:
-        """Sealed states that were moved out of the way of a new one, and are there still."""
-        return tuple(sorted(self._root.glob(f"*/{_SEALING}old-*")))
+        """Snapshots that were moved out of the way of a new one, and are there still."""
+        return tuple(sorted(self._root.glob(f"*/{_UNFINISHED}old-*")))
 
     def recover(self, left: Path) -> bool:
-        """Puts back what a killed sealing had moved aside, or removes it where the new state is in its place.
+        """Puts back what a killed build had moved aside, or removes it where the new state is in its place.
 
-        False: another sealing is going on there.
+        False: another build is going on there.
         """
         handle = os.open(left.parent, os.O_RDONLY)
         try:
@@ -138,7 +141,7 @@ class SnapshotStore:
         return True
 
     def diff(self, before: Snapshot, after: Snapshot) -> tuple[SnapshotDifference, ...]:
-        """What changes from one sealed state to the other, sorted by subject."""
+        """What changes from one snapshot to the other, sorted by subject."""
         old, new = _parts(before), _parts(after)
         found = [SnapshotDifference(subject=key, change="removed") for key in old.keys() - new.keys()]
         found += [SnapshotDifference(subject=key, change="added") for key in new.keys() - old.keys()]
@@ -167,11 +170,11 @@ class SnapshotStore:
         for service, seed in sorted(state.services.items()):
             if self._images is None:
                 raise SnapshotError(
-                    f"the state of service {service!r} cannot be sealed without a container engine",
-                    remedy="start Docker, then seal again",
+                    f"the state of service {service!r} cannot be part of a snapshot without a container engine",
+                    remedy="start Docker, then build the snapshot again",
                 )
             self._images.build(environment.image_of(service), progress)
-            progress(f"sealing the state of service {service!r}")
+            progress(f"capturing the state of service {service!r}")
             path = folder / "dumps" / f"{service}.sql"
             start = environment.folder / seed.seed
             found[service] = dump_service(environment, service, images=self._images, start=start, into=path)
@@ -179,12 +182,12 @@ class SnapshotStore:
 
     @contextmanager
     def _alone(self, folder: Path) -> Iterator[None]:
-        """Waits for another sealing in the same environment, then removes what a killed one left."""
+        """Waits for another build in the same environment, then removes what a killed one left."""
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            for left in folder.glob(f"{_SEALING}*"):
+            for left in folder.glob(f"{_UNFINISHED}*"):
                 _recover(left, folder)
             yield
         finally:
@@ -193,7 +196,7 @@ class SnapshotStore:
 
 @contextmanager
 def _temporary(folder: Path, name: str) -> Iterator[Path]:
-    path = folder / partial_name(f"{_SEALING.removeprefix('.')}{name}")
+    path = folder / partial_name(f"{_UNFINISHED.removeprefix('.')}{name}")
     try:
         path.mkdir()
         path.chmod(0o755)
@@ -202,18 +205,18 @@ def _temporary(folder: Path, name: str) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _copy(sealed: tuple[CapturedEntry, ...], folder: Path) -> None:
-    for item in sealed:
+def _copy(captured: tuple[CapturedEntry, ...], folder: Path) -> None:
+    for item in captured:
         if item.content is not None:
             target = content_of(folder, item.entry)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(item.content, target)
 
 
-def _seal_text(snapshot: Snapshot) -> str:
-    """One field a line, so that a change of the seal can be read in a review."""
-    seal = {"digest": snapshot.digest, "snapshot": snapshot.plain()}
-    return json.dumps(seal, indent=1, ensure_ascii=False) + "\n"
+def _snapshot_text(snapshot: Snapshot) -> str:
+    """One field a line, so that a change of the snapshot can be read in a review."""
+    stored = {"digest": snapshot.digest, "snapshot": snapshot.plain()}
+    return json.dumps(stored, indent=1, ensure_ascii=False) + "\n"
 
 
 def _put(new: Path, at: Path) -> None:
@@ -235,12 +238,12 @@ def _put(new: Path, at: Path) -> None:
 
 
 def _aside(at: Path) -> Path:
-    return at.parent / f"{_SEALING}old-{at.name}"
+    return at.parent / f"{_UNFINISHED}old-{at.name}"
 
 
 def _recover(left: Path, folder: Path) -> None:
-    """A killed sealing may have moved the old state aside without putting the new one in its place."""
-    name = left.name.removeprefix(f"{_SEALING}old-")
+    """A killed build may have moved the old state aside without putting the new one in its place."""
+    name = left.name.removeprefix(f"{_UNFINISHED}old-")
     if name != left.name and not (folder / name).exists():
         left.rename(folder / name)
     else:

@@ -1,8 +1,8 @@
 """Sandboxes in warm containers: one container for many trials, each in namespaces of its own; started in milliseconds.
 
-A container is started once for each kind of trial that runs at the same time (image, agent, limits, seal). Its
+A container is started once for each kind of trial that runs at the same time (image, agent, limits, snapshot). Its
 supervisor gives every trial its own mounts, processes, network, names and writable places, all of which vanish with the
-trial; the sealed files, which it keeps, are seen by each through an overlay.
+trial; the snapshot files, which it keeps, are seen by each through an overlay.
 
 One trial at a time is in a container, whose limits are so the trial's. What it does not promise as the provider of one
 container per trial does: the supervisor holds CAP_SYS_ADMIN, so a bug in it or in the kernel's namespaces reaches the
@@ -43,7 +43,7 @@ class _Kind:
     limits: tuple[float, ...]
     places: tuple[str, ...]
     kept: Layout | None
-    """The very one: it is made once for a sealed state."""
+    """The very one: it is made once for a snapshot."""
 
     @classmethod
     def of(cls, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> "_Kind":

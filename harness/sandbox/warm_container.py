@@ -85,7 +85,7 @@ class WarmContainer:
             keeper.close()
         try:
             if not is_readable(self._connection(), _KEPT_WITHIN_S):
-                raise SandboxError("the sandbox did not start: its sealed files were not laid in time")
+                raise SandboxError("the sandbox did not start: its snapshot files were not laid in time")
             self._laid = bool(Channel(self._connection()).receive()["kept"])
         except (EOFError, ValueError):
             raise SandboxError(f"the sandbox did not start: {self._death() or 'its supervisor is gone'}") from None
@@ -103,7 +103,7 @@ class WarmContainer:
         return control
 
     def has_laid(self, spec: SandboxSpec) -> bool:
-        """Whether a trial finds the sealed files laid; one that begins with what another has left does not."""
+        """Whether a trial finds the snapshot files laid; one that begins with what another has left does not."""
         return self._laid and spec.end_state_from is None
 
     def why_dead(self) -> str | None:

@@ -32,7 +32,7 @@ FileKind = Literal["file", "directory", "link", "other"]
 
 
 class FileChange(Frozen):
-    """One difference between the end state's files and the sealed ones."""
+    """One difference between the end state's files and those of the snapshot."""
 
     path: str
     """Absolute in the sandbox; bytes that are not UTF-8 are surrogate-escaped and written as `\\udcXX`."""

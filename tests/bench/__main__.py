@@ -24,7 +24,7 @@ PARTS: dict[str, list[str]] = {
     "several at a time": ["-m", "tests.bench.throughput"],
     "a sweep": ["-m", "tests.bench.sweep"],
     "a sweep of an agent with an SDK": ["-m", "tests.bench.sweep", "--agent", "sdk", "--cases", "10", "--trials", "4"],
-    "sealed files": ["-m", "tests.bench.seals"],
+    "snapshot files": ["-m", "tests.bench.seals"],
     "trials that wait for a live model": ["-m", "tests.bench.waiting"],
     "long runs": ["-m", "tests.bench.growth"],
     "the command line": ["-m", "tests.bench.help"],

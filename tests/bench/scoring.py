@@ -2,7 +2,7 @@
 
 The trajectories are the real tau2 runs in the data folder (HARNESS_REAL_DATA), or made ones of the same shape where it
 is absent. They are written as ordinary run folders first; what is timed is what `harness score` and `harness compare`
-do with them: read, check the seal, parse, score with all metrics and detectors. Time is the process's own, so that
+do with them: read, check the snapshot, parse, score with all metrics and detectors. Time is the process's own, so that
 other work on the machine does not count.
 """
 

@@ -1,4 +1,5 @@
-"""What a seal costs a trial in a warm sandbox: start to end state with 5,000 sealed files beside one, in turn, medians.
+"""What a snapshot costs a trial in a warm sandbox: start to end state with 5,000 snapshot files beside one, in turn,
+medians.
 
 Each trial changes one file. What is laid once, when the container is started, stands apart.
 """
@@ -21,7 +22,7 @@ from tests.bench.figures import Target, show
 
 FILES = (1, 5_000)
 SPEC = SandboxSpec(trial_id="bench", limits=Limits(disk_mb=128))
-RATIO = "5,000 sealed files / one"
+RATIO = "5,000 snapshot files / one"
 
 
 def main() -> None:
@@ -39,7 +40,7 @@ def main() -> None:
                 for count, snapshot in snapshots.items():
                     spent[count].append(trial_s(provider, snapshot, folder))
     medians = {count: statistics.median(seconds) for count, seconds in spent.items()}
-    figures = {f"a trial upon {count:,} sealed files, ms": median * 1000 for count, median in medians.items()}
+    figures = {f"a trial upon {count:,} snapshot files, ms": median * 1000 for count, median in medians.items()}
     figures |= {f"the first in its container, {count:,} files, ms": first[count] * 1000 for count in FILES}
     show(figures | {RATIO: medians[FILES[1]] / medians[FILES[0]]}, [Target(figure=RATIO, bound=1.5)])
 

@@ -1,4 +1,4 @@
-"""Where a browser begins is part of the seal."""
+"""Where a browser begins is part of the snapshot."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Public agents, unmodified, in the sealed container: recorded, replayed and live, each does the same.
+"""Public agents, unmodified, in the isolated container: recorded, replayed and live, each does the same.
 
 Every agent has an image of its own and takes the same five orders, scored by the ordinary scorer of the drive-thru. In
 each case it makes at least four tool calls, two of them in one reply, meets an error of the service, and puts it right.

@@ -155,7 +155,7 @@ def _of_run(name: str, syntax: Syntax) -> Reader:
 
 
 def _in_run(name: str) -> Callable[[bytes, Path], None]:
-    """The file in a run that is whole but for it; the seal is made anew, so that it is no seal that refuses it."""
+    """The file in a run that is whole but for it; the snapshot is made anew, so that it is no seal that refuses it."""
 
     def read(content: bytes, folder: Path) -> None:
         found = stored_run() | {name: content}

@@ -47,7 +47,7 @@ def test_tools_that_the_provider_would_run_are_refused(play, suite: Suite, model
     status, answer = answers[0]
     assert (403, "hosted_tool") == (status, answer["error"]["type"])
     assert named in answer["error"]["message"]
-    assert "seal" in answer["error"]["message"]
+    assert "outside of the evaluation" in answer["error"]["message"]
     assert [] == models.seen
     assert ["hosted_tool"] == [s.attributes["error.type"] for s in record.spans if "error.type" in s.attributes]
 

@@ -62,7 +62,7 @@ def test_the_terminal_shows_scores_what_was_not_measured_and_where_the_report_is
         suite     drive_thru dddddddddddd
         agent     v1 aaaaaaaaaaaa
         answers   tools replay, no model
-        sandbox   local: NOT sealed from this machine
+        sandbox   local: NOT isolated from this machine
         snapshot  breakfast eeeeeeeeeeee
 
         1/2 succeeded = 50 % (95 %: 9 to 91 %); not known of 1 of 3

@@ -168,7 +168,7 @@ def test_sealed_files_that_do_not_fit_are_refused_with_the_limit_that_they_excee
 ) -> None:
     files = (snapshot_entry(tmp_path, "/work/large", b"x" * 3_000_000),)
     snapshot = Snapshot(name="large", environment="base", image=base_image, folder=tmp_path, files=files)
-    with pytest.raises(SandboxError, match="the sealed files cannot be laid: No space left") as refused:
+    with pytest.raises(SandboxError, match="the snapshot files cannot be laid: No space left") as refused:
         warm.start(SandboxSpec(trial_id="kept", limits=Limits(disk_mb=2)), snapshot)
     assert "limits.disk_mb (2)" in str(refused.value.remedy)
 

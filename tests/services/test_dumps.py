@@ -1,4 +1,4 @@
-"""The state of a service as part of a seal."""
+"""The state of a service as part of a snapshot."""
 
 from collections.abc import Callable
 

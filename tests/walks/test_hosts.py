@@ -1,4 +1,4 @@
-"""A program that calls hosts by itself, in a sealed container: recorded once, then replayed without the host."""
+"""A program that calls hosts by itself, in a isolated container: recorded once, then replayed without the host."""
 
 import json
 import shutil

@@ -106,7 +106,7 @@ class ModelHandler:
             hosted = hosted_field(endpoint, crossing.body) or next(found, None)
             if hosted is not None:
                 return "hosted_tool", (
-                    f"{hosted} would be run by the provider itself, past the seal of the evaluation, so it is refused; "
+                    f"{hosted} would be run by the provider itself, outside of the evaluation, so it is refused; "
                     "the suite can allow it with `model.allow_hosted_tools: true`"
                 )
         unknown = unknown_field(endpoint, crossing.body, parts.spec)

@@ -1,7 +1,7 @@
 """Answers from the trial's own sandbox: a shell beside the agent's program, and its files.
 
-They are the same in every tool mode and on no cassette: the sandbox is restored from its seal, and what is done in it
-is part of the end state that the case is judged by.
+They are the same in every tool mode and on no cassette: the sandbox is restored from its snapshot, and what is done in
+it is part of the end state that the case is judged by.
 """
 
 import asyncio

@@ -24,7 +24,7 @@ class ProjectArchive:
 
 
 def packed(plan: RunPlan, snapshot: Snapshot) -> ProjectArchive:
-    """The project's suites (one may use another's files), images' recipes, sealed state, and the planned cases'
+    """The project's suites (one may use another's files), images' recipes, snapshot, and the planned cases'
     cassettes.
 
     Raises UsageError for a suite or an agent outside of them: it would not come along.

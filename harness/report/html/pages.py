@@ -3,7 +3,7 @@
 import base64
 
 from harness.report.html.payload import present
-from harness.results import StoredTrial, read_sealed
+from harness.results import StoredTrial, read_checked
 from harness.values import JsonObject
 
 PICTURE = "data:image/png;base64,"
@@ -19,7 +19,7 @@ def pages_view(stored: StoredTrial, trials: int) -> list[JsonObject]:
     for name, seen in list(stored.trial.pages.items())[:_ITEMS]:
         picture = None
         if seen.screenshot is not None:
-            content = base64.b64encode(read_sealed(stored.folder, seen.screenshot)).decode("ascii")
+            content = base64.b64encode(read_checked(stored.folder, seen.screenshot)).decode("ascii")
             picture = PICTURE + content if len(content) <= left else None
             left -= 0 if picture is None else len(content)
         shown.append(

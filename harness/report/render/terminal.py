@@ -113,8 +113,8 @@ def heading(title: str, right: str) -> RenderableType:
 def _facts(summary: Summary) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     for name, value in facts(summary.manifest):
-        sealed = summary.manifest.isolates or name != "sandbox"
-        grid.add_row(Text(name, style="dim"), Text(printable(value), style="" if sealed else "bold yellow"))
+        isolated = summary.manifest.isolates or name != "sandbox"
+        grid.add_row(Text(name, style="dim"), Text(printable(value), style="" if isolated else "bold yellow"))
     return grid
 
 

@@ -71,7 +71,7 @@ def model_words(manifest: RunManifest) -> str:
 
 def facts(manifest: RunManifest) -> list[tuple[str, str]]:
     """What a reader must know to read the figures."""
-    sandbox = manifest.provider if manifest.isolates else f"{manifest.provider}: NOT sealed from this machine"
+    sandbox = manifest.provider if manifest.isolates else f"{manifest.provider}: NOT isolated from this machine"
     found = [
         ("suite", f"{manifest.suite} {manifest.suite_digest[:12]}"),
         ("agent", f"{manifest.agent} {manifest.agent_digest[:12]}"),

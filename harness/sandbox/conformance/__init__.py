@@ -8,8 +8,8 @@ For a provider of your own, whether or not it has an entry point in the group `h
             check.run(stand)
 
 or `run_conformance(provider, IMAGE, folder)`, and look at what is not None. The image needs python3 and `sh`; the
-engine needs nothing else. Checks that only a sealed sandbox can pass are marked, and left out where the provider says
-that it does not isolate: such a provider promises no more than the others.
+engine needs nothing else. Checks that only a isolating sandbox can pass are marked, and left out where the provider
+says that it does not isolate: such a provider promises no more than the others.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ __all__ = ["Check", "ProviderNotConforming", "Stand", "checks", "run_conformance
 def checks(*, isolates: bool = True) -> tuple[Check, ...]:
     """What a provider is held to, in a fixed order; one that does not isolate, to less."""
     every = (*PROGRAMS, *BESIDE, *FILES, *END_STATE, *GATEWAY, *LIMITS, *ISOLATION, *HOSTILE, *CLOCK)
-    return tuple(check for check in every if isolates or not check.sealed)
+    return tuple(check for check in every if isolates or not check.needs_isolation)
 
 
 def run_conformance(
@@ -46,7 +46,7 @@ def run_conformance(
     """
     found: dict[str, str | None] = {}
     for check in checks() if chosen is None else chosen:
-        if check.sealed and not provider.isolates:
+        if check.needs_isolation and not provider.isolates:
             continue
         with Stand(provider, image, folder / check.name) as stand:
             try:

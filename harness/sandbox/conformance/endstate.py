@@ -1,4 +1,4 @@
-"""The end state: exactly what differs from the seal."""
+"""The end state: exactly what differs from the snapshot."""
 
 from harness.case import Limits
 from harness.sandbox.conformance.stand import Stand, check, expect, python, shell, snapshot_entry

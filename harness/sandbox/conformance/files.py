@@ -1,4 +1,4 @@
-"""Files: laid from the seal, read and written from outside."""
+"""Files: laid from the snapshot, read and written from outside."""
 
 from harness.case import Limits
 from harness.errors import SandboxError, SnapshotError
@@ -30,7 +30,7 @@ print(json.dumps(found))
 """
 
 
-def sealed_files_are_laid(stand: Stand) -> None:
+def snapshot_files_are_restored(stand: Stand) -> None:
     snapshot = stand.snapshot()
     assert snapshot.folder is not None
     files = (
@@ -61,7 +61,7 @@ def sealed_files_are_laid(stand: Stand) -> None:
     expect("a laid program runs", sandbox.exec(["./link"], {}, 10).code, 6)
 
 
-def large_sealed_file_arrives_whole(stand: Stand) -> None:
+def large_snapshot_file_arrives_whole(stand: Stand) -> None:
     content = bytes(range(256)) * 20_000
     sandbox = stand.start(stand.snapshot({"/work/large": content, "/work/none": b""}))
     expect("content", sandbox.read_file("large", len(content)) == content, True)
@@ -75,11 +75,11 @@ def other_writable_places_are_there(stand: Stand) -> None:
     expect("content", (sandbox.read_file("/srv/data/list"), sandbox.read_file("/srv/data/new")), (b"1", b"2"))
 
 
-def seal_outside_of_writable_places_is_refused(stand: Stand) -> None:
+def snapshot_outside_of_writable_places_is_refused(stand: Stand) -> None:
     expect_raises("start", SnapshotError, lambda: stand.start(stand.snapshot({"/etc/agent.conf": b""})))
 
 
-def seal_with_a_missing_file_is_refused(stand: Stand) -> None:
+def snapshot_with_a_missing_file_is_refused(stand: Stand) -> None:
     snapshot = stand.snapshot({"/work/lost": b"x"})
     assert snapshot.folder is not None
     (snapshot.folder / "files/work/lost").unlink()
@@ -176,7 +176,7 @@ def full_disk_is_the_programs_failure(stand: Stand) -> None:
     expect("the sandbox still works", shell(sandbox, "rm big && echo x > small").code, 0)
 
 
-def seal_that_does_not_fit_is_refused(stand: Stand) -> None:
+def snapshot_that_does_not_fit_is_refused(stand: Stand) -> None:
     large = stand.snapshot({"/work/large": b"x" * 3_000_000})
     expect_raises("start", SandboxError, lambda: stand.start(large, limits=Limits(disk_mb=2)))
 
@@ -185,11 +185,11 @@ CHECKS = (
     *map(
         check,
         (
-            sealed_files_are_laid,
-            large_sealed_file_arrives_whole,
+            snapshot_files_are_restored,
+            large_snapshot_file_arrives_whole,
             other_writable_places_are_there,
-            seal_outside_of_writable_places_is_refused,
-            seal_with_a_missing_file_is_refused,
+            snapshot_outside_of_writable_places_is_refused,
+            snapshot_with_a_missing_file_is_refused,
             what_is_written_can_be_read,
             reading_has_a_limit,
             reading_what_is_no_file_is_told,
@@ -203,7 +203,7 @@ CHECKS = (
             agent_files_cannot_be_changed,
             files_of_root_stay_as_they_are,
             full_disk_is_the_programs_failure,
-            seal_that_does_not_fit_is_refused,
+            snapshot_that_does_not_fit_is_refused,
         ),
     ),
 )

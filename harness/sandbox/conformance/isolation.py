@@ -180,7 +180,7 @@ def nothing_survives_into_the_next_sandbox(stand: Stand) -> None:
     expect("end state", second.end_state(stand.archive()).changes, ())
 
 
-def next_sandbox_starts_from_the_seal(stand: Stand) -> None:
+def next_sandbox_starts_from_the_snapshot(stand: Stand) -> None:
     snapshot = stand.snapshot({"/work/start": b"start"})
     first = stand.start(snapshot)
     expect("changing", shell(first, "echo x > new; echo x > $TMPDIR/new; echo x > start").code, 0)
@@ -238,7 +238,7 @@ def sandbox_has_no_name_of_its_own(stand: Stand) -> None:
 
 
 CHECKS = (
-    *map(check, (next_sandbox_starts_from_the_seal, sandboxes_at_the_same_time_do_not_meet)),
+    *map(check, (next_sandbox_starts_from_the_snapshot, sandboxes_at_the_same_time_do_not_meet)),
     *map(
         isolation_check,
         (

@@ -29,7 +29,7 @@ class Check:
 
     name: str
     run: Callable[["Stand"], None]
-    sealed: bool = False
+    needs_isolation: bool = False
     """Only a provider that isolates can keep it."""
 
 
@@ -40,7 +40,7 @@ def check(run: Callable[["Stand"], None]) -> Check:
 
 def isolation_check(run: Callable[["Stand"], None]) -> Check:
     """A promise of providers that isolate."""
-    return replace(check(run), sealed=True)
+    return replace(check(run), needs_isolation=True)
 
 
 def expect(what: str, actual: object, expected: object) -> None:
@@ -92,12 +92,12 @@ class Stand:
         """A snapshot of these files (mode 0644, the agent's), and `fields` of Snapshot; `more` are other entries."""
         self._count += 1
         folder = self.folder / f"snapshot-{self._count}"
-        sealed = [snapshot_entry(folder, path, content) for path, content in (files or {}).items()]
-        sealed += fields.pop("more", ())
+        entries = [snapshot_entry(folder, path, content) for path, content in (files or {}).items()]
+        entries += fields.pop("more", ())
         return Snapshot(
             name="conformance",
             environment="conformance",
-            files=tuple(sealed),
+            files=tuple(entries),
             folder=folder,
             image=self.image,
             **fields,

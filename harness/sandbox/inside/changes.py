@@ -1,7 +1,7 @@
 """What is no longer as it was laid when a trial ends.
 
 An entry whose stamp is the same is not read again, with one exception: what a program writes through a shared mapping
-changes no time of a file in a tmpfs. So the sealed files that the agent may write are known by their content.
+changes no time of a file in a tmpfs. So the snapshot files that the agent may write are known by their content.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files of the sandbox: laid out from the seal, read, written, and walked through.
+"""Files of the sandbox: laid out from the snapshot, read, written, and walked through.
 
 Paths are as the sandbox's contract shows them (`/work/...`); `WritablePlaces` says where they are, which differs
 only outside of a container. Folders are entered by descriptor and no link is followed on the way.

@@ -94,11 +94,11 @@ class Launcher:
 
         self._as(None if request["owner"] == b"root" else self._uid, work, request)
 
-    def _do_seal(self, request: dict[str, Any]) -> None:
+    def _do_stamp(self, request: dict[str, Any]) -> None:
         from harness.sandbox.inside.changes import stamps
 
         self._laid = stamps(self._places)
-        for path in request["unsealed"]:
+        for path in request["overlaid"]:
             self._laid.pop(path, None)
         self._channel.send({})
 

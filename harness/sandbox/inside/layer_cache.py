@@ -1,4 +1,4 @@
-"""The sealed files that a warm container keeps: laid once, and seen by every trial through an overlay of its own.
+"""The snapshot files that a warm container keeps: laid once, and seen by every trial through an overlay of its own.
 
 A trial gets them at the cost of a mount, however many they are. What it changes lies in its own upper folder, in a
 tmpfs of the size that the place may have; what it leaves is told from the two (`overlaid`).
@@ -22,7 +22,7 @@ _REAL_NUMBER = (1 << 48) - 1
 _EXDEV = 18
 _MOVED = ".moved"
 _OPTIONS = ",xino=on,redirect_dir=on,metacopy=off,index=off"
-"""As in an ordinary folder, one that is sealed can be renamed."""
+"""As in an ordinary folder, one of the snapshot can be renamed."""
 
 
 class LayerCache:

@@ -1,4 +1,4 @@
-"""SQLite databases among the files of a sandbox: as they were sealed, and as the agent left them."""
+"""SQLite databases among the files of a sandbox: as the snapshot has them, and as the agent left them."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ PARTS = ("", "-wal", "-journal")
 """What a SQLite database is made of while a program has it open."""
 
 
-def sealed_parts(snapshot: Snapshot, path: str) -> dict[str, bytes]:
+def snapshot_parts(snapshot: Snapshot, path: str) -> dict[str, bytes]:
     """The files of the database that the sandbox began with; empty: there was none."""
     if snapshot.folder is None:
         return {}
@@ -28,7 +28,7 @@ def left_parts(snapshot: Snapshot, archive: Path, path: str) -> dict[str, bytes]
     """
     with open_end_state(archive) as end:
         changed = _changed(end, path)
-    parts = {part: content for part, content in sealed_parts(snapshot, path).items() if part not in changed}
+    parts = {part: content for part, content in snapshot_parts(snapshot, path).items() if part not in changed}
     return {**parts, **{part: content for part, content in changed.items() if content is not None}}
 
 

@@ -67,7 +67,7 @@ class WireFormat(Protocol):
         ...
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
-        """What the provider would do by itself, past the seal: each in words."""
+        """What the provider would do by itself, outside of the sandbox: each in words."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""A seal that was tampered with, cut short or half-written is never restored from."""
+"""A snapshot that was tampered with, cut short or half-written is never restored from."""
 
 import json
 import os
@@ -47,8 +47,11 @@ TAMPERINGS: dict[str, tuple[Callable[[Path], object], str]] = {
     "content of the same size": (lambda seal: (seal / "files/work/a").write_text("alphb"), "files/work/a was changed"),
     "truncated content": (lambda seal: (seal / "files/work/a").write_text("alp"), "files/work/a has 3 bytes inst"),
     "missing content": (lambda seal: (seal / "files/work/a").unlink(), "files/work/a is missing"),
-    "additional file": (lambda seal: (seal / "files/work/b").write_text(""), "files/work/b is no part of the seal"),
-    "additional file beside": (lambda seal: (seal / "notes.txt").write_text(""), "notes.txt is no part of the seal"),
+    "additional file": (lambda seal: (seal / "files/work/b").write_text(""), "files/work/b is no part of the snapshot"),
+    "additional file beside": (
+        lambda seal: (seal / "notes.txt").write_text(""),
+        "notes.txt is no part of the snapshot",
+    ),
     "link in place of a file": (
         lambda seal: ((seal / "files/work/a").rename(seal.parent / "a"), (seal / "files/work/a").symlink_to("../../a")),
         "files/work/a is missing, or no plain file",
@@ -62,11 +65,11 @@ TAMPERINGS: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda seal: edited(seal / "snapshot.json", lambda d: d["snapshot"].update(env={"X": "1"})),
         "snapshot.json was changed",
     ),
-    "truncated seal": (lambda seal: os.truncate(seal / "snapshot.json", 100), "snapshot.json:1?.*is not JSON"),
-    "missing seal": (lambda seal: (seal / "snapshot.json").unlink(), "snapshot.json is missing"),
+    "truncated snapshot": (lambda seal: os.truncate(seal / "snapshot.json", 100), "snapshot.json:1?.*is not JSON"),
+    "missing snapshot": (lambda seal: (seal / "snapshot.json").unlink(), "snapshot.json is missing"),
     "another state's seal": (
         lambda seal: resealed(seal / "snapshot.json", lambda d: d["snapshot"].update(name="other")),
-        "is the seal of desk/other",
+        "is the snapshot desk/other",
     ),
     "forged path": (
         lambda seal: resealed(seal / "snapshot.json", lambda d: d["snapshot"]["files"][0].update(path="/work/../x")),
