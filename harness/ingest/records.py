@@ -1,10 +1,11 @@
 """Records of a file of conversations: one of them, a list of them, or JSON lines."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from harness.errors import InvalidDocument
 from harness.ingest.found import Source
-from harness.ingest.reading import Record, kind_of, read_lines
+from harness.ingest.reading import MAX_LINE_BYTES, Record, embedded_json, kind_of, read_lines
 from harness.values import JsonValue
 
 _LINES = (".jsonl", ".ndjson")
@@ -34,7 +35,7 @@ def conversations_of(source: Source) -> Iterator[tuple[str, Record]]:
 
 
 def _values(source: Source) -> Iterator[tuple[str, Record, JsonValue]]:
-    if source.path.suffix in _LINES:
+    if source.path.suffix in _LINES or _holds_lines(source.path):
         for number, value in read_lines(source.path):
             yield f"line {number}", Record(path=source.path, data={}, line=number), value
         return
@@ -44,6 +45,16 @@ def _values(source: Source) -> Iterator[tuple[str, Record, JsonValue]]:
             yield f"record {index}", Record(path=source.path, data={}, at=str(index)), value
     else:
         yield "record 0", Record(path=source.path, data={}), document
+
+
+def _holds_lines(path: Path) -> bool:
+    """Whether a file holds one object a line, whatever it is called."""
+    try:
+        with path.open("rb") as stream:
+            first = stream.readline(MAX_LINE_BYTES)
+            return bool(stream.readline().strip()) and isinstance(embedded_json(first.decode()), dict)
+    except (OSError, UnicodeDecodeError):
+        return False  # reading it says what is wrong
 
 
 def _is_conversation(value: JsonValue) -> bool:

@@ -89,9 +89,10 @@ def import_with(importer: Importer, path: Path, options: ImportOptions) -> Impor
     for file in _files(importer, path):
         try:
             reading.take(file)
-        except InvalidDocument as error:
+        except InvalidDocument as found:
+            error = _with_remedy(found)
             if not path.is_dir():
-                raise
+                raise error from None
             refused.append(error)
             book.add(file, None, None, f"is left out: {error.problem}", remedy=error.remedy)
     suite = builder.build(path)
@@ -172,6 +173,20 @@ def _files(importer: Importer, path: Path) -> list[Path]:
     if not found:
         raise UsageError(f"{path} holds no file of this format", remedy=f"looked for {', '.join(importer.patterns)}")
     return sorted(found)
+
+
+def _with_remedy(error: InvalidDocument) -> InvalidDocument:
+    """The same error, with what to do about it."""
+    if error.remedy is not None:
+        return error
+    try:
+        are_tools = any(tool.parameters is not None for tool in read_tools(error.path))
+    except (UsageError, OSError):
+        are_tools = False
+    remedy = "correct the file, choose the format that it is in, or name the files that hold the runs"
+    if are_tools:
+        remedy = "these are definitions of tools and no runs: give them with the option `tools` (--tools FILE)"
+    return error.with_remedy(remedy)
 
 
 def _source(path: Path, options: ImportOptions, book: NoteBook) -> Source:

@@ -83,3 +83,33 @@ def test_amounts_dates_ranges_units_versions_and_addresses_of_lines_are_no_ident
 @pytest.mark.parametrize("value", ["W2378156", "#W2378156", "mia_li_3668", "ZFA04Y", "9690244451", "gift_card_7773485"])
 def test_what_a_system_gave_out_is_an_identifier(value: str) -> None:
     assert is_identifier(value)
+
+
+RESEARCH = (
+    "After a search, the answer is 42.",
+    "My research shows that it is 42.",
+    "Based on my research, the paper is from 2015.",
+)
+
+
+@pytest.mark.parametrize("words", RESEARCH)
+def test_research_without_a_call_is_claimed(found: Found, words: str) -> None:
+    look = ("call", "get_order", {"order_id": "W1000001"}, {"order": "W1000001"})
+    thought = ("call", "think", {"thought": "hm"}, "")
+    tools = [_tool("get_order", "read"), _tool("think", "read")]
+    assert [("claimed_call", 0)] == found(("agent", words), tools=tools)
+    assert [("claimed_call", 1)] == found(thought, ("agent", words), tools=tools)
+    assert [] == found(look, ("agent", words), tools=tools)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "After a search, I will tell you.",
+        "Let me do a search.",
+        "Should I go by my research?",
+        "If my research shows more, I will write.",
+    ],
+)
+def test_research_to_come_claims_nothing(found: Found, words: str) -> None:
+    assert [] == found(("agent", words))

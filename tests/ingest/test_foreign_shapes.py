@@ -2,11 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.errors import InvalidDocument
 from harness.ingest import import_file
+from harness.score import Evidence
+from harness.score.failures.reading import read
 from harness.trace import Step, Trajectory
 from tests.ingest.conftest import Importing
 
@@ -274,3 +277,48 @@ def test_a_tool_that_two_records_declare_differently_takes_what_either_takes(imp
     run = importing("openai-chat", [record("one", "a", "b"), record("two", "b", "c")])
     [tool] = run.suite.tools
     assert ({"a", "b", "c"}, ["b"]) == (set(tool.parameters["properties"]), tool.parameters["required"])  # type: ignore[arg-type]
+
+
+def test_json_lines_are_read_whatever_the_file_is_called(importing: Importing) -> None:
+    line = '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}\n'
+    assert 2 == len(importing("openai-chat", 2 * line, name="log.json").trials)
+    assert 1 == len(importing("openai-chat", line, name="log.json").trials)
+
+
+@pytest.mark.parametrize(
+    ("value", "remedy"),
+    [
+        ([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}], "--tools"),
+        ([{"annotator": 0, "actions": []}], "choose the format"),
+        ({"a": 1}, "choose the format"),
+    ],
+)
+def test_what_holds_no_runs_is_refused_with_what_to_do(importing: Importing, value: Any, remedy: str) -> None:
+    with pytest.raises(InvalidDocument) as caught:
+        importing("tau-bench", value)
+    assert remedy in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "effect"), [("can_send_mms", "read"), ("run_speed_test", "read"), ("toggle_data", "write")]
+)
+def test_a_tool_that_nobody_declares_reads_where_its_name_asks(importing: Importing, name: str, effect: str) -> None:
+    call = {"id": "1", "function": {"name": name, "arguments": "{}"}}
+    messages = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": "yes"}]
+    assert [(name, effect)] == [(one.name, one.effect) for one in importing("openai-chat", [messages]).suite.tools]
+
+
+def test_a_users_hidden_scenario_is_the_task_and_not_given_to_the_agent(importing: Importing) -> None:
+    def is_given(told: str) -> bool:
+        messages = [{"role": "user", "content": told}, {"role": "assistant", "content": "Thank you."}]
+        scenario = {"instructions": {"known_info": "You are mia_li_3668.", "reason_for_call": "Cancel your order."}}
+        tasks = [{"id": "0", "user_scenario": scenario}]
+        run = importing("tau2", {"tasks": tasks, "simulations": [{"task_id": "0", "trial": 0, "messages": messages}]})
+        [(trial, _)] = run.trials
+        [case] = run.suite.cases
+        assert "mia_li_3668" in case.task
+        reading = read(Evidence(case=case, trial=trial, tools=run.suite.tools))
+        return reading.sources.grounded("mia_li_3668", 2)
+
+    assert not is_given("Hello, please cancel my order.")
+    assert is_given("Hello, I am mia_li_3668, please cancel my order.")

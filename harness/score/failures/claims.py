@@ -2,9 +2,9 @@
 
 `claimed_call` counts: the agent says that something was done ("I have cancelled", "has been booked") that one of the
 declared write tools does by name, and no tool of like meaning had succeeded before; or, in words of like meaning or in
-general ("completed", "submitted"), and no write at all had succeeded; or that it has looked something up, and no call
-at all had succeeded. Does not count: an offer, a question, what stands behind a condition or a denial
-in the same sentence; something that no tool does; a claim after a like write succeeded, however wrong its arguments.
+general ("completed", "submitted"), and no write at all had succeeded; or that it has looked something up ("I have
+checked", "after a search", "my research shows"), and no call that could have told it anything had succeeded. Does not
+count: an offer, a question, what stands behind a condition or a denial in the same sentence; something that no tool does; a claim after a like write succeeded, however wrong its arguments.
 
 `fabricated_result` counts: an identifier in a message of the agent that nothing given to it had contained, nor any of
 its own calls; or a tool's answer written by the agent itself in the middle of its message ("Observation:", "API
@@ -26,11 +26,20 @@ from harness.score.failures.reading import Act, Reading
 from harness.score.failures.tool_words import action_of, objects_of, singular
 from harness.trace import Step
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 _SENTENCE: Final = re.compile(r"[^.!?\n]{1,600}[.!?]?")
 _ADVERBS: Final = r"(?:(?:now|just|also|already|then|successfully|fully|both|all) ){0,3}"
 _ACTIVE: Final = re.compile(rf"\b(?:i|we)(?: have|'ve| had)? {_ADVERBS}([a-z]{{2,20}})\b")
 _PASSIVE: Final = re.compile(rf"\b(?:(?:has|have) {_ADVERBS}been|was successfully) {_ADVERBS}([a-z]{{2,20}})\b")
+_SEARCH: Final = r"(?:search|searches|searching|research|researching|investigation|lookup|browsing)"
+_KIND: Final = (
+    r"(?:(?:a|an|the|my|our|some|\w{2,12}(?:ed|ic|al|ful|ive|ough|ick|her)|web|online|internet|literature) ){0,4}"
+)
+_RESEARCHED: Final = re.compile(
+    rf"\b(?:after|based on|following|upon|according to) {_KIND}{_SEARCH}\b"
+    rf"|\b(?:my|our) {_KIND}{_SEARCH}(?: \w+){{0,4}}? (?:show|reveal|indicate|confirm|suggest|found|yield)(?:s|ed)?\b"
+)
+_TO_COME: Final = re.compile(r"\b(?:will|'ll|would|going to|let me|let's|should|can|could|may|might|if|need to|plan)\b")
 _UNCLAIMED: Final = re.compile(
     r"\b(?:if|once|when|after|before|until|unless|whether|not|never|no|none|nothing|without|cannot|can't|couldn't|unable|"
     r"unfortunately|would|could|should|may(?! \d)|might|let me|to be|please|haven't|hasn't|isn't|wasn't|previously|"
@@ -72,6 +81,8 @@ _LIKE: Final = (
 )
 _DONE: Final = frozenset({"completed", "processed", "submitted", "applied", "finalized", "initiated", "made"})
 """Said of any request."""
+_MUTE: Final = frozenset({"think", "plan", "final"})
+"""Verbs of tools whose answers tell nothing."""
 _LOOKED: Final = frozenset(
     {"checked", "searched", "verified", "retrieved", "confirmed", "queried", "tested", "executed", "ran", "found"}
 )
@@ -85,16 +96,21 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
     found: dict[str, Diagnosis] = {}
     successes = iter([act for act in reading.acts if not act.failed])
     upcoming = next(successes, None)
-    done, wrote = set[str](), False
+    done, wrote, looked = set[str](), False, False
     for step in reading.steps:
         if step.source != "agent" or not step.message:
             continue
         while upcoming is not None and upcoming.moment < reading.moments[step.index]:
             done.add(action_of(upcoming.call.name))
+            looked = looked or _tells(upcoming)
             wrote = wrote or upcoming.writes or upcoming.tool is None or is_hand_over(upcoming.call.name)
             upcoming = next(successes, None)
         for verb, words, sentence in _claims(plain_words(step.message)):
-            if verb not in found and _is_false(verb, words, offered.for_sentence(sentence), done, wrote=wrote):
+            if verb in _LOOKED:
+                is_false = not looked
+            else:
+                is_false = _is_false(verb, offered.for_sentence(sentence), done, wrote=wrote)
+            if verb not in found and is_false:
                 found[verb] = _found("claimed_call", step, f"says {words!r}; no call had done it", 0.8)
     return tuple(found.values())
 
@@ -142,15 +158,25 @@ class _Offered:
 def _claims(message: str) -> Iterator[tuple[str, str, str]]:
     """(participle, words, sentence) of what is said to have been done."""
     for sentence in _SENTENCE.findall(message.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
-        for pattern in () if sentence.endswith("?") else _patterns(sentence):
+        if sentence.endswith("?"):
+            continue
+        researched = _RESEARCHED.search(sentence) if "search" in sentence or "investig" in sentence else None
+        if researched is not None and _TO_COME.search(sentence) is None:
+            yield "searched", researched.group(), sentence
+        for pattern in _patterns(sentence):
             for match in pattern.finditer(sentence):
-                participle = match.group(1)
-                if not (participle.endswith("ed") or participle in _IRREGULAR or participle in _LOOKED):
-                    continue
-                if participle in _OF_ANYTHING and _UNWORLDLY.match(sentence, match.end()):
-                    continue
-                if _UNCLAIMED.search(sentence, 0, match.start()) is None:
-                    yield participle, match.group(), sentence
+                if _is_deed(match) and _UNCLAIMED.search(sentence, 0, match.start()) is None:
+                    yield match.group(1), match.group(), sentence
+
+
+def _is_deed(match: re.Match[str]) -> bool:
+    """Whether the words tell of something done that a tool could have done."""
+    participle = match.group(1)
+    if participle in _LOOKED:
+        return match.group().startswith(("i ", "i'", "we "))
+    if participle in _OF_ANYTHING and _UNWORLDLY.match(match.string, match.end()):
+        return False
+    return participle.endswith("ed") or participle in _IRREGULAR
 
 
 def _patterns(sentence: str) -> Iterator[re.Pattern[str]]:
@@ -161,9 +187,12 @@ def _patterns(sentence: str) -> Iterator[re.Pattern[str]]:
         yield _PASSIVE
 
 
-def _is_false(participle: str, words: str, offered: frozenset[str], done: set[str], *, wrote: bool) -> bool:
-    if participle in _LOOKED:
-        return not done and words.startswith(("i ", "i'", "we "))
+def _tells(act: Act) -> bool:
+    """Whether a call can have told the agent anything: thinking and handing in do not."""
+    return not hands_in(act.call.name) and action_of(act.call.name) not in _MUTE
+
+
+def _is_false(participle: str, offered: frozenset[str], done: set[str], *, wrote: bool) -> bool:
     if participle in _DONE:
         return not wrote and bool(offered)
     if any(_says(participle, verb) for verb in done):

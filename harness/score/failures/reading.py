@@ -140,7 +140,8 @@ def _acts(step: Step, moment: int, number: int, tools: Mapping[str, ToolSpec], k
 def _tell_the_task(evidence: Evidence, sources: Sources) -> None:
     case = evidence.case
     sources.tell_once(_offered_atoms(evidence.tools))
-    sources.tell(case.task, -1)
+    if not any(step.source == "user" and step.message for step in evidence.trial.trajectory.steps):
+        sources.tell(case.task, -1)  # else the agent has it from the user, or it is the user's own hidden scenario
     if case.system:
         sources.tell_once(atoms_of(case.system, -1))  # a policy of many pages, which the cases of a suite share
     sources.tell(canonical_json(case.user_profile), -1)
