@@ -61,9 +61,9 @@ def _command_line() -> str:
     lines = [
         "# Command line\n",
         _NOTE,
-        "Every option of the group below can be given before a verb. An option `--name` of a verb can also be "
-        "set by the "
-        "environment variable `HARNESS_VERB_NAME`. What exit statuses mean stands in [Exit status](exit-status.md).\n",
+        "Options of `harness` itself stand before the verb. An option can also be set by an environment variable: "
+        "`HARNESS_RUN_JOBS=4` sets `--jobs` of `harness run`. Where a variable is named otherwise than its option, "
+        "the option's row says so. What exit statuses mean stands in [Exit status](exit-status.md).\n",
         *_command("harness", harness),
     ]
     for name, command in commands():
@@ -82,11 +82,11 @@ def _command(name: str, command: click.Command) -> Iterator[str]:
     if options(command):
         yield "| option | value | default | meaning |\n|---|---|---|---|"
         for option in options(command):
-            yield _option_row(option, context)
+            yield _option_row(name, option, context)
         yield ""
 
 
-def _option_row(option: click.Option, context: click.Context) -> str:
+def _option_row(command: str, option: click.Option, context: click.Context) -> str:
     names = ", ".join(f"`{one}`" for one in sorted(option.opts, key=len))
     if option.secondary_opts:
         names += " or " + ", ".join(f"`{one}`" for one in option.secondary_opts)
@@ -97,7 +97,10 @@ def _option_row(option: click.Option, context: click.Context) -> str:
     if extra.get("range"):
         notes.append(extra["range"])
     if extra.get("envvars"):
-        notes.append(f"variable {', '.join(extra['envvars'])}")
+        notes.append(f"variable `{'`, `'.join(extra['envvars'])}`")
+    usual = max(option.opts, key=len).lstrip("-").replace("-", "_")
+    if option.name != usual and option.expose_value:
+        notes.append(f"variable `{command.replace(' ', '_').replace('-', '_').upper()}_{str(option.name).upper()}`")
     told = " ".join((option.help or "").split()).replace("(repeatable)", "").strip()
     meaning = f"{told} ({'; '.join(notes)})" if notes else told
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in (names, value, str(default), meaning)) + " |"

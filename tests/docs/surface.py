@@ -75,6 +75,10 @@ def entry_point_groups() -> dict[str, str]:
             name = seam.value if isinstance(seam, ast.Constant) else constants.get(getattr(seam, "id", ""))
             if isinstance(name, str) and re.fullmatch(r"\w+", name):
                 found[f"harness.{name}"] = path.relative_to(ROOT).as_posix()
+        for call in _calls(tree, {"Registry"}):
+            for keyword in call.keywords:
+                if keyword.arg == "seam" and isinstance(keyword.value, ast.Constant):
+                    found[f"harness.{keyword.value.value}"] = path.relative_to(ROOT).as_posix()
     return found
 
 
