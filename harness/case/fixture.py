@@ -26,10 +26,13 @@ class Fixture(Frozen):
     """One payload of one tool."""
 
     tool: str
+    """Name of the tool: the key under which the payload stands in the file."""
     when: JsonObject = {}
     """Only for calls that have all of these arguments (defaults filled in); empty: for every call."""
     answer: JsonValue
+    """JSON that the agent is given."""
     status: int = Field(default=200, ge=200, le=599)
+    """HTTP status of the answer; 400 and more is an error of the tool."""
 
 
 class FixturePack(Frozen):

@@ -27,6 +27,7 @@ class JudgeSettings(Frozen):
     """A judge's model."""
 
     model: str
+    """Name of the model, as its provider knows it."""
     provider: Provider = "openai"
     """The wire format that it speaks."""
     base_url: str | None = None
@@ -34,8 +35,11 @@ class JudgeSettings(Frozen):
     api_key: str | None = None
     """Name of the environment variable that holds the key. None: the provider's usual one at its own address."""
     prices: dict[str, Price] = {}
+    """Model -> its price; without one the cost is not known."""
     rate_limit: RateLimit | None = None
+    """Requests in a time, at most. None: no limit of our own."""
     timeout_s: float = Field(default=120.0, gt=0)
+    """Seconds until a request is given up."""
     tries: int = Field(default=5, ge=1, le=20)
     """How often a request is sent to a provider that is busy or cannot be reached."""
     first_wait_s: float = Field(default=0.5, ge=0)

@@ -7,10 +7,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from harness.case import Case, SuiteFile, ToolSpec
+from harness.case import Case, Fixture, SuiteFile, ToolSpec
 from harness.case.sourcing.declared import KINDS
 from harness.documents import all_models, field_docs, name_in_file
-from harness.judge import Rubric
+from harness.judge import JudgeSettings, Rubric
 from harness.sandbox import EnvironmentFile
 
 SHAPES: Final[dict[str, tuple[type[BaseModel], ...]]] = {
@@ -18,6 +18,8 @@ SHAPES: Final[dict[str, tuple[type[BaseModel], ...]]] = {
     "cases.yaml": (Case,),
     "environment.yaml": (EnvironmentFile,),
     "rubrics/<name>.yaml": (Rubric,),
+    "fixtures/<pack>.yaml": (Fixture,),
+    "judge.yaml": (JudgeSettings,),
 }
 _HEAD = """\
 # Reference: every field of every file

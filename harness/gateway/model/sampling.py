@@ -36,8 +36,11 @@ class Sampling(Frozen):
     """What is sent with every request; null leaves a parameter out."""
 
     temperature: float | None = Field(default=0, ge=0, le=2)
+    """How freely the model chooses; 0: the likeliest words."""
     top_p: float | None = Field(default=None, gt=0, le=1)
+    """Share of the likeliest words that it chooses from."""
     seed: int | None = None
+    """Seed of its choices, where the provider takes one."""
     max_tokens: int | None = Field(default=None, gt=0)
     """Of the answer. Null: the provider's own limit, and 1024 where its wire format needs one."""
 
