@@ -17,6 +17,7 @@ HELLO = {"model": "small-1", "messages": [{"role": "user", "content": "Hello"}]}
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
 INLINE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+BY_ID = {"type": "image", "source": {"type": "file", "file_id": "file_1"}}
 BY_URL = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
 
 
@@ -37,6 +38,24 @@ BY_URL = {"type": "image", "source": {"type": "url", "url": "https://example.org
         (MESSAGES, {"tools": [{"type": "code_execution_20250825", "name": "run"}]}, "code_execution_20250825"),
         (MESSAGES, {"mcp_servers": [{"type": "url", "url": "https://x"}]}, "mcp_servers"),
         (MESSAGES, {"messages": [{"role": "user", "content": [BY_URL]}]}, "image"),
+        (MESSAGES, {"messages": [{"role": "user", "content": [BY_ID]}]}, "image"),
+        (
+            MESSAGES,
+            {"messages": [{"role": "user", "content": [{"type": "container_upload", "file_id": "f"}]}]},
+            "files",
+        ),
+        (CHAT, {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}]}, "file_id"),
+        (RESPONSES, {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]}, "file_id"),
+        (
+            RESPONSES,
+            {"input": [{"role": "user", "content": [{"type": "i", "image_url": " HTTPS://x/a"}]}]},
+            "image_url",
+        ),
+        (
+            RESPONSES,
+            {"input": [{"role": "user", "content": [{"type": "i", "image_url": "file:///etc/x"}]}]},
+            "image_url",
+        ),
     ],
 )
 def test_tools_that_the_provider_would_run_are_refused(play, suite: Suite, models: Models, path, more, named) -> None:
@@ -62,6 +81,7 @@ def test_tools_that_the_agent_runs_are_let_pass(play, models: Models) -> None:
         (CHAT, {"messages": [{"role": "user", "content": [INLINE]}]}),
         (RESPONSES, {"input": "Hi", "tools": [{"type": "function", "name": "look"}, {"type": "local_shell"}]}),
         (MESSAGES, {"tools": [{"name": "look"}, {"type": "bash_20250124", "name": "bash"}]}),
+        (MESSAGES, {"tools": [{"type": "computer_20250124", "name": "computer", "display_width_px": 1}]}),
     ]
     answers = []
 
@@ -69,7 +89,7 @@ def test_tools_that_the_agent_runs_are_let_pass(play, models: Models) -> None:
         answers.extend(agent.ask("POST", path, HELLO | more)[0] for path, more in asks)
 
     play("live", act, model="live")
-    assert [200] * 4 == answers
+    assert [200] * 5 == answers
 
 
 @pytest.mark.parametrize("limits", [{"tokens": 110}, {"cost_usd": 0.00018}], ids=["tokens", "cost"])

@@ -23,7 +23,9 @@ from harness.gateway.model.wire.format import (
 from harness.strict_json import NotJson, parse_json
 from harness.values import JsonObject, JsonValue
 
-_OWN_TOOLS = re.compile(r"custom|(?:bash|text_editor|memory)_\d{8}")
+_OWN_TOOLS = re.compile(r"custom|(?:bash|text_editor|memory|computer)_\d{8}")
+"""Tools of Anthropic's own making that the client runs."""
+_INLINE = {"base64", "text", "content"}
 _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
 
 
@@ -76,8 +78,11 @@ class AnthropicMessages:
                 yield f"the tool {kind}"
         for message in objects_of(body.get("messages")):
             for block in _with_inner(objects_of(message.get("content"))):
-                if object_of(block.get("source")).get("type") == "url":
-                    yield f"{block.get('type')} that it fetches by its URL"
+                source = object_of(block.get("source"))
+                if source and source.get("type") not in _INLINE:
+                    yield f"{block.get('type')} that it fetches by its {source.get('type')}"
+                if block.get("file_id"):
+                    yield f"{block.get('type')} that it reads from its own files"
 
 
 def _with_inner(blocks: list[JsonObject]) -> Iterator[JsonObject]:

@@ -116,13 +116,20 @@ def misshapen_tools(tools: JsonValue) -> Iterator[str]:
 
 
 def fetched(part: JsonObject) -> Iterator[str]:
-    """What of a part of a message the provider would have to fetch: `image_url`, `file_url` and their like."""
+    """What of a part of a message the provider would have to fetch: `image_url`, `file_url` and their like, and a
+    `file_id` of its own store."""
     for name, value in part.items():
         url = object_of(value).get("url") if isinstance(value, dict) else value
         if name.endswith("_url") and is_remote(url):
             yield f"the {name} that it fetches"
+        elif (name == "file_id" and value) or (name == "file" and object_of(value).get("file_id")):
+            yield "the file_id that it reads from its own files"
 
 
 def is_remote(url: JsonValue) -> bool:
-    """Whether the provider would have to fetch it."""
-    return isinstance(url, str) and url.partition(":")[0].lower() in {"http", "https", "ftp", "gs", "s3"}
+    """Whether the provider would have to fetch it: every address but one that holds its data itself.
+
+    Base64 without an address, which some servers take, has no colon.
+    """
+    text = url.strip().lower() if isinstance(url, str) else ""
+    return text.startswith("//") or (":" in text and not text.startswith("data:"))
