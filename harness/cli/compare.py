@@ -53,7 +53,7 @@ def command(
     from harness.report import comparison_json, comparison_markdown, margin_lines, no_worse_than
 
     project: Path = ctx.obj
-    comparison, repetitions = compared(project, before, run_path(project, after))
+    comparison, repetitions = compared(project, before, run_path(project, after), margins)
     checks = no_worse_than(comparison, margins, repetitions()) if margins else []
     match form:
         case "terminal":

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.report.html.page import write_html as write_html
     from harness.report.judged import judged_rubric as judged_rubric
     from harness.report.margin import no_worse_than as no_worse_than
+    from harness.report.margin import refuse_unusable as refuse_unusable
     from harness.report.margin import repetitions_of as repetitions_of
     from harness.report.render.agreement import AgreementView as AgreementView
     from harness.report.render.calibration import CalibrationView as CalibrationView
@@ -57,7 +58,7 @@ else:
             "gate": ("GateResult", "check_floors"),
             "html.page": ("write_html",),
             "judged": ("judged_rubric",),
-            "margin": ("no_worse_than", "repetitions_of"),
+            "margin": ("no_worse_than", "refuse_unusable", "repetitions_of"),
             "render.agreement": ("AgreementView",),
             "render.calibration": ("CalibrationView", "StabilityView", "TriageView"),
             "render.differences": ("margin_lines",),

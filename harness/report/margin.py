@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from harness.documents.nearest import alternatives
 from harness.errors import ExitCode, UsageError
 from harness.report.change import MetricChange
 from harness.report.compare import Comparison
@@ -21,6 +22,8 @@ Standing = Literal["better", "parity", "worse", "cannot_tell"]
 
 _SPEC = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*=\s*(\S+)\s*")
 _REPETITIONS = 20
+_ALWAYS = frozenset({"task_success", "composite"})
+"""Figures that no scorer's version names."""
 
 
 class NoiseFloor(Frozen):
@@ -66,6 +69,19 @@ def no_worse_than(comparison: Comparison, specs: Sequence[str], runs: Sequence[R
     parsed = [_parsed(comparison, spec) for spec in specs]
     cards = [(run.manifest, run.scorecards()) for run in runs]
     return [_check(comparison, found, margin, cards) for found, margin in parsed]
+
+
+def refuse_unusable(specs: Iterable[str], manifests: Sequence[RunManifest]) -> None:
+    """What can be said of margins before runs are read and compared.
+
+    Raises UsageError for one that is malformed, or whose metric neither run was scored with.
+    """
+    scored = {name for manifest in manifests for name in manifest.scorer_versions}
+    known = {name.removeprefix("metric:") for name in scored if name.startswith("metric:")} | _ALWAYS
+    for spec in specs:
+        metric, _ = _named(spec)
+        if metric not in known:
+            raise _unknown(spec, metric, known)
 
 
 def repetitions_of(comparison: Comparison, before: RunFolder, after: RunFolder) -> list[RunFolder]:
@@ -163,9 +179,21 @@ def _version(manifest: RunManifest) -> str:
 
 
 def _parsed(comparison: Comparison, spec: str) -> tuple[MetricChange, float]:
-    found = _SPEC.fullmatch(spec)
     success = comparison.held or comparison.success
     known = {one.metric: one for one in (success, *comparison.metrics)}
+    metric, margin = _named(spec)
+    if metric not in known:
+        raise _unknown(spec, metric, known)
+    return known[metric], margin
+
+
+def _unknown(spec: str, metric: str, known: Iterable[str]) -> UsageError:
+    return UsageError(f"{spec!r}: the runs have no metric {metric!r}", remedy=alternatives(metric, known))
+
+
+def _named(spec: str) -> tuple[str, float]:
+    """Metric and margin, as they are written."""
+    found = _SPEC.fullmatch(spec)
     if found is None:
         raise UsageError(f"{spec!r} is no margin", remedy="METRIC=MARGIN, for example task_success=0.05")
     metric, text = found.groups()
@@ -175,6 +203,4 @@ def _parsed(comparison: Comparison, spec: str) -> tuple[MetricChange, float]:
         margin = math.nan
     if not math.isfinite(margin) or margin < 0:
         raise UsageError(f"{spec!r}: {text!r} is no margin", remedy="a number from 0, for example task_success=0.05")
-    if metric not in known:
-        raise UsageError(f"{spec!r}: the runs have no metric {metric!r}", remedy=f"one of: {', '.join(sorted(known))}")
-    return known[metric], margin
+    return metric, margin

@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import ExitCode, UsageError
 from harness.report import Comparison, compare
-from harness.report.margin import MarginCheck, no_worse_than, repetitions_of
+from harness.report.margin import MarginCheck, no_worse_than, refuse_unusable, repetitions_of
 from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.score import Scorecard
 from harness.trace import Trajectory, Trial
@@ -68,6 +68,16 @@ def test_how_many_cases_would_tell_is_said(comparison: Callable[..., Comparison]
 def test_a_margin_that_says_nothing_is_refused(comparison: Callable[..., Comparison], spec: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         check(comparison("+", "+"), spec)
+
+
+@pytest.mark.parametrize("spec", ["stepz=0.1", "steps", "steps=much"])
+def test_an_unusable_margin_is_refused_before_runs_are_compared(manifest: Manifest, spec: str) -> None:
+    runs = [manifest([]).model_copy(update={"scorer_versions": {"metric:steps": "1", "verifier:x": "1"}})] * 2
+    with pytest.raises(UsageError) as refused:
+        refuse_unusable([spec], runs)
+    if spec == "stepz=0.1":
+        assert "did you mean 'steps'? known: composite, steps, task_success" == refused.value.remedy
+    refuse_unusable(["steps=0.1", "task_success=0"], runs)
 
 
 def stored(root: Path, manifest: RunManifest, cards: list[Scorecard]) -> RunFolder:

@@ -45,6 +45,9 @@ def test_hiding_from_the_checks_is_lost_in_the_gate_of_the_baseline(walk: Walk, 
     compared = json.loads(walk("compare", "honest", "hiding", "--format", "json").stdout)
     assert 2 == compared["success"]["worse"]
     walk("compare", "honest", "hiding", "--no-worse-than", "task_success=0.05", status=3)  # of two cases nobody can say
+    refused = walk("compare", "honest", "hiding", "--no-worse-than", "task_sucess=0.05", status=2)
+    assert "did you mean 'task_success'?" in refused.stderr
+    assert not refused.stdout
 
 
 TOOL = """\
