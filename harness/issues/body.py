@@ -200,7 +200,11 @@ def refresh_command(state: IssueState, source: str = "RUN") -> str:
 
 
 def _excerpt(finding: DriftFinding) -> str:
-    return before_and_after(finding.before, finding.after)
+    excerpt = before_and_after(finding.before, finding.after)
+    if finding.answers is None:
+        return excerpt
+    share = f"{finding.samples} of {finding.answers} answers"
+    return f"{excerpt}\n\nShare: {share} show it, old and new by turns, as while a release rolls out."
 
 
 def _excerpts_in(body: str) -> dict[str, str]:
