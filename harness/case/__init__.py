@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from harness.case.probe import ApiProbe as ApiProbe
     from harness.case.probe import SqlProbe as SqlProbe
     from harness.case.probe import StateProbe as StateProbe
+    from harness.case.provenance import CalledKind as CalledKind
+    from harness.case.provenance import Doubles as Doubles
+    from harness.case.provenance import Provenance as Provenance
     from harness.case.quick_schema import is_plain as is_plain
     from harness.case.quick_schema import quick_check as quick_check
     from harness.case.reset import Reset as Reset
@@ -101,6 +104,7 @@ else:
             "loading": ("SuiteFile", "load_stored_suite", "load_suite", "suite_names", "tool_groups"),
             "model": ("ModelMode", "ModelServer", "ModelSpec", "Price", "Provider"),
             "probe": ("ApiProbe", "SqlProbe", "StateProbe"),
+            "provenance": ("CalledKind", "Doubles", "Provenance"),
             "quick_schema": ("is_plain", "quick_check"),
             "reset": ("Reset",),
             "scenario": ("talk_fields",),

@@ -19,8 +19,8 @@ def suite_digest(suite: Suite) -> str:
     asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
     _drop_unused(asked)
     _drop_unset_limits(asked)
-    for host in asked.get("hosts", ()):  # how a live host is kept is no part of what is asked
-        del host["health"], host["reset"]
+    for host in asked.get("hosts", ()):  # how a live host is kept, and what it is, is no part of what is asked
+        del host["health"], host["reset"], host["double"]
     return digest_of({"asked": asked, "code": _code_digests(suite)})
 
 

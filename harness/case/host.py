@@ -75,6 +75,8 @@ class HostSpec(Frozen):
     """Set on every live request; `${NAME}` takes the environment variable NAME, which must be in `secrets`."""
     disposable: bool = False
     """Live writes are allowed only where the host says that its state may be thrown away."""
+    double: bool = False
+    """What answers stands for the real host; see ToolServer.double."""
     retries: int = Field(default=2, ge=0, le=10)
     """How often a live *read* is sent again that met no connection, or one that was lost before any answer."""
     health: str | None = Field(default=None, pattern="^/")

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
+from harness.case.provenance import Provenance
 from harness.case.tool import RateLimit
 from harness.values import Frozen
 
@@ -58,6 +59,9 @@ class ModelSpec(Frozen):
     """Name of the environment variable that holds the key."""
     providers: dict[Provider, ModelServer] = {}
     """Family of wire formats -> where it is served. Empty: one address serves all."""
+    double: bool = False
+    """What answers stands for a model: a program with rules, a stub. Its recordings say so, and so do reports whose
+    figures rest on them."""
     mode: ModelMode = "replay"
     """Unless the command line says otherwise."""
     prices: dict[str, Price] = {}
@@ -81,6 +85,11 @@ class ModelSpec(Frozen):
     @classmethod
     def _is_address(cls, value: str | None) -> str | None:
         return _address(value)
+
+    @property
+    def provenance(self) -> Provenance:
+        """Of every reply that is given live."""
+        return "double" if self.double else "service"
 
     @property
     def servers(self) -> dict[Provider, ModelServer]:

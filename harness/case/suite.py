@@ -14,6 +14,7 @@ from harness.case.gates import Gates
 from harness.case.host import HostSpec
 from harness.case.model import ModelSpec
 from harness.case.probe import StateProbe
+from harness.case.provenance import Doubles
 from harness.case.reset import Reset
 from harness.case.tool import ToolSpec
 from harness.values import Frozen
@@ -57,6 +58,9 @@ class ToolServer(Frozen):
     """Sent with every live call; `${NAME}` takes the environment variable NAME, which must be in `secrets`."""
     disposable: bool = False
     """Live writes are allowed only where the server says that its state may be thrown away."""
+    double: bool = False
+    """It stands for the real server: a stub, a fake, a service written for the tests. Its recordings say so, and so do
+    reports whose figures rest on them."""
     retries: int = Field(default=2, ge=0, le=10)
     """How often a live *read* is sent again that met no connection, or one that was lost before any answer. A write is
     never sent twice."""
@@ -127,6 +131,16 @@ class Suite(Frozen):
         """Everything outside that calls can go to: the tool servers by name, and the hosts as `http:<host>`."""
         return self.servers | {host.tool: _server_of(host) for host in self.hosts}
 
+    @property
+    def doubles(self) -> Doubles:
+        """What of it stands for another: as declared, and whatever is served by a service that is declared so."""
+        declared = {name: server for name, server in self.reached.items() if server.double}
+        services = frozenset(server.service for server in declared.values() if server.service is not None)
+        same = {name for name, server in self.reached.items() if server.service in services}
+        model = self.model is not None and self.model.double
+        own = frozenset(name for name, server in self.servers.items() if server.sandbox or server.browser)
+        return Doubles(servers=frozenset({*declared, *same}), services=services, model=model, own=own)
+
     def header_rules(self, tool: str) -> dict[str, AnswerRule]:
         """Response headers of the tool that are compared, in lower case -> the first rule that names each."""
         found: dict[str, AnswerRule] = {}
@@ -146,6 +160,7 @@ def _server_of(host: HostSpec) -> ToolServer:
         state=host.state,
         headers=host.headers,
         disposable=host.disposable,
+        double=host.double,
         retries=host.retries,
         health=host.health,
         reset=host.reset,

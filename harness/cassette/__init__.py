@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.cassette.check import check_cassette as check_cassette
     from harness.cassette.check import list_cassettes as list_cassettes
     from harness.cassette.check import show_cassette as show_cassette
+    from harness.cassette.check import shown_cassette as shown_cassette
     from harness.cassette.convert import convert_cassette as convert_cassette
     from harness.cassette.excerpt import ObservedAnswer as ObservedAnswer
     from harness.cassette.excerpt import ObservedCall as ObservedCall
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from harness.cassette.normalisation import NormalisedAnswer as NormalisedAnswer
     from harness.cassette.player import Missed as Missed
     from harness.cassette.player import Player as Player
+    from harness.cassette.provenance import provenance_counts as provenance_counts
+    from harness.cassette.provenance import provenance_words as provenance_words
+    from harness.cassette.provenance import state_provenance as state_provenance
     from harness.cassette.recording import Kind as Kind
     from harness.cassette.recording import Mark as Mark
     from harness.cassette.recording import Outcome as Outcome
@@ -62,7 +66,14 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "check": ("advice_on", "check_cassette", "list_cassettes", "show_cassette", "cassette_paths"),
+            "check": (
+                "advice_on",
+                "check_cassette",
+                "list_cassettes",
+                "show_cassette",
+                "shown_cassette",
+                "cassette_paths",
+            ),
             "convert": ("convert_cassette",),
             "excerpt": ("ObservedAnswer", "ObservedCall"),
             "index": ("open_cassette",),
@@ -72,6 +83,7 @@ else:
             "merging": ("Merge",),
             "normalisation": ("Normalisation", "NormalisedAnswer"),
             "player": ("Missed", "Player"),
+            "provenance": ("provenance_counts", "provenance_words", "state_provenance"),
             "recording": ("Kind", "Mark", "Outcome", "Recording"),
             "redacted_stream": ("RedactedStream",),
             "redaction": ("KEPT_HEADERS", "Redactor", "SECRET_HEADERS"),

@@ -9,15 +9,17 @@ from vcr.cassette import Cassette as VcrCassette
 from vcr.record_mode import RecordMode
 from vcr.serializers import jsonserializer, yamlserializer
 
+from harness.case import Effect
 from harness.cassette.cassette import Cassette, lines_of, load_cassette
 from harness.cassette.index import open_cassette
 from harness.cassette.keys import key_digest
-from harness.cassette.recording import Mark, Recording
+from harness.cassette.provenance import provenance_counts, provenance_of, provenance_words
+from harness.cassette.recording import Kind, Mark, Outcome, Recording, mark_in_file
 from harness.cassette.redaction import Redactor
 from harness.cassette.state import WORLD, initial_state, next_state
 from harness.documents import read_plain
 from harness.errors import CassetteError
-from harness.values import Frozen, canonical_json
+from harness.values import Frozen, JsonValue, canonical_json
 
 _ENDINGS = (".yaml", ".json")
 _MANY = 1000
@@ -45,6 +47,35 @@ class CassetteSummary(Frozen):
     path: Path
     recordings: int
     tools: dict[str, int]
+    provenance: dict[str, int]
+    """How many recordings are of each; see `harness.case.provenance`. `unknown`: they do not say it."""
+
+
+class ShownRecording(Frozen):
+    """One recording in a listing."""
+
+    server: str
+    kind: Kind
+    tool: str
+    effect: Effect
+    arguments: JsonValue
+    after: str
+    """The writes before it, in words."""
+    occurrence: int
+    provenance: str
+    outcome: Outcome
+    status: int
+    body: str
+    """Bytes that are not UTF-8 stand as replacement characters."""
+
+
+class ShownCassette(Frozen):
+    """One cassette with its recordings, in the order of writes."""
+
+    path: Path
+    provenance: dict[str, int]
+    """As in CassetteSummary."""
+    recordings: tuple[ShownRecording, ...]
 
 
 def cassette_paths(cassettes: Path, suite: str) -> tuple[Path, ...]:
@@ -88,10 +119,39 @@ def advice_on(path: Path, suite: str) -> str | None:
     return f"{path}: {count} recordings open much quicker as JSON: {command}"
 
 
+def shown_cassette(path: Path) -> ShownCassette:
+    """A cassette's recordings as data. Raises CassetteError for one that cannot be read."""
+    cassette = load_cassette(path)
+    names = _state_names(cassette)
+    return ShownCassette(
+        path=path,
+        provenance=provenance_counts(cassette.recordings),
+        recordings=tuple(_shown(recording, names) for recording in cassette.recordings),
+    )
+
+
+def _shown(recording: Recording, names: Mapping[str, str]) -> ShownRecording:
+    mark = recording.mark
+    return ShownRecording(
+        server=mark.server,
+        kind=mark.kind,
+        tool=mark.tool,
+        effect=mark.effect,
+        arguments=json.loads(recording.arguments),
+        after=names.get(mark.state) or _unnamed_state(mark),
+        occurrence=mark.occurrence,
+        provenance=provenance_of(recording),
+        outcome=mark.outcome,
+        status=recording.status,
+        body=recording.body.decode("utf-8", "replace"),
+    )
+
+
 def show_cassette(path: Path) -> str:
     """A cassette to read: calls in the order of writes, each with its answer."""
     cassette = open_cassette(path)
-    lines = [f"{path}: {len(cassette)} recordings"]
+    counts = provenance_counts(cassette.recordings)
+    lines = [f"{path}: {len(cassette)} recordings, {provenance_words(counts)}" if counts else f"{path}: 0 recordings"]
     shown: tuple[str, str] | None = None
     names = _state_names(cassette)
     for recording in cassette.recordings:
@@ -101,14 +161,21 @@ def show_cassette(path: Path) -> str:
             lines += ["", f"{mark.server}, {names.get(mark.state) or _unnamed_state(mark)}"]
         again = "" if mark.occurrence == 0 else f" (time {mark.occurrence + 1})"
         lines.append(f"  {mark.effect:5} {mark.tool}({_arguments(recording)}){again}")
-        lines.append(f"        {_answer(recording)}")
+        whence = f" [{provenance_of(recording)}]" if len(counts) > 1 else ""
+        lines.append(f"        {_answer(recording)}{whence}")
     return "\n".join(lines) + "\n"
 
 
 def _summary(path: Path) -> CassetteSummary:
     cassette = open_cassette(path)
     tools = Counter(recording.mark.tool for recording in cassette.recordings)
-    return CassetteSummary(case=path.stem, path=path, recordings=len(cassette), tools=dict(sorted(tools.items())))
+    return CassetteSummary(
+        case=path.stem,
+        path=path,
+        recordings=len(cassette),
+        tools=dict(sorted(tools.items())),
+        provenance=provenance_counts(cassette.recordings),
+    )
 
 
 def _stock_problem(path: Path, expected: int) -> str | None:
@@ -123,7 +190,7 @@ def _stock_problem(path: Path, expected: int) -> str | None:
 def _as_filed(path: Path, cassette: Cassette) -> list[Recording]:
     plain, _ = read_plain(path)
     stated = [item["response"]["x-harness"] for item in plain["interactions"]]
-    marks = [Mark.model_validate({name: one[name] for name in one if name != "arguments"}) for one in stated]
+    marks = [mark_in_file(one) for one in stated]
     order = {(mark.key, mark.state, mark.occurrence): index for index, mark in enumerate(marks)}
     return sorted(cassette.recordings, key=lambda recording: order[recording.place])
 

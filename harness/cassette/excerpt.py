@@ -70,5 +70,5 @@ def _recorded(cassette: Cassette, key: CallKey, state: str, number: int) -> Iter
 def _written(call: ObservedCall, standing: CallPosition) -> Iterator[Recording]:
     answer = call.answer
     if answer is not None:
-        mark = standing.mark("tool", answer.outcome)
+        mark = standing.mark("tool", answer.outcome).model_copy(update={"provenance": "trajectory"})
         yield Recording(mark=mark, arguments=call.key.arguments, status=answer.status, body=answer.body)

@@ -26,6 +26,8 @@ class Merge:
     replaced: int = 0
     dropped: int = 0
     """Recordings that rested on a lost write, and that the trial has not made again."""
+    marked: int = 0
+    """Of what was kept, recordings whose provenance was unknown, or is another now: the trial got the same answer."""
     differs: int = 0
     """Of the trial's answers, those that are other than the cassette's; the cassette keeps its own unless it is
     refreshed.
@@ -35,7 +37,7 @@ class Merge:
 
     @property
     def changes_cassette(self) -> bool:
-        return bool(self.added or self.replaced or self.dropped)
+        return bool(self.added or self.replaced or self.dropped or self.marked)
 
 
 def merged_recordings(
@@ -61,6 +63,7 @@ def merged_recordings(
             added += 1
         elif recording.answers_like(old):
             kept += 1
+            cassette[recording.place] = _confirmed(old, recording, refresh=refresh)
             continue
         else:
             differing.append(recording.mark.tool)
@@ -75,10 +78,22 @@ def merged_recordings(
         kept=kept,
         replaced=replaced,
         dropped=len(gone),
+        marked=sum(_is_marked(old, cassette[place]) for place, old in before.items()),
         differs=len(differing),
         differing=tuple(sorted(set(differing))),
     )
     return tuple(recording for place, recording in cassette.items() if place not in gone), done
+
+
+def _confirmed(old: Recording, new: Recording, *, refresh: bool) -> Recording:
+    """A recording whose answer was given again, with the provenance of that answer where it has none of its own."""
+    provenance = new.mark.provenance
+    known = old.mark.provenance is not None and not refresh
+    return old if provenance is None or known else old.with_provenance(provenance)
+
+
+def _is_marked(old: Recording, kept: Recording) -> bool:
+    return kept.answers_like(old) and kept.mark.provenance != old.mark.provenance
 
 
 def is_failure(recording: Recording) -> bool:

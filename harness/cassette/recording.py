@@ -4,6 +4,7 @@ Our own data goes to `response["x-harness"]`, which stock vcrpy loads, ignores a
 stored: recording the same thing again gives the same bytes.
 """
 
+import hashlib
 import json
 from functools import lru_cache
 from http import HTTPStatus
@@ -13,7 +14,7 @@ from urllib.parse import quote
 from pydantic import ConfigDict, Field
 from vcr.request import Request
 
-from harness.case import Effect
+from harness.case import Effect, Provenance
 from harness.cassette.sent import sent_request
 from harness.values import Frozen
 
@@ -48,6 +49,8 @@ class Mark(Frozen):
     kind: Kind = "tool"
     chunks: tuple[tuple[int, int], ...] = ()
     """How a streamed answer came: for each piece its milliseconds since the call, and its length in bytes."""
+    provenance: Provenance | None = None
+    """Where the answer was taken from. None: unknown, it was recorded before this was kept."""
 
     @property
     def state_name(self) -> str:
@@ -85,8 +88,23 @@ class Recording(Frozen):
         return mark.server, mark.writes, mark.state, mark.tool, self.arguments, mark.key, mark.occurrence
 
     def answers_like(self, other: "Recording") -> bool:
-        """Whether both give the agent the same."""
+        """Whether both give the agent the same, wherever it was taken from."""
         return (self.mark.outcome, self.status, self.body) == (other.mark.outcome, other.status, other.body)
+
+    def with_provenance(self, provenance: Provenance) -> "Recording":
+        """The same recording, as taken from there."""
+        return self.model_copy(update={"mark": self.mark.model_copy(update={"provenance": provenance})})
+
+    @property
+    def fingerprint(self) -> str:
+        """The first 16 hexadecimal digits of a SHA-256 over the call and its answer.
+
+        The recorder writes it beside the provenance; where it does not fit, the recording was changed afterwards. It is
+        no signature: who wants to forge it can.
+        """
+        parts = (self.mark.tool, self.arguments, self.mark.state, self.mark.outcome, str(self.status))
+        content = "\0".join(parts).encode("utf-8", "surrogatepass") + b"\0" + self.body
+        return hashlib.sha256(content).hexdigest()[:16]
 
     def texts(self) -> tuple[str, ...]:
         """Everything stored that could hold a secret."""
@@ -105,7 +123,7 @@ def to_interaction(recording: Recording) -> tuple[Request, dict[str, Any]]:
     A request to a host stands there as it was made, so that stock vcrpy gives its answer to the client that made it;
     what the key is taken of is then in `x-harness`.
     """
-    marked = _marked(recording.mark)
+    marked = _marked(recording)
     sent = sent_request(recording.arguments) if recording.mark.kind == "http" else None
     response = {
         "status": {"code": recording.status, "message": _phrase(recording.status)},
@@ -125,11 +143,11 @@ def from_interaction(request: Request, response: dict[str, Any]) -> Recording:
     content = response.get("body")
     status = response.get("status")
     mark = response.get("x-harness")
-    stated = mark.get("arguments") if isinstance(mark, dict) else None
+    stated, fingerprint = (mark.get(name) if isinstance(mark, dict) else None for name in _BESIDE_MARK)
     asked = body.decode() if isinstance(body, bytes) else body
     recording = Recording.model_validate(
         {
-            "mark": {name: value for name, value in mark.items() if name != "arguments"}
+            "mark": {name: value for name, value in mark.items() if name not in _BESIDE_MARK}
             if isinstance(mark, dict)
             else mark,
             "arguments": asked if stated is None else stated,
@@ -143,7 +161,13 @@ def from_interaction(request: Request, response: dict[str, Any]) -> Recording:
     wanted = logical_uri(recording.mark) if sent is None else sent.uri
     if request.uri != wanted:
         raise ValueError(f"request.uri is {request.uri!r}, but x-harness says {wanted!r}")
-    return recording
+    recorded = recording.mark.provenance is None or fingerprint == recording.fingerprint
+    return recording if recorded else recording.with_provenance("hand")
+
+
+def mark_in_file(stated: dict[str, Any]) -> Mark:
+    """The mark that `x-harness` holds. Raises ValueError."""
+    return Mark.model_validate({name: value for name, value in stated.items() if name not in _BESIDE_MARK})
 
 
 def logical_uri(mark: Mark) -> str:
@@ -156,13 +180,17 @@ def _host(server: str, kind: Kind) -> str:
     return f"{quote(server.removeprefix(f'{kind}:'), safe='').lower()}.{kind}.invalid"
 
 
-_UNSET = ("kind", "chunks", "shared", "elsewhere")
+_UNSET = ("kind", "chunks", "shared", "elsewhere", "provenance")
+_BESIDE_MARK = ("arguments", "fingerprint")
+"""What `x-harness` holds beside the fields of the mark."""
 
 
-def _marked(mark: Mark) -> dict[str, Any]:
+def _marked(recording: Recording) -> dict[str, Any]:
     """Without what only other kinds have: the cassettes of tools stay as they are."""
+    mark = recording.mark
     unset = {name for name in _UNSET if getattr(mark, name) == Mark.model_fields[name].default}
-    return mark.model_dump(mode="json", exclude=unset)
+    marked = mark.model_dump(mode="json", exclude=unset)
+    return marked if mark.provenance in (None, "hand") else marked | {"fingerprint": recording.fingerprint}
 
 
 def _single(values: object) -> object:

@@ -17,6 +17,8 @@ from harness.documents import write_atomically
 
 Fresh = Mapping[tuple[str, str, int], Recording]
 """Place on the cassette -> the answer of today."""
+_OF_ANSWER = ("outcome", "chunks", "provenance")
+"""What a mark says of the answer, and not of the call."""
 _NO_END = "\\ No newline at end of file\n"
 
 
@@ -79,5 +81,5 @@ def _patch(cassette: RefreshedCassette, project: Path) -> Iterator[str]:
 def _answered(recorded: Recording, fresh: Recording | None) -> Recording:
     if fresh is None or recorded.answers_like(fresh):
         return recorded
-    mark = recorded.mark.model_copy(update={"outcome": fresh.mark.outcome, "chunks": fresh.mark.chunks})
+    mark = recorded.mark.model_copy(update={name: getattr(fresh.mark, name) for name in _OF_ANSWER})
     return fresh.model_copy(update={"mark": mark, "arguments": recorded.arguments})

@@ -8,6 +8,7 @@ import hashlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
+from harness.case import Doubles
 from harness.cassette.journal import Journal
 from harness.cassette.keys import CallKey
 from harness.cassette.recording import Kind, Mark, Outcome, Recording
@@ -30,10 +31,12 @@ class CallPosition:
     occurrence: int
     settled: bool
     """False: a write that may have been made came before."""
+    doubles: Doubles | None = None
+    """None: the answer is not recorded where it is given."""
 
     def mark(self, kind: Kind, outcome: Outcome = "answer", chunks: tuple[tuple[int, int], ...] = ()) -> Mark:
-        """The mark of a recording of the call."""
-        call = self.call
+        """The mark of a recording of the call, which is being answered now."""
+        call, doubles = self.call, self.doubles
         return Mark(
             server=call.server,
             tool=call.tool,
@@ -47,10 +50,13 @@ class CallPosition:
             outcome=outcome,
             kind=kind,
             chunks=chunks,
+            provenance=None if doubles is None else doubles.provenance(kind, call.server, call.arguments),
         )
 
 
-def position_of(chain: StateChain, call: CallKey, occurrence: int, *, settled: bool = True) -> CallPosition:
+def position_of(
+    chain: StateChain, call: CallKey, occurrence: int, *, settled: bool = True, doubles: Doubles | None = None
+) -> CallPosition:
     """Where a call stands that is made now for the `occurrence`-th time, counted from 0."""
     server = call.server
     name = chain.names.of(server)
@@ -64,6 +70,7 @@ def position_of(chain: StateChain, call: CallKey, occurrence: int, *, settled: b
         elsewhere=chain.elsewhere(server),
         occurrence=occurrence,
         settled=settled,
+        doubles=doubles,
     )
 
 
@@ -73,6 +80,8 @@ class TrialRecording:
 
     journal: Journal
     chain: StateChain
+    doubles: Doubles = field(default_factory=Doubles)
+    """What of the suite's servers and hosts stands for another."""
     keeps_failures: bool = False
     """Of a trial whose answers are compared and not replayed."""
     failed: Counter[str] = field(default_factory=Counter)
@@ -86,7 +95,8 @@ class TrialRecording:
     def standing(self, call: CallKey) -> CallPosition:
         """Where the call stands now."""
         number = self._made[call.key, self.chain.state(call.server)]
-        return position_of(self.chain, call, number, settled=self._is_settled(call.server))
+        settled = self._is_settled(call.server)
+        return position_of(self.chain, call, number, settled=settled, doubles=self.doubles)
 
     def wrote(self, call: CallKey) -> None:
         """The call was sent; a write moves the state on, whatever came of it."""

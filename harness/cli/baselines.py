@@ -8,7 +8,14 @@ from harness.cli.console import out
 from harness.cli.options import run_path
 from harness.cli.showing import show_baseline_gate, show_comparison
 from harness.errors import ExitCode, UsageError
-from harness.report import Comparison, compare_runs, compare_with_baseline, hold_against, refuse_unusable, repetitions_of
+from harness.report import (
+    Comparison,
+    compare_runs,
+    compare_with_baseline,
+    hold_against,
+    refuse_unusable,
+    repetitions_of,
+)
 from harness.results import RunFolder, read_baseline
 
 _PREFIX = "baseline:"

@@ -1,25 +1,44 @@
 """`harness cassette`: what the recordings hold, and whether they are sound."""
 
+import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
+
+if TYPE_CHECKING:
+    from harness.case import Provenance
+    from harness.cassette import Recording
 
 
 @click.group("cassette")
 def command() -> None:
-    """List, check, show, convert and refresh recordings."""
+    """List, check, show, convert, mark and refresh recordings."""
 
 
 @command.command("list")
 @click.argument("suite")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
-def list_cassettes(project: Path, suite: str) -> None:
-    """List the cassettes of SUITE."""
-    from harness.cassette import list_cassettes
+def list_cassettes(project: Path, suite: str, as_json: bool) -> None:
+    """List the cassettes of SUITE, and from where their recordings were taken.
 
-    for cassette in list_cassettes(project / "cassettes", suite):
-        click.echo(f"{cassette.case:40} {cassette.recordings:5} recordings  {', '.join(cassette.tools)}")
+    A recording was taken from a service, from a double that the suite declares (`double: true`), from an imported
+    trajectory, or was written by hand; recordings that are older than this distinction do not say it.
+    """
+    from harness.cassette import list_cassettes, provenance_words
+
+    cassettes = list_cassettes(project / "cassettes", suite)
+    if as_json:
+        click.echo(
+            json.dumps([cassette.model_dump(mode="json") for cassette in cassettes], ensure_ascii=False, indent=1)
+        )
+        return
+    for cassette in cassettes:
+        whence = provenance_words(cassette.provenance)
+        click.echo(
+            f"{cassette.case:40} {cassette.recordings:5} recordings  {', '.join(cassette.tools)}  ({whence or 'empty'})"
+        )
 
 
 @command.command("check")
@@ -66,12 +85,57 @@ def convert(project: Path, suite: str, case: str, form: Literal["json", "yaml"])
 @command.command("show")
 @click.argument("suite")
 @click.argument("case")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
-def show(project: Path, suite: str, case: str) -> None:
-    """Show the recordings of one case, by the writes that came before each."""
-    from harness.cassette import cassette_path, show_cassette
+def show(project: Path, suite: str, case: str, as_json: bool) -> None:
+    """Show the recordings of one case, by the writes that came before each, and from where they were taken."""
+    from harness.cassette import cassette_path, show_cassette, shown_cassette
 
-    click.echo(show_cassette(cassette_path(project / "cassettes", suite, case)), nl=False)
+    path = cassette_path(project / "cassettes", suite, case)
+    if as_json:
+        click.echo(shown_cassette(path).model_dump_json(indent=1))
+    else:
+        click.echo(show_cassette(path), nl=False)
+
+
+@command.command("mark")
+@click.argument("suite")
+@click.argument("cases", nargs=-1)
+@click.option(
+    "--as",
+    "stated",
+    type=click.Choice(["declared", "service", "double", "hand"]),
+    required=True,
+    help="From where they were taken; `declared`: from what suite.yaml declares today.",
+)
+@click.pass_obj
+def mark(project: Path, suite: str, cases: tuple[str, ...], stated: str) -> None:
+    """State from where old recordings of SUITE were taken (of all CASES where none is named).
+
+    Only recordings whose provenance is unknown are marked: a recording made today says it by itself, and what it says
+    stays. To record again (`harness record`) is better, where the services still answer: what they answer as before
+    is marked by that.
+    """
+    from harness.case import load_suite
+    from harness.cassette import cassette_paths, state_provenance
+    from harness.errors import UsageError
+
+    loaded = load_suite(project, suite)
+    paths = {path.stem: path for path in cassette_paths(project / "cassettes", loaded.name)}
+    unknown = [case for case in cases if case not in paths]
+    if unknown:
+        raise UsageError(
+            f"suite {loaded.name!r} has no cassette of {', '.join(unknown)}",
+            remedy=f"cassettes: {', '.join(paths) or 'none'}",
+        )
+
+    def of(recording: "Recording") -> "Provenance | None":
+        if stated != "declared":
+            return cast("Provenance", stated)
+        return loaded.doubles.provenance(recording.mark.kind, recording.mark.server, recording.arguments)
+
+    for case in cases or paths:
+        click.echo(f"{case}: {state_provenance(paths[case], loaded.name, of)} recordings marked")
 
 
 @command.command("refresh")

@@ -98,15 +98,17 @@ class Prober:
     def _reply(self, ask: ReplayableRead, answer: ToolAnswer, took_ms: float) -> ProbeReply:
         if answer.outcome in {"unreachable", "garbled", "oversized"}:
             return ProbeReply(recording=None, unavailable=_WORDS[answer.outcome], took_ms=took_ms)
-        clean, web = self._redactor, ask.recording.mark.kind == "http"
-        compared = self._suite.header_rules(ask.recording.mark.tool)
+        mark = ask.recording.mark
+        clean, web = self._redactor, mark.kind == "http"
+        compared = self._suite.header_rules(mark.tool)
+        provenance = self._suite.doubles.provenance(mark.kind, mark.server, ask.recording.arguments)
         kept = {
             name: clean.text(value)
             for name, value in answer.headers.items()
             if name not in SECRET_HEADERS and (web or name in KEPT_HEADERS or name in compared)
         }
         recording = Recording(
-            mark=ask.recording.mark.model_copy(update={"outcome": answer.outcome, "chunks": ()}),
+            mark=mark.model_copy(update={"outcome": answer.outcome, "chunks": (), "provenance": provenance}),
             arguments=ask.recording.arguments,
             status=answer.status or 504,
             headers=kept,

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from harness.cassette import provenance_words
 from harness.drift.compare import YOUNG
 from harness.drift.profile import ToolProfile
 from harness.results import DriftFinding, DriftReport, Severity
@@ -120,6 +121,7 @@ def _more(report: DriftReport) -> Iterator[str]:
     yield from _doubtful(one for one in report.unconfirmed if one.doubt != YOUNG)
     yield from _listed("the agent asked something else than was recorded (no drift of a tool):", report.divergences)
     yield from _listed("could not be looked at:", report.unavailable)
+    yield from _provenance(report)
     if report.findings or report.unconfirmed:
         yield ""
         yield f"see it again: {report.command}"
@@ -128,6 +130,16 @@ def _more(report: DriftReport) -> Iterator[str]:
         yield f"if that is how the tools are now: harness cassette refresh {report.suite} --from {report.run}"
     if listed:
         yield f"if that is what they offer now: harness tool refresh {report.suite}"
+
+
+def _provenance(report: DriftReport) -> Iterator[str]:
+    """What the comparison says nothing of: a service for which a double answered, today or when it was recorded."""
+    if report.doubles:
+        yield f"asked are doubles: {', '.join(report.doubles)}: nothing is learned of what they stand for"
+    elsewhere = {name: count for name, count in report.provenance.items() if name not in ("service", "double")}
+    foreign = elsewhere if report.doubles else {**elsewhere, "double": report.provenance.get("double", 0)}
+    if any(foreign.values()):
+        yield f"compared with recordings that are not all of a service: {provenance_words(report.provenance)}"
 
 
 def _values(changed: Sequence[DriftFinding]) -> Iterator[str]:

@@ -82,6 +82,8 @@ class SessionRecord:
     limit_reached: str | None
     model_tiers: Mapping[str, int] = field(default_factory=dict)
     """Requests to models, by where the answer came from."""
+    provenances: Mapping[str, int] = field(default_factory=dict)
+    """Answers of tools, hosts, models and probes, by where they were taken from; `unknown` where nobody knows."""
     used: ModelUse | None = None
     """What the model's replies used; None: none was given."""
     out_of_budget: str | None = None

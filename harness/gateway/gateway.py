@@ -179,7 +179,12 @@ class Gateway:
         answering = self._answering(request, closing, waits)
         take = None
         if journals.tools is not None:
-            take = TrialRecording(journal=journals.tools, chain=answering.chain, keeps_failures=self._mode != "record")
+            take = TrialRecording(
+                journal=journals.tools,
+                chain=answering.chain,
+                doubles=suite.doubles,
+                keeps_failures=self._mode != "record",
+            )
         normalisation = answering.normalisation(refresh=self._journals.refresh)
         source, players = answering.tools(redactor, take, normalisation, closing, self._thread.wait_for)
         own = OwnSources()
@@ -265,6 +270,7 @@ class Gateway:
     def _ledger(self, case: Case) -> Ledger:
         limits, budget = case.limits, self._budget
         return Ledger(
+            doubles=self._suite.doubles,
             steps=limits.steps,
             tokens=limits.tokens,
             cost_usd=limits.cost_usd,

@@ -3,6 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from harness.case import CalledKind, Doubles, Provenance
+from harness.cassette import CallKey
 from harness.gateway.budget import Budget
 from harness.trace import ModelUse, ReplayTier
 from harness.values import JsonObject
@@ -26,7 +28,11 @@ class Ledger:
     model_budget: Budget | None = None
     """The run's; None: what this trial does there costs nothing."""
     calls: int = 0
+    doubles: Doubles = field(default_factory=Doubles)
+    """What of the suite stands for another."""
     tiers: Counter[ReplayTier] = field(default_factory=Counter)
+    provenances: Counter[str] = field(default_factory=Counter)
+    """Answers of tools, hosts, models and probes, by where they were taken from."""
     answered: set[str] = field(default_factory=set)
     """Tools that the agent has called without an error."""
     model_tiers: Counter[ReplayTier] = field(default_factory=Counter)
@@ -71,6 +77,18 @@ class Ledger:
             return True
         self.out_of_budget = self.limit_reached = self.tool_budget.reached
         return False
+
+    def count_provenance(
+        self, kind: CalledKind, tier: ReplayTier, key: CallKey, recorded: Provenance | None = None
+    ) -> None:
+        """Counts an answer. `recorded`: what its recording says, where it was replayed."""
+        if tier in ("live", "sealed"):
+            given = self.doubles.provenance(kind, key.server, key.arguments)
+            self.provenances.update(() if given is None else (given,))
+        elif tier == "fixture":
+            self.provenances["hand"] += 1
+        elif tier not in ("fault", "miss"):
+            self.provenances[recorded or "unknown"] += 1
 
     @property
     def counts_cost(self) -> bool:

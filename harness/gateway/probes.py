@@ -130,6 +130,7 @@ class TrialProbes:
             return self._replayed(probe, key)
         content = await self.asking.ask(probe)
         self.ledger.tiers[self.tier] += 1
+        self.ledger.count_provenance("probe", self.tier, key)
         if content is None:
             return None, self.tier
         cleaned = self.redactor.value(content)
@@ -146,6 +147,7 @@ class TrialProbes:
             self.ledger.miss({"tool": key.tool, "arguments": asked, "nearest": nearest, "probe": probe.name})
             return None, "miss"
         self.ledger.tiers[played.tier] += 1
+        self.ledger.count_provenance("probe", played.tier, key, played.recording.mark.provenance)
         return _decoded(played.recording.body), played.tier
 
     def _record(self, take: TrialRecording, key: CallKey, body: bytes) -> None:

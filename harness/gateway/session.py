@@ -120,6 +120,7 @@ class Session:
             misses=tuple(ledger.misses),
             tiers=dict(sorted(ledger.tiers.items())),
             limit_reached=ledger.limit_reached,
+            provenances=dict(sorted(ledger.provenances.items())),
             model_tiers=dict(sorted(ledger.model_tiers.items())),
             used=ledger.used,
             out_of_budget=ledger.out_of_budget,
@@ -242,6 +243,7 @@ def _reported(merged: Merge, take: TrialRecording | None, normalisation: Normali
     return RecordingReport(
         added=merged.added,
         kept=merged.kept,
+        marked=merged.marked,
         replaced=merged.replaced,
         dropped=merged.dropped,
         levelled=0 if normalisation is None else normalisation.levelled,

@@ -203,6 +203,8 @@ class ToolCallHandler:
             failure = Failure(type="replay_miss", message=answer.message)
             return _Done(failure=failure, content=failure.content, tier="miss", nearest=answer.nearest)
         ledger.tiers[answer.tier] += 1
+        if answer.outcome == "answer":
+            ledger.count_provenance("tool", answer.tier, key, answer.provenance)
         result = result_of(tool.spec, answer)
         told = _Done(tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s, retried=answer.retried)
         if isinstance(result, Failure):

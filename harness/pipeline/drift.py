@@ -6,7 +6,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.case import Suite, check_cases, load_stored_suite
-from harness.cassette import Cassette, LiveCassette, Recording, live_cassettes, only_writer, save_cassette
+from harness.cassette import (
+    Cassette,
+    LiveCassette,
+    Recording,
+    live_cassettes,
+    only_writer,
+    provenance_counts,
+    save_cassette,
+)
 from harness.cassette.live import FOLDER, PROBE
 from harness.drift import (
     CallObservations,
@@ -203,14 +211,17 @@ def _looked(
     findings = in_order((*confirmed, *told, *slower_findings(probed.looks, book)))
     if plan.flips is not None and findings:
         findings = _flipped(plan.flips, book, findings, list(live_cassettes(folder)))
+    compared = [look.recorded for look in probed.looks if look.compared]
     report = DriftReport(
         suite=plan.suite.name,
         run=folder.name,
         seen=plan.created,
         command=plan.command,
         findings=findings,
-        compared=sum(1 for look in probed.looks if look.compared),
-        after_writes=sum(1 for look in probed.looks if look.compared and not is_at_start(look.recorded)),
+        compared=len(compared),
+        provenance=provenance_counts(compared),
+        doubles=tuple(sorted({one.mark.server for one in compared} & plan.suite.doubles.servers)),
+        after_writes=sum(1 for one in compared if not is_at_start(one)),
         restores=probed.restores,
         not_asked=dict(probed.not_asked),
         exercised=dict(sorted((exercised_surfaces(surfaces, exercised_by(probed.looks))).items())),
@@ -230,7 +241,7 @@ def _looked(
     return DriftResult(
         report=report,
         folder=folder,
-        asked=sum(1 for look in probed.looks if look.compared),
+        asked=len(compared),
         blind=(*sorted(tools - seen), *(one.server for one in surfaces if one.problem is not None)),
     )
 

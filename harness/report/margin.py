@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from harness.documents.nearest import alternatives
+from harness.documents import alternatives
 from harness.errors import ExitCode, UsageError
 from harness.report.change import MetricChange
 from harness.report.compare import Comparison

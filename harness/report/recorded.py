@@ -13,6 +13,7 @@ class RecordedCassette(Frozen):
     case: str
     added: int
     kept: int
+    marked: int
     replaced: int
     dropped: int
     levelled: int
@@ -39,6 +40,7 @@ def _of_case(case: str, own: list[RecordingReport]) -> RecordedCassette:
         case=case,
         added=sum(one.added for one in own),
         kept=sum(one.kept for one in own),
+        marked=sum(one.marked for one in own),
         replaced=sum(one.replaced for one in own),
         dropped=sum(one.dropped for one in own),
         levelled=sum(one.levelled for one in own),

@@ -43,6 +43,8 @@ class Replay(Frozen):
     """Calls that only the agent tells of: none of them crossed the gateway."""
     model_tiers: dict[str, int] = {}
     """Requests to models, by where the answer came from."""
+    provenances: dict[str, int] = {}
+    """Answers of tools, hosts, models and probes, by where they were taken from; see Trial.provenances."""
     model_use: ModelUse | None = None
     """Over all replies; None: no model replied."""
 
@@ -56,10 +58,12 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
     unsaid: list[str] = []
     reports: list[tuple[str, RecordingReport]] = []
     model_tiers: Counter[str] = Counter()
+    provenances: Counter[str] = Counter()
     uses: list[ModelUse] = []
     reported = 0
     for trial in trials:
         model_tiers.update(trial.model_tiers)
+        provenances.update(trial.provenances)
         uses += [] if trial.model_use is None else [trial.model_use]
         reported += sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
         reports += [] if trial.recording is None else [(trial.case_id, trial.recording)]
@@ -80,6 +84,7 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
         unsaid_turns=tuple(unsaid),
         self_reported_calls=reported,
         model_tiers=dict(sorted(model_tiers.items())),
+        provenances=dict(sorted(provenances.items())),
         model_use=_summed(uses),
     )
 

@@ -136,6 +136,8 @@ class Summary(Frozen):
     recorded: tuple[RecordedCassette, ...] = ()
     """What became of the cassettes; empty where nothing was recorded."""
     model_tiers: dict[str, int] = {}
+    provenances: dict[str, int] = {}
+    """See Replay.provenances."""
     model_use: ModelUse | None = None
     stopped: str | None = None
     """Why the run ended before its plan; None: it did not, or was killed."""
@@ -197,6 +199,7 @@ def summarise(
         self_reported_calls=replay.self_reported_calls,
         recorded=replay.recorded,
         model_tiers=replay.model_tiers,
+        provenances=replay.provenances,
         model_use=replay.model_use,
         stopped=stopped,
         reliability=reliability(ordered),

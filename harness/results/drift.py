@@ -103,6 +103,11 @@ class DriftReport(Frozen):
     `covers`)."""
     compared: int | None = None
     """Recorded calls of which live answers were compared; None: not counted, in a report of an earlier version."""
+    provenance: dict[str, int] = {}
+    """From where the recordings were taken that live answers were compared with: `service`, `double`, `trajectory`,
+    `hand` or `unknown` -> how many."""
+    doubles: tuple[str, ...] = ()
+    """Servers and hosts among those asked that the suite declares as doubles, sorted."""
     after_writes: int = 0
     """How many of them were made after writes."""
     restores: int = 0

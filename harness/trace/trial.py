@@ -88,6 +88,8 @@ class RecordingReport(Frozen):
     added: int = 0
     kept: int = 0
     """What the cassette had already."""
+    marked: int = 0
+    """Of what was kept, recordings that say from where they were taken only since this trial."""
     replaced: int = 0
     dropped: int = 0
     """What rested on a lost write, and was not made again."""
@@ -136,6 +138,9 @@ class Trial(Frozen):
     """Only in trials of releases that sent a trial's spans after it: whether the OTLP endpoint took them."""
     model_tiers: dict[str, int] = {}
     """Requests to models, by replay tier."""
+    provenances: dict[str, int] = {}
+    """Answers of tools, hosts, models and probes, by where they were taken from: `service`, `double`, `trajectory`,
+    `hand`, or `unknown` of recordings that do not say it. What the trial's own sandbox answers is none of them."""
     model_use: ModelUse | None = None
     """None: no model replied."""
     unfired_faults: tuple[str, ...] = ()

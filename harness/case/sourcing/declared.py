@@ -25,6 +25,9 @@ class ToolGroup(Frozen):
     `effect`."""
     disposable: bool = False
     """Live writes are allowed: the server's state may be thrown away."""
+    double: bool = False
+    """Its server stands for the real one; see ToolServer.double. Of a declared server (`openapi`) the server itself
+    says it."""
     state: str | None = None
     """Name of the state that its server shares with others; see ToolServer.state. Of a declared server (`openapi`) the
     server itself says it."""

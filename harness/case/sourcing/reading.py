@@ -123,10 +123,11 @@ def server_of(group: McpTools | PythonTools | SandboxTools | BrowserTools) -> To
                 reset=place.reset,
                 mcp=McpServer.model_validate(place.model_dump(include=set(McpServer.model_fields))),
                 disposable=group.disposable,
+                double=group.double,
                 state=group.state,
             )
         case PythonTools():
-            return ToolServer(python=group.python, disposable=group.disposable, state=group.state)
+            return ToolServer(python=group.python, disposable=group.disposable, double=group.double, state=group.state)
         case SandboxTools():
             return ToolServer(sandbox=True, disposable=True)
         case BrowserTools():

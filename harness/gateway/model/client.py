@@ -108,6 +108,7 @@ class ModelCassette:
         self._options = options
         self._case = case
         self._redactor = Redactor(options.secrets)
+        self._provenance = spec.provenance
         self.keys = RequestKeys(self._redactor, spec.ignore)
         self._journal: Journal | None = None
         self._cassette = Cassette()
@@ -138,7 +139,7 @@ class ModelCassette:
             return
         if self._journal is None:
             self._journal = Journal(options.cassettes, suite=options.suite, case=self._case, redactor=self._redactor)
-            self._taping = ReplyRecorder(self._journal, self.keys, self._redactor)
+            self._taping = ReplyRecorder(self._journal, self.keys, self._redactor, self._provenance)
         self._taping.keep(crossing)
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.case import ModelSpec
+from harness.case import ModelSpec, Provenance
 from harness.cassette import CallKey
 from harness.gateway.model.answer import ModelAnswer
 from harness.gateway.model.endpoints import Endpoint
@@ -37,6 +37,8 @@ class ModelExchange:
     occurrence: int = 0
     answer: ModelAnswer | None = None
     tier: ReplayTier | None = None
+    provenance: Provenance | None = None
+    """What the recording says, where the answer was replayed."""
     error: tuple[str, str] | None = None
     """Why the gateway itself refused: type and message."""
     nearest: tuple[JsonObject, ...] = ()

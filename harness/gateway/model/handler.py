@@ -139,6 +139,7 @@ class ModelHandler:
             return await self._missed(request, crossing, played)
         recording = played.recording
         crossing.tier, crossing.occurrence = played.tier, recording.mark.occurrence
+        crossing.provenance = recording.mark.provenance
         answer = ModelAnswer(
             status=recording.status,
             headers=recording.headers,
@@ -167,7 +168,10 @@ class ModelHandler:
         """Counts what was used and writes the span, however the request ended."""
         parts, replied = self._parts, crossing.replied
         self._charge(crossing, replied)
-        parts.ledger.model_tiers.update(() if crossing.tier is None else (crossing.tier,))
+        if crossing.tier is not None:
+            parts.ledger.model_tiers[crossing.tier] += 1
+            if crossing.key is not None:
+                parts.ledger.count_provenance("model", crossing.tier, crossing.key, crossing.provenance)
         trace_exchange(crossing, replied, parts.recorder, parts.keys, parts.spec)
 
     def _charge(self, crossing: ModelExchange, replied: Replied) -> None:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 
+from harness.case import Provenance
 from harness.cassette import Journal, Mark, Recording, Redactor, initial_state, is_transient_of_model
 from harness.gateway.model.exchange import ModelExchange
 from harness.gateway.model.keys import RequestKeys
@@ -12,10 +13,14 @@ _KEEPS_HISTORY = "/v1/responses"
 class ReplyRecorder:
     """Keeps the replies of one trial; without a journal it only remembers what they answer."""
 
-    def __init__(self, journal: Journal | None, keys: RequestKeys, redactor: Redactor) -> None:
+    def __init__(
+        self, journal: Journal | None, keys: RequestKeys, redactor: Redactor, provenance: Provenance = "service"
+    ) -> None:
+        """`provenance`: of every reply."""
         self._journal = journal
         self._keys = keys
         self._redactor = redactor
+        self._provenance = provenance
         self._made: defaultdict[str, int] = defaultdict(int)
 
     def keep(self, crossing: ModelExchange) -> None:
@@ -41,6 +46,7 @@ class ReplyRecorder:
             outcome=answer.outcome,
             kind="model",
             chunks=answer.chunks,
+            provenance=self._provenance,
         )
         clean = self._redactor.everywhere
         body = clean(answer.body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

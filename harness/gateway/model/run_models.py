@@ -55,7 +55,7 @@ class RunModels:
                 spec=self._spec,
                 source=self._live(client, trial) if trial.cassette is None else Player(trial.cassette),
                 keys=keys,
-                cassette=ReplyRecorder(trial.journal, keys, trial.redactor),
+                cassette=ReplyRecorder(trial.journal, keys, trial.redactor, self._spec.provenance),
                 recorder=trial.recorder,
                 ledger=trial.ledger,
                 under_way=trial.under_way,

@@ -19,6 +19,7 @@ class ReplaySource:
         return ToolAnswer(
             outcome=recording.mark.outcome,
             tier=played.tier,
+            provenance=recording.mark.provenance,
             status=recording.status,
             headers=recording.headers,
             body=recording.body,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from harness.case import ToolSpec
+from harness.case import Provenance, ToolSpec
 from harness.cassette import CallKey
 from harness.trace import ReplayTier
 from harness.values import JsonObject
@@ -31,6 +31,8 @@ class ToolAnswer:
 
     outcome: Literal["answer", "timeout", "reset", "unreachable", "oversized", "garbled"]
     tier: ReplayTier
+    provenance: Provenance | None = None
+    """What the recording says, where the answer was replayed."""
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""

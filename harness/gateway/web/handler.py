@@ -149,6 +149,8 @@ class WebHandler:
             crossing.tier, crossing.nearest = "miss", answer.nearest
             return False
         ledger.tiers[answer.tier] += 1
+        if answer.outcome == "answer":
+            ledger.count_provenance("http", answer.tier, call.key, answer.provenance)
         crossing.tier, crossing.failure = answer.tier, failure_of(call.host, answer)
         crossing.retried = answer.retried
         crossing.content = self._content(crossing.failure, answer)

@@ -63,6 +63,7 @@ class ReplayWeb:
         return ToolAnswer(
             outcome=recording.mark.outcome,
             tier=played.tier,
+            provenance=recording.mark.provenance,
             status=recording.status if begun else 0,
             headers=recording.headers,
             body=recording.body,

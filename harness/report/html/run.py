@@ -10,7 +10,7 @@ from harness.report.html.judged import judged_tables
 from harness.report.html.payload import present
 from harness.report.latency import LatencyBook
 from harness.report.render.differences import cause_words
-from harness.report.render.wording import facts
+from harness.report.render.wording import facts, provenance_words
 from harness.report.summary import summarise
 from harness.results import RunFolder, RunManifest, StoredTrial, stop_reason
 from harness.score import Scorecard
@@ -38,6 +38,7 @@ def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[Sto
         "run": manifest.run,
         "label": label(manifest),
         "facts": [[name, value] for name, value in facts(manifest)],
+        "provenance": provenance_words(summary),
         "created": manifest.created,
         "isolates": manifest.isolates,
         "summary": summary.model_dump(mode="json", exclude={"manifest", "failed", "seconds"}),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from harness.report.printed import PrintedEnd
-from harness.report.render.wording import facts, printable, printed_head
+from harness.report.render.wording import facts, printable, printed_head, provenance_words
 from harness.report.summary import Summary
 from harness.score import Scorecard
 
@@ -52,6 +52,9 @@ def _suite(root: ET.Element, category: str, cards: Sequence[Scorecard], summary:
 def _properties(suite: ET.Element, summary: Summary) -> None:
     run = summary.manifest
     known = {"run": run.run, "created": run.created, **dict(facts(run))}
+    provenance = provenance_words(summary)
+    if provenance is not None:
+        known["provenance"] = provenance.partition(": ")[2]
     element = ET.SubElement(suite, "properties")
     for name, value in known.items():
         ET.SubElement(element, "property", name=name, value=printable(value))

@@ -23,6 +23,7 @@ from harness.report.render.wording import (
     percent_between,
     printable,
     printed_head,
+    provenance_words,
     record_words,
     service_words,
     share,
@@ -72,7 +73,7 @@ def _summary(summary: Summary) -> Iterator[str]:
         for case in summary.failed:
             yield f"- {_plain(case.case_id)}/{case.attempt}: {_plain('; '.join(case.reasons))}"
             yield from _printed(case.printed)
-    for words in (tier_words(summary), use_words(summary)):
+    for words in (tier_words(summary), use_words(summary), provenance_words(summary)):
         if words is not None:
             yield from ["", f"{words[0].upper()}{words[1:]}."]
     lines = recorded_lines(summary)

@@ -17,6 +17,8 @@ def _lines(one: RecordedCassette, suite: str) -> Iterator[str]:
         f"cassette {suite}/{one.case}: {one.added} added, {one.kept} kept, {one.replaced} replaced, {failed} failed"
         + (f", {one.dropped} dropped (they rested on a lost write)" if one.dropped else "")
     )
+    if one.marked:
+        yield f"  provenance added to {one.marked} of the kept recordings: today's answer is the same"
     if one.levelled:
         yield f"  {one.levelled} answers were given as the cassette has them: they differ from today's in values only"
     if one.failed:

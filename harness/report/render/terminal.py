@@ -25,6 +25,7 @@ from harness.report.render.wording import (
     percent,
     printable,
     printed_words,
+    provenance_words,
     record_words,
     service_words,
     share,
@@ -218,7 +219,7 @@ def _failures(failed: Sequence[FailedCase]) -> Iterator[RenderableType]:
 
 def _footer(summary: Summary, where: str | None) -> Iterator[RenderableType]:
     yield Text()
-    told = (tier_words(summary), use_words(summary))
+    told = (tier_words(summary), use_words(summary), provenance_words(summary))
     yield from (Text(words, style="dim") for words in told if words is not None)
     yield from (Text(printable(line), style="dim") for line in recorded_lines(summary))
     remarks = overlay_words(summary)

@@ -167,6 +167,24 @@ def tier_words(summary: Summary) -> str | None:
     return f"tool answers: {named}{fidelity}" if named else None
 
 
+_TAKEN_FROM = {
+    "service": "from services",
+    "double": "from doubles",
+    "trajectory": "from trajectories",
+    "hand": "written by hand",
+    "unknown": "of unknown provenance (recorded before it was kept)",
+}
+
+
+def provenance_words(summary: Summary) -> str | None:
+    """Where the answers that the figures rest on were taken from; None where there were none, or all from services."""
+    found = {name: summary.provenances.get(name, 0) for name in _TAKEN_FROM}
+    if not any(count for name, count in found.items() if name != "service"):
+        return None
+    named = ", ".join(f"{count} {_TAKEN_FROM[name]}" for name, count in found.items() if count)
+    return f"answers by provenance: {named}"
+
+
 def use_words(summary: Summary) -> str | None:
     """Where the model's answers came from and what they used; None where no model was asked."""
     named = ", ".join(f"{count} {tier.replace('_', ' ')}" for tier, count in summary.model_tiers.items() if count)

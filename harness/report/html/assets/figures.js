@@ -143,6 +143,7 @@ function replayTables() {
   const served = Object.entries(tiers || {}).map(([tier, n]) => [words(tier), thousands(n), percent(n / total)]);
   const missed = (misses || []).map((one) => [el("code", {}, one.tool), one.calls, one.trials, one.example, one.nearest || "none"]);
   return [known(fidelity) ? el("p", {}, `Replay fidelity ${percent(fidelity)}: calls put to a cassette that were answered as the tool would have.`) : null,
+    RUN.provenance ? el("p", {}, RUN.provenance[0].toUpperCase() + RUN.provenance.slice(1) + ".") : null,
     served.length ? plainTable("Where answers came from", ["Answered from", "Calls", "Share"], served) : null,
     missed.length ? plainTable("Not recorded", ["Not recorded", "Calls", "Trials", "Example", "Nearest recording"], missed, [3, 4]) : null];
 }
@@ -165,6 +166,6 @@ function drawDetails() {
     section(`All figures (${RUN.summary.figures.length})`, figuresTable()),
     tools?.length ? section(`Tools (${tools.length})`, [toolsTable("Tool", tools), models?.length ? toolsTable("Model", models) : null]) : null,
     reliability?.length ? section("Reliability over attempts", reliabilityTable()) : null,
-    Object.keys(RUN.summary.tiers || {}).length ? section("Replay", replayTables()) : null,
+    RUN.provenance || Object.keys(RUN.summary.tiers || {}).length ? section("Replay", replayTables()) : null,
     rest.length ? section(`Not measured (${unmeasured.length})`, plainTable("Not measured", ["Trial", "Outcome", "Why"], rest, [1, 2]), unmeasured.length < 20) : null);
 }
