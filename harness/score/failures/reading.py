@@ -140,11 +140,21 @@ def _acts(step: Step, moment: int, number: int, tools: Mapping[str, ToolSpec], k
 def _tell_the_task(evidence: Evidence, sources: Sources) -> None:
     case = evidence.case
     sources.tell_once(_offered_atoms(evidence.tools))
-    if not any(step.source == "user" and step.message for step in evidence.trial.trajectory.steps):
+    if not _is_opened_by_the_user(evidence.trial.trajectory.steps):
         sources.tell(case.task, -1)  # else the agent has it from the user, or it is the user's own hidden scenario
     if case.system:
         sources.tell_once(atoms_of(case.system, -1))  # a policy of many pages, which the cases of a suite share
     sources.tell(canonical_json(case.user_profile), -1)
+
+
+def _is_opened_by_the_user(steps: Sequence[Step]) -> bool:
+    """Whether the user speaks before the agent's first call."""
+    for step in steps:
+        if step.source == "agent" and step.calls:
+            return False
+        if step.source == "user" and step.message:
+            return True
+    return False
 
 
 _OFFERED: Final[dict[tuple[int, ...], tuple[tuple[ToolSpec, ...], Mapping[str, int]]]] = {}
