@@ -170,7 +170,7 @@ class SnapshotStore:
         for service, seed in sorted(state.services.items()):
             if self._images is None:
                 raise SnapshotError(
-                    f"the state of service {service!r} cannot be part of a snapshot without a container engine",
+                    f"the state of service {service!r} cannot be captured without a container engine",
                     remedy="start Docker, then build the snapshot again",
                 )
             self._images.build(environment.image_of(service), progress)
