@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 @click.option("--attempt", type=click.IntRange(1), default=1, show_default=True, help="Which attempt at the case.")
 @click.option("--width", type=click.IntRange(40), default=400, show_default=True, help="Characters of a text shown.")
 @click.option("--model", "as_model", is_flag=True, help="Show what its model was sent and answered, whole.")
+@click.option("--hints", is_flag=True, help="Show hints too: what points at a failure mode and is no finding.")
 @click.option("--json", "as_json", is_flag=True, help="Print the trial and its scorecard as JSON.")
 @click.pass_obj
 def command(project: Path, /, run: str, case: str, attempt: int, width: int, **shown: bool) -> None:
     """Print the trajectory of CASE in the stored RUN, with the diagnosis at its steps.
 
     A failed trial begins with the step at which it most probably went wrong, and the runners-up.
+
+    A hint is what points at a failure mode, but named it no more often than simple rules did on labelled runs.
+    Hints are in no figure; --json always has them, under "hints" of the scorecard.
 
     \b
     harness explain tour-v1 order-correctness-003
@@ -50,7 +54,7 @@ def command(project: Path, /, run: str, case: str, attempt: int, width: int, **s
         return
     unmeasured = _not_measured(project, folder, trial, found)
     if shown["as_json"]:
-        named = suspects(found.diagnoses, trial.trajectory, success=found.success)
+        named = suspects((*found.diagnoses, *found.hints), trial.trajectory, success=found.success)
         print_json(
             {
                 "trial": trial.model_dump(mode="json"),
@@ -60,7 +64,7 @@ def command(project: Path, /, run: str, case: str, attempt: int, width: int, **s
             }
         )
         return
-    for line in explained(trial, found, width):
+    for line in explained(trial, found, width, hints=shown["hints"]):
         click.echo(line)
     for mode, reason in unmeasured.items():
         click.echo(f"not measured here: {mode.replace('_', ' ')}: {reason}")
@@ -83,11 +87,16 @@ def _show_model(folder: "RunFolder", case: str, attempt: int, as_json: bool) -> 
 
 
 def _not_measured(project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard") -> dict[str, str]:
-    """Failure mode -> why this trial gives nothing to measure it by; empty where the suite no longer has the case."""
+    """Failure mode -> why this trial gives nothing to measure it by.
+
+    Told anew where the scorecard was kept before it said so; empty where the suite no longer has the case.
+    """
     from harness.errors import UsageError
     from harness.pipeline import suite_of
     from harness.score import Evidence, not_measured
 
+    if card.modes_not_measured:
+        return {str(mode): reason for mode, reason in card.modes_not_measured.items()}
     try:
         suite = suite_of(project, folder)
     except UsageError:

@@ -9,8 +9,9 @@ from harness.case import CheckSpec, Suite
 from harness.errors import HarnessError, OutOfTime, UsageError
 from harness.plugins import described
 from harness.score.composite import composite_score
+from harness.score.diagnosis import Diagnosis
 from harness.score.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
-from harness.score.failures import DETECTORS, diagnose
+from harness.score.failures import DETECTORS, findings, not_measured
 from harness.score.loading import NamedVerifier, metrics_of, run_metrics_of, verifiers_of
 from harness.score.metrics import METRICS
 from harness.score.metrics.step_efficiency import StepEfficiency, StepRatio
@@ -83,6 +84,7 @@ class Scorer:
     ) -> Scorecard:
         trial = evidence.trial
         measured = trial.outcome in MEASURED
+        found, hints = _diagnosed(evidence) if measured else ((), ())
         return Scorecard(
             case_id=evidence.case.id,
             attempt=trial.attempt,
@@ -94,7 +96,9 @@ class Scorer:
             success=evidence.success if measured else None,
             verdicts=verdicts,
             scores=scores,
-            diagnoses=_as_far_as_known(diagnose, evidence) if measured else (),
+            diagnoses=found,
+            hints=hints,
+            modes_not_measured=not_measured(evidence) if measured else {},
             tool_use=_as_far_as_known(tool_use, evidence),
             models=models(evidence),
             prompt=prompt(evidence),
@@ -186,6 +190,13 @@ def _as_far_as_known(told: Callable[[Evidence], tuple[_T, ...]], evidence: Evide
         return told(evidence)
     except OutOfTime:
         return ()
+
+
+def _diagnosed(evidence: Evidence) -> tuple[tuple[Diagnosis, ...], tuple[Diagnosis, ...]]:
+    try:
+        return findings(evidence)
+    except OutOfTime:
+        return (), ()
 
 
 def _unmeasured(one: NamedVerifier, reason: str) -> Verdict:

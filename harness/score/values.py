@@ -8,7 +8,7 @@ from pydantic import Field, PrivateAttr
 
 from harness.case import Case, ToolSpec
 from harness.errors import OutOfTime
-from harness.score.diagnosis import Diagnosis
+from harness.score.diagnosis import Diagnosis, Failure
 from harness.trace import (
     MEASURED,
     Outcome,
@@ -225,6 +225,11 @@ class Scorecard(Frozen):
     scores: tuple[Score, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()
     """What the failure detectors found, by origin step; also in trials that succeeded."""
+    hints: tuple[Diagnosis, ...] = ()
+    """What points at a failure mode, but no better than simple rules do on runs of unseen sources: no findings, and in
+    no figure; the ranking of steps looks at them."""
+    modes_not_measured: dict[Failure, str] = {}
+    """Failure modes that this trial gives nothing to measure by -> why. No finding of these says nothing."""
     tool_use: tuple[ToolUse, ...] = ()
     """By tool and model, in the order of their first call."""
     models: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.case import Case, ReferenceCall, ToolSpec
-from harness.score.failures import Diagnosis, diagnose
+from harness.score.failures import Diagnosis, diagnose, findings
 from harness.score.values import Evidence, Verdict
 from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
 
@@ -101,5 +101,15 @@ def diagnosed(told: Callable[..., Evidence]) -> Callable[..., tuple[Diagnosis, .
 
     def run(*turns: Turn, **options: Any) -> tuple[Diagnosis, ...]:
         return diagnose(told(*turns, **options))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def hinted(told: Callable[..., Evidence]) -> Callable[..., list[tuple[str, int | None]]]:
+    """(kind, origin step) of every hint in the turns."""
+
+    def run(*turns: Turn, **options: Any) -> list[tuple[str, int | None]]:
+        return [(one.kind, one.origin_step) for one in findings(told(*turns, **options))[1]]
 
     return run

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.score.failures import diagnose
+from harness.score.failures import diagnose, findings
 
 Found = Callable[..., list[tuple[str, int | None]]]
 ORDER = ("call", "get_order", {"order_id": "W1000001"}, {"id": "W1000001", "item": "L-4417", "status": "open"})
@@ -112,25 +112,26 @@ def test_several_failures_stand_side_by_side_in_the_order_of_their_origins(found
     assert [("repeated_call", 1), ("invented_tool", 3)] == found(stock, stock, stock, ("call", "teleport", {}, "ok"))
 
 
-def test_a_failed_conversation_names_the_message_that_made_data_up(found: Found) -> None:
+def test_a_failed_conversation_hints_at_the_message_that_made_data_up(found: Found, hinted: Found) -> None:
     task = "How many visitors came to the museum between April and October according to its annual report?"
     opening = ("agent", f"Task description: {task}")
     turns = [opening, ("agent", "Let us assume a typical year: 40,000."), ("agent", "So the answer is 40,000.")]
-    assert [("assumed_data", 1)] == found(*turns, task=task, failed=True)
-    assert [] == found(*turns, task=task)
+    assert [("assumed_data", 1)] == hinted(*turns, task=task, failed=True)
+    assert [("failed_without_a_known_mode", None)] == found(*turns, task=task, failed=True)
+    assert [] == found(*turns, task=task) == hinted(*turns, task=task)
 
 
-def test_a_failed_conversation_names_the_code_that_failed_first(found: Found) -> None:
+def test_a_failed_conversation_hints_at_the_code_that_failed_first(hinted: Found) -> None:
     turns = [
         ("agent", "I ask the archive."),
         ("agent", "```python\nload()\n```"),
         ("system", "exitcode: 1 (execution failed)\nTraceback"),
         ("agent", "Again the same way."),
     ]
-    assert [("failed_code_carried", 1)] == found(*turns, failed=True)
+    assert [("failed_code_carried", 1)] == hinted(*turns, failed=True)
 
 
-def test_a_failed_conversation_without_a_mark_names_the_first_answer(told: Callable[..., Any]) -> None:
+def test_a_failed_conversation_without_a_mark_hints_at_the_first_answer(told: Callable[..., Any]) -> None:
     turns = [("agent", "Who won?"), ("agent", "It was Ann."), ("agent", "Ann it is."), ("agent", "Done.")]
     alone = told(*turns, failed=True)
     names = ("chair", "expert", "checker", "chair")
@@ -140,7 +141,7 @@ def test_a_failed_conversation_without_a_mark_names_the_first_answer(told: Calla
     talk = alone.trial.trajectory.model_copy(update={"steps": tuple(steps)})
     together = alone.model_copy(update={"trial": alone.trial.model_copy(update={"trajectory": talk})})
 
-    (one,) = diagnose(together)
+    (one,) = findings(together)[1]
     assert ("first_answer_carried", 1, (2, 3)) == (one.kind, one.origin_step, one.dependent_steps)
     assert one.confidence < 0.5
     assert ["failed_without_a_known_mode"] == [one.kind for one in diagnose(alone)]

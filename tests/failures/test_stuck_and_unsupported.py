@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.case import Case, ToolSpec
-from harness.score.failures import diagnose, not_measured, suspects
+from harness.score.failures import findings, not_measured, suspects
+from harness.score.failures.fitted import Fitted
 from harness.score.values import Evidence, Verdict
 from harness.trace import Step, Trajectory, Trial
 
@@ -73,15 +74,15 @@ def _conversation(results: int) -> Evidence:
 
 
 def test_a_workers_result_that_was_taken_for_enough_is_named() -> None:
-    [few] = diagnose(_conversation(2))
-    [many] = diagnose(_conversation(7))
+    [few] = findings(_conversation(2))[1]
+    [many] = findings(_conversation(7))[1]
     assert ("worker_result_carried", 5, 5) == (few.kind, few.origin_step, many.origin_step)
     assert ("cascading_error", "cascading_error") == (few.failure, many.failure)
 
 
 def test_the_ranked_answer_names_step_agent_and_probability_and_a_success_has_none() -> None:
     evidence = _conversation(2)
-    found = diagnose(evidence)
+    found = findings(evidence)[1]
     [one] = suspects(found, evidence.trial.trajectory, success=False)
     assert (5, "Surfer", "worker_result_carried", True) == (one.step, one.agent, one.kind, one.calibrated)
     assert 0 < one.probability < 1
@@ -90,17 +91,20 @@ def test_the_ranked_answer_names_step_agent_and_probability_and_a_success_has_no
 
 def test_several_suspects_stand_by_falling_probability_and_leave_room_for_none_of_them() -> None:
     evidence = _conversation(2)
-    [first] = diagnose(evidence)
+    [first] = findings(evidence)[1]
     kinds = ("stopped_early", "wrong_target", "wrong_argument", "plan_for_another_task")
     many = [first.model_copy(update={"kind": kind, "origin_step": step}) for step, kind in enumerate(kinds)]
     ranked = suspects(many, evidence.trial.trajectory, success=False)
     assert sorted((one.probability for one in ranked), reverse=True) == [one.probability for one in ranked]
     assert 3 == ranked[0].step
-    assert sum(one.probability for one in ranked) <= 0.96
+    assert sum(one.probability for one in ranked) < 1
+    unlikely = first.model_copy(update={"kind": "missing_write", "origin_step": 1})
+    doubtful = Fitted(certain=0.4)
+    assert () == suspects([unlikely], evidence.trial.trajectory, success=False, numbers=doubtful)
 
 
 def test_what_cannot_be_measured_is_said_with_the_reason() -> None:
     evidence = _conversation(2)
-    assert {"loop_trap", "tool_hallucination", "wrong_outcome"} == set(not_measured(evidence))
-    unknown = evidence.model_copy(update={"verdicts": ()})
-    assert "whether the trial succeeded is not known" == not_measured(unknown)["cascading_error"]
+    silent = {"loop_trap", "tool_hallucination", "wrong_outcome", "premature_commitment", "cascading_error"}
+    assert silent == set(not_measured(evidence))
+    assert "simple rules" in not_measured(evidence)["cascading_error"]

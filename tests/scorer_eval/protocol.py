@@ -1,36 +1,63 @@
-"""Every mode beside trivial floors, on every labelled set, in sample and without the set that is shown.
+"""Every mode beside trivial floors, on every labelled set: in sample, without the set, and without the runs shown.
 
-What is tuned is the floors' threshold of length and the constant step, and the confidence below which a finding is
-taken for none. "Left out": each is chosen on the other sets alone. Precision, recall and F1 count runs; intervals are
-Wilson's at 95 % for shares, and bootstrapped over runs for F1.
+What is tuned or counted stands in `fitted.json` (which kinds are told, the outside words of a plan, how often a kind
+names the step), and the floors' length. "In sample": counted on all runs. "Without the set": counted on the other sets
+alone. "Without the runs": counted on all but a fifth of the runs (by the hash of the run's id), which are then shown,
+five times over; of use where no other set has runs of that shape. The rules themselves, in words and shapes, were
+written by people who had read runs of trail, captain and magentic, which no column can undo.
+
+Precision, recall and F1 count runs that a finding of the mode flags. AUC ranks runs by the surest finding or hint, or
+by length. Intervals are bootstrapped over runs.
 """
 
+import hashlib
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import call_rules
+from counting import counted, everything, f1, told_by
+from decisive import critical_steps, reliability
 from layout import share, table
 from sources import MODES, SETS, Labelled, labelled
 
-from harness.score.failures import Suspect, suspects
+from harness.score.failures.fitted import Fitted
 
 REWARDED = 0.02
 """The share of rewarded runs of a set that may be flagged, all modes together."""
 _RESAMPLES = 400
+_PARTS = 5
 Flag = Callable[[Labelled], bool]
+Value = Callable[[Labelled], float]
 Runs = Mapping[str, Sequence[Labelled]]
 
 
 def protocol(data: Path) -> None:
     """All tables."""
     runs = {name: labelled(data, name) for name in SETS}
-    modes(runs)
+    numbers = Numbers(runs)
+    modes(runs, numbers)
     rewarded(runs)
-    critical_steps(runs)
+    critical_steps(runs, numbers.all, numbers.without_set)
     named(runs)
-    reliability(runs)
+    reliability(runs, numbers.all, numbers.without_set)
+
+
+class Numbers:
+    """What is counted on all labelled runs, without each set, and without each fifth of the runs."""
+
+    def __init__(self, runs: Runs) -> None:
+        every = [one for some in runs.values() for one in some if one.modes or one.step is not None]
+        self.all = counted(every)
+        self.without_set = {name: counted(one for one in every if one.source != name) for name in runs}
+        self.without_runs = {part: counted(one for one in every if fifth(one) != part) for part in range(_PARTS)}
+
+
+def fifth(run: Labelled) -> int:
+    """Which fifth of the runs this one is in, by the hash of its id."""
+    return int(hashlib.sha256(f"{run.source}/{run.id}".encode()).hexdigest()[:8], 16) % _PARTS
 
 
 def length(run: Labelled) -> int:
@@ -38,25 +65,38 @@ def length(run: Labelled) -> int:
     return sum(step.source == "agent" for step in run.evidence.trial.trajectory.steps)
 
 
-def modes(runs: Runs) -> None:
-    """Precision, recall, F1 with intervals for each mode and set that labels it, beside the floors."""
+def modes(runs: Runs, numbers: Numbers) -> None:
+    """Precision, recall, F1 and AUC for each mode and set that labels it, beside the floors."""
     rows = []
     for mode in MODES:
         fitting = {name: [one for one in some if mode in one.modes] for name, some in runs.items()}
         fitting = {name: some for name, some in fitting.items() if some}
         positives = {name: some for name, some in fitting.items() if any(one.modes[mode] for one in some)}
-        if not positives:
-            rows.append([mode, "-", "-", "not measured here: no set labels it", *[""] * 5])
-            continue
-        for name in [*positives, *(["together"] if len(fitting) > 1 else [])]:
+        for name in [*positives, *(["together"] if len(positives) > 1 else [])]:
             if name == "together":
-                own, others = [one for some in fitting.values() for one in some], []
+                own, others = [one for some in fitting.values() for one in some], list[Labelled]()
             else:
                 own, others = _with_controls(name, fitting, mode)
-            for label, flag in _rules(mode, own, others or own):
-                rows.append([mode, name, label, *_figures(own, mode, flag)])
-    head = ["mode", "set", "rule", "runs", "labelled", "precision", "recall", "F1", "95 %"]
-    table("Each mode beside its floors (length and confidence are chosen without the set that is shown)", head, rows)
+            for label, flag, score in (*_ours(mode, numbers), *_rules(mode, own, others or own)):
+                rows.append([mode, name, label, *_figures(own, mode, flag), _auc(own, mode, score)])
+    head = ["mode", "set", "rule", "runs", "labelled", "precision", "recall", "F1", "95 %", "AUC (95 %)"]
+    table("Each mode beside its floors", head, rows)
+
+
+def _ours(mode: str, numbers: Numbers) -> Iterable[tuple[str, Flag, Value | None]]:
+    chosen: dict[str, Callable[[Labelled], Fitted]] = {
+        "ours, in sample": lambda run: numbers.all,
+        "ours, without the set": lambda run: numbers.without_set[run.source],
+        "ours, without the runs": lambda run: numbers.without_runs[fifth(run)],
+    }
+    for label, of in chosen.items():
+        yield (
+            label,
+            lambda run, of=of: any(one.failure == mode for one in told_by(run, of(run))),
+            lambda run, of=of: max(
+                (one.confidence for one in everything(run, of(run).outside) if one.failure == mode), default=0.0
+            ),
+        )
 
 
 def _with_controls(name: str, fitting: Runs, mode: str) -> tuple[list[Labelled], list[Labelled]]:
@@ -68,45 +108,61 @@ def _with_controls(name: str, fitting: Runs, mode: str) -> tuple[list[Labelled],
     return own, rest
 
 
-def _rules(mode: str, own: Sequence[Labelled], others: Sequence[Labelled]) -> list[tuple[str, Flag]]:
+def _rules(mode: str, own: Sequence[Labelled], others: Sequence[Labelled]) -> list[tuple[str, Flag, Value | None]]:
     fitted, left_out = _best_length(own, mode), _best_length(others, mode)
     return [
-        ("ours", lambda run: mode in run.found),
-        ("always yes", lambda run: True),
-        (f"length > {fitted} (in sample)", lambda run: length(run) > fitted),
-        (f"length > {left_out} (left out)", lambda run: length(run) > left_out),
-        ("three identical calls", lambda run: call_rules.three_identical(call_rules.keys(run.evidence))),
-        ("plain cycle", lambda run: call_rules.cycle(call_rules.keys(run.evidence))),
+        ("always yes", lambda run: True, lambda run: 1.0),
+        (f"length > {fitted} (in sample)", lambda run: length(run) > fitted, length),
+        (f"length > {left_out} (without the set)", lambda run: length(run) > left_out, None),
+        ("three identical calls", lambda run: call_rules.three_identical(call_rules.keys(run.evidence)), None),
+        ("plain cycle", lambda run: call_rules.cycle(call_rules.keys(run.evidence)), None),
     ]
 
 
 def _best_length(runs: Sequence[Labelled], mode: str) -> int:
-    lengths = sorted({length(run) for run in runs})
+    marks = [(length(run), run.modes[mode]) for run in runs]
+    lengths = sorted({one for one, _ in marks})
     tried = lengths[:: max(1, len(lengths) // 40)]
-    return max(tried, key=lambda most: _f1(*_counts(runs, mode, lambda run: length(run) > most)), default=0)
-
-
-def _counts(runs: Sequence[Labelled], mode: str, flag: Flag) -> tuple[int, int, int]:
-    hits = sum(flag(run) and run.modes[mode] for run in runs)
-    return hits, sum(flag(run) for run in runs), sum(run.modes[mode] for run in runs)
-
-
-def _f1(hits: int, flagged: int, labelled_: int) -> float:
-    return 0.0 if not hits else 2 * hits / (flagged + labelled_)
+    return max(tried, key=lambda most: f1([(one > most, positive) for one, positive in marks]), default=0)
 
 
 def _figures(runs: Sequence[Labelled], mode: str, flag: Flag) -> list[object]:
-    hits, flagged, positive = _counts(runs, mode, flag)
     marks = [(flag(run), run.modes[mode]) for run in runs]
+    hits = sum(flagged and positive for flagged, positive in marks)
+    flagged, positive = sum(one for one, _ in marks), sum(one for _, one in marks)
     rng = random.Random(7)
-    values = []
-    for _ in range(_RESAMPLES):
-        some = rng.choices(marks, k=len(marks))
-        values.append(_f1(sum(a and b for a, b in some), sum(a for a, _ in some), sum(b for _, b in some)))
-    values.sort()
-    low, high = values[int(0.025 * _RESAMPLES)], values[int(0.975 * _RESAMPLES)]
-    f1 = f"{_f1(hits, flagged, positive):.2f}"
-    return [len(runs), positive, share(hits, flagged), share(hits, positive), f1, f"{low:.2f} to {high:.2f}"]
+    low, high = _middle([f1(rng.choices(marks, k=len(marks))) for _ in range(_RESAMPLES)])
+    told = [share(hits, flagged), share(hits, positive), f"{f1(marks):.2f}", f"{low:.2f} to {high:.2f}"]
+    return [len(runs), positive, *told]
+
+
+def _auc(runs: Sequence[Labelled], mode: str, score: Value | None) -> str:
+    if score is None:
+        return ""
+    marks = [(score(run), run.modes[mode]) for run in runs]
+    rng = random.Random(7)
+    values = [auc(rng.choices(marks, k=len(marks))) for _ in range(_RESAMPLES)]
+    low, high = _middle([one for one in values if one is not None])
+    whole = auc(marks)
+    return "" if whole is None else f"{whole:.2f} ({low:.2f} to {high:.2f})"
+
+
+def auc(marks: Sequence[tuple[float, bool]]) -> float | None:
+    """How often a labelled run scores above another one, equals counting half; None where there is one kind alone."""
+    ranked = sorted(marks)
+    below, wins = 0, 0.0
+    for _, equals in groupby(ranked, key=lambda mark: mark[0]):
+        positive = [one for _, one in equals]
+        negatives = len(positive) - sum(positive)
+        wins += sum(positive) * (below + negatives / 2)
+        below += negatives
+    positives = len(ranked) - below
+    return wins / (positives * below) if positives and below else None
+
+
+def _middle(values: Sequence[float]) -> tuple[float, float]:
+    ranked = sorted(values)
+    return ranked[int(0.025 * len(ranked))], ranked[int(0.975 * len(ranked))]
 
 
 def rewarded(runs: Runs) -> None:
@@ -123,49 +179,6 @@ def rewarded(runs: Runs) -> None:
     table("Alarms on runs that reached their goal", ["set", "runs", *MODES, "any", ""], rows)
 
 
-def critical_steps(runs: Runs) -> None:
-    """The decisive step: ours beside constants, the constant chosen in sample and on the other sets."""
-    fitting = {name: [one for one in some if one.step is not None] for name, some in runs.items()}
-    fitting = {name: some for name, some in fitting.items() if some}
-    rows = []
-    for name, own in fitting.items():
-        others = [one for other, some in fitting.items() if other != name for one in some]
-        ranked = [(one, _first_ranked(one)) for one in own]
-        answered = [(one, found) for one, found in ranked if found is not None]
-        exact = sum(found.step == one.step for one, found in answered)
-        near = sum(abs(found.step - one.step) <= 1 for one, found in answered)
-        agents = sum(_agent_at(one, found.step) == one.agent for one, found in answered)
-        size = len(own)
-        rows.append([name, "ours", size, len(answered), share(exact, size), share(near, size), share(agents, size)])
-        for label, tuned in (("in sample", own), ("left out", others or own)):
-            for from_end in (False, True):
-                constant, right = _constant(tuned, own, from_end=from_end)
-                where = f"{constant} {'from the end' if from_end else 'from the start'} ({label})"
-                rows.append([name, where, size, size, share(right, size), "", ""])
-    table("The decisive step", ["set", "rule", "runs", "answered", "exact", "within 1", "agent"], rows)
-
-
-def _first_ranked(run: Labelled) -> Suspect | None:
-    return next(iter(ranked_of(run)), None)
-
-
-def ranked_of(run: Labelled) -> tuple[Suspect, ...]:
-    """What `harness explain` names, most probable first."""
-    return suspects(run.card.diagnoses, run.evidence.trial.trajectory, success=run.success)
-
-
-def _agent_at(run: Labelled, index: int | None) -> str | None:
-    return next((step.agent for step in run.evidence.trial.trajectory.steps if step.index == index), None)
-
-
-def _constant(tuned: Sequence[Labelled], own: Sequence[Labelled], *, from_end: bool) -> tuple[int, int]:
-    def place(run: Labelled) -> int:
-        return len(run.evidence.trial.trajectory.steps) - 1 - (run.step or 0) if from_end else run.step or 0
-
-    constant = Counter(place(run) for run in tuned).most_common(1)[0][0]
-    return constant, sum(place(run) == constant for run in own)
-
-
 def named(runs: Runs) -> None:
     """Of failed runs that have a reference: how many got a name, and how many stay `other`."""
     rows = []
@@ -178,17 +191,3 @@ def named(runs: Runs) -> None:
                 [name, len(bad), share(other, len(bad)), ", ".join(f"{k} {n}" for k, n in kinds.most_common(8))]
             )
     table("Failed runs with a reference", ["set", "runs", "other alone", "kinds"], rows)
-
-
-def reliability(runs: Runs) -> None:
-    """Stated probability of the first answer beside how often it was the labelled step."""
-    rows = []
-    blamed = [(one, _first_ranked(one)) for some in runs.values() for one in some if one.step is not None]
-    for low in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7):
-        high = {0.5: 0.7, 0.7: 1.01}.get(low, low + 0.1)
-        own = [(one, found) for one, found in blamed if found is not None and low <= found.probability < high]
-        if own:
-            right = sum(found.step == one.step for one, found in own)
-            mean = sum(found.probability for _, found in own) / len(own)
-            rows.append([f"{low:.1f} to {min(high, 1.0):.1f}", len(own), f"{mean:.2f}", share(right, len(own))])
-    table("How sure the first answer is, and how often it is right", ["stated", "runs", "mean stated", "right"], rows)

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Final
+
+import yaml
 
 from harness.errors import HarnessError
 from harness.ingest import import_file
 from harness.pipeline.importing import with_rewards
-from harness.score import Evidence, Scorecard, build_scorer
+from harness.score import Diagnosis, Evidence, Scorecard, build_scorer
 from harness.score.verifiers.reward import REWARD
 
 MODES = ("loop_trap", "tool_hallucination", "goal_drift", "premature_commitment", "cascading_error")
@@ -44,6 +47,11 @@ class Labelled:
     def found(self) -> frozenset[str]:
         return frozenset(one.failure for one in self.card.diagnoses)
 
+    @property
+    def everything(self) -> tuple[Diagnosis, ...]:
+        """Findings and hints."""
+        return (*self.card.diagnoses, *self.card.hints)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
@@ -65,13 +73,23 @@ class Set:
     told: Callable[[Path], Told | None] = lambda _: Told()
 
 
+_READ: Final = yaml.safe_load((Path(__file__).parent / "modes.yaml").read_text(encoding="utf-8"))
+
+
+def _read_by_hand(name: str, run: str) -> dict[str, bool]:
+    """The modes that the reason of a run's annotator speaks of; see `modes.yaml`."""
+    return {mode: any(str(one) == run for one in runs) for mode, runs in _READ[name].items()}
+
+
 def _resolved(path: Path) -> Told:
     return Told(success=path.parent.name == "resolved")
 
 
 def _blamed(path: Path) -> Told:
     raw = json.loads(path.read_text())
-    return Told(success=False, step=int(raw["mistake_step"]), agent=raw["mistake_agent"])
+    name = "magentic" if path.parent.name == "Hand-Crafted" else "captain"
+    modes = _read_by_hand(name, path.stem)
+    return Told(success=False, step=int(raw["mistake_step"]), agent=raw["mistake_agent"], modes=modes)
 
 
 def _annotated(path: Path) -> Told | None:
@@ -81,7 +99,8 @@ def _annotated(path: Path) -> Told | None:
     except ValueError:
         return None
     said = {_CATEGORIES.get(one["category"].casefold()) for one in errors}
-    return Told(modes={mode: mode in said for mode in set(_CATEGORIES.values())})
+    categories = {mode: mode in said for mode in sorted(set(_CATEGORIES.values()))}
+    return Told(modes={**categories, **_read_by_hand("trail", path.stem[:6])})
 
 
 SETS: Mapping[str, Set] = {

@@ -141,5 +141,7 @@ def _notes(trial: Trial, card: Scorecard, cut: Cutter) -> Iterator[str]:
     calls = sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
     if calls:
         yield f"{calls} call(s) are self-reported: not observed by the gateway, and no check is passed by them"
+    for mode, reason in card.modes_not_measured.items() if card.success is False else ():
+        yield f"not measured here: {mode.replace('_', ' ')}: {reason}"
     yield from (f"a fault that struck no call: {fault[: cut.limit]}" for fault in trial.unfired_faults)
     yield from (f"the user never came to say: {turn[: cut.limit]}" for turn in trial.unsaid_turns)

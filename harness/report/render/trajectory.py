@@ -15,7 +15,7 @@ _SETTLED = ("exact", "exact_reused", "live", "sealed")
 """Tiers that need no word beside the answer."""
 
 
-def explained(trial: Trial, card: Scorecard, longest: int = _LONGEST) -> Iterator[str]:
+def explained(trial: Trial, card: Scorecard, longest: int = _LONGEST, *, hints: bool = False) -> Iterator[str]:
     """Lines: how it ended, every step with what was found there, what the checks said. Texts are cut at `longest`."""
     yield _headline(card)
     yield from _ranked(trial, card, longest)
@@ -25,6 +25,8 @@ def explained(trial: Trial, card: Scorecard, longest: int = _LONGEST) -> Iterato
     for step in trial.trajectory.steps:
         yield from _step(step, longest)
         yield from _found(step, card.diagnoses, longest)
+        if hints:
+            yield from _hinted(step, card.hints, longest)
     final = trial.trajectory.final_output
     yield f"answer  {'none' if final is None else printable(_text(final), longest)}"
     yield from _program(trial, longest)
@@ -50,7 +52,7 @@ def _ranked(trial: Trial, card: Scorecard, longest: int) -> Iterator[str]:
     """The most probable step at which it went wrong, and the runners-up; nothing for a success."""
     if card.success is not False:
         return
-    named = suspects(card.diagnoses, trial.trajectory, success=card.success)
+    named = suspects((*card.diagnoses, *card.hints), trial.trajectory, success=card.success)
     if not named:
         yield "most probably went wrong: cannot tell"
     for place, one in enumerate(named[:_SUSPECTS]):
@@ -116,6 +118,12 @@ def _found(step: Step, diagnoses: Sequence[Diagnosis], longest: int) -> Iterator
             yield f"  !!  {_title(one)}: {printable(one.evidence, longest)}{follows}"
         elif step.index in one.dependent_steps:
             yield f"   !  follows from {one.failure.replace('_', ' ')} of step {one.origin_step}"
+
+
+def _hinted(step: Step, hints: Sequence[Diagnosis], longest: int) -> Iterator[str]:
+    for one in hints:
+        if one.origin_step == step.index:
+            yield f"  ?   hint: {_title(one)}: {printable(one.evidence, longest)}"
 
 
 def _title(one: Diagnosis) -> str:

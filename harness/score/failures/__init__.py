@@ -1,6 +1,6 @@
 """Failure modes: what went wrong in a trial, where it began and what followed, told by deterministic detectors."""
 
-from harness.score.failures.diagnose import DETECTORS, diagnose, loops
+from harness.score.failures.diagnose import DETECTORS, diagnose, findings, loops
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
 from harness.score.failures.measurable import not_measured
 from harness.score.failures.ranking import Suspect, suspects
@@ -15,6 +15,7 @@ __all__ = [
     "Response",
     "Suspect",
     "diagnose",
+    "findings",
     "loops",
     "not_measured",
     "recoveries",

@@ -1,7 +1,7 @@
 """Where a failed conversation went wrong: agents that talk and have code run, without tool calls to look at.
 
 Looked at only where the trial is known to have failed and made no tool call, because words like "assume" stand in good
-conversations too. At most one finding, the first of these that applies:
+conversations too. Each kind at most once, each at another step; which of them is the most probable, the ranking says:
 
 `worker_result_carried` (cascading error): a coordinator sends workers; the result that was taken for enough: the last
 conclusion of a short run, else the last of few results or the second of many. Dependent steps: the later messages.
@@ -14,22 +14,20 @@ simulated, remembered or filled in as a placeholder instead of being got. Does n
 
 `failed_code_carried` (cascading error): the message whose code failed first. Dependent steps: the later failures.
 
-`first_answer_carried` (cascading error): none of these, among at least two agents without a user: the first answer to
-the opening. Dependent steps: the agents' later messages. There is nothing to go by but that most such conversations
-went wrong there, as the confidence says.
-
-A plan for another task (see `goal_drift`) comes before all of them.
+`first_answer_carried` (cascading error): the first answer to the opening, among at least two agents without a user.
+Dependent steps: the agents' later messages. Nothing in it points there but that many such conversations went wrong at
+that step, as the probability says.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.reading import Reading
 from harness.trace import Step
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 _ASSUMED: Final = re.compile(
     r"\b(?:assum\w{1,10}|hypothetical\w{0,4}|simulat\w{1,6}|placeholder\w?|sample data|dummy|mock|fabricat\w{1,6}|"
     r"for demonstration|example data|let's say|typical(?:ly)?|general knowledge|based on my knowledge|"
@@ -45,29 +43,34 @@ _FEW: Final = 4
 _WORKER: Final = 0.3
 
 
-def broken_conversation(reading: Reading) -> tuple[Diagnosis, ...]:
-    """At most one finding."""
-    return () if reading.acts or len(reading.steps) < 2 else _first_that_applies(reading)
+def conversation_candidates(reading: Reading) -> tuple[Diagnosis, ...]:
+    """Every kind that applies; of two at one step the first in the order above."""
+    if reading.acts or len(reading.steps) < 2:
+        return ()
+    by_step: dict[int | None, Diagnosis] = {}
+    for one in _candidates(reading):
+        by_step.setdefault(one.origin_step, one)
+    return tuple(by_step.values())
 
 
-def _first_that_applies(reading: Reading) -> tuple[Diagnosis, ...]:
+def _candidates(reading: Reading) -> Iterator[Diagnosis]:
     worker = _worker_to_blame(reading.steps)
     if worker is not None:
         evidence = "what this worker brought was taken for enough, and the rest was built on it"
-        return (_carried(reading, worker, "worker_result_carried", evidence, confidence=_WORKER),)
+        yield _carried(reading, worker, "worker_result_carried", evidence, confidence=_WORKER)
+        return  # what workers bring are pages: the other kinds' words in them are not the agent's
     first, second = reading.steps[:2]
     if _has_code(first) and second.source == "system":
-        return (_carried(reading, first, "first_result_carried", "the opening message's code was run at once"),)
+        yield _carried(reading, first, "first_result_carried", "the opening message's code was run at once")
     assumed = next((step for step in reading.steps[1:] if step.source == "agent" and _words(step)), None)
     if assumed is not None:
-        return (_assumption(assumed),)
+        yield _assumption(assumed)
     author = _failing_author(reading.steps)
     if author is not None:
-        return (_carried(reading, author, "failed_code_carried", "its code was the first to fail"),)
+        yield _carried(reading, author, "failed_code_carried", "its code was the first to fail")
     answer = _first_answer(reading.steps)
-    if answer is None:
-        return ()
-    return (_carried(reading, answer, "first_answer_carried", "nobody checked the first answer", confidence=0.3),)
+    if answer is not None:
+        yield _carried(reading, answer, "first_answer_carried", "nobody checked the first answer", confidence=0.3)
 
 
 def _assumption(step: Step) -> Diagnosis:

@@ -7,11 +7,14 @@ from harness.score.failures.cascading_error import carried_values
 from harness.score.failures.claims import VERSION as CLAIMS_VERSION
 from harness.score.failures.claims import claimed_calls, fabricated_results
 from harness.score.failures.conversation import VERSION as CONVERSATION_VERSION
-from harness.score.failures.conversation import broken_conversation
+from harness.score.failures.conversation import conversation_candidates
 from harness.score.failures.diagnosis import Diagnosis
+from harness.score.failures.fitted import INFERRED, Fitted, fitted
 from harness.score.failures.foreign import foreign_values
 from harness.score.failures.goal_drift import VERSION as GOAL_DRIFT_VERSION
 from harness.score.failures.goal_drift import foreign_tasks, other_plans
+from harness.score.failures.lookups import VERSION as LOOKUPS_VERSION
+from harness.score.failures.lookups import abandoned_plans, unmade_lookups
 from harness.score.failures.loop_trap import VERSION as LOOP_TRAP_VERSION
 from harness.score.failures.loop_trap import loop_traps
 from harness.score.failures.premature_commitment import VERSION as PREMATURE_COMMITMENT_VERSION
@@ -22,6 +25,8 @@ from harness.score.failures.premature_commitment import (
     unseen_targets,
     unwarranted_writes,
 )
+from harness.score.failures.premises import VERSION as PREMISES_VERSION
+from harness.score.failures.premises import carried_premises
 from harness.score.failures.reading import Reading, read
 from harness.score.failures.stuck import VERSION as STUCK_VERSION
 from harness.score.failures.stuck import stuck_calls
@@ -39,7 +44,9 @@ DETECTORS: Final = {
     "claims": CLAIMS_VERSION,
     "conversation": CONVERSATION_VERSION,
     "goal_drift": GOAL_DRIFT_VERSION,
+    "lookups": LOOKUPS_VERSION,
     "loop_trap": LOOP_TRAP_VERSION,
+    "premises": PREMISES_VERSION,
     "premature_commitment": PREMATURE_COMMITMENT_VERSION,
     "stuck": STUCK_VERSION,
     "tool_hallucination": TOOL_HALLUCINATION_VERSION,
@@ -56,9 +63,20 @@ def diagnose(evidence: Evidence) -> tuple[Diagnosis, ...]:
     Successful trials are looked at too: a loop that was left again was a loop. `failed_without_a_known_mode` (`other`)
     stands alone, where the trial is known to have failed and no detector found anything.
     """
+    return findings(evidence)[0]
+
+
+def findings(evidence: Evidence, numbers: Fitted | None = None) -> tuple[tuple[Diagnosis, ...], tuple[Diagnosis, ...]]:
+    """(findings, hints). `numbers`: what was counted on labelled runs; None: what the package brings.
+
+    A hint is of a kind that is read off words and shapes, and that did not name the mode more often than simple rules
+    do on runs of unseen sources: it is no fact, and is told only to who asks for it.
+    """
+    numbers = fitted() if numbers is None else numbers
     reading = read(evidence)
     failed = _has_failed(evidence)
     foreign = foreign_values(reading)
+    unmade = unmade_lookups(reading, numbers)
     looping = loops(evidence)
     looped = {step for one in looping for step in (one.origin_step, *one.dependent_steps) if step is not None}
     found: tuple[Diagnosis, ...] = (
@@ -68,19 +86,21 @@ def diagnose(evidence: Evidence) -> tuple[Diagnosis, ...]:
         *invented_parameters(reading),
         *claimed_calls(reading),
         *fabricated_results(reading),
-        *unsupported_answers(reading),
+        *unsupported_answers(reading, unmade),
+        *abandoned_plans(unmade),
         *foreign_tasks(reading, foreign),
         *other_plans(reading),
         *guesses(foreign),
         *unseen_targets(reading),
         *(() if evidence.success else by_reference(reading)),
         *carried_values(reading, foreign),
+        *(conversation_candidates(reading) if failed else ()),
+        *(carried_premises(reading) if failed else ()),
     )
-    if failed and not any(one.kind == "plan_for_another_task" for one in found):
-        found = (*found, *broken_conversation(reading))
-    if failed and not found:
-        found = (_other(evidence),)
-    return tuple(sorted(found, key=_order))
+    ordered = sorted(found, key=_order)
+    facts = tuple(one for one in ordered if one.kind not in INFERRED or one.kind in numbers.told)
+    hints = tuple(one for one in ordered if one.kind in INFERRED and one.kind not in numbers.told)
+    return (facts or ((_other(evidence),) if failed else ()), hints)
 
 
 def by_reference(reading: Reading) -> tuple[Diagnosis, ...]:

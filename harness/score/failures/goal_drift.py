@@ -8,7 +8,9 @@ did bring up, or more calls than needed.
 
 `plan_for_another_task` counts: the first plan or message of the agent shares almost no word with the task, while it
 shares several with a task of its own statement ("Task description", "Plan"). Does not count: a short reply, a question,
-or a call.
+a call, or a trial that is known to have succeeded.
+
+`plan_not_carried_out` stands in `lookups`.
 
 What they leave out: drift inside the same entities (cancelling where a change was asked for) is seen only by the
 checks.
@@ -25,7 +27,7 @@ from harness.score.failures.foreign import Foreign, rests_on
 from harness.score.failures.grounding import atoms
 from harness.score.failures.reading import Act, Reading
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 _STATED: Final = re.compile(r"(?i)task description|plan for solving|## plan|# plan")
 _LONG_WORD: Final = 4
 _FEW: Final = 6
@@ -72,6 +74,8 @@ def _chain(reading: Reading, starts: Sequence[Foreign]) -> list[Act]:
 
 def other_plans(reading: Reading) -> tuple[Diagnosis, ...]:
     """At most one finding, at the agent's first message."""
+    if reading.evidence.success is True:
+        return ()
     agents = (step for step in reading.steps if step.source == "agent")
     first = next((step for step in agents if step.message or step.plan or step.thought), None)
     if first is None:

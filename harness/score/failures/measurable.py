@@ -1,6 +1,8 @@
 """Which modes a trial gives nothing to measure by, and why: silence about these is no finding of health."""
 
 from harness.score.failures.diagnosis import Failure
+from harness.score.failures.fitted import fitted
+from harness.score.failures.lookups import is_answer
 from harness.score.values import Evidence
 
 UNTOLD = "(the file does not tell the task)"
@@ -16,13 +18,13 @@ def not_measured(evidence: Evidence) -> dict[Failure, str]:
         found["tool_hallucination"] = reason
     if evidence.case.task == UNTOLD:
         found["goal_drift"] = "no goal text is told"
-    elif calls:
-        # on traces with human labels, the rules for goal drift did no better than saying yes to every run
-        found["goal_drift"] = "only work on foreign cases is looked for; drift within the same things is not seen"
+    elif calls and not any(map(is_answer, calls)):
+        found["goal_drift"] = "no answer is handed in by a call: only work on foreign cases is looked for"
+    if not calls:
+        found["premature_commitment"] = "no calls are recorded, and words alone say too little of what was checked"
     if evidence.case.reference is None:
         found["wrong_outcome"] = "the case has no reference"
     elif evidence.success is None:
         found["wrong_outcome"] = "whether the trial succeeded is not known"
-    if not calls and evidence.success is None:
-        found["cascading_error"] = "whether the trial succeeded is not known"
+    found.update(fitted().hints)
     return found

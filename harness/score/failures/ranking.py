@@ -1,10 +1,11 @@
 """One ranked answer: the step at which a trial most probably went wrong, the runners-up below.
 
-The probability of a kind is how often its origin was the step that people named as the decisive mistake: hits and cases
-of two labelled sets of failed multi-agent runs, drawn towards their common mean (`_MEAN`, worth `_WEIGHT` cases). Most
-kinds occur in one of the sets only. Kinds that no labelled set has are given by the order in which causes come before
-their consequences, at a probability that is marked as not calibrated. The probabilities of all suspects together stay
-below 1: what is missing to it is "cannot tell".
+The probability of a kind is how often its origin was the step that people named as the decisive mistake, where it stood
+first: hits and cases of labelled failed runs (`Fitted.steps`), drawn towards their common mean as if `_WEIGHT` further
+cases had it. Kinds that no labelled set has are given by the order in which causes come before their consequences, at a
+probability that is marked as not calibrated. A runner-up has its own probability times that of none above it being
+right, so that all together stay below 1. What is missing to it is "cannot tell"; where the first does not reach
+`Fitted.certain`, that is the whole answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,24 +13,22 @@ from types import MappingProxyType
 from typing import Final
 
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
+from harness.score.failures.fitted import Fitted, fitted
 from harness.trace import Trajectory
 from harness.values import Frozen
 
-_MEAN: Final = 0.4
 _WEIGHT: Final = 10
-_COUNTED: Mapping[Kind, tuple[int, int]] = MappingProxyType(
-    {
-        "worker_result_carried": (17, 56),
-        "first_result_carried": (8, 15),
-        "failed_code_carried": (15, 32),
-        "first_answer_carried": (11, 29),
-        "assumed_data": (16, 39),
-        "plan_for_another_task": (8, 11),
-    }
-)
-"""Hits and cases. Counted by the table "The decisive step" of `make eval-scorer`, whose runs these are."""
 _ASSUMED: Mapping[Kind, float] = MappingProxyType(
     {
+        "plan_for_another_task": 0.5,
+        "plan_not_carried_out": 0.45,
+        "unchecked_answer": 0.4,
+        "first_result_carried": 0.45,
+        "assumed_data": 0.4,
+        "worker_result_carried": 0.3,
+        "failed_code_carried": 0.35,
+        "first_answer_carried": 0.25,
+        "carried_premise": 0.3,
         "miscopied_value": 0.55,
         "invented_tool": 0.35,
         "guessed_argument": 0.4,
@@ -51,7 +50,6 @@ _ASSUMED: Mapping[Kind, float] = MappingProxyType(
     }
 )
 _OTHERWISE: Final = 0.15
-_MOST: Final = 0.95
 
 
 class Suspect(Frozen):
@@ -67,38 +65,56 @@ class Suspect(Frozen):
     """Whether the probability was counted on labelled runs."""
 
 
-def suspects(diagnoses: Sequence[Diagnosis], trajectory: Trajectory, *, success: bool | None) -> tuple[Suspect, ...]:
-    """Steps by falling probability, the earlier first of equals; empty for a success, and where nobody can tell."""
+def suspects(
+    diagnoses: Sequence[Diagnosis],
+    trajectory: Trajectory,
+    *,
+    success: bool | None,
+    numbers: Fitted | None = None,
+) -> tuple[Suspect, ...]:
+    """Steps by falling probability, the earlier first of equals; empty for a success, and where nobody can tell.
+
+    `diagnoses`: findings and hints. The step may be the user's or a tool's: then its agent is None.
+    """
     if success:
         return ()
+    raw = _Probabilities(fitted() if numbers is None else numbers)
     by_step: dict[int, Diagnosis] = {}
     for one in diagnoses:
         step = one.origin_step
         if step is None or one.failure == "other":
             continue
         known = by_step.get(step)
-        if known is None or _raw(one.kind) > _raw(known.kind):
+        if known is None or raw.of(one.kind) > raw.of(known.kind):
             by_step[step] = one
     agents = {step.index: step.agent or trajectory.agent for step in trajectory.steps if step.source == "agent"}
-    total = sum(_raw(one.kind) for one in by_step.values())
-    scale = min(1.0, _MOST / total) if total else 1.0
-    found = [
-        Suspect(
-            step=step,
-            agent=agents.get(step),
-            failure=one.failure,
-            kind=one.kind,
-            reason=one.evidence,
-            probability=round(_raw(one.kind) * scale, 2),
-            calibrated=one.kind in _COUNTED,
+    ranked: list[Suspect] = []
+    left = 1.0
+    for step, one in sorted(by_step.items(), key=lambda pair: (-raw.of(pair[1].kind), pair[0])):
+        probability = raw.of(one.kind) * left
+        left -= probability
+        ranked.append(
+            Suspect(
+                step=step,
+                agent=agents.get(step),
+                failure=one.failure,
+                kind=one.kind,
+                reason=one.evidence,
+                probability=round(probability, 2),
+                calibrated=one.kind in raw.numbers.steps,
+            )
         )
-        for step, one in by_step.items()
-    ]
-    return tuple(sorted(found, key=lambda one: (-one.probability, one.step)))
+    return tuple(ranked) if ranked and ranked[0].probability >= raw.numbers.certain else ()
 
 
-def _raw(kind: Kind) -> float:
-    counted = _COUNTED.get(kind)
-    if counted is None:
-        return _ASSUMED.get(kind, _OTHERWISE)
-    return (counted[0] + _MEAN * _WEIGHT) / (counted[1] + _WEIGHT)
+class _Probabilities:
+    def __init__(self, numbers: Fitted) -> None:
+        self.numbers = numbers
+        cases = sum(one.cases for one in numbers.steps.values())
+        self._mean = sum(one.right for one in numbers.steps.values()) / cases if cases else 0.0
+
+    def of(self, kind: Kind) -> float:
+        counted = self.numbers.steps.get(kind)
+        if counted is None:
+            return _ASSUMED.get(kind, _OTHERWISE)
+        return (counted.right + self._mean * _WEIGHT) / (counted.cases + _WEIGHT)

@@ -1,0 +1,79 @@
+"""Look-ups that a plan announced and nobody made, and premises that an agent brought itself."""
+
+from collections.abc import Callable
+from typing import Any
+
+from harness.case import ToolSpec
+from harness.score.failures import findings, not_measured
+from harness.score.failures.fitted import Fitted
+from harness.score.values import Evidence, Verdict
+
+Found = Callable[..., list[tuple[str, int | None]]]
+
+
+def _tool(name: str) -> ToolSpec:
+    return ToolSpec.model_validate(
+        {"name": name, "effect": "read", "server": "s", "http": {"path": "/"}, "parameters": {"type": "object"}}
+    )
+
+
+TOOLS = [_tool("web_search"), _tool("final_answer")]
+TASK = "In which year was the bridge over the northern river opened?"
+PLAN = (
+    "agent",
+    "1. Search the web for articles about the bridge. 2. Look the year up in the database of the archive. "
+    "3. Verify it against the records and reports of the town's website.",
+)
+SAYS = ("agent", "It is well known that the bridge is from 1937.")
+ANSWER = ("call", "final_answer", {"answer": "1937"}, "1937")
+PAGE = "The bridge was opened in 1937 by the mayor, as the Northern Echo wrote on its front page in the same week."
+
+
+def test_an_answer_in_place_of_the_look_ups_of_the_plan_is_drift_and_rests_on_nothing(found: Found) -> None:
+    kinds = [("plan_not_carried_out", 1), ("unchecked_answer", 1), ("unsupported_answer", 1)]
+    assert kinds == found(PLAN, SAYS, ANSWER, task=TASK, tools=TOOLS)
+    assert kinds == found(PLAN, SAYS, ANSWER, task=TASK, tools=TOOLS, failed=True)
+
+
+def test_a_look_up_that_was_made_and_a_plan_that_needs_none_are_no_drift(found: Found) -> None:
+    looked = ("call", "web_search", {"query": "bridge"}, PAGE)
+    assert [] == found(PLAN, looked, ANSWER, task=TASK, tools=TOOLS)
+    riddle = ("agent", "1. Read the letters from left to right. 2. Verify that they make a sentence.")
+    assert [] == found(riddle, SAYS, ANSWER, task=TASK, tools=TOOLS)
+
+
+def test_a_success_and_a_run_that_handed_nothing_in_are_not_accused(told: Callable[..., Evidence]) -> None:
+    evidence = told(PLAN, SAYS, ANSWER, task=TASK, tools=TOOLS)
+    passed = Verdict(check="reward", verifier="reward", version="1", passed=True, reason="right")
+    assert ((), ()) == findings(evidence.model_copy(update={"verdicts": (passed,)}))
+    assert ((), ()) == findings(told(PLAN, SAYS, ("call", "web_search", {"query": "x"}, "x"), task=TASK, tools=TOOLS))
+
+
+def test_a_kind_that_is_not_told_is_a_hint_and_no_finding(told: Callable[..., Evidence]) -> None:
+    evidence = told(PLAN, SAYS, ANSWER, task=TASK, tools=TOOLS)
+    facts, hints = findings(evidence, Fitted(told=("unsupported_answer",)))
+    assert ["unsupported_answer"] == [one.kind for one in facts]
+    assert {"plan_not_carried_out", "unchecked_answer"} == {one.kind for one in hints}
+
+
+def test_a_premise_of_the_agents_own_that_later_queries_rest_on_is_hinted_at(hinted: Found) -> None:
+    def ask(words: str) -> tuple[Any, ...]:
+        return ("call", "web_search", {"query": words}, "nothing about that was found")
+
+    turns = [
+        ask("bridge opening year"),
+        ask("Millbrook bridge"),
+        ask("mayor of Millbrook"),
+        ask("Millbrook 2001 paper"),
+    ]
+    assert [("carried_premise", 1)] == hinted(*turns, task=TASK, tools=TOOLS, failed=True)
+    given = f"{TASK} It stands in Millbrook."
+    assert [] == hinted(*turns[:3], task=given, tools=TOOLS, failed=True)
+    assert [] == hinted(*turns, task=TASK, tools=TOOLS)
+
+
+def test_drift_inside_the_same_things_is_said_not_to_be_measured(told: Callable[..., Evidence]) -> None:
+    handed_in = told(PLAN, SAYS, ANSWER, task=TASK, tools=TOOLS)
+    assert "goal_drift" not in not_measured(handed_in)
+    open_end = told(PLAN, ("call", "web_search", {"query": "x"}, "x"), task=TASK, tools=TOOLS)
+    assert "only work on foreign cases" in not_measured(open_end)["goal_drift"]
