@@ -7,6 +7,7 @@ import pytest
 
 from harness.report import summarise
 from harness.report.reliability import reliability
+from harness.report.render.sections import sections
 from harness.results import RunManifest
 from harness.score import Diagnosis, Scorecard, ToolUse
 
@@ -61,3 +62,6 @@ def test_failure_modes_count_trials_and_tools_are_summed(card: Card, manifest: M
         ("find", 4, 1, 0, 0),
     ]
     assert [(row.name, row.errors, row.recovered, row.cost_usd) for row in found.models] == [("m", 4, 2, 1.0)]
+    (table,) = (section for section in sections(found) if section.title == "tool calls by model")
+    assert ("model", "tool calls") == table.heads[:2]
+    assert ("m", "6") == table.rows[0][:2]

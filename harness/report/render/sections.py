@@ -47,10 +47,10 @@ def _tools(summary: Summary) -> Section:
 
 def _models(summary: Summary) -> Section:
     rows = tuple((row.name, *_cells(row)) for row in summary.models)
-    shown = _with_content(("model", *_TOOL_HEADS), rows)
+    shown = _with_content(("model", "tool calls", *_TOOL_HEADS[1:]), rows)
     notes = tuple(_invalid_words(row) for row in summary.models if row.invalid)
     notes += tuple(_encoding_words(row) for row in summary.models if row.encodings)
-    return Section(title="calls by model", heads=shown[0], rows=shown[1], notes=notes)
+    return Section(title="tool calls by model", heads=shown[0], rows=shown[1], notes=notes)
 
 
 def _cells(row: ToolRow) -> tuple[str, ...]:
