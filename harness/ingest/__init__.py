@@ -7,8 +7,8 @@ from harness.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from harness.ingest.export.atif import export_atif as export_atif
     from harness.ingest.export.otlp import export_otlp as export_otlp
+    from harness.ingest.options import ImportNote as ImportNote
     from harness.ingest.options import ImportOptions as ImportOptions
-    from harness.ingest.options import Note as Note
     from harness.ingest.registry import IMPORTERS as IMPORTERS
     from harness.ingest.registry import import_file as import_file
     from harness.ingest.registry import importers as importers
@@ -19,7 +19,7 @@ else:
         {
             "export.atif": ("export_atif",),
             "export.otlp": ("export_otlp",),
-            "options": ("ImportOptions", "Note"),
+            "options": ("ImportOptions", "ImportNote"),
             "registry": ("IMPORTERS", "import_file", "importers"),
             "run": ("ImportedRun",),
         },

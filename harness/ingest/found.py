@@ -8,7 +8,7 @@ from harness.case import Case
 from harness.ingest.credentials import Cleaner
 from harness.ingest.options import ImportOptions, NoteBook
 from harness.ingest.reading import Record, read_json
-from harness.ingest.transcript import Transcript
+from harness.ingest.transcript import TranscriptBuilder
 from harness.trace import Outcome, Span, Step
 from harness.values import JsonObject, JsonValue
 
@@ -88,9 +88,9 @@ class Source:
             self.note(record, REDACTED, field="case")
         return case
 
-    def transcript(self, record: str) -> Transcript:
+    def transcript(self, record: str) -> TranscriptBuilder:
         """An empty transcript whose problems are noted for `record`."""
-        return Transcript(lambda problem: self.note(record, problem), self.cleaner)
+        return TranscriptBuilder(lambda problem: self.note(record, problem), self.cleaner)
 
 
 Reader = Callable[[Source], Iterator[Found]]

@@ -29,7 +29,7 @@ class ImportOptions(Frozen):
     """Known secret values by name, to be taken out beside what looks like a credential."""
 
 
-class Note(Frozen):
+class ImportNote(Frozen):
     """Something that was read otherwise than it stands, or not at all, and how often."""
 
     file: Path
@@ -45,10 +45,10 @@ class NoteBook:
     """Collects notes, one for each kind of problem in each file."""
 
     def __init__(self) -> None:
-        self._notes: dict[tuple[Path, str | None, str], Note] = {}
+        self._notes: dict[tuple[Path, str | None, str], ImportNote] = {}
 
     @property
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[ImportNote, ...]:
         """In the order in which they were first met."""
         return tuple(self._notes.values())
 
@@ -66,6 +66,6 @@ class NoteBook:
         known = self._notes.get((file, field, problem))
         total = count + (known.count if known else 0)
         first = known.record if known else record
-        self._notes[file, field, problem] = Note(
+        self._notes[file, field, problem] = ImportNote(
             file=file, record=first, field=field, problem=problem, remedy=remedy, count=total
         )

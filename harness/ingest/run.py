@@ -17,7 +17,7 @@ from harness.ingest.definitions import read_tools
 from harness.ingest.found import Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id as safe_name
 from harness.ingest.naming import trace_id
-from harness.ingest.options import ImportOptions, Note, NoteBook
+from harness.ingest.options import ImportNote, ImportOptions, NoteBook
 from harness.ingest.spans import spans_of
 from harness.ingest.suites import SuiteBuilder
 from harness.ingest.transcript import final_output
@@ -71,7 +71,7 @@ class ImportedRun:
     trials: ImportedTrials
     rewards: Mapping[TrialKey, float]
     """Rewards that the file gives, by case and attempt."""
-    notes: tuple[Note, ...]
+    notes: tuple[ImportNote, ...]
 
 
 def import_with(importer: Importer, path: Path, options: ImportOptions) -> ImportedRun:

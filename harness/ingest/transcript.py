@@ -75,7 +75,7 @@ class _Open:
     results: list[tuple[str, ForeignResult]] = field(default_factory=list)
 
 
-class Transcript:
+class TranscriptBuilder:
     """Collects steps and results in the order in which a file tells them."""
 
     def __init__(self, report: Report, cleaner: Cleaner) -> None:

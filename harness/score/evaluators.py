@@ -24,7 +24,7 @@ TrialKey = tuple[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation:
+class EvaluatorResult:
     """What an evaluator said of an item, as run-level evaluators read it."""
 
     name: str
@@ -48,7 +48,7 @@ class ItemResult:
 
     item: Item
     output: JsonValue
-    evaluations: list[Evaluation] = field(default_factory=list)
+    evaluations: list[EvaluatorResult] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ def signature_problem(function: Callable[..., Any], level: str) -> str | None:
 
 
 def _result(card: Scorecard, item: Item) -> ItemResult:
-    told = [Evaluation(name=one.metric, value=one.value, comment=one.explanation) for one in card.scores]
+    told = [EvaluatorResult(name=one.metric, value=one.value, comment=one.explanation) for one in card.scores]
     return ItemResult(item=item, output=item.output, evaluations=told)
 
 

@@ -133,7 +133,7 @@ class ProtocolSniffer(asyncio.Protocol):
         self._peek()
 
     async def _secure(self) -> None:
-        loop, threshold, waiting = asyncio.get_running_loop(), self._threshold, _Waiting()
+        loop, threshold, waiting = asyncio.get_running_loop(), self._threshold, _PendingProtocol()
         chosen: list[str | None] = []
         try:
             secured = await loop.start_tls(
@@ -215,7 +215,7 @@ class ProtocolSniffer(asyncio.Protocol):
         self._threshold.transports.discard(self._transport)
 
 
-class _Waiting(asyncio.Protocol):
+class _PendingProtocol(asyncio.Protocol):
     """Keeps what is decrypted before anybody serves the connection."""
 
     def __init__(self) -> None:

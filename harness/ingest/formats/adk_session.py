@@ -5,7 +5,7 @@ from harness.ingest.formats.adk_conversation import calls_in, parts_of, response
 from harness.ingest.found import Found, FoundRun, Source
 from harness.ingest.naming import wall_ns
 from harness.ingest.reading import Record
-from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Transcript
+from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
 from harness.trace import ToolFailure, Usage
 from harness.values import JsonValue
 
@@ -26,7 +26,7 @@ def session_found(source: Source, session: Record, case: Case, reward: float | N
     )
 
 
-def _add(transcript: Transcript, event: Record, began: int | None) -> None:
+def _add(transcript: TranscriptBuilder, event: Record, began: int | None) -> None:
     content = event.record("content")
     parts = parts_of(content) if content else []
     for response in responses_in(parts):

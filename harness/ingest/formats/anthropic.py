@@ -11,7 +11,7 @@ from harness.ingest.found import Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id, task_id, wall_ns
 from harness.ingest.reading import Record
 from harness.ingest.records import conversations_of
-from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Transcript
+from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
 from harness.trace import ToolFailure
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
@@ -27,7 +27,7 @@ IMPORTER = Importer(patterns=("*.jsonl", "*.json"), read=read)
 
 
 @dataclass(kw_only=True)
-class _Blocks:
+class _MessageBlocks:
     """What one message holds, block by block."""
 
     texts: list[str] = field(default_factory=list)
@@ -74,8 +74,8 @@ def _result(block: Record) -> ForeignResult:
     )
 
 
-def _blocks(source: Source, name: str, message: Record) -> _Blocks:
-    blocks = _Blocks()
+def _blocks(source: Source, name: str, message: Record) -> _MessageBlocks:
+    blocks = _MessageBlocks()
     content = message.value("content")
     if isinstance(content, str):
         blocks.texts.append(content)
@@ -87,7 +87,7 @@ def _blocks(source: Source, name: str, message: Record) -> _Blocks:
     return blocks
 
 
-def _add(source: Source, name: str, transcript: Transcript, message: Record) -> None:
+def _add(source: Source, name: str, transcript: TranscriptBuilder, message: Record) -> None:
     role = message.text("role")
     if role is None:
         raise message.refusal("role", "is missing")

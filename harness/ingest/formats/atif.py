@@ -16,7 +16,7 @@ from harness.ingest.formats.harbor import HarborResult, harbor_result
 from harness.ingest.found import Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id, task_id, wall_ns
 from harness.ingest.reading import Record
-from harness.ingest.transcript import ForeignCall, ForeignStep, Transcript
+from harness.ingest.transcript import ForeignCall, ForeignStep, TranscriptBuilder
 from harness.trace import Usage
 from harness.trace.trajectory import Source as StepSource
 from harness.values import JsonObject
@@ -40,7 +40,7 @@ class _Reading:
     """Steps as they are read; `own` is what this harness wrote beside a step, by its index."""
 
     source: Source
-    transcript: Transcript
+    transcript: TranscriptBuilder
     began: int | None = None
     own: dict[int, Record] = field(default_factory=dict)
 

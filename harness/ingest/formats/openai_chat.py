@@ -16,7 +16,7 @@ from harness.ingest.prompt_history import told_steps
 from harness.ingest.reading import Record
 from harness.ingest.records import conversations_of
 from harness.ingest.speakers import Speaker, is_group, speaker
-from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Transcript
+from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
 from harness.trace import Usage
 from harness.trace.trajectory import Source as StepSource
 from harness.values import JsonValue
@@ -35,14 +35,14 @@ def read(source: Source) -> Iterator[Found]:
 IMPORTER = Importer(patterns=("*.jsonl", "*.ndjson", "*.json", "*.traj"), read=read)
 
 
-def add_messages(source: Source, record: str, transcript: Transcript, messages: Sequence[Record]) -> None:
+def add_messages(source: Source, record: str, transcript: TranscriptBuilder, messages: Sequence[Record]) -> None:
     """Chat messages as steps, and as results of earlier ones."""
     talk = _Talk(source, record, transcript, messages)
     for message in messages:
         talk.add(message)
 
 
-def add_turns(transcript: Transcript, turns: Sequence[Record]) -> None:
+def add_turns(transcript: TranscriptBuilder, turns: Sequence[Record]) -> None:
     """SWE-agent's turns: a thought, an action in a shell, and what the shell answered."""
     for turn in turns:
         action, observation = turn.text("action") or "", turn.value("observation")
@@ -80,7 +80,7 @@ def usage_of(usage: Record | None) -> Usage | None:
 class _Talk:
     """The messages of one log, and how its agents act: by calls, or by actions written as text."""
 
-    def __init__(self, source: Source, record: str, transcript: Transcript, messages: Sequence[Record]) -> None:
+    def __init__(self, source: Source, record: str, transcript: TranscriptBuilder, messages: Sequence[Record]) -> None:
         self._source = source
         self._record = record
         self._transcript = transcript
@@ -248,7 +248,7 @@ def _found(source: Source, name: str, record: Record) -> Found:
     )
 
 
-def _add_response(source: Source, name: str, transcript: Transcript, record: Record) -> None:
+def _add_response(source: Source, name: str, transcript: TranscriptBuilder, record: Record) -> None:
     response = record.record("response") or record
     choices = response.records("choices")
     if len(choices) > 1:

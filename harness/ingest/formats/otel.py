@@ -12,7 +12,7 @@ from harness.ingest.naming import case_id, task_id
 from harness.ingest.otel import conventions as says
 from harness.ingest.otel.files import spans_in
 from harness.ingest.otel.ours import is_ours, trajectory_of_ours
-from harness.ingest.otel.trace import Conversation, task_of
+from harness.ingest.otel.trace import ConversationReader, task_of
 from harness.trace import Span, Step, names
 from harness.values import JsonObject
 
@@ -80,7 +80,7 @@ def _ours(source: Source, spans: list[Span]) -> Found:
 def _foreign(source: Source, spans: list[Span]) -> Found:
     name = f"trace {spans[0].trace_id}"
     transcript = source.transcript(name)
-    conversation = Conversation(spans, transcript, lambda problem: source.note(name, problem))
+    conversation = ConversationReader(spans, transcript, lambda problem: source.note(name, problem))
     steps = conversation.steps()
     scores = {label: score for span in spans for label, score in says.scores_of_span(span).items()}
     chosen = source.options.score or next(iter(scores), None)
@@ -101,7 +101,7 @@ def _foreign(source: Source, spans: list[Span]) -> Found:
     )
 
 
-def _case(source: Source, name: str, conversation: Conversation, steps: tuple[Step, ...]) -> Case:
+def _case(source: Source, name: str, conversation: ConversationReader, steps: tuple[Step, ...]) -> Case:
     task = task_of(conversation, steps)
     system = next((step.message for step in steps if step.source == "system" and step.parent is None), None)
     fields: JsonObject = {

@@ -11,7 +11,7 @@ from harness.ingest.found import Found, FoundRun, FoundTool, Importer, Source
 from harness.ingest.naming import case_id, wall_ns
 from harness.ingest.plain_errors import plain_failure
 from harness.ingest.reading import Record, kind_of
-from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Transcript
+from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
 from harness.trace import Outcome, ToolFailure, Usage
 from harness.values import JsonObject, JsonValue
 
@@ -120,7 +120,7 @@ class _Shared:
         for task in [task for task in self._tasks if task not in self._cases]:
             yield Found(case=self._case(task), record=f"task {task}", tools=self._tools)
 
-    def _add(self, name: str, transcript: Transcript, message: Record, began: int | None) -> None:
+    def _add(self, name: str, transcript: TranscriptBuilder, message: Record, began: int | None) -> None:
         content = message.value("content")
         match message.text("role"):
             case "tool":

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.ingest.otel.message import Message
-from harness.ingest.transcript import ForeignResult, ForeignStep, Report, Transcript
+from harness.ingest.transcript import ForeignResult, ForeignStep, Report, TranscriptBuilder
 from harness.trace.trajectory import Source
 
 
@@ -20,7 +20,7 @@ class Thread:
     agent: str | None
     parent: int | None
     is_main: bool
-    transcript: Transcript
+    transcript: TranscriptBuilder
     report: Report
     _known: list[str] = field(default_factory=list)
     _places: dict[str, list[int]] = field(default_factory=dict)

@@ -7,16 +7,16 @@ from harness.ingest.names import STATUS_MESSAGE
 from harness.ingest.otel import conventions as says
 from harness.ingest.otel.message import Message, decoded
 from harness.ingest.otel.thread import Thread
-from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Report, Transcript
+from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Report, TranscriptBuilder
 from harness.trace import Span, Step, ToolErrorType, ToolFailure
 
 _TIMEOUTS = ("timeout", "timed out", "timeouterror", "deadline")
 
 
-class Conversation:
+class ConversationReader:
     """Reads the spans of one conversation."""
 
-    def __init__(self, spans: Sequence[Span], transcript: Transcript, report: Report) -> None:
+    def __init__(self, spans: Sequence[Span], transcript: TranscriptBuilder, report: Report) -> None:
         self._spans = {span.span_id: span for span in spans}
         self._transcript = transcript
         self._report = report
@@ -190,7 +190,7 @@ class Conversation:
             self._transcript.add(ForeignStep(source="agent", agent=self.agent, message=message.text))
 
 
-def task_of(conversation: Conversation, steps: Sequence[Step]) -> str | None:
+def task_of(conversation: ConversationReader, steps: Sequence[Step]) -> str | None:
     """What was asked: the task of the outermost agent, else the user's first message, else that agent's input."""
     given = says.task_of_span(conversation.root) if conversation.root is not None else None
     if given is not None:

@@ -4,14 +4,14 @@ from harness.score.failures.diagnose import DETECTORS, diagnose, findings, loops
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
 from harness.score.failures.measurable import not_measured
 from harness.score.failures.ranking import Suspect, suspects
-from harness.score.failures.recovery import Recovery, Response, recoveries
+from harness.score.failures.recovery import ErrorRecovery, Response, recoveries
 
 __all__ = [
     "DETECTORS",
     "Diagnosis",
+    "ErrorRecovery",
     "Failure",
     "Kind",
-    "Recovery",
     "Response",
     "Suspect",
     "diagnose",

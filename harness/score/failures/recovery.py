@@ -51,7 +51,7 @@ _WEAK: Final = frozenset(
 )
 
 
-class Recovery(Frozen):
+class ErrorRecovery(Frozen):
     """One tool error and what came of it."""
 
     step: int
@@ -68,7 +68,7 @@ class Recovery(Frozen):
         return self.recovered_after is not None
 
 
-def recoveries(evidence: Evidence, *, within: int = WITHIN) -> tuple[Recovery, ...]:
+def recoveries(evidence: Evidence, *, within: int = WITHIN) -> tuple[ErrorRecovery, ...]:
     """Every tool error of the agent's calls, in order."""
     reading = read(evidence)
     return tuple(
@@ -78,12 +78,12 @@ def recoveries(evidence: Evidence, *, within: int = WITHIN) -> tuple[Recovery, .
     )
 
 
-def _recovery(reading: Reading, act: Act, within: int) -> Recovery:
+def _recovery(reading: Reading, act: Act, within: int) -> ErrorRecovery:
     later = _next_calls(reading.acts, act, within)
     related = [(one, how) for place, one in enumerate(later) if (how := _relation(act, one, place)) is not None]
     good = next((one for one, _ in related if one.seen is not None and not one.failed and not _is_idle(one)), None)
     response, step = _response(reading, act, later, related)
-    return Recovery(
+    return ErrorRecovery(
         step=act.step,
         tool=act.call.name,
         error=act.seen.error.type if act.seen is not None and act.seen.error is not None else "tool_error",

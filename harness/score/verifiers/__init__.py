@@ -14,7 +14,7 @@ from harness.score.verifiers.rules import Rules
 from harness.score.verifiers.sql import Sql
 from harness.score.verifiers.state import State
 from harness.score.verifiers.tools import ForbiddenTools, RequiredTools
-from harness.score.verifiers.trajectory import Trajectory
+from harness.score.verifiers.trajectory import TrajectoryVerifier
 
 VERIFIERS: dict[str, type] = {
     "api": Api,
@@ -33,7 +33,7 @@ VERIFIERS: dict[str, type] = {
     "rules": Rules,
     "sql": Sql,
     "state": State,
-    "trajectory": Trajectory,
+    "trajectory": TrajectoryVerifier,
 }
 
 __all__ = [
@@ -54,5 +54,5 @@ __all__ = [
     "Rules",
     "Sql",
     "State",
-    "Trajectory",
+    "TrajectoryVerifier",
 ]

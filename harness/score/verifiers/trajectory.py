@@ -33,7 +33,7 @@ class Minefield(Frozen):
     """Arguments that the call must have at least; empty: any call of the tool."""
 
 
-class Trajectory(Frozen):
+class TrajectoryVerifier(Frozen):
     """The calls against the case's reference, or against `calls`.
 
     `strict`: these calls in this order, nothing else; calls of one parallel step may stand in any order. `ordered`:
@@ -65,7 +65,7 @@ class Trajectory(Frozen):
     """The credit from which on the check passes; 0 to 1."""
 
     @model_validator(mode="after")
-    def _calls_are_a_dag(self) -> "Trajectory":
+    def _calls_are_a_dag(self) -> "TrajectoryVerifier":
         if self.calls is not None:
             Case(id="check", task="check", reference=self.calls)  # refuses what a case would be refused for
         return self
