@@ -82,6 +82,10 @@ class Cassette:
             self._changing[tool] = frozenset(found)
         return self._changing[tool]
 
+    def was_repeated(self, tool: str) -> bool:
+        """Whether some call of the tool was recorded more than once in one state, so that it shows what changes."""
+        return any(recording.mark.occurrence for recording in self.of_tool(tool))
+
     def holds_key(self, key: str) -> bool:
         """Whether this call was recorded in any state."""
         return key in self._keys

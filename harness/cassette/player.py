@@ -31,6 +31,9 @@ class Played:
 
     recording: Recording
     tier: Literal["exact", "exact_reused", "volatile_reused", "earlier_state"]
+    once_recorded: bool = False
+    """Given again, of a tool that was never asked the same twice while it was recorded: whether its answers change by
+    themselves is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +98,8 @@ class Player:
         restless = self._restless(call) if answers and call.effect == "read" else False
         if answers and call.effect == "read" and not restless:
             tier: Literal["exact_reused", "volatile_reused"] = "volatile_reused" if restless is None else "exact_reused"
-            return Played(recording=answers[-1], tier=tier)
+            once = tier == "exact_reused" and not self._cassette.was_repeated(call.tool)
+            return Played(recording=answers[-1], tier=tier, once_recorded=once)
         earlier = self._earlier(call, state, writes, passed) if self._lenient else None
         if earlier is not None:
             with self._lock:
@@ -119,9 +123,9 @@ class Player:
         if self._cassette.recordings and self._cassette.recordings[0].mark.kind == "model":
             return False  # a model is asked again for another sample of the same
         changing = self._cassette.changing(call.tool)
-        if not changing:
-            return False
         declared = self._volatile.get(call.tool, ())
+        if not changing:
+            return None if declared else False
         return None if all(is_declared(path, declared) for path in changing) else True
 
     def _note(self, call: CallKey, recorded: int, *, restless: bool) -> str | None:

@@ -82,6 +82,8 @@ class SessionRecord:
     limit_reached: str | None
     model_tiers: Mapping[str, int] = field(default_factory=dict)
     """Requests to models, by where the answer came from."""
+    reused_once_recorded: int = 0
+    """Of `tiers`, reads that were given again an answer whose tool was never recorded twice for one call."""
     provenances: Mapping[str, int] = field(default_factory=dict)
     """Answers of tools, hosts, models and probes, by where they were taken from; `unknown` where nobody knows."""
     used: ModelUse | None = None

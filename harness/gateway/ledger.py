@@ -31,6 +31,8 @@ class Ledger:
     doubles: Doubles = field(default_factory=Doubles)
     """What of the suite stands for another."""
     tiers: Counter[ReplayTier] = field(default_factory=Counter)
+    reused_once_recorded: int = 0
+    """Reads that were given again an answer that was recorded once only."""
     provenances: Counter[str] = field(default_factory=Counter)
     """Answers of tools, hosts, models and probes, by where they were taken from."""
     answered: set[str] = field(default_factory=set)

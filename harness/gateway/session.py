@@ -120,6 +120,7 @@ class Session:
             misses=tuple(ledger.misses),
             tiers=dict(sorted(ledger.tiers.items())),
             limit_reached=ledger.limit_reached,
+            reused_once_recorded=ledger.reused_once_recorded,
             provenances=dict(sorted(ledger.provenances.items())),
             model_tiers=dict(sorted(ledger.model_tiers.items())),
             used=ledger.used,

@@ -203,6 +203,7 @@ class ToolCallHandler:
             failure = Failure(type="replay_miss", message=answer.message)
             return _Done(failure=failure, content=failure.content, tier="miss", nearest=answer.nearest)
         ledger.tiers[answer.tier] += 1
+        ledger.reused_once_recorded += answer.once_recorded
         if answer.outcome == "answer":
             ledger.count_provenance("tool", answer.tier, key, answer.provenance)
         result = result_of(tool.spec, answer)

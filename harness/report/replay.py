@@ -43,6 +43,8 @@ class Replay(Frozen):
     """Calls that only the agent tells of: none of them crossed the gateway."""
     model_tiers: dict[str, int] = {}
     """Requests to models, by where the answer came from."""
+    reused_once_recorded: int = 0
+    """Reads whose answer was given again though it was recorded once; see Trial.reused_once_recorded."""
     provenances: dict[str, int] = {}
     """Answers of tools, hosts, models and probes, by where they were taken from; see Trial.provenances."""
     model_use: ModelUse | None = None
@@ -60,10 +62,11 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
     model_tiers: Counter[str] = Counter()
     provenances: Counter[str] = Counter()
     uses: list[ModelUse] = []
-    reported = 0
+    reported = once = 0
     for trial in trials:
         model_tiers.update(trial.model_tiers)
         provenances.update(trial.provenances)
+        once += trial.reused_once_recorded
         uses += [] if trial.model_use is None else [trial.model_use]
         reported += sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
         reports += [] if trial.recording is None else [(trial.case_id, trial.recording)]
@@ -84,6 +87,7 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
         unsaid_turns=tuple(unsaid),
         self_reported_calls=reported,
         model_tiers=dict(sorted(model_tiers.items())),
+        reused_once_recorded=once,
         provenances=dict(sorted(provenances.items())),
         model_use=_summed(uses),
     )

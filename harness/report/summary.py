@@ -136,6 +136,8 @@ class Summary(Frozen):
     recorded: tuple[RecordedCassette, ...] = ()
     """What became of the cassettes; empty where nothing was recorded."""
     model_tiers: dict[str, int] = {}
+    reused_once_recorded: int = 0
+    """See Replay, and so for the next."""
     provenances: dict[str, int] = {}
     """See Replay.provenances."""
     model_use: ModelUse | None = None
@@ -199,6 +201,7 @@ def summarise(
         self_reported_calls=replay.self_reported_calls,
         recorded=replay.recorded,
         model_tiers=replay.model_tiers,
+        reused_once_recorded=replay.reused_once_recorded,
         provenances=replay.provenances,
         model_use=replay.model_use,
         stopped=stopped,

@@ -138,6 +138,9 @@ class Trial(Frozen):
     """Only in trials of releases that sent a trial's spans after it: whether the OTLP endpoint took them."""
     model_tiers: dict[str, int] = {}
     """Requests to models, by replay tier."""
+    reused_once_recorded: int = 0
+    """Of the reads that were given a recorded answer again, those of tools that were never recorded twice for one call:
+    nothing tells whether their answers change by themselves."""
     provenances: dict[str, int] = {}
     """Answers of tools, hosts, models and probes, by where they were taken from: `service`, `double`, `trajectory`,
     `hand`, or `unknown` of recordings that do not say it. What the trial's own sandbox answers is none of them."""

@@ -82,3 +82,35 @@ def test_a_read_that_stays_the_same_is_given_as_often_as_it_is_asked(run, shop, 
     run("record", lambda agent: (agent.call("look", q="egg"), agent.call("look", q="egg")), suite=unprobed)
 
     assert {"exact": 2, "exact_reused": 1} == run("replay", look, suite=unprobed).tiers
+
+
+def test_an_answer_that_was_recorded_once_is_given_again_and_said_to_be_unproven(run, shop, unprobed: Suite) -> None:
+    run("record", asking(shop, 1), suite=unprobed)
+
+    record = run("replay", asking(shop, 3), suite=unprobed)
+
+    assert ({"exact": 1, "exact_reused": 2}, 2) == (record.tiers, record.reused_once_recorded)
+
+
+def test_an_answer_that_was_recorded_twice_alike_is_proven(run, shop, unprobed: Suite) -> None:
+    def look(times: int):
+        def play(agent) -> None:
+            for _ in range(times):
+                agent.call("look", q="egg")
+
+        return play
+
+    run("record", look(2), suite=unprobed)
+
+    record = run("replay", look(4), suite=unprobed)
+
+    assert ({"exact": 2, "exact_reused": 2}, 0) == (record.tiers, record.reused_once_recorded)
+
+
+def test_a_clock_that_was_recorded_once_and_is_declared_volatile_is_counted_as_such(run, shop, unprobed: Suite) -> None:
+    run("record", asking(shop, 1), suite=unprobed)
+    declared = with_tool(unprobed, "answer", volatile=("/now",))
+
+    record = run("replay", asking(shop, 2), suite=declared)
+
+    assert ({"exact": 1, "volatile_reused": 1}, 0) == (record.tiers, record.reused_once_recorded)

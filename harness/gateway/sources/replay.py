@@ -20,6 +20,7 @@ class ReplaySource:
             outcome=recording.mark.outcome,
             tier=played.tier,
             provenance=recording.mark.provenance,
+            once_recorded=played.once_recorded,
             status=recording.status,
             headers=recording.headers,
             body=recording.body,

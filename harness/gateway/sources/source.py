@@ -33,6 +33,8 @@ class ToolAnswer:
     tier: ReplayTier
     provenance: Provenance | None = None
     """What the recording says, where the answer was replayed."""
+    once_recorded: bool = False
+    """See Played.once_recorded."""
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""

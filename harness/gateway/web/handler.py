@@ -149,6 +149,7 @@ class WebHandler:
             crossing.tier, crossing.nearest = "miss", answer.nearest
             return False
         ledger.tiers[answer.tier] += 1
+        ledger.reused_once_recorded += answer.once_recorded
         if answer.outcome == "answer":
             ledger.count_provenance("http", answer.tier, call.key, answer.provenance)
         crossing.tier, crossing.failure = answer.tier, failure_of(call.host, answer)

@@ -64,6 +64,7 @@ class ReplayWeb:
             outcome=recording.mark.outcome,
             tier=played.tier,
             provenance=recording.mark.provenance,
+            once_recorded=played.once_recorded,
             status=recording.status if begun else 0,
             headers=recording.headers,
             body=recording.body,

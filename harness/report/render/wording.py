@@ -164,7 +164,9 @@ def record_words(summary: Summary) -> str:
 def tier_words(summary: Summary) -> str | None:
     named = ", ".join(f"{count} {tier.replace('_', ' ')}" for tier, count in summary.tiers.items() if count)
     fidelity = "" if summary.fidelity is None else f"; replay fidelity {_floored(summary.fidelity)}"
-    return f"tool answers: {named}{fidelity}" if named else None
+    count = summary.reused_once_recorded
+    once = f"; {count} {'read' if count == 1 else 'reads'} reused once-recorded answers" if count else ""
+    return f"tool answers: {named}{fidelity}{once}" if named else None
 
 
 _TAKEN_FROM = {
