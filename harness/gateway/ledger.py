@@ -38,6 +38,8 @@ class Ledger:
     answered: set[str] = field(default_factory=set)
     """Tools that the agent has called without an error."""
     model_tiers: Counter[ReplayTier] = field(default_factory=Counter)
+    unrecorded_replies: Counter[str] = field(default_factory=Counter)
+    """`model:<provider>` -> requests to it whose answer was to be recorded, and was a failure of the moment."""
     replies: int = 0
     input_tokens: int = 0
     output_tokens: int = 0

@@ -1,6 +1,7 @@
 """One trial's way out: a socket while the agent runs, a record afterwards."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -127,7 +128,7 @@ class Session:
             out_of_budget=ledger.out_of_budget,
             recorded=0 if merged is None else merged.added,
             differs=0 if merged is None else merged.differs,
-            recording=None if merged is None else _reported(merged, parts.take, parts.normalisation),
+            recording=None if merged is None else _reported(merged, parts),
             unfired_faults=() if parts.overlay is None else tuple(one.words for one in parts.overlay.unfired()),
             unsaid_turns=self._routes.unsaid(),
             unused=sum(player.unused() for player in parts.players),
@@ -240,7 +241,9 @@ class Session:
             ) from failure
 
 
-def _reported(merged: Merge, take: TrialRecording | None, normalisation: Normalisation | None) -> RecordingReport:
+def _reported(merged: Merge, parts: SessionParts) -> RecordingReport:
+    take, normalisation = parts.take, parts.normalisation
+    failed = parts.desk.ledger.unrecorded_replies + (Counter() if take is None else take.failed)
     return RecordingReport(
         added=merged.added,
         kept=merged.kept,
@@ -249,7 +252,7 @@ def _reported(merged: Merge, take: TrialRecording | None, normalisation: Normali
         dropped=merged.dropped,
         levelled=0 if normalisation is None else normalisation.levelled,
         differing=merged.differing,
-        failed={} if take is None else dict(sorted(take.failed.items())),
+        failed=dict(sorted(failed.items())),
         unsettled=0 if take is None else take.unsettled,
         advice=() if take is None else tuple(one.advice for one in take.sharing.found),
     )

@@ -98,7 +98,8 @@ class RecordingReport(Frozen):
     differing: tuple[str, ...] = ()
     """Tools that answered otherwise than the cassette says; it keeps its own answers unless it is refreshed."""
     failed: dict[str, int] = {}
-    """Tool -> calls that failed for the moment: no connection, a time-out, 503. They are not recorded."""
+    """Tool, or `model:<provider>` -> calls that failed for the moment: no connection, a time-out, 503. They are not
+    recorded."""
     unsettled: int = 0
     """Answers that were not recorded, since a lost write came before them."""
     advice: tuple[str, ...] = ()

@@ -37,6 +37,8 @@ class ModelExchange:
     occurrence: int = 0
     answer: ModelAnswer | None = None
     tier: ReplayTier | None = None
+    kept: bool = False
+    """Whether its answer is one that a recording may hold: no failure of the moment."""
     provenance: Provenance | None = None
     """What the recording says, where the answer was replayed."""
     error: tuple[str, str] | None = None

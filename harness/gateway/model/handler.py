@@ -172,6 +172,8 @@ class ModelHandler:
             parts.ledger.model_tiers[crossing.tier] += 1
             if crossing.key is not None:
                 parts.ledger.count_provenance("model", crossing.tier, crossing.key, crossing.provenance)
+        if parts.cassette.records and crossing.tier == "live" and not crossing.kept:
+            parts.ledger.unrecorded_replies[f"model:{crossing.endpoint.provider}"] += 1
         trace_exchange(crossing, replied, parts.recorder, parts.keys, parts.spec)
 
     def _charge(self, crossing: ModelExchange, replied: Replied) -> None:

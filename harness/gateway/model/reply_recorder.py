@@ -23,6 +23,11 @@ class ReplyRecorder:
         self._provenance = provenance
         self._made: defaultdict[str, int] = defaultdict(int)
 
+    @property
+    def records(self) -> bool:
+        """Whether replies go to a cassette."""
+        return self._journal is not None
+
     def keep(self, crossing: ModelExchange) -> None:
         """A reply that came from the provider."""
         answer, key = crossing.answer, crossing.key
@@ -30,6 +35,7 @@ class ReplyRecorder:
         assert key is not None
         if answer.outcome != "answer" or is_transient_of_model(answer.status):
             return
+        crossing.kept = True
         crossing.occurrence = self._made[key.key]
         self._made[key.key] += 1
         self.bind(crossing)
