@@ -49,11 +49,11 @@ def excerpt(cassette: Cassette, calls: Iterable[ObservedCall], names: StateNames
     for call in calls:
         key = call.key
         number = made[key.key, chain.state(key.server)]
-        standing = position_of(chain, key, number)
-        made[key.key, standing.state] += 1
+        position = position_of(chain, key, number)
+        made[key.key, position.state] += 1
         if key.effect == "write":
             chain.advance(key)
-        found = list(_recorded(cassette, key, standing.state, number)) or list(_written(call, standing))
+        found = list(_recorded(cassette, key, position.state, number)) or list(_written(call, position))
         kept |= {one.place: one for one in found}
         if not found:
             missing.append(key)
@@ -67,8 +67,8 @@ def _recorded(cassette: Cassette, key: CallKey, state: str, number: int) -> Iter
         yield from answers[: number + 1]
 
 
-def _written(call: ObservedCall, standing: CallPosition) -> Iterator[Recording]:
+def _written(call: ObservedCall, position: CallPosition) -> Iterator[Recording]:
     answer = call.answer
     if answer is not None:
-        mark = standing.mark("tool", answer.outcome).model_copy(update={"provenance": "trajectory"})
+        mark = position.mark("tool", answer.outcome).model_copy(update={"provenance": "trajectory"})
         yield Recording(mark=mark, arguments=call.key.arguments, status=answer.status, body=answer.body)

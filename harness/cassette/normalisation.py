@@ -55,16 +55,16 @@ class Normalisation:
     _fields: set[str] = field(default_factory=set)
     """Names of the members that such values were seen in."""
 
-    def holds(self, standing: CallPosition) -> Recording | None:
+    def holds(self, position: CallPosition) -> Recording | None:
         """The cassette's answer to the call."""
-        answers = self.cassette.answers(standing.call.key, standing.state)
-        if standing.occurrence >= len(answers) or is_failure(answers[standing.occurrence]):
+        answers = self.cassette.answers(position.call.key, position.state)
+        if position.occurrence >= len(answers) or is_failure(answers[position.occurrence]):
             return None
-        return answers[standing.occurrence]
+        return answers[position.occurrence]
 
-    def may_change(self, standing: CallPosition) -> bool:
+    def may_change(self, position: CallPosition) -> bool:
         """Whether the answer to the call could be given otherwise than it comes."""
-        return bool(self._recorded) or self.holds(standing) is not None
+        return bool(self._recorded) or self.holds(position) is not None
 
     def sent(self, value: JsonValue) -> JsonValue:
         """Arguments of the agent with the values of today."""
@@ -84,13 +84,13 @@ class Normalisation:
             return body
         return sent.encode() if isinstance(sent, str) else json.dumps(sent, ensure_ascii=False).encode()
 
-    def given(self, standing: CallPosition, status: int, body: bytes, redacted: bytes) -> NormalisedAnswer:
+    def given(self, position: CallPosition, status: int, body: bytes, redacted: bytes) -> NormalisedAnswer:
         """An answer of today as the agent is to be given it; `redacted`: as it would be stored."""
-        held = self.holds(standing)
+        held = self.holds(position)
         if held is None or (held.status, held.body) == (status, redacted):
             told = body if held is not None else self.told(body)
             return NormalisedAnswer(status=status, headers=None, body=told, today=told)
-        known = held.status == status and self._learn(standing.call.tool, decoded(body), decoded(held.body))
+        known = held.status == status and self._learn(position.call.tool, decoded(body), decoded(held.body))
         self.levelled += known
         today = self.told(body)
         if not known and self.refresh:

@@ -152,7 +152,7 @@ class Redactor:
         return clean
 
     def for_agent(self, body: bytes) -> bytes:
-        """A tool's answer as the agent may see it: known secrets stay behind the door, whatever the tool says.
+        """A tool's answer as the agent may see it: known secrets stay in the gateway, whatever the tool says.
 
         What the tool itself hands out (a token to log in with) is the agent's to use, and stays.
         """

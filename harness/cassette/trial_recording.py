@@ -92,7 +92,7 @@ class TrialRecording:
     _made: defaultdict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     _lost: set[str] = field(default_factory=set)
 
-    def standing(self, call: CallKey) -> CallPosition:
+    def position(self, call: CallKey) -> CallPosition:
         """Where the call stands now."""
         number = self._made[call.key, self.chain.state(call.server)]
         settled = self._is_settled(call.server)
@@ -103,9 +103,9 @@ class TrialRecording:
         if call.effect == "write":
             self.chain.advance(call)
 
-    def outcome(self, standing: CallPosition, outcome: str, status: int) -> Outcome | None:
+    def outcome(self, position: CallPosition, outcome: str, status: int) -> Outcome | None:
         """As what the answer is to be kept; None: not at all, and counted as such."""
-        call = standing.call
+        call = position.call
         match outcome:
             case "answer" if not is_transient(status):
                 kept: Outcome | None = "answer"
@@ -114,18 +114,18 @@ class TrialRecording:
             case _:
                 self.fail(call)
                 return None
-        if not standing.settled:
+        if not position.settled:
             self.unsettled += 1
             return None
         return kept
 
-    def keep(self, standing: CallPosition, recording: Recording) -> None:
+    def keep(self, position: CallPosition, recording: Recording) -> None:
         """Writes the recording of a call down. Raises CassetteError where a known secret stands in it."""
-        call = standing.call
-        self._made[call.key, standing.state] += 1
+        call = position.call
+        self._made[call.key, position.state] += 1
         if call.effect == "read" and call.server != WORLD:
             answer = hashlib.sha256(f"{recording.status}\0".encode() + recording.body).hexdigest()
-            self.sharing.saw(call, (standing.own, standing.others), answer)
+            self.sharing.saw(call, (position.own, position.others), answer)
         self.journal.add(recording)
 
     def fail(self, call: CallKey) -> None:

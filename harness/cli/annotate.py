@@ -57,19 +57,21 @@ def command(project: Path, /, run: str, rubric_name: str, cases: Sequence[str], 
 
 
 def desk_of(
-    project: Path, suite: str, rubric: "Rubric", work: "Sequence[Work]", seat: tuple[str, Any, int]
+    project: Path, suite: str, rubric: "Rubric", work: "Sequence[Work]", annotator: tuple[str, Any, int]
 ) -> "AnnotationQueue":
-    """The desk of one person: name, role and people per item."""
+    """The queue of one annotator: name, role and people per item."""
     from harness.judge import AnnotationQueue, AnnotatorSession, LabelFile, label_path
 
-    return AnnotationQueue(rubric, LabelFile(label_path(project, suite, rubric.name)), AnnotatorSession.of(*seat), work)
+    return AnnotationQueue(
+        rubric, LabelFile(label_path(project, suite, rubric.name)), AnnotatorSession.of(*annotator), work
+    )
 
 
-def serve(desk: "AnnotationQueue", port: int) -> None:
+def serve(queue: "AnnotationQueue", port: int) -> None:
     """Serves until the page is done, or Ctrl-C; both are a good end."""
     from harness.judge import AnnotationServer
 
-    with AnnotationServer(desk, port) as server:
+    with AnnotationServer(queue, port) as server:
         click.echo(server.url)
         click.echo("open this address in a browser; Ctrl-C ends, and nothing is lost", err=True)
         try:
@@ -77,9 +79,9 @@ def serve(desk: "AnnotationQueue", port: int) -> None:
                 pass
         except KeyboardInterrupt:
             pass
-    places = desk.places()
+    places = queue.places()
     done = sum(place.answer is not None for place in places)
-    click.echo(f"{done} of {len(places)} questions are answered by {desk.seat.name}", err=True)
+    click.echo(f"{done} of {len(places)} questions are answered by {queue.annotator.name}", err=True)
 
 
 def _only(work: "Sequence[Work]", rubric: "Rubric", criteria: Sequence[str]) -> "list[Work]":

@@ -16,7 +16,7 @@ from harness.drift.observations import CallObservations
 from harness.drift.operation_index import OperationIndex
 from harness.drift.probe import Probed, confirm, look_again
 from harness.drift.prober import Prober, ProbeReply
-from harness.drift.replayable_reads import AFTER_A_WRITE, CallBuilder, ReplayableRead, is_at_start, minted_values
+from harness.drift.replayable_reads import AFTER_A_WRITE, CallBuilder, ReplayableRead, generated_values, is_at_start
 from harness.errors import OutOfTime, ServiceError
 from harness.values import JsonObject, JsonValue
 
@@ -213,7 +213,7 @@ def _generated(suite: Suite, cassette: Cassette, writes: Sequence[Recording]) ->
             _note(asked, _asked_by(write), number)
             _note(told, _news(write), number + 1)
     late = {value for value, number in told.items() if value in asked and asked[value] < number}
-    return (set(told) - known - late) | minted_values(suite, {"": cassette})
+    return (set(told) - known - late) | generated_values(suite, {"": cassette})
 
 
 def _note(first: dict[str, int], values: Set[str], number: int) -> None:

@@ -1,4 +1,4 @@
-"""What one sitting adds to the profile of an operation."""
+"""What one probe session adds to the profile of an operation."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ _MOST_CALLS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeSession:
-    """How a sitting is learned from."""
+    """How a probe session is learned from."""
 
     day: date
     shape: bool = False
@@ -44,7 +44,7 @@ class _Seen:
 
     within: set[str] = field(default_factory=set)
     left: set[str] = field(default_factory=set)
-    """... the recorded value since the last sitting."""
+    """... the recorded value since the last session."""
     returned: set[str] = field(default_factory=set)
     """... to it."""
     moved: set[str] = field(default_factory=set)
@@ -54,7 +54,7 @@ class _Seen:
 
 
 def learned(
-    profile: ToolProfile, looks: Iterable[CallObservations], rules: PathRules, sitting: ProbeSession
+    profile: ToolProfile, looks: Iterable[CallObservations], rules: PathRules, session: ProbeSession
 ) -> ToolProfile:
     """The profile of the tool with what its calls have shown."""
     own: defaultdict[str, list[CallObservations]] = defaultdict(list)
@@ -62,7 +62,7 @@ def learned(
         if look.tool == profile.tool and _good(look):
             own[look.operation].append(look)
     operations = {
-        name: _operation(profile.operations.get(name) or OperationProfile(), found, rules, sitting)
+        name: _operation(profile.operations.get(name) or OperationProfile(), found, rules, session)
         for name, found in own.items()
     }
     return profile.model_copy(update={"operations": dict(sorted((profile.operations | operations).items()))})
@@ -73,7 +73,7 @@ def _good(look: CallObservations) -> list[Answer]:
 
 
 def _operation(
-    before: OperationProfile, looks: Sequence[CallObservations], rules: PathRules, sitting: ProbeSession
+    before: OperationProfile, looks: Sequence[CallObservations], rules: PathRules, session: ProbeSession
 ) -> OperationProfile:
     answers = [answer for look in looks for answer in _good(look)]
     forms = _forms(before, looks, answers, rules)
@@ -81,23 +81,23 @@ def _operation(
     took = [one for look in looks for one in look.took_ms]
     paths = dict(before.paths)
     for path in sorted(seen.within | seen.left | seen.returned | seen.moved):
-        paths[path] = _volatile(paths.get(path) or PathProfile(), path, seen, sitting)
-    if sitting.shape:
+        paths[path] = _volatile(paths.get(path) or PathProfile(), path, seen, session)
+    if session.shape:
         for path in sorted(seen.fleeting):
             known = paths.get(path) or PathProfile()
             paths[path] = known.model_copy(update={"fleeting": known.fleeting + 1})
         paths = _shaped(paths, [answer.value for answer in answers], forms)
     return OperationProfile(
         samples=before.samples + len(answers),
-        days=_with_day(before.days, sitting.day),
-        shaped_samples=before.shaped_samples + (len(answers) if sitting.shape else 0),
-        shaped_days=_with_day(before.shaped_days, sitting.day) if sitting.shape else before.shaped_days,
-        first=before.first or sitting.day,
-        last=sitting.day,
-        accepted=sitting.day if sitting.accept else before.accepted,
+        days=_with_day(before.days, session.day),
+        shaped_samples=before.shaped_samples + (len(answers) if session.shape else 0),
+        shaped_days=_with_day(before.shaped_days, session.day) if session.shape else before.shaped_days,
+        first=before.first or session.day,
+        last=session.day,
+        accepted=session.day if session.accept else before.accepted,
         paths=dict(sorted(paths.items())),
         differing=differing,
-        latency=(*before.latency, times_of(sitting.day, took))[-_RING:] if len(took) > 1 else before.latency,
+        latency=(*before.latency, times_of(session.day, took))[-_RING:] if len(took) > 1 else before.latency,
     )
 
 
@@ -144,15 +144,15 @@ def _fleeting(values: Sequence[JsonValue], forms: Forms) -> set[str]:
     return {path for path in paths if any(path not in one and holder_of(path) in one for one in shapes)}
 
 
-def _volatile(profile: PathProfile, path: str, seen: _Seen, sitting: ProbeSession) -> PathProfile:
-    old = profile.volatile or Volatility(first=sitting.day, last=sitting.day)
-    at_once = path in seen.within or (sitting.shape and path in seen.left | seen.moved)
+def _volatile(profile: PathProfile, path: str, seen: _Seen, session: ProbeSession) -> PathProfile:
+    old = profile.volatile or Volatility(first=session.day, last=session.day)
+    at_once = path in seen.within or (session.shape and path in seen.left | seen.moved)
     volatile = Volatility(
         sittings=old.sittings + int(at_once),
         moves=old.moves + int(path in seen.moved),
         changes=old.changes + int(path in seen.left or path in seen.returned),
         first=old.first,
-        last=sitting.day,
+        last=session.day,
     )
     ordered = False if path in seen.unordered else profile.ordered
     return profile.model_copy(update={"volatile": volatile, "ordered": ordered})

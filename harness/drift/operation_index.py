@@ -44,8 +44,8 @@ class OperationIndex:
     def rules(self, tool: str) -> PathRules:
         """The suite's rules; what a call mints is new every time, so only its kind counts."""
         if tool not in self._rules:
-            minted = next((spec.mints for spec in self.suite.tools if spec.name == tool), ())
-            self._rules[tool] = rules_of(self.suite, tool, [AnswerRule(at=at, compare="type") for at in minted])
+            generated = next((spec.mints for spec in self.suite.tools if spec.name == tool), ())
+            self._rules[tool] = rules_of(self.suite, tool, [AnswerRule(at=at, compare="type") for at in generated])
         return self._rules[tool]
 
     def baseline(self, tool: str, operation: str) -> AnswerBaseline:

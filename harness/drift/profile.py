@@ -59,7 +59,7 @@ class PathProfile(Frozen):
 
 
 class LatencySample(Frozen):
-    """One sitting's times of an operation."""
+    """One session's times of an operation."""
 
     day: date
     calls: int

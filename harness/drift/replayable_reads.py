@@ -56,7 +56,7 @@ def asks_of(
         for recording in cassette.recordings:
             if _is_read(recording) and (not wanted or recording.mark.tool in wanted):
                 found.setdefault(recording.place, {})[case] = recording
-    builder = CallBuilder(suite, secrets, minted_values(suite, cassettes))
+    builder = CallBuilder(suite, secrets, generated_values(suite, cassettes))
     return [builder.ask(recordings) for recordings in found.values()]
 
 
@@ -70,17 +70,17 @@ def is_at_start(recording: Recording) -> bool:
     return recording.mark.follows_no_write and recording.mark.state == initial_state(recording.mark.state_name)
 
 
-def minted_values(suite: Suite, cassettes: Mapping[str, Cassette]) -> set[str]:
+def generated_values(suite: Suite, cassettes: Mapping[str, Cassette]) -> set[str]:
     """Stand-ins for values that live only in the run that made them."""
-    minting = {tool.name: tool.mints for tool in suite.tools if tool.mints}
+    with_generated_ids = {tool.name: tool.mints for tool in suite.tools if tool.mints}
     found: set[str] = set()
     for cassette in cassettes.values():
-        for recording in (one for tool in minting for one in cassette.of_tool(tool)):
+        for recording in (one for tool in with_generated_ids for one in cassette.of_tool(tool)):
             try:
                 body: JsonValue = json.loads(recording.body)
             except ValueError:
                 continue
-            pointers = minting[recording.mark.tool]
+            pointers = with_generated_ids[recording.mark.tool]
             found |= {value for at in pointers for value in values_at(body, at) if isinstance(value, str)}
     return found
 
@@ -88,11 +88,11 @@ def minted_values(suite: Suite, cassettes: Mapping[str, Cassette]) -> set[str]:
 class CallBuilder:
     """Makes a sendable call of a recording."""
 
-    def __init__(self, suite: Suite, secrets: Mapping[str, str], minted: set[str]) -> None:
+    def __init__(self, suite: Suite, secrets: Mapping[str, str], generated: set[str]) -> None:
         self._toolbox = Toolbox(suite)
         self._hosts = {host.tool: host for host in suite.hosts}
         self._secrets = secrets
-        self._minted = minted
+        self._generated = generated
 
     def ask(self, recordings: Mapping[str, Recording]) -> ReplayableRead:
         recording = next(iter(recordings.values()))
@@ -105,7 +105,7 @@ class CallBuilder:
         if not is_at_start(recording):
             raise ValueError(AFTER_A_WRITE)
         text = recording.arguments
-        if any(json.dumps(value, ensure_ascii=False) in text for value in self._minted):
+        if any(json.dumps(value, ensure_ascii=False) in text for value in self._generated):
             raise ValueError("it asks for what another call of the same run has made")
         return self.call(recording, json.loads(text))
 

@@ -23,7 +23,7 @@ def times_of(day: date, took_ms: Sequence[float]) -> LatencySample:
 
 
 def slower_findings(looks: Iterable[CallObservations], book: OperationIndex) -> Iterator[DriftFinding]:
-    """Where half of at least five calls took twice as long as in any of at least two sittings, and half a second more
+    """Where half of at least five calls took twice as long as in any of at least two sessions, and half a second more
     than all but the slowest calls did."""
     own: defaultdict[tuple[str, str], list[CallObservations]] = defaultdict(list)
     for look in looks:

@@ -1,4 +1,4 @@
-"""The gateway: the only door out of a sandbox.
+"""The gateway: the only way out of a sandbox.
 
 This module holds the values that others pass in and get back, and imports no server; `harness.gateway.gateway` is the
 gateway itself.

@@ -64,7 +64,7 @@ class Answering:
     def tools(
         self,
         redactor: Redactor,
-        take: TrialRecording | None,
+        trial_recording: TrialRecording | None,
         normalisation: Normalisation | None,
         closing: ExitStack,
         wait_for: Callable[[Coroutine[Any, Any, None]], None],
@@ -75,9 +75,9 @@ class Answering:
             return ReplaySource(player), (player,)
         outside = self.outside.source(self.reached, self.tier, closing, wait_for)
         source = GeneratedIdSource(self._external(outside), redactor)
-        if take is None:
+        if trial_recording is None:
             return source, ()
-        return RecordingSource(source, take, redactor, normalisation, self.outside.suite.header_rules), ()
+        return RecordingSource(source, trial_recording, redactor, normalisation, self.outside.suite.header_rules), ()
 
     def world(self) -> LiveProbes | None:
         """What answers the probes, begun; None: they are replayed. Raises ServiceError."""

@@ -177,21 +177,21 @@ class Gateway:
         journals = self._journals.open(request, redactor, closing)
         waits = partial(self.waiting.answer, request.trial_id)
         answering = self._answering(request, closing, waits)
-        take = None
+        trial_recording = None
         if journals.tools is not None:
-            take = TrialRecording(
+            trial_recording = TrialRecording(
                 journal=journals.tools,
                 chain=answering.chain,
                 doubles=suite.doubles,
                 keeps_failures=self._mode != "record",
             )
         normalisation = answering.normalisation(refresh=self._journals.refresh)
-        source, players = answering.tools(redactor, take, normalisation, closing, self._thread.wait_for)
+        source, players = answering.tools(redactor, trial_recording, normalisation, closing, self._thread.wait_for)
         own = OwnSources()
         source = own.before(suite, source)
         overlay = FaultySource(FixtureSource(source, packs_of(suite, case)), case.faults)
         calls, ledger = ToolCallHandler(self._toolbox, offered, overlay, recorder, redactor), self._ledger(case)
-        doors: list[RouteHandler] = [
+        route_handlers: list[RouteHandler] = [
             OpenApiHandler(self._toolbox, offered),
             McpHandler(calls, ledger),
             TracesHandler(recorder, redactor),
@@ -207,17 +207,17 @@ class Gateway:
                 waits=waits,
                 reach=self._reachability,
             )
-            doors.append(self._models.door(self._client, trial))
+            route_handlers.append(self._models.handler(self._client, trial))
         web = None
         if self._web is not None and self._client is not None:
             player = answering.player("http")
-            web = self._web.entrance(
+            web = self._web.trial_proxy(
                 self._client,
                 socket.parent,
                 WebTrial(
                     case=case,
                     player=player,
-                    take=take,
+                    trial_recording=trial_recording,
                     normalisation=normalisation,
                     reached=answering.reached,
                     recorder=recorder,
@@ -233,7 +233,7 @@ class Gateway:
             probes=gateway_probes((*suite.probes, *case.probes)),
             asking=answering.world(),
             player=answering.player("probe"),
-            take=take if self._mode == "record" else None,
+            trial_recording=trial_recording if self._mode == "record" else None,
             recorder=recorder,
             redactor=redactor,
             ledger=ledger,
@@ -242,14 +242,14 @@ class Gateway:
         return SessionParts(
             trial_id=request.trial_id,
             socket=socket,
-            desk=RouteContext(
+            context=RouteContext(
                 case=case,
                 listing=self._toolbox.listing(offered),
                 calls=calls,
                 ledger=ledger,
                 recorder=recorder,
                 redactor=redactor,
-                doors=tuple(doors),
+                route_handlers=tuple(route_handlers),
             ),
             probes=tuple(probe for probe in (*suite.probes, *case.probes) if probe.tool is not None),
             world=world,
@@ -262,7 +262,7 @@ class Gateway:
             overlay=overlay,
             own=own,
             pages_socket=_new_socket(closing) if needs_browser(suite) else None,
-            take=take,
+            trial_recording=trial_recording,
             normalisation=normalisation,
             merge=journals.finish,
         )

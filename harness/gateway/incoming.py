@@ -1,4 +1,6 @@
-"""What every route of a session needs: the body of a request, a refusal in JSON, and the seam for further doors."""
+"""What every route of a session needs: the body of a request, a refusal in JSON, and the seam for further route
+handlers.
+"""
 
 import asyncio
 import json
@@ -17,7 +19,7 @@ class RouteHandler(Protocol):
     """Serves some paths of a session in its own protocol: a model's wire format, MCP, the agent's own traces."""
 
     def opens(self, path: str) -> bool:
-        """Whether the path (undecoded) is this door's."""
+        """Whether the path (undecoded) is this handler's."""
         ...
 
     async def handle(self, request: web.BaseRequest, *, is_open: bool) -> web.StreamResponse:

@@ -44,7 +44,7 @@ class Listener:
         """`hosts`: the forward proxy that is served too, and who vouches for its hosts."""
         self._routes = routes
         self._hosts = hosts
-        self._threshold: ListenerContext | None = None
+        self._context: ListenerContext | None = None
         self._on_failure = on_failure
         self._http: web.Server | None = None
         self._acceptor: Acceptor | None = None
@@ -56,11 +56,11 @@ class Listener:
         self._http = http
         serve: Callable[[], asyncio.Protocol] = http
         if self._hosts is not None:
-            door, authority = self._hosts
-            self._threshold = ListenerContext(
-                door=door, authority=authority, serve=http.serve, on_failure=self._on_failure
+            proxy, authority = self._hosts
+            self._context = ListenerContext(
+                proxy=proxy, authority=authority, serve=http.serve, on_failure=self._on_failure
             )
-            serve = partial(ProtocolSniffer, self._threshold)
+            serve = partial(ProtocolSniffer, self._context)
         self._acceptor = Acceptor(listening, serve)
         self._acceptor.begin()
 
@@ -80,8 +80,8 @@ class Listener:
         self._acceptor = self._http = None
         if acceptor is not None:
             acceptor.close()
-        if self._threshold is not None:
-            self._threshold.close()
+        if self._context is not None:
+            self._context.close()
         if http is not None:
             http.pre_shutdown()
             await http.shutdown(_SHUTDOWN_S)

@@ -106,7 +106,7 @@ class TrialProbes:
     asking: ProbeClient | None
     """None: they are replayed."""
     player: Player | None
-    take: TrialRecording | None
+    trial_recording: TrialRecording | None
     """None: nothing is recorded."""
     recorder: TraceRecorder
     redactor: Redactor
@@ -134,8 +134,8 @@ class TrialProbes:
         if content is None:
             return None, self.tier
         cleaned = self.redactor.value(content)
-        if self.take is not None:
-            self._record(self.take, key, json.dumps(cleaned, ensure_ascii=False).encode())
+        if self.trial_recording is not None:
+            self._record(self.trial_recording, key, json.dumps(cleaned, ensure_ascii=False).encode())
         return cleaned, self.tier
 
     def _replayed(self, probe: StateProbe, key: CallKey) -> tuple[JsonValue, ReplayTier]:
@@ -150,13 +150,15 @@ class TrialProbes:
         self.ledger.count_provenance("probe", played.tier, key, played.recording.mark.provenance)
         return _decoded(played.recording.body), played.tier
 
-    def _record(self, take: TrialRecording, key: CallKey, body: bytes) -> None:
-        standing = take.standing(key)
-        if take.outcome(standing, "answer", 200) is None:
+    def _record(self, trial_recording: TrialRecording, key: CallKey, body: bytes) -> None:
+        position = trial_recording.position(key)
+        if trial_recording.outcome(position, "answer", 200) is None:
             return
         headers = {"content-type": "application/json"}
-        mark = standing.mark("probe").model_copy(update={"occurrence": 0})
-        take.keep(standing, Recording(mark=mark, arguments=key.arguments, status=200, headers=headers, body=body))
+        mark = position.mark("probe").model_copy(update={"occurrence": 0})
+        trial_recording.keep(
+            position, Recording(mark=mark, arguments=key.arguments, status=200, headers=headers, body=body)
+        )
 
     def _trace(self, probe: StateProbe, key: CallKey, content: JsonValue, tier: ReplayTier, started_ns: int) -> None:
         self.recorder.record(

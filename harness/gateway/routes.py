@@ -50,17 +50,17 @@ class RouteContext:
     ledger: Ledger
     recorder: TraceRecorder
     redactor: Redactor
-    doors: tuple[RouteHandler, ...] = ()
+    route_handlers: tuple[RouteHandler, ...] = ()
     """Asked in this order, before the routes of the agent-facing protocol."""
 
 
 class Routes:
     """Answers the requests of one session's agent."""
 
-    def __init__(self, desk: RouteContext, web_door: ForwardProxy | None = None) -> None:
-        self._desk = desk
-        self._web_door = web_door
-        self._dialogue = Dialogue(desk.case, desk.ledger.answered)
+    def __init__(self, context: RouteContext, forward_proxy: ForwardProxy | None = None) -> None:
+        self._context = context
+        self._forward_proxy = forward_proxy
+        self._dialogue = Dialogue(context.case, context.ledger.answered)
         self.is_open = True
 
     def end(self) -> None:
@@ -76,13 +76,13 @@ class Routes:
         """One request; every way out of it is an answer in JSON. `bound`: the host that the connection was made to."""
         await _continue(request)
         try:
-            if self._web_door is not None:
-                address = self._web_door.address(request, bound)
+            if self._forward_proxy is not None:
+                address = self._forward_proxy.address(request, bound)
                 if address is not None:
-                    return await self._web_door.handle(request, address, is_open=self.is_open)
-            for door in self._desk.doors:
-                if door.opens(request.rel_url.raw_path):
-                    return await door.handle(request, is_open=self.is_open)
+                    return await self._forward_proxy.handle(request, address, is_open=self.is_open)
+            for route_handler in self._context.route_handlers:
+                if route_handler.opens(request.rel_url.raw_path):
+                    return await route_handler.handle(request, is_open=self.is_open)
             reply = await self._reply(request)
         except Refusal as refusal:
             reply = ToolReply(status=refusal.status, body=error_body(refusal.kind, refusal.message))
@@ -101,7 +101,7 @@ class Routes:
             case "GET", "/turn":
                 return await self._turn(request)
             case "GET", "/tools":
-                return ToolReply(status=200, body=self._desk.listing)
+                return ToolReply(status=200, body=self._context.listing)
             case "POST", "/thought":
                 return self._thought(await read_body(request))
             case "POST", "/reply":
@@ -115,37 +115,37 @@ class Routes:
         raw = await read_body(request)
         if not self.is_open:
             raise Refusal(403, "limit_reached", "the trial has ended")
-        return await self._desk.calls.call(name, raw, self._desk.ledger)
+        return await self._context.calls.call(name, raw, self._context.ledger)
 
     async def _turn(self, request: web.BaseRequest) -> ToolReply:
         message = await self._dialogue.next(lambda: request.transport is None or request.transport.is_closing())
         if message is None:
             return _NOTHING
-        case = self._desk.case
-        self._desk.recorder.turn(message)
+        case = self._context.case
+        self._context.recorder.turn(message)
         told = {"message": message, "system": case.system, "profile": case.user_profile}
         return ToolReply(status=200, body=json.dumps(told).encode())
 
     def _thought(self, raw: bytes) -> ToolReply:
         thought = _shaped(raw, _THOUGHT)
         self._admit(raw)
-        clean = self._desk.redactor.everywhere
+        clean = self._context.redactor.everywhere
         plan = None if thought.plan is None else tuple(clean(step) for step in thought.plan)
-        self._desk.ledger.think(clean(thought.text), plan)
+        self._context.ledger.think(clean(thought.text), plan)
         return _NOTHING
 
     def _said(self, raw: bytes) -> ToolReply:
-        message = self._desk.redactor.everywhere(_shaped(raw, _SAYING).message)
+        message = self._context.redactor.everywhere(_shaped(raw, _SAYING).message)
         self._admit(raw)
-        self._desk.ledger.final_reply = message
+        self._context.ledger.final_reply = message
         self._dialogue.hear(message)
-        recorder, thought = self._desk.recorder, thought_attributes(self._desk.ledger)
+        recorder, thought = self._context.recorder, thought_attributes(self._context.ledger)
         said = {names.STEP_KIND: names.REPLY, names.MESSAGE: message, **thought}
         recorder.record(names.REPLY, said, recorder.now_ns())
         return _NOTHING
 
     def _admit(self, raw: bytes) -> None:
-        ledger = self._desk.ledger
+        ledger = self._context.ledger
         if not ledger.admits_saying(len(raw)):
             raise Refusal(403, "limit_reached", f"the limit of {ledger.limit_reached} is reached")
 

@@ -39,7 +39,7 @@ class SessionParts:
 
     trial_id: str
     socket: Path
-    desk: RouteContext
+    context: RouteContext
     probes: tuple[StateProbe, ...]
     wait_for: Await
     soon: Soon
@@ -54,7 +54,7 @@ class SessionParts:
     own: OwnSources = field(default_factory=OwnSources)
     pages_socket: Path | None = None
     """Where the trial's browser comes in; None: it needs none."""
-    take: TrialRecording | None = None
+    trial_recording: TrialRecording | None = None
     normalisation: Normalisation | None = None
     merge: Callable[[], Merge | None] | None = None
     failures: list[BaseException] = field(default_factory=list)
@@ -65,16 +65,16 @@ class Session:
 
     def __init__(self, parts: SessionParts) -> None:
         self._parts = parts
-        self._routes = Routes(parts.desk, None if parts.web is None else parts.web.door)
-        hosts = None if parts.web is None or parts.web.door is None else (parts.web.door, parts.web.authority)
+        self._routes = Routes(parts.context, None if parts.web is None else parts.web.proxy)
+        hosts = None if parts.web is None or parts.web.proxy is None else (parts.web.proxy, parts.web.authority)
         self._listeners = [Listener(self._routes, parts.failures.append, hosts)]
         self._record: SessionRecord | None = None
         self._closed = False
         self._listen(self._listeners[0], parts.socket)
         if parts.web is not None and parts.pages_socket is not None:
-            door = parts.web.pages
-            pages = PageRoutes(door, lambda: self._routes.is_open)
-            self._listeners.append(Listener(pages, parts.failures.append, (door, parts.web.authority)))
+            proxy = parts.web.pages
+            pages = PageRoutes(proxy, lambda: self._routes.is_open)
+            self._listeners.append(Listener(pages, parts.failures.append, (proxy, parts.web.authority)))
             self._listen(self._listeners[1], parts.pages_socket)
 
     @property
@@ -111,9 +111,9 @@ class Session:
         if self._closed:
             raise GatewayError(f"the session of trial {self._parts.trial_id!r} was closed before it was ended")
         states = self._finished()
-        parts, ledger = self._parts, self._parts.desk.ledger
+        parts, ledger = self._parts, self._parts.context.ledger
         merged = None if parts.merge is None else parts.merge()
-        spans = parts.desk.recorder.finish()
+        spans = parts.context.recorder.finish()
         self._record = SessionRecord(
             spans=spans,
             final_reply=ledger.final_reply,
@@ -167,7 +167,7 @@ class Session:
 
     def clean(self, content: bytes) -> bytes:
         """What the agent left (files, what it printed), without the secrets that this trial has met."""
-        return self._parts.desk.redactor.content(content)
+        return self._parts.context.redactor.content(content)
 
     def close(self) -> None:
         """Ends every connection and removes the socket; safe to call twice."""
@@ -179,7 +179,7 @@ class Session:
                 self._parts.wait_for(self._stop_listening())
         finally:
             self._parts.closing.close()
-            self._parts.desk.recorder.forget()
+            self._parts.context.recorder.forget()
 
     def __enter__(self) -> Self:
         return self
@@ -195,7 +195,7 @@ class Session:
 
     async def _finish(self) -> None:
         self._routes.end()
-        calls = self._parts.desk.calls
+        calls = self._parts.context.calls
         under_way = set(calls.under_way)
         if under_way:
             _, late = await asyncio.wait(under_way, timeout=_GRACE_S)
@@ -204,7 +204,7 @@ class Session:
             await asyncio.gather(*late, return_exceptions=True)
         await self._stop_listening()
         self._record_afterthought()
-        self._parts.desk.recorder.end_turns()
+        self._parts.context.recorder.end_turns()
 
     async def _stop_listening(self) -> None:
         for listener in self._listeners:
@@ -212,10 +212,10 @@ class Session:
 
     async def _probed(self) -> dict[str, JsonValue]:
         self._raise_failure()
-        calls = self._parts.desk.calls
+        calls = self._parts.context.calls
         states: dict[str, JsonValue] = {}
         for probe in self._parts.probes:
-            content, failure = await calls.probe(probe, self._parts.desk.ledger)
+            content, failure = await calls.probe(probe, self._parts.context.ledger)
             if failure is None:
                 states[probe.name] = content
             elif failure.is_of_state:
@@ -225,11 +225,13 @@ class Session:
         return states
 
     def _record_afterthought(self) -> None:
-        desk = self._parts.desk
-        attributes = thought_attributes(desk.ledger)
+        context = self._parts.context
+        attributes = thought_attributes(context.ledger)
         if any(attributes.values()):
-            desk.recorder.record(
-                names.TRAILING_THOUGHT, {names.STEP_KIND: names.TRAILING_THOUGHT, **attributes}, desk.recorder.now_ns()
+            context.recorder.record(
+                names.TRAILING_THOUGHT,
+                {names.STEP_KIND: names.TRAILING_THOUGHT, **attributes},
+                context.recorder.now_ns(),
             )
 
     def _raise_failure(self) -> None:
@@ -242,8 +244,10 @@ class Session:
 
 
 def _reported(merged: Merge, parts: SessionParts) -> RecordingReport:
-    take, normalisation = parts.take, parts.normalisation
-    failed = parts.desk.ledger.unrecorded_replies + (Counter() if take is None else take.failed)
+    trial_recording, normalisation = parts.trial_recording, parts.normalisation
+    failed = parts.context.ledger.unrecorded_replies + (
+        Counter() if trial_recording is None else trial_recording.failed
+    )
     return RecordingReport(
         added=merged.added,
         kept=merged.kept,
@@ -253,6 +257,6 @@ def _reported(merged: Merge, parts: SessionParts) -> RecordingReport:
         levelled=0 if normalisation is None else normalisation.levelled,
         differing=merged.differing,
         failed=dict(sorted(failed.items())),
-        unsettled=0 if take is None else take.unsettled,
-        advice=() if take is None else tuple(one.advice for one in take.sharing.found),
+        unsettled=0 if trial_recording is None else trial_recording.unsettled,
+        advice=() if trial_recording is None else tuple(one.advice for one in trial_recording.sharing.found),
     )

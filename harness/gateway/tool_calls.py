@@ -116,7 +116,7 @@ class ToolCallHandler:
         return ToolReply(status=200, body=done.body, pace_s=done.pace_s)
 
     def _seen(self, done: _Done) -> _Done:
-        """As the agent may see it: a secret that the tool echoes stays behind the door."""
+        """As the agent may see it: a secret that the tool echoes stays in the gateway."""
         clean, failure = self._redactor, done.failure
         if failure is not None:
             body: JsonValue = json.loads(clean.for_agent(json.dumps(failure.body).encode()))

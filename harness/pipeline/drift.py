@@ -265,14 +265,14 @@ def _cases_by_tool(book: OperationIndex) -> dict[str, tuple[str, ...]]:
 
 
 def _learn(
-    plan: DriftPlan, book: OperationIndex, looks: Sequence[CallObservations], sitting: ProbeSession
+    plan: DriftPlan, book: OperationIndex, looks: Sequence[CallObservations], session: ProbeSession
 ) -> tuple[ToolProfile, ...]:
     """One writer at a time: two nightly probes both count."""
     changed: list[ToolProfile] = []
     with only_writer(plan.cassettes / plan.suite.name):
         for tool in sorted({look.tool for look in looks if look.answers}):
             old = read_profile(plan.cassettes, plan.suite.name, tool)
-            new = learned(old, looks, book.rules(tool), sitting)
+            new = learned(old, looks, book.rules(tool), session)
             if new != old:
                 write_profile(plan.cassettes, plan.suite.name, new)
             changed.append(new)

@@ -1,4 +1,4 @@
-"""The values of a suite's secrets, taken from the environment and known only behind the door."""
+"""The values of a suite's secrets, taken from the environment and known only to the gateway."""
 
 import os
 

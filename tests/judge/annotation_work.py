@@ -32,6 +32,8 @@ def work(*cases: str, said: str = "") -> list[Work]:
     return list(work_of([subject(case, said=said) for case in cases], RUBRIC))
 
 
-def desk(folder: Path, name: str, questions: list[Work], role: str = "annotator", per_item: int = 2) -> AnnotationQueue:
+def queue(
+    folder: Path, name: str, questions: list[Work], role: str = "annotator", per_item: int = 2
+) -> AnnotationQueue:
     seat = AnnotatorSession.model_validate({"name": name, "role": role, "per_item": per_item})
     return AnnotationQueue(RUBRIC, LabelFile(folder / "labels.jsonl"), seat, questions)

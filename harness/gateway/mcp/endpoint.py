@@ -39,7 +39,7 @@ _NO_RETRY = {"x-should-retry": "false"}
 
 
 class McpHandler:
-    """`/mcp` among the doors of a session."""
+    """`/mcp` among the route handlers of a session."""
 
     def __init__(self, calls: ToolCallHandler, ledger: Ledger) -> None:
         self._endpoint = McpEndpoint(calls, ledger)

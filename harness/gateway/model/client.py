@@ -132,15 +132,15 @@ class ModelCassette:
         one = found[0]
         return ModelAnswer(status=one.status, headers=one.headers, body=one.body, outcome=one.mark.outcome)
 
-    def keep(self, crossing: ModelExchange) -> None:
+    def keep(self, exchange: ModelExchange) -> None:
         """A reply that the provider gave."""
         options = self._options
         if self._path is None or options.cassettes is None:
             return
         if self._journal is None:
             self._journal = Journal(options.cassettes, suite=options.suite, case=self._case, redactor=self._redactor)
-            self._taping = ReplyRecorder(self._journal, self.keys, self._redactor, self._provenance)
-        self._taping.keep(crossing)
+            self._recorder = ReplyRecorder(self._journal, self.keys, self._redactor, self._provenance)
+        self._recorder.keep(exchange)
 
     def close(self) -> None:
         """Puts what was kept on the cassette."""
@@ -225,7 +225,7 @@ class ModelClient:
         try:
             while True:
                 sent = self.parameters.accepted(complete)
-                reply = await self._asked(cassette, self._crossing(cassette, sent))
+                reply = await self._asked(cassette, self._exchange(cassette, sent))
                 if reply is not None:
                     return reply
         finally:
@@ -237,26 +237,26 @@ class ModelClient:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._first_is_back.wait(), _PATIENCE_S)
 
-    def _crossing(self, cassette: ModelCassette, body: JsonObject) -> ModelExchange:
-        crossing = ModelExchange(endpoint=self._endpoint, started_ns=0, body=body)
-        crossing.key = cassette.keys.key(self._endpoint, body)
-        crossing.raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        return crossing
+    def _exchange(self, cassette: ModelCassette, body: JsonObject) -> ModelExchange:
+        exchange = ModelExchange(endpoint=self._endpoint, started_ns=0, body=body)
+        exchange.key = cassette.keys.key(self._endpoint, body)
+        exchange.raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        return exchange
 
     def _recorded(self, cassette: ModelCassette, complete: JsonObject) -> ModelReply | None:
         """What the cassette answers to this request, or to the same one without what the model has refused."""
         if cassette.is_empty:
             return None
         for body in self.parameters.variants(complete):
-            crossing = self._crossing(cassette, body)
-            assert crossing.key is not None
-            answer = cassette.recorded(crossing.key)
+            exchange = self._exchange(cassette, body)
+            assert exchange.key is not None
+            answer = cassette.recorded(exchange.key)
             if answer is None or self._learns(body, answer):
                 continue
             self.parameters.adopt(complete, body)
-            crossing.answer = answer
+            exchange.answer = answer
             self.spent.recorded += 1
-            return _reply(crossing, recorded=True)
+            return _reply(exchange, recorded=True)
         return None
 
     def _learns(self, sent: JsonObject, answer: ModelAnswer) -> bool:
@@ -270,17 +270,17 @@ class ModelClient:
         )
         return True
 
-    async def _asked(self, cassette: ModelCassette, crossing: ModelExchange) -> ModelReply | None:
+    async def _asked(self, cassette: ModelCassette, exchange: ModelExchange) -> ModelReply | None:
         """None: a parameter was refused, and the request is to be sent without it."""
         problem, wait_s = "", self.options.first_wait_s
         for attempt in range(self.options.tries):
             if attempt:
                 await asyncio.sleep(wait_s)
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
-            self._admit(crossing)
+            self._admit(exchange)
             await self._limiter.wait_for(self._endpoint.server, self.spec.rate_limit)
             try:
-                answer = await self._sent(crossing)
+                answer = await self._sent(exchange)
             except (TimeoutError, aiohttp.ClientError, ConnectionError) as error:
                 problem = f"the model cannot be reached: {type(error).__name__}"
                 continue
@@ -289,20 +289,20 @@ class ModelClient:
                 hold_where_busy(self._limiter, self._endpoint.server, answer.status, answer.headers)
                 wait_s = min(max(wait_s, told_to_wait_s(answer.headers)), _LONGEST_WAIT_S)
                 continue
-            if self._learns(crossing.body, answer):
+            if self._learns(exchange.body, answer):
                 return None
-            crossing.answer = answer
-            cassette.keep(crossing)
-            reply = _reply(crossing, recorded=False)
-            self._charge(crossing, reply.replied)
+            exchange.answer = answer
+            cassette.keep(exchange)
+            reply = _reply(exchange, recorded=False)
+            self._charge(exchange, reply.replied)
             return reply
         return ModelReply(replied=Replied(), recorded=False, problem=f"{problem} ({self.options.tries} tries)")
 
-    async def _sent(self, crossing: ModelExchange) -> ModelAnswer:
+    async def _sent(self, exchange: ModelExchange) -> ModelAnswer:
         assert self._upstream is not None, "the asker is not entered"
         self.spent.calls += 1
         headers = {"Content-Type": "application/json", "anthropic-version": "2023-06-01"}
-        async with self._upstream.ask(self._endpoint, "", headers, crossing.raw) as response:
+        async with self._upstream.ask(self._endpoint, "", headers, exchange.raw) as response:
             body = await response.content.read(_MAX_ANSWER_BYTES)
             while not response.content.at_eof() and len(body) < _MAX_ANSWER_BYTES:
                 body += await response.content.read(_MAX_ANSWER_BYTES - len(body))
@@ -320,11 +320,11 @@ class ModelClient:
             remedy="name the variable that holds the key" if name is None else f"look at the key in {name}",
         )
 
-    def _admit(self, crossing: ModelExchange) -> None:
+    def _admit(self, exchange: ModelExchange) -> None:
         budget = self.options.budget
         if budget is None:
             return
-        model = crossing.asked.model or ""
+        model = exchange.asked.model or ""
         if budget.usd is not None and self.spec.price_of(model) is None:
             raise GatewayError(
                 f"the model {model!r} has no price, so a budget in USD cannot be held", remedy="give it one in `prices`"
@@ -332,11 +332,11 @@ class ModelClient:
         if not budget.admits_model():
             raise OutOfBudget(budget.reached)
 
-    def _charge(self, crossing: ModelExchange, replied: Replied) -> None:
-        answer = crossing.answer
+    def _charge(self, exchange: ModelExchange, replied: Replied) -> None:
+        answer = exchange.answer
         assert answer is not None
-        used = estimated(replied.used, len(crossing.raw), len(answer.body))
-        usd = cost_usd(self.spec.price_of(crossing.asked.model or ""), used)
+        used = estimated(replied.used, len(exchange.raw), len(answer.body))
+        usd = cost_usd(self.spec.price_of(exchange.asked.model or ""), used)
         spent = self.spent
         spent.input_tokens += used.input or 0
         spent.output_tokens += used.output or 0
@@ -345,8 +345,8 @@ class ModelClient:
             self.options.budget.charge((used.input or 0) + (used.output or 0), usd)
 
 
-def _reply(crossing: ModelExchange, *, recorded: bool) -> ModelReply:
-    answer, replied = crossing.answer, crossing.replied
+def _reply(exchange: ModelExchange, *, recorded: bool) -> ModelReply:
+    answer, replied = exchange.answer, exchange.replied
     assert answer is not None
     if answer.status // 100 != 2:
         said = " ".join(answer.body[:300].decode("utf-8", "replace").split())

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 _DUMMY_KEY = "harness"
-"""Clients refuse to start without a key; the real one is added behind the door."""
+"""Clients refuse to start without a key; the real one is added in the gateway."""
 
 
 def model_environment(gateway_url: str | None) -> Mapping[str, str]:

@@ -76,23 +76,23 @@ class ModelExchange:
 
 
 def trace_exchange(
-    crossing: ModelExchange, replied: Replied, recorder: TraceRecorder, keys: RequestKeys, spec: ModelSpec
+    exchange: ModelExchange, replied: Replied, recorder: TraceRecorder, keys: RequestKeys, spec: ModelSpec
 ) -> None:
     """One span with everything that was asked and said."""
-    asked, answer = crossing.asked, crossing.answer
+    asked, answer = exchange.asked, exchange.answer
     attributes: dict[str, JsonValue] = {
-        names.OPERATION: crossing.endpoint.operation,
+        names.OPERATION: exchange.endpoint.operation,
         names.STEP_KIND: names.MODEL,
-        names.PROVIDER: crossing.endpoint.provider,
+        names.PROVIDER: exchange.endpoint.provider,
         names.REQUEST_MODEL: asked.model,
         names.RESPONSE_MODEL: replied.model,
         names.RESPONSE_ID: replied.id,
         names.PREVIOUS_RESPONSE: asked.previous,
-        names.ORIGIN_PARENT: crossing.parent,
-        names.MODEL_OPTIONS: {name: value for name, value in crossing.body.items() if name not in _OWN_ATTRIBUTES}
+        names.ORIGIN_PARENT: exchange.parent,
+        names.MODEL_OPTIONS: {name: value for name, value in exchange.body.items() if name not in _OWN_ATTRIBUTES}
         or None,
         names.SYSTEM: asked.system,
-        names.INPUT_MESSAGES: list(asked.messages) if crossing.endpoint.wire is not None else None,
+        names.INPUT_MESSAGES: list(asked.messages) if exchange.endpoint.wire is not None else None,
         names.OUTPUT_MESSAGES: None if replied.message is None else [replied.message],
         names.TOOL_DEFINITIONS: list(asked.tools) or None,
         names.FINISH_REASONS: list(replied.finish_reasons) or None,
@@ -103,22 +103,22 @@ def trace_exchange(
         names.COST_USD: cost_usd(spec.price_of(asked.model or ""), replied.used),
         names.FIRST_CHUNK_S: None if answer is None or answer.first_chunk_ms is None else answer.first_chunk_ms / 1000,
         names.HTTP_STATUS: None if answer is None else answer.status,
-        names.REPLAY_TIER: crossing.tier,
-        names.REPLAY_NEAREST: list(crossing.nearest) or None,
-        **_error(crossing, replied),
+        names.REPLAY_TIER: exchange.tier,
+        names.REPLAY_NEAREST: list(exchange.nearest) or None,
+        **_error(exchange, replied),
     }
-    name = f"{crossing.endpoint.operation} {asked.model or ''}".rstrip()
+    name = f"{exchange.endpoint.operation} {asked.model or ''}".rstrip()
     recorder.record(
         str(keys.clean(name)),
         {key: _plain(keys.clean(value)) for key, value in attributes.items()},
-        crossing.started_ns,
+        exchange.started_ns,
         failed=names.ERROR_TYPE in attributes and attributes[names.ERROR_TYPE] is not None,
     )
 
 
-def summary_of(crossing: ModelExchange) -> JsonObject:
+def summary_of(exchange: ModelExchange) -> JsonObject:
     """A request in short, for a report: who is asked, and the last thing that was said."""
-    asked = crossing.asked
+    asked = exchange.asked
     last = asked.messages[-1] if asked.messages else {}
     return {"model": asked.model, "messages": len(asked.messages), "last": _shown(last)}
 
@@ -136,10 +136,10 @@ def _shown(message: JsonValue) -> str:
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def _error(crossing: ModelExchange, replied: Replied) -> Mapping[str, JsonValue]:
-    answer = crossing.answer
-    if crossing.error is not None:
-        return {names.ERROR_TYPE: crossing.error[0], names.TOOL_ERROR_MESSAGE: crossing.error[1]}
+def _error(exchange: ModelExchange, replied: Replied) -> Mapping[str, JsonValue]:
+    answer = exchange.answer
+    if exchange.error is not None:
+        return {names.ERROR_TYPE: exchange.error[0], names.TOOL_ERROR_MESSAGE: exchange.error[1]}
     if answer is None:
         return {}
     if answer.outcome != "answer":

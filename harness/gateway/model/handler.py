@@ -39,7 +39,7 @@ _STATUS: dict[ErrorKind, int] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ModelContext:
-    """What the door of one trial works with."""
+    """What the handler of one trial works with."""
 
     spec: ModelSpec
     source: Player | LiveModel
@@ -70,52 +70,52 @@ class ModelHandler:
                 "no_such_route",
                 f"there is no model endpoint {request.method[:20]} {asked[:200]}",
             )
-        crossing = ModelExchange(endpoint=endpoint, started_ns=self._parts.recorder.now_ns(), parent=_parent(request))
-        crossing.raw = await read_body(request, MAX_REQUEST_BYTES)
+        exchange = ModelExchange(endpoint=endpoint, started_ns=self._parts.recorder.now_ns(), parent=_parent(request))
+        exchange.raw = await read_body(request, MAX_REQUEST_BYTES)
         if not is_open:
-            return await self._refuse(request, crossing, "limit_reached", "the trial has ended")
+            return await self._refuse(request, exchange, "limit_reached", "the trial has ended")
         task = asyncio.current_task()
         assert task is not None
         self._parts.under_way.add(task)
         try:
-            return await self._crossed(request, crossing)
+            return await self._exchanged(request, exchange)
         except asyncio.CancelledError:
-            crossing.error = ("timeout", "the trial ended while the model was still answering")
+            exchange.error = ("timeout", "the trial ended while the model was still answering")
             raise
         finally:
             self._parts.under_way.discard(task)
-            self._finish(crossing)
+            self._finish(exchange)
 
-    async def _crossed(self, request: web.BaseRequest, crossing: ModelExchange) -> web.StreamResponse:
-        refused = _unreadable(crossing, request.rel_url.raw_query_string) or self._problem(crossing)
+    async def _exchanged(self, request: web.BaseRequest, exchange: ModelExchange) -> web.StreamResponse:
+        refused = _unreadable(exchange, request.rel_url.raw_query_string) or self._problem(exchange)
         if refused is not None:
-            return await self._refuse(request, crossing, *refused)
-        crossing.key = self._parts.keys.key(crossing.endpoint, crossing.body)
+            return await self._refuse(request, exchange, *refused)
+        exchange.key = self._parts.keys.key(exchange.endpoint, exchange.body)
         source = self._parts.source
         if isinstance(source, Player):
-            return await self._replayed(request, crossing, source)
-        return await source.answer(request, crossing, self._parts.cassette.keep)
+            return await self._replayed(request, exchange, source)
+        return await source.answer(request, exchange, self._parts.cassette.keep)
 
-    def _problem(self, crossing: ModelExchange) -> tuple[ErrorKind, str] | None:
+    def _problem(self, exchange: ModelExchange) -> tuple[ErrorKind, str] | None:
         """Why the request goes no further."""
-        parts, endpoint = self._parts, crossing.endpoint
+        parts, endpoint = self._parts, exchange.endpoint
         if endpoint.provider not in parts.spec.servers:
             return "not_declared", f"the suite declares no model of the provider {endpoint.provider!r}"
         if not parts.spec.allow_hosted_tools:
-            found = endpoint.wire.hosted(crossing.body) if endpoint.wire is not None else iter(())
-            hosted = hosted_field(endpoint, crossing.body) or next(found, None)
+            found = endpoint.wire.hosted(exchange.body) if endpoint.wire is not None else iter(())
+            hosted = hosted_field(endpoint, exchange.body) or next(found, None)
             if hosted is not None:
                 return "hosted_tool", (
                     f"{hosted} would be run by the provider itself, outside of the evaluation, so it is refused; "
                     "the suite can allow it with `model.allow_hosted_tools: true`"
                 )
-        unknown = unknown_field(endpoint, crossing.body, parts.spec)
-        return self._over_limit(crossing) if unknown is None else ("not_declared", unknown)
+        unknown = unknown_field(endpoint, exchange.body, parts.spec)
+        return self._over_limit(exchange) if unknown is None else ("not_declared", unknown)
 
-    def _over_limit(self, crossing: ModelExchange) -> tuple[ErrorKind, str] | None:
+    def _over_limit(self, exchange: ModelExchange) -> tuple[ErrorKind, str] | None:
         ledger, spec = self._parts.ledger, self._parts.spec
-        model = crossing.asked.model or ""
-        if ledger.counts_cost and crossing.endpoint.wire is not None and spec.price_of(model) is None:
+        model = exchange.asked.model or ""
+        if ledger.counts_cost and exchange.endpoint.wire is not None and spec.price_of(model) is None:
             said = f"the model {model!r} has no price, so a limit of its cost cannot be held"
             if not spec.prices:  # whatever the agent had asked for: the suite is wrong
                 raise GatewayError(said, remedy="give it one in the suite: `model.prices`")
@@ -125,21 +125,21 @@ class ModelHandler:
         return None if reason is None else ("limit_reached", f"the limit of {reason} is reached")
 
     async def _refuse(
-        self, request: web.BaseRequest, crossing: ModelExchange, kind: ErrorKind, message: str
+        self, request: web.BaseRequest, exchange: ModelExchange, kind: ErrorKind, message: str
     ) -> web.StreamResponse:
-        crossing.error = (kind, message)
+        exchange.error = (kind, message)
         status = _STATUS[kind]
-        crossing.answer = ModelAnswer(status=status, headers=_NO_RETRY, body=crossing.endpoint.error(kind, message))
-        return await deliver(request, crossing.answer)
+        exchange.answer = ModelAnswer(status=status, headers=_NO_RETRY, body=exchange.endpoint.error(kind, message))
+        return await deliver(request, exchange.answer)
 
-    async def _replayed(self, request: web.BaseRequest, crossing: ModelExchange, player: Player) -> web.StreamResponse:
-        assert crossing.key is not None
-        played = player.play(crossing.key)
+    async def _replayed(self, request: web.BaseRequest, exchange: ModelExchange, player: Player) -> web.StreamResponse:
+        assert exchange.key is not None
+        played = player.play(exchange.key)
         if isinstance(played, Missed):
-            return await self._missed(request, crossing, played)
+            return await self._missed(request, exchange, played)
         recording = played.recording
-        crossing.tier, crossing.occurrence = played.tier, recording.mark.occurrence
-        crossing.provenance = recording.mark.provenance
+        exchange.tier, exchange.occurrence = played.tier, recording.mark.occurrence
+        exchange.provenance = recording.mark.provenance
         answer = ModelAnswer(
             status=recording.status,
             headers=recording.headers,
@@ -147,57 +147,57 @@ class ModelHandler:
             chunks=recording.mark.chunks,
             outcome=recording.mark.outcome,
         )
-        crossing.answer = answer
-        self._parts.cassette.bind(crossing)
+        exchange.answer = answer
+        self._parts.cassette.bind(exchange)
         return await deliver(request, answer, paced=self._parts.spec.pace == "recorded")
 
-    async def _missed(self, request: web.BaseRequest, crossing: ModelExchange, missed: Missed) -> web.StreamResponse:
-        crossing.tier = "miss"
-        tool = f"{crossing.endpoint.operation} {crossing.asked.model or crossing.endpoint.name}"
+    async def _missed(self, request: web.BaseRequest, exchange: ModelExchange, missed: Missed) -> web.StreamResponse:
+        exchange.tier = "miss"
+        tool = f"{exchange.endpoint.operation} {exchange.asked.model or exchange.endpoint.name}"
         nearest: list[JsonObject] = [
             {"tool": tool, "arguments": recorded_summary(item.arguments), "difference": item.difference}
             for item in missed.nearest
         ]
-        crossing.nearest = tuple(nearest)
-        self._parts.ledger.keep_miss({"tool": tool, "arguments": summary_of(crossing), "nearest": list(nearest)})
-        said = [f"no recording answers this request to {crossing.endpoint.path}"]
+        exchange.nearest = tuple(nearest)
+        self._parts.ledger.keep_miss({"tool": tool, "arguments": summary_of(exchange), "nearest": list(nearest)})
+        said = [f"no recording answers this request to {exchange.endpoint.path}"]
         said += [f"nearest: {item['difference']}" for item in nearest] or ["nothing was recorded of this endpoint"]
-        return await self._refuse(request, crossing, "replay_miss", "; ".join(said))
+        return await self._refuse(request, exchange, "replay_miss", "; ".join(said))
 
-    def _finish(self, crossing: ModelExchange) -> None:
+    def _finish(self, exchange: ModelExchange) -> None:
         """Counts what was used and writes the span, however the request ended."""
-        parts, replied = self._parts, crossing.replied
-        self._charge(crossing, replied)
-        if crossing.tier is not None:
-            parts.ledger.model_tiers[crossing.tier] += 1
-            if crossing.key is not None:
-                parts.ledger.count_provenance("model", crossing.tier, crossing.key, crossing.provenance)
-        if parts.cassette.records and crossing.tier == "live" and not crossing.kept:
-            parts.ledger.unrecorded_replies[f"model:{crossing.endpoint.provider}"] += 1
-        trace_exchange(crossing, replied, parts.recorder, parts.keys, parts.spec)
+        parts, replied = self._parts, exchange.replied
+        self._charge(exchange, replied)
+        if exchange.tier is not None:
+            parts.ledger.model_tiers[exchange.tier] += 1
+            if exchange.key is not None:
+                parts.ledger.count_provenance("model", exchange.tier, exchange.key, exchange.provenance)
+        if parts.cassette.records and exchange.tier == "live" and not exchange.kept:
+            parts.ledger.unrecorded_replies[f"model:{exchange.endpoint.provider}"] += 1
+        trace_exchange(exchange, replied, parts.recorder, parts.keys, parts.spec)
 
-    def _charge(self, crossing: ModelExchange, replied: Replied) -> None:
-        answer = crossing.answer
+    def _charge(self, exchange: ModelExchange, replied: Replied) -> None:
+        answer = exchange.answer
         if replied.message is None or answer is None:
             return
-        used = estimated(replied.used, len(crossing.raw), len(answer.body))
-        price = self._parts.spec.price_of(crossing.asked.model or "")
+        used = estimated(replied.used, len(exchange.raw), len(answer.body))
+        price = self._parts.spec.price_of(exchange.asked.model or "")
         self._parts.ledger.charge(
             input_tokens=used.input or 0,
             output_tokens=used.output or 0,
             usd=cost_usd(price, used),
-            real=crossing.tier == "live",
+            real=exchange.tier == "live",
         )
 
 
-def _unreadable(crossing: ModelExchange, query: str) -> tuple[ErrorKind, str] | None:
+def _unreadable(exchange: ModelExchange, query: str) -> tuple[ErrorKind, str] | None:
     """Reads the query and the body; why they cannot be passed on."""
-    endpoint = crossing.endpoint
+    endpoint = exchange.endpoint
     try:
-        crossing.query = plain_query(endpoint, query)
-        if not crossing.raw.strip():
+        exchange.query = plain_query(endpoint, query)
+        if not exchange.raw.strip():
             return None if endpoint.method == "GET" else ("invalid_request", f"{endpoint.path} needs a JSON object")
-        body = parse_json(crossing.raw, once=True)
+        body = parse_json(exchange.raw, once=True)
     except NotJson as error:
         return "invalid_request", f"the body is not JSON: {error}"
     except ValueError as error:
@@ -207,7 +207,7 @@ def _unreadable(crossing: ModelExchange, query: str) -> tuple[ErrorKind, str] | 
             "invalid_request",
             "the body is not a JSON object" if endpoint.method == "POST" else "there is no body here",
         )
-    crossing.body = body
+    exchange.body = body
     return None
 
 

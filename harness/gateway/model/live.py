@@ -40,21 +40,21 @@ class LiveModel:
     reach: Reachability
 
     async def answer(
-        self, request: web.BaseRequest, crossing: ModelExchange, keep: Callable[[ModelExchange], None]
+        self, request: web.BaseRequest, exchange: ModelExchange, keep: Callable[[ModelExchange], None]
     ) -> web.StreamResponse:
         """The provider's answer, also one that breaks off; `keep` is called when it is whole or broken.
 
         Raises GatewayError where the provider does not take the key, UpstreamUnavailable where no connection gave an
         answer after all retries: neither says anything about the agent.
         """
-        crossing.tier = "live"
+        exchange.tier = "live"
         with self.waits():
-            return await self._answer(request, crossing, keep)
+            return await self._answer(request, exchange, keep)
 
     async def _answer(
-        self, request: web.BaseRequest, crossing: ModelExchange, keep: Callable[[ModelExchange], None]
+        self, request: web.BaseRequest, exchange: ModelExchange, keep: Callable[[ModelExchange], None]
     ) -> web.StreamResponse:
-        endpoint = crossing.endpoint
+        endpoint = exchange.endpoint
         await self.limiter.wait_for(endpoint.server, self.spec.rate_limit)
         passage = _ReplyStream(request, self.redactor)
         try:
@@ -62,9 +62,9 @@ class LiveModel:
                 asyncio.timeout(self.spec.timeout_s),
                 self.upstreams[endpoint.provider].ask(
                     endpoint,
-                    crossing.query,
+                    exchange.query,
                     request.headers,
-                    crossing.plain,
+                    exchange.plain,
                     Tries(_RETRIES, self.spec.timeout_s),
                 ) as response,
             ):
@@ -72,15 +72,15 @@ class LiveModel:
                 if response.status in _REFUSED_KEY:
                     await self._raise_for_key(endpoint, response)
                 hold_where_busy(self.limiter, endpoint.server, response.status, response.headers)
-                return await self._passed(crossing, response, passage, keep)
+                return await self._passed(exchange, response, passage, keep)
         except TimeoutError:
-            return await self._broken(request, crossing, passage, "timeout", keep)
+            return await self._broken(request, exchange, passage, "timeout", keep)
         except (aiohttp.ClientError, ConnectionError):
-            return await self._broken(request, crossing, passage, "reset", keep)
+            return await self._broken(request, exchange, passage, "reset", keep)
 
     async def _passed(
         self,
-        crossing: ModelExchange,
+        exchange: ModelExchange,
         response: aiohttp.ClientResponse,
         passage: "_ReplyStream",
         keep: Callable[[ModelExchange], None],
@@ -95,7 +95,7 @@ class LiveModel:
         streams = response.headers.get("content-type", "").startswith(EVENT_STREAM)
         kept = {name.lower(): value for name, value in headers.items() if name.lower() in KEPT_HEADERS}
         answer = ModelAnswer(status=response.status, headers=kept)
-        crossing.answer = answer
+        exchange.answer = answer
         if streams:
             await passage.delivery.begin(response.status, headers)
         async for piece in response.content.iter_any():
@@ -106,7 +106,7 @@ class LiveModel:
         delivery = passage.delivery
         answer.body = bytes(passage.content)
         answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
-        keep(crossing)
+        keep(exchange)
         return (
             await delivery.end() if streams else web.Response(status=answer.status, headers=headers, body=answer.body)
         )
@@ -114,28 +114,28 @@ class LiveModel:
     async def _broken(
         self,
         request: web.BaseRequest,
-        crossing: ModelExchange,
+        exchange: ModelExchange,
         passage: "_ReplyStream",
         what: Literal["timeout", "reset"],
         keep: Callable[[ModelExchange], None],
     ) -> web.StreamResponse:
         """The provider gave no whole answer: what came of a stream is kept as it came, and cut where it was cut."""
         delivery = passage.delivery
-        if delivery.begun and crossing.answer is not None:
+        if delivery.begun and exchange.answer is not None:
             await passage.finish()
-            answer = crossing.answer
+            answer = exchange.answer
             answer.outcome, answer.body = what, delivery.body
             answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
-            keep(crossing)
+            keep(exchange)
             return delivery.cut()
         if what == "reset":
-            raise self.reach.lost(_server(crossing.endpoint), crossing.endpoint.path)
+            raise self.reach.lost(_server(exchange.endpoint), exchange.endpoint.path)
         message = "the model gave no answer in time"
-        crossing.error = (what, message)
-        crossing.answer = ModelAnswer(
-            status=504, headers={"content-type": "application/json"}, body=crossing.endpoint.error(what, message)
+        exchange.error = (what, message)
+        exchange.answer = ModelAnswer(
+            status=504, headers={"content-type": "application/json"}, body=exchange.endpoint.error(what, message)
         )
-        return await deliver(request, crossing.answer)
+        return await deliver(request, exchange.answer)
 
     async def _raise_for_key(self, endpoint: Endpoint, response: aiohttp.ClientResponse) -> None:
         said = self.redactor.text((await response.content.read(500)).decode("utf-8", "replace"))
@@ -152,7 +152,7 @@ def _server(endpoint: Endpoint) -> str:
 
 
 class _ReplyStream:
-    """One answer on its way to the agent: a key that the provider echoes stays behind the door."""
+    """One answer on its way to the agent: a key that the provider echoes stays in the gateway."""
 
     def __init__(self, request: web.BaseRequest, redactor: Redactor) -> None:
         self.delivery = Delivery(request)

@@ -28,17 +28,17 @@ class ReplyRecorder:
         """Whether replies go to a cassette."""
         return self._journal is not None
 
-    def keep(self, crossing: ModelExchange) -> None:
+    def keep(self, exchange: ModelExchange) -> None:
         """A reply that came from the provider."""
-        answer, key = crossing.answer, crossing.key
+        answer, key = exchange.answer, exchange.key
         assert answer is not None
         assert key is not None
         if answer.outcome != "answer" or is_transient_of_model(answer.status):
             return
-        crossing.kept = True
-        crossing.occurrence = self._made[key.key]
+        exchange.kept = True
+        exchange.occurrence = self._made[key.key]
         self._made[key.key] += 1
-        self.bind(crossing)
+        self.bind(exchange)
         if self._journal is None:
             return
         mark = Mark(
@@ -48,7 +48,7 @@ class ReplyRecorder:
             key=key.key,
             state=initial_state(key.server),
             writes=0,
-            occurrence=crossing.occurrence,
+            occurrence=exchange.occurrence,
             outcome=answer.outcome,
             kind="model",
             chunks=answer.chunks,
@@ -61,8 +61,8 @@ class ReplyRecorder:
             Recording(mark=mark, arguments=key.arguments, status=answer.status, headers=headers, body=body)
         )
 
-    def bind(self, crossing: ModelExchange) -> None:
+    def bind(self, exchange: ModelExchange) -> None:
         """Of a reply that was given, wherever it came from."""
-        assert crossing.key is not None
-        if crossing.endpoint.path == _KEEPS_HISTORY:
-            self._keys.bind(crossing.replied.id, crossing.key.key, crossing.occurrence)
+        assert exchange.key is not None
+        if exchange.endpoint.path == _KEEPS_HISTORY:
+            self._keys.bind(exchange.replied.id, exchange.key.key, exchange.occurrence)

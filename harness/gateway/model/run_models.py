@@ -1,4 +1,4 @@
-"""The models of a run: what all of its trials share, and the door of each."""
+"""The models of a run: what all of its trials share, and the handler of each."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from harness.trace import TraceRecorder
 
 @dataclass(frozen=True, kw_only=True)
 class ModelTrial:
-    """What a door gets of its trial; `cassette` None: not replayed, `journal` None: not recorded."""
+    """What a handler gets of its trial; `cassette` None: not replayed, `journal` None: not recorded."""
 
     cassette: Cassette | None
     journal: Journal | None
@@ -47,7 +47,7 @@ class RunModels:
         if mode != "replay":
             check_keys(spec, mode, secrets)
 
-    def door(self, client: aiohttp.ClientSession, trial: ModelTrial) -> ModelHandler:
+    def handler(self, client: aiohttp.ClientSession, trial: ModelTrial) -> ModelHandler:
         """The model endpoints of one trial."""
         keys = RequestKeys(trial.redactor, self._spec.ignore)
         return ModelHandler(

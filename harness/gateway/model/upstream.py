@@ -1,4 +1,4 @@
-"""The real provider: where it is, the key that is added behind the door, and its answer piece by piece."""
+"""The real provider: where it is, the key that is added in the gateway, and its answer piece by piece."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

@@ -26,7 +26,7 @@ class RecordingSource:
     def __init__(
         self,
         inner: ToolSource,
-        take: TrialRecording,
+        trial_recording: TrialRecording,
         redactor: Redactor,
         normalisation: Normalisation | None = None,
         headers: Callable[[str], Collection[str]] = lambda _: (),
@@ -35,34 +35,34 @@ class RecordingSource:
         in lower case, that are kept beside `KEPT_HEADERS`.
         """
         self._inner = inner
-        self._take = take
+        self._trial_recording = trial_recording
         self._redactor = redactor
         self._normalisation = normalisation
         self._headers = headers
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
-        take, call = self._take, request.key
-        async with take.chain.turn(call.server):
-            standing = take.standing(call)
+        trial_recording, call = self._trial_recording, request.key
+        async with trial_recording.chain.turn(call.server):
+            position = trial_recording.position(call)
             try:
                 answer = await self._inner.call(self._sent(request))
             except BaseException:
-                take.fail(call)
+                trial_recording.fail(call)
                 raise
             finally:
-                take.wrote(call)
+                trial_recording.wrote(call)
             if isinstance(answer, ToolMiss):
                 return answer
-            outcome = take.outcome(standing, answer.outcome, answer.status)
+            outcome = trial_recording.outcome(position, answer.outcome, answer.status)
             if outcome is None:
                 return answer
-            mark = standing.mark("tool", outcome)
+            mark = position.mark("tool", outcome)
             if self._normalisation is None or outcome != "answer":
-                take.keep(standing, self._recording(mark, request, answer))
+                trial_recording.keep(position, self._recording(mark, request, answer))
                 return answer
-            levelled = self._normalisation.given(standing, answer.status, answer.body, self._redactor.body(answer.body))
+            levelled = self._normalisation.given(position, answer.status, answer.body, self._redactor.body(answer.body))
             today = replace(answer, body=levelled.today)
-            take.keep(standing, levelled.held or self._recording(mark, request, today))
+            trial_recording.keep(position, levelled.held or self._recording(mark, request, today))
             return levelled_answer(answer, levelled)
 
     def _sent(self, request: ToolRequest) -> ToolRequest:

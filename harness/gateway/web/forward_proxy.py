@@ -28,9 +28,9 @@ def reason_header(message: str) -> str:
 class ForwardProxy:
     """Opens for the declared hosts and for nobody else."""
 
-    def __init__(self, hosts: Iterable[HostSpec], desk: WebHandler, redactor: Redactor) -> None:
+    def __init__(self, hosts: Iterable[HostSpec], handler: WebHandler, redactor: Redactor) -> None:
         self._hosts = {host.host: host for host in hosts}
-        self._desk = desk
+        self._handler = handler
         self._redactor = redactor
 
     def knows(self, place: HostPort) -> bool:
@@ -46,7 +46,7 @@ class ForwardProxy:
         """Keeps that the agent tried; what it is to be told."""
         known = ", ".join(sorted(self._hosts))
         told = reason or f"there is no host {place[:200]!r} here; the hosts are: {known}"
-        self._desk.refuse(place[:200], told)
+        self._handler.refuse(place[:200], told)
         return Refusal(403, "unknown_host", told)
 
     def address(self, request: web.BaseRequest, bound: HostPort | None) -> Address | None:
@@ -82,7 +82,7 @@ class ForwardProxy:
         host = self._hosts[address.place.host]
         incoming = Incoming(method=request.method, headers=request.headers, body=body)
         delivery = Delivery(request)
-        failure, begun = await self._desk.answer(web_call(host, address, incoming, self._redactor), delivery)
+        failure, begun = await self._handler.answer(web_call(host, address, incoming, self._redactor), delivery)
         if begun and (failure is None or failure.type in {"tool_error", "tool_unavailable"}):
             return await delivery.end()
         if begun or failure is None:

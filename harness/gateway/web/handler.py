@@ -64,17 +64,17 @@ class WebHandler:
         """Why it failed, and whether the agent was given something of the host's answer."""
         ledger = self.account.ledger
         thought, plan = ledger.take_thought()
-        crossing = self._begun(call, thought, plan)
+        exchange = self._begun(call, thought, plan)
         admitted = ledger.admits_call()
         refusal = self._refusal(call) if admitted else _limit(ledger)
         begun = False
         if refusal is not None:
-            crossing.failure, crossing.content = refusal, refusal.content
+            exchange.failure, exchange.content = refusal, refusal.content
         else:
-            begun = await self._tracked(crossing, sink)
+            begun = await self._tracked(exchange, sink)
         if admitted or ledger.calls == ledger.steps + 1:
-            self._trace(crossing)
-        return crossing.failure, begun
+            self._trace(exchange)
+        return exchange.failure, begun
 
     def _begun(self, call: WebCall, thought: str | None, plan: tuple[str, ...] | None) -> _Exchange:
         self._number += 1
@@ -123,47 +123,47 @@ class WebHandler:
             )
         return None
 
-    async def _tracked(self, crossing: _Exchange, sink: Sink) -> bool:
+    async def _tracked(self, exchange: _Exchange, sink: Sink) -> bool:
         task = asyncio.current_task()
         assert task is not None
         under_way = self.account.under_way
         under_way.add(task)
         try:
-            return await self._answered(crossing, sink)
+            return await self._answered(exchange, sink)
         except asyncio.CancelledError:
             failure = Failure(type="timeout", message="the trial ended while the request was under way")
-            crossing.failure, crossing.content = failure, failure.content
-            self._trace(crossing)
+            exchange.failure, exchange.content = failure, failure.content
+            self._trace(exchange)
             raise
         finally:
             under_way.discard(task)
 
-    async def _answered(self, crossing: _Exchange, sink: Sink) -> bool:
-        call, ledger = crossing.call, self.account.ledger
+    async def _answered(self, exchange: _Exchange, sink: Sink) -> bool:
+        call, ledger = exchange.call, self.account.ledger
         answer = await self.source.answer(call, sink)
         if isinstance(answer, WebMiss):
             asked: JsonValue = json.loads(call.key.arguments)
             ledger.miss({"tool": call.key.tool, "arguments": asked, "nearest": list(answer.nearest)})
             failure = Failure(type="replay_miss", message=answer.message)
-            crossing.failure, crossing.content = failure, failure.content
-            crossing.tier, crossing.nearest = "miss", answer.nearest
+            exchange.failure, exchange.content = failure, failure.content
+            exchange.tier, exchange.nearest = "miss", answer.nearest
             return False
         ledger.tiers[answer.tier] += 1
         ledger.reused_once_recorded += answer.once_recorded
         if answer.outcome == "answer":
             ledger.count_provenance("http", answer.tier, call.key, answer.provenance)
-        crossing.tier, crossing.failure = answer.tier, failure_of(call.host, answer)
-        crossing.retried = answer.retried
-        crossing.content = self._content(crossing.failure, answer)
-        if crossing.failure is None:
+        exchange.tier, exchange.failure = answer.tier, failure_of(call.host, answer)
+        exchange.retried = answer.retried
+        exchange.content = self._content(exchange.failure, answer)
+        if exchange.failure is None:
             ledger.answered.add(call.key.tool)
         return answer.status != 0
 
     def _content(self, failure: Failure | None, answer: ToolAnswer) -> JsonValue:
         return failure.content if failure is not None and answer.status == 0 else content_of(answer)
 
-    def _trace(self, crossing: _Exchange) -> None:
-        call, failure, clean = crossing.call, crossing.failure, self.account.redactor
+    def _trace(self, exchange: _Exchange) -> None:
+        call, failure, clean = exchange.call, exchange.failure, self.account.redactor
         is_step = self._kind == names.TOOL
         self.account.recorder.record(
             f"{names.EXECUTE_TOOL if is_step else self._kind} {call.key.tool}",
@@ -171,19 +171,19 @@ class WebHandler:
                 names.OPERATION: names.EXECUTE_TOOL if is_step else None,
                 names.STEP_KIND: self._kind,
                 names.TOOL_NAME: call.key.tool,
-                names.TOOL_CALL_ID: f"http_{crossing.number}",
+                names.TOOL_CALL_ID: f"http_{exchange.number}",
                 names.TOOL_ARGUMENTS: canonical_json(clean.value(call.asked)),
                 names.TOOL_EFFECT: call.key.effect,
-                names.TOOL_RESULT: json.dumps(clean.value(crossing.content, learn=True), ensure_ascii=False),
+                names.TOOL_RESULT: json.dumps(clean.value(exchange.content, learn=True), ensure_ascii=False),
                 names.ERROR_TYPE: None if failure is None else failure.type,
                 names.TOOL_ERROR_MESSAGE: None if failure is None else clean.text(failure.message),
-                names.REPLAY_TIER: crossing.tier,
-                names.TOOL_RETRIED: retried_text(crossing.retried, clean),
-                names.REPLAY_NEAREST: canonical_json(list(crossing.nearest)) if crossing.tier == "miss" else None,
-                names.THOUGHT: crossing.thought,
-                names.PLAN: None if crossing.plan is None else json.dumps(crossing.plan, ensure_ascii=False),
+                names.REPLAY_TIER: exchange.tier,
+                names.TOOL_RETRIED: retried_text(exchange.retried, clean),
+                names.REPLAY_NEAREST: canonical_json(list(exchange.nearest)) if exchange.tier == "miss" else None,
+                names.THOUGHT: exchange.thought,
+                names.PLAN: None if exchange.plan is None else json.dumps(exchange.plan, ensure_ascii=False),
             },
-            crossing.started_ns,
+            exchange.started_ns,
             failed=failure is not None,
         )
 

@@ -24,15 +24,15 @@ class PageHandler(WebHandler):
     """Serves the requests of the trial's pages, under no limit of the agent's."""
 
     async def answer(self, call: WebCall, sink: Sink) -> tuple[Failure | None, bool]:
-        crossing = self._begun(call, None, None)
-        crossing.failure = self._refusal(call)
+        exchange = self._begun(call, None, None)
+        exchange.failure = self._refusal(call)
         begun = False
-        if crossing.failure is not None:
-            crossing.content = crossing.failure.content
+        if exchange.failure is not None:
+            exchange.content = exchange.failure.content
         else:
-            begun = await self._tracked(crossing, sink)
-        self._trace(crossing)
-        return crossing.failure, begun
+            begun = await self._tracked(exchange, sink)
+        self._trace(exchange)
+        return exchange.failure, begun
 
     @property
     def _kind(self) -> str:
@@ -46,17 +46,17 @@ class PageHandler(WebHandler):
 class PageRoutes:
     """Answers what comes in through the browser's socket."""
 
-    def __init__(self, door: ForwardProxy, is_open: Callable[[], bool]) -> None:
-        self._door = door
+    def __init__(self, proxy: ForwardProxy, is_open: Callable[[], bool]) -> None:
+        self._proxy = proxy
         self._is_open = is_open
 
     async def handle(self, request: web.BaseRequest, bound: HostPort | None = None) -> web.StreamResponse:
         """One request; `bound`: the host that the connection was made to."""
         try:
-            address = self._door.address(request, bound)
+            address = self._proxy.address(request, bound)
             if address is None:
-                raise self._door.refuse(request.headers.get("host", "") or "the gateway")
-            return await self._door.handle(request, address, is_open=self._is_open())
+                raise self._proxy.refuse(request.headers.get("host", "") or "the gateway")
+            return await self._proxy.handle(request, address, is_open=self._is_open())
         except Refusal as refusal:
             return web.Response(
                 status=refusal.status,

@@ -1,4 +1,4 @@
-"""The hosts of a suite: what all trials of a run share, and the door of each."""
+"""The hosts of a suite: what all trials of a run share, and the handler of each."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -34,11 +34,11 @@ CA_FILE = "ca.pem"
 
 @dataclass(frozen=True, kw_only=True)
 class WebTrial:
-    """What a door gets of its trial; `player` None: not replayed, `take` None: not recorded."""
+    """What a handler gets of its trial; `player` None: not replayed, `trial_recording` None: not recorded."""
 
     case: Case
     player: Player | None
-    take: TrialRecording | None
+    trial_recording: TrialRecording | None
     normalisation: Normalisation | None
     reached: Mapping[str, ToolUpstream]
     recorder: TraceRecorder
@@ -51,9 +51,9 @@ class WebTrial:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialProxy:
-    """One trial's door, who vouches for the hosts behind it, and what the sandbox is told of them."""
+    """One trial's proxy, who vouches for the hosts behind it, and what the sandbox is told of them."""
 
-    door: ForwardProxy | None
+    proxy: ForwardProxy | None
     """The agent's; None: no host is for the agent itself."""
     pages: ForwardProxy
     """The trial's browser's: every host is."""
@@ -74,11 +74,11 @@ class RunHosts:
         self._limiter = limiter
         self._authority = Authority()
 
-    def entrance(self, client: aiohttp.ClientSession, folder: Path, trial: WebTrial) -> TrialProxy:
+    def trial_proxy(self, client: aiohttp.ClientSession, folder: Path, trial: WebTrial) -> TrialProxy:
         """The certificate to trust is written to `folder`, which the sandbox sees."""
         hosts = tuple(host for host in self._suite.hosts if not host.only_browser)
         source = self._source(client, trial)
-        desk = WebHandler(
+        handler = WebHandler(
             account=_account(trial),
             source=source,
             allowed=allowed_hosts(self._suite, trial.case).__contains__,
@@ -88,7 +88,7 @@ class RunHosts:
             account=_account(trial), source=source, allowed=lambda _: True, refuses_writes=self._protected()
         )
         return TrialProxy(
-            door=ForwardProxy(hosts, desk, trial.redactor) if hosts else None,
+            proxy=ForwardProxy(hosts, handler, trial.redactor) if hosts else None,
             pages=ForwardProxy(self._suite.hosts, pages, trial.redactor),
             authority=self._authority,
             outside=self._outside(folder, hosts) if hosts else None,
@@ -106,7 +106,11 @@ class RunHosts:
             return ReplayWeb(trial.player)
         live: WebSource = LiveWeb(client, trial.reached, self._limiter, self._tier, trial.redactor, trial.waits)
         live = live if self._tier == "sealed" else ExternalHosts(live, external_servers(self._suite), trial.reach)
-        return live if trial.take is None else RecordingWeb(live, trial.take, trial.redactor, trial.normalisation)
+        return (
+            live
+            if trial.trial_recording is None
+            else RecordingWeb(live, trial.trial_recording, trial.redactor, trial.normalisation)
+        )
 
     def _protected(self) -> frozenset[str]:
         if self._mode == "replay":

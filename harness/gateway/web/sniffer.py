@@ -35,9 +35,9 @@ Serve = Callable[[HostPort | None], asyncio.Protocol]
 
 @dataclass(kw_only=True)
 class ListenerContext:
-    """What the doorsteps of one session share."""
+    """What the sniffers of one session share."""
 
-    door: ForwardProxy
+    proxy: ForwardProxy
     authority: "Authority"
     serve: Serve
     on_failure: Callable[[BaseException], None]
@@ -56,8 +56,8 @@ class ListenerContext:
 class ProtocolSniffer(asyncio.Protocol):
     """Holds one connection until it is known who serves it."""
 
-    def __init__(self, threshold: ListenerContext) -> None:
-        self._threshold = threshold
+    def __init__(self, context: ListenerContext) -> None:
+        self._context = context
         self._transport: asyncio.Transport
         self._peeked: socket.socket | None = None
         self._place: HostPort | None = None
@@ -67,7 +67,7 @@ class ProtocolSniffer(asyncio.Protocol):
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._threshold.transports.add(self._transport)
+        self._context.transports.add(self._transport)
         self._peek()
 
     @override
@@ -124,8 +124,8 @@ class ProtocolSniffer(asyncio.Protocol):
             return
         asked = found[1].decode("latin-1")
         place = place_of(asked, "https")
-        if place is None or not self._threshold.door.knows(place):
-            refusal = self._threshold.door.refuse(asked)
+        if place is None or not self._context.proxy.knows(place):
+            refusal = self._context.proxy.refuse(asked)
             self._tell(refusal.status, refusal.kind, refusal.message)
             return
         self._place = HostPort(scheme="http", host=place.host, port=place.port)
@@ -133,7 +133,7 @@ class ProtocolSniffer(asyncio.Protocol):
         self._peek()
 
     async def _secure(self) -> None:
-        loop, threshold, waiting = asyncio.get_running_loop(), self._threshold, _PendingProtocol()
+        loop, context, waiting = asyncio.get_running_loop(), self._context, _PendingProtocol()
         chosen: list[str | None] = []
         try:
             secured = await loop.start_tls(
@@ -152,32 +152,32 @@ class ProtocolSniffer(asyncio.Protocol):
         if secured is None:
             return
         host, port = (chosen[-1] or "", 0) if self._place is None else (self._place.host, self._place.port)
-        server = threshold.serve(HostPort(scheme="https", host=host, port=port))
+        server = context.serve(HostPort(scheme="https", host=host, port=port))
         secured.set_protocol(server)
         server.connection_made(secured)
         waiting.give(server)
 
     def _certificate(self, chosen: list[str | None]) -> ssl.SSLContext:
         if self._place is not None:
-            return self._threshold.authority.context(self._place.host)
+            return self._context.authority.context(self._place.host)
 
         def choose(name: str | None) -> bool:
             chosen.append(name)
-            return name is not None and self._threshold.door.serves(name)
+            return name is not None and self._context.proxy.serves(name)
 
-        return self._threshold.authority.context_by_name(choose)
+        return self._context.authority.context_by_name(choose)
 
     def _failed(self, chosen: list[str | None], error: OSError) -> None:
-        door = self._threshold.door
-        if self._place is None and chosen and (chosen[-1] is None or not door.serves(chosen[-1])):
-            door.refuse(chosen[-1] or "a host that was not named")
+        proxy = self._context.proxy
+        if self._place is None and chosen and (chosen[-1] is None or not proxy.serves(chosen[-1])):
+            proxy.refuse(chosen[-1] or "a host that was not named")
         else:
             host = self._place.host if self._place is not None else (chosen or [None])[-1]
-            door.refuse(host or "TLS", f"no secure connection was made: {_said(error)}")
+            proxy.refuse(host or "TLS", f"no secure connection was made: {_said(error)}")
         self._transport.abort()
 
     def _serve(self, place: HostPort | None, begun: bytes) -> None:
-        server = self._threshold.serve(place)
+        server = self._context.serve(place)
         self._transport.set_protocol(server)
         server.connection_made(self._transport)
         self._leave()
@@ -193,14 +193,14 @@ class ProtocolSniffer(asyncio.Protocol):
 
     def _start(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._threshold.tasks.add(task)
+        self._context.tasks.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._threshold.tasks.discard(task)
+        self._context.tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            self._threshold.on_failure(error)
+            self._context.on_failure(error)
 
     def _look_no_more(self) -> None:
         if self._peeked is not None:
@@ -212,7 +212,7 @@ class ProtocolSniffer(asyncio.Protocol):
         self._look_no_more()
         if self._deadline is not None:
             self._deadline.cancel()
-        self._threshold.transports.discard(self._transport)
+        self._context.transports.discard(self._transport)
 
 
 class _PendingProtocol(asyncio.Protocol):

@@ -89,34 +89,38 @@ class RecordingWeb:
     """Records every answer that belongs to the call; the requests that meet one state are made one after the other."""
 
     def __init__(
-        self, inner: WebSource, take: TrialRecording, redactor: Redactor, normalisation: Normalisation | None = None
+        self,
+        inner: WebSource,
+        trial_recording: TrialRecording,
+        redactor: Redactor,
+        normalisation: Normalisation | None = None,
     ) -> None:
         """`normalisation` None: the agent is given every answer as it comes."""
         self._inner = inner
-        self._take = take
+        self._trial_recording = trial_recording
         self._redactor = redactor
         self._normalisation = normalisation
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | WebMiss:
-        take, key = self._take, call.key
-        async with take.chain.turn(key.server):
-            standing = take.standing(key)
+        trial_recording, key = self._trial_recording, call.key
+        async with trial_recording.chain.turn(key.server):
+            position = trial_recording.position(key)
             normalisation = self._normalisation
-            holds_back = normalisation is not None and normalisation.may_change(standing)
+            holds_back = normalisation is not None and normalisation.may_change(position)
             try:
                 answer = await self._inner.answer(self._sent(call), _Held() if holds_back else sink)
             except BaseException:
-                take.fail(key)
+                trial_recording.fail(key)
                 raise
             finally:
-                take.wrote(key)
+                trial_recording.wrote(key)
             if isinstance(answer, WebMiss):
                 return answer
-            outcome = take.outcome(standing, answer.outcome, answer.status)
+            outcome = trial_recording.outcome(position, answer.outcome, answer.status)
             given, today, held = answer, answer, None
             if normalisation is not None and holds_back and outcome == "answer":
                 redacted = self._redactor.body(answer.body)
-                levelled = normalisation.given(standing, answer.status, answer.body, redacted)
+                levelled = normalisation.given(position, answer.status, answer.body, redacted)
                 given, held = levelled_answer(answer, levelled), levelled.held
                 today = replace(answer, body=levelled.today)
             if holds_back:
@@ -124,7 +128,9 @@ class RecordingWeb:
             if outcome is not None:
                 # An answer that was cut is told by its piece from one that never began.
                 chunks = ((0, len(answer.body)),) if outcome != "answer" and answer.status else ()
-                take.keep(standing, held or self._recording(call, standing.mark("http", outcome, chunks), today))
+                trial_recording.keep(
+                    position, held or self._recording(call, position.mark("http", outcome, chunks), today)
+                )
             return given
 
     def _sent(self, call: WebCall) -> WebCall:

@@ -1,4 +1,4 @@
-"""The desk of one annotator: what comes next, what was said, and each answer on disk before the next question."""
+"""The queue of one annotator: what comes next, what was said, and each answer on disk before the next question."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ class QueueEntry(Frozen):
 
 
 class AnnotatorSession(Frozen):
-    """Who sits at the desk."""
+    """Who annotates."""
 
     name: Annotator
     role: Literal["annotator", "adjudicator"] = "annotator"
@@ -55,7 +55,7 @@ class AnnotationQueue:
         self,
         rubric: Rubric,
         file: LabelFile,
-        seat: AnnotatorSession,
+        annotator: AnnotatorSession,
         work: Sequence[Work],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -63,15 +63,15 @@ class AnnotationQueue:
         has. An adjudicator gets what two people answered differently; raises UsageError where one of them is the same
         person."""
         self.rubric = rubric
-        self.seat = seat
+        self.annotator = annotator
         self._file = file
         self._now = now
         self._lock = Lock()
         labelled = {one.item: one for one in sort_labels(file, rubric).items}
-        own = {item: _own(one, seat) for item, one in labelled.items()}
+        own = {item: _own(one, annotator) for item, one in labelled.items()}
         self._said = {item: label for item, label in own.items() if label is not None}
-        self._others = {item: _others(one, seat.name) for item, one in labelled.items()}
-        if seat.role == "adjudicator":
+        self._others = {item: _others(one, annotator.name) for item, one in labelled.items()}
+        if annotator.role == "adjudicator":
             self.queue = self._to_adjudicate(work, labelled)
         else:
             self.queue = self._to_label(work)
@@ -127,7 +127,7 @@ class AnnotationQueue:
             if earlier is not None and (earlier.answer, earlier.note) == (answer, note):
                 return earlier
             label = Label(
-                annotator=self.seat.name,
+                annotator=self.annotator.name,
                 run=work.subject.run,
                 case_id=work.item.case_id,
                 attempt=work.subject.trial.attempt,
@@ -138,7 +138,7 @@ class AnnotationQueue:
                 answer=answer,
                 note=note,
                 time=self._now().isoformat(timespec="seconds"),
-                role=self.seat.role,
+                role=self.annotator.role,
                 revises=earlier is not None,
             )
             self._file.append(label)
@@ -152,7 +152,7 @@ class AnnotationQueue:
 
     def _shown_others(self, item: LabelItem) -> list[JsonValue]:
         """Only an adjudicator sees what was said, and never by whom."""
-        if self.seat.role != "adjudicator":
+        if self.annotator.role != "adjudicator":
             return []
         return [{"answer": label.answer, "note": label.note} for label in self._others.get(item, ())]
 
@@ -160,26 +160,26 @@ class AnnotationQueue:
         waiting = {item: len(labels) for item, labels in self._others.items()}
         mine = [one for one in work if one.item in self._said]
         missing = [one for one in work if one.item not in self._said]
-        open_ones = [one for one in missing if waiting.get(one.item, 0) < self.seat.per_item]
+        open_ones = [one for one in missing if waiting.get(one.item, 0) < self.annotator.per_item]
         return [*mine, *sorted(open_ones, key=lambda one: -waiting.get(one.item, 0))]
 
     def _to_adjudicate(self, work: Sequence[Work], labelled: Mapping[LabelItem, LabelledItem]) -> list[Work]:
         contested = {item for item, one in labelled.items() if one.settled == "contested"}
         found = [one for one in work if one.item in contested or one.item in self._said]
-        own = sum(self.seat.name in {label.annotator for label in labelled[one.item].labels} for one in found)
+        own = sum(self.annotator.name in {label.annotator for label in labelled[one.item].labels} for one in found)
         if own:
             raise UsageError(
-                f"{self.seat.name} answered {own} of the {len(found)} contested questions",
+                f"{self.annotator.name} answered {own} of the {len(found)} contested questions",
                 remedy="let somebody else adjudicate them, under another --as NAME",
             )
         return found
 
 
-def _own(labelled: LabelledItem, seat: AnnotatorSession) -> Label | None:
-    if seat.role == "adjudicator":
+def _own(labelled: LabelledItem, annotator: AnnotatorSession) -> Label | None:
+    if annotator.role == "adjudicator":
         decided = labelled.adjudication
-        return decided if decided is not None and decided.annotator == seat.name else None
-    return next((label for label in labelled.labels if label.annotator == seat.name), None)
+        return decided if decided is not None and decided.annotator == annotator.name else None
+    return next((label for label in labelled.labels if label.annotator == annotator.name), None)
 
 
 def _others(labelled: LabelledItem, name: str) -> tuple[Label, ...]:

@@ -35,8 +35,8 @@ class Given(Frozen):
 class AnnotationServer:
     """Serves from threads of its own while it is entered; `finished` is set when the page says that it is done."""
 
-    def __init__(self, desk: AnnotationQueue, port: int = 0) -> None:
-        self.desk = desk
+    def __init__(self, queue: AnnotationQueue, port: int = 0) -> None:
+        self.queue = queue
         self.token = secrets.token_urlsafe(16)
         self.finished = threading.Event()
         self._http = _Http(("127.0.0.1", port), self)
@@ -83,16 +83,16 @@ class _PageHandler(BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         if not self._may_enter():
             return
-        desk = self.server.owner.desk
+        queue = self.server.owner.queue
         if path == "/":
             text, policy = page()
             self._send(200, text.encode(), "text/html; charset=utf-8", policy)
         elif path == "/api/queue":
-            places = [place.model_dump() for place in desk.places()]
-            about = {"rubric": desk.rubric.name, "annotator": desk.seat.name, "role": desk.seat.role}
+            places = [place.model_dump() for place in queue.places()]
+            about = {"rubric": queue.rubric.name, "annotator": queue.annotator.name, "role": queue.annotator.role}
             self._send_json(200, {**about, "places": places})
         elif (number := _number(path)) is not None:
-            self._tried(lambda: desk.question(number))
+            self._tried(lambda: queue.question(number))
         else:
             self._send_json(404, {"error": "there is nothing here"})
 
@@ -116,7 +116,7 @@ class _PageHandler(BaseHTTPRequestHandler):
 
     def _answered(self, number: int, body: bytes) -> object:
         given = Given.model_validate_json(body)
-        return self.server.owner.desk.answer(number, given.answer, given.note.strip()).model_dump()
+        return self.server.owner.queue.answer(number, given.answer, given.note.strip()).model_dump()
 
     def _tried(self, action: Any) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The gateway: the only door, by URL and by socket."""
+"""The gateway: the only way out, by URL and by socket."""
 
 import hashlib
 

@@ -8,7 +8,7 @@ from harness.errors import UsageError
 from harness.judge.annotation import AnnotationQueue, AnnotatorSession, work_of
 from harness.judge.labels import LabelFile, sort_labels
 from harness.judge.rubric import Criterion, Rubric
-from tests.judge.annotation_work import desk, subject, work
+from tests.judge.annotation_work import queue, subject, work
 from tests.judge.labelling import RUBRIC
 
 
@@ -17,7 +17,7 @@ def _asked(one: AnnotationQueue) -> list[tuple[str, str]]:
 
 
 def test_everything_that_no_code_decides_is_asked_once(tmp_path: Path) -> None:
-    assert _asked(desk(tmp_path, "ann", work("a", "b"))) == [
+    assert _asked(queue(tmp_path, "ann", work("a", "b"))) == [
         ("a", "complete"),
         ("a", "polite"),
         ("b", "complete"),
@@ -44,7 +44,7 @@ def test_what_code_decides_or_an_expression_excludes_is_not_asked() -> None:
 
 
 def test_an_answer_is_on_disk_when_the_call_returns_and_the_same_again_writes_nothing(tmp_path: Path) -> None:
-    one = desk(tmp_path, "ann", work("a"))
+    one = queue(tmp_path, "ann", work("a"))
     one.answer(0, "fail", "no tea")
     one.answer(0, "fail", "no tea")
     assert 1 == len((tmp_path / "labels.jsonl").read_text().splitlines())
@@ -54,25 +54,25 @@ def test_an_answer_is_on_disk_when_the_call_returns_and_the_same_again_writes_no
 
 
 def test_who_comes_back_finds_the_answers_first_and_the_open_questions_after_them(tmp_path: Path) -> None:
-    desk(tmp_path, "ann", work("a", "b")).answer(2, "pass", "well")
-    again = desk(tmp_path, "ann", work("a", "b"))
+    queue(tmp_path, "ann", work("a", "b")).answer(2, "pass", "well")
+    again = queue(tmp_path, "ann", work("a", "b"))
     assert ("b", "complete") == _asked(again)[0]
     assert ["pass", None, None, None] == [place.answer for place in again.places()]
     assert "well" == again.question(0)["note"]
 
 
 def test_what_another_has_answered_comes_first_and_what_two_have_answered_not_at_all(tmp_path: Path) -> None:
-    desk(tmp_path, "ann", work("a", "b")).answer(3, "pass")
-    second = desk(tmp_path, "ben", work("a", "b"))
+    queue(tmp_path, "ann", work("a", "b")).answer(3, "pass")
+    second = queue(tmp_path, "ben", work("a", "b"))
     assert ("b", "polite") == _asked(second)[0]
     second.answer(0, "fail")
-    assert ("b", "polite") not in _asked(desk(tmp_path, "cem", work("a", "b")))
-    assert ("b", "polite") in _asked(desk(tmp_path, "cem", work("a", "b"), per_item=3))
+    assert ("b", "polite") not in _asked(queue(tmp_path, "cem", work("a", "b")))
+    assert ("b", "polite") in _asked(queue(tmp_path, "cem", work("a", "b"), per_item=3))
 
 
 def test_nobody_sees_what_others_or_judges_said(tmp_path: Path) -> None:
-    desk(tmp_path, "ann", work("a")).answer(0, "fail", "a secret reason")
-    asked = desk(tmp_path, "ben", work("a")).question(0)
+    queue(tmp_path, "ann", work("a")).answer(0, "fail", "a secret reason")
+    asked = queue(tmp_path, "ben", work("a")).question(0)
     assert "a secret reason" not in str(asked)
     assert [] == asked["others"]
     assert asked["answer"] is None
@@ -82,10 +82,10 @@ def test_nobody_sees_what_others_or_judges_said(tmp_path: Path) -> None:
 def test_an_adjudicator_gets_what_is_contested_sees_both_answers_and_no_names(tmp_path: Path) -> None:
     questions = work("a", "b")
     for name, answer in (("ann", "pass"), ("ben", "fail")):
-        one = desk(tmp_path, name, questions)
+        one = queue(tmp_path, name, questions)
         one.answer(0, answer, f"as {answer}")
         one.answer(1, "pass")
-    judge = desk(tmp_path, "cem", questions, role="adjudicator")
+    judge = queue(tmp_path, "cem", questions, role="adjudicator")
     assert [("a", "complete")] == _asked(judge)
     asked = judge.question(0)
     assert [{"answer": "pass", "note": "as pass"}, {"answer": "fail", "note": "as fail"}] == asked["others"]
@@ -93,20 +93,20 @@ def test_an_adjudicator_gets_what_is_contested_sees_both_answers_and_no_names(tm
     judge.answer(0, "fail")
     settled = sort_labels(LabelFile(tmp_path / "labels.jsonl"), RUBRIC).items[0]
     assert ("adjudicated", "fail") == (settled.settled, settled.answer)
-    back = desk(tmp_path, "cem", questions, role="adjudicator")
+    back = queue(tmp_path, "cem", questions, role="adjudicator")
     assert [("a", "complete", "fail")] == [(one.case_id, one.criterion, one.answer) for one in back.places()]
 
 
 def test_who_answered_cannot_adjudicate(tmp_path: Path) -> None:
     questions = work("a")
     for name, answer in (("ann", "pass"), ("ben", "fail")):
-        desk(tmp_path, name, questions).answer(0, answer)
+        queue(tmp_path, name, questions).answer(0, answer)
     with pytest.raises(UsageError, match="ann answered 1 of the 1 contested"):
-        desk(tmp_path, "ann", questions, role="adjudicator")
+        queue(tmp_path, "ann", questions, role="adjudicator")
 
 
 def test_answers_that_cannot_be_are_refused(tmp_path: Path) -> None:
-    one = desk(tmp_path, "ann", work("a"))
+    one = queue(tmp_path, "ann", work("a"))
     with pytest.raises(UsageError, match="always applies"):
         one.answer(0, "not_eligible")
     with pytest.raises(UsageError, match="no question 9"):
@@ -124,5 +124,5 @@ def test_a_name_that_cannot_be_is_refused(name: str) -> None:
 
 
 def test_the_evidence_is_what_a_judge_would_be_shown(tmp_path: Path) -> None:
-    shown = desk(tmp_path, "ann", work("a")).question(0)["evidence"]
+    shown = queue(tmp_path, "ann", work("a")).question(0)["evidence"]
     assert ["Tea please, I am a.", "One tea."] == [piece["text"] for piece in shown]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.judge.annotation import AnnotationServer
-from tests.judge.annotation_work import desk, work
+from tests.judge.annotation_work import queue, work
 from tests.report_html.browser import Browser
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,7 @@ def _labels(folder: Path) -> list[dict[str, Any]]:
 
 
 def _labelled(browser: Browser, folder: Path, name: str, keys: str, role: str = "annotator") -> None:
-    with AnnotationServer(desk(folder, name, work("a", "b"), role=role)) as server:
+    with AnnotationServer(queue(folder, name, work("a", "b"), role=role)) as server:
         _opened(browser, server.url)
         for number, key in enumerate(keys, 1):
             browser.press(key)
@@ -68,7 +68,7 @@ def test_two_people_label_by_keys_and_a_third_adjudicates(browser: Browser, tmp_
 
 
 def test_a_comment_goes_with_the_answer_and_an_answer_can_be_changed(browser: Browser, tmp_path: Path) -> None:
-    with AnnotationServer(desk(tmp_path, "ann", work("a"))) as server:
+    with AnnotationServer(queue(tmp_path, "ann", work("a"))) as server:
         _opened(browser, server.url)
         browser.press("c", "p", "o", "f")
         assert "pof" == browser.run("document.getElementById('note').value")
@@ -88,13 +88,13 @@ def test_a_comment_goes_with_the_answer_and_an_answer_can_be_changed(browser: Br
 
 def test_it_goes_on_where_it_was_left(browser: Browser, tmp_path: Path) -> None:
     _labelled(browser, tmp_path, "ann", "pf")
-    with AnnotationServer(desk(tmp_path, "ann", work("a", "b"))) as server:
+    with AnnotationServer(queue(tmp_path, "ann", work("a", "b"))) as server:
         _opened(browser, server.url)
         assert ("2 of 4", "2") == (browser.run(_COUNT), browser.run(_SHOWN))
 
 
 def test_a_key_that_does_not_apply_writes_nothing(browser: Browser, tmp_path: Path) -> None:
-    with AnnotationServer(desk(tmp_path, "ann", work("a"))) as server:
+    with AnnotationServer(queue(tmp_path, "ann", work("a"))) as server:
         _opened(browser, server.url)
         assert browser.run("document.querySelector('[data-answer=not_eligible]').disabled")
         browser.press("n", "x", "u")
@@ -103,7 +103,7 @@ def test_a_key_that_does_not_apply_writes_nothing(browser: Browser, tmp_path: Pa
 
 
 def test_an_answer_that_could_not_be_saved_is_said_and_not_counted(browser: Browser, tmp_path: Path) -> None:
-    with AnnotationServer(desk(tmp_path, "ann", work("a"))) as server:
+    with AnnotationServer(queue(tmp_path, "ann", work("a"))) as server:
         _opened(browser, server.url)
     browser.press("p")
     browser.until("document.getElementById('alert').textContent.includes('NOT SAVED')")
@@ -111,7 +111,7 @@ def test_an_answer_that_could_not_be_saved_is_said_and_not_counted(browser: Brow
 
 
 def test_hostile_evidence_is_text_and_nothing_else(browser: Browser, tmp_path: Path) -> None:
-    with AnnotationServer(desk(tmp_path, "ann", work("a", said=_HOSTILE))) as server:
+    with AnnotationServer(queue(tmp_path, "ann", work("a", said=_HOSTILE))) as server:
         _opened(browser, server.url)
         assert "ann labels counter" == browser.run("document.title")
         assert _HOSTILE in browser.run("document.getElementById('pieces').textContent")
@@ -122,7 +122,7 @@ def test_hostile_evidence_is_text_and_nothing_else(browser: Browser, tmp_path: P
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [320, 390, 1100])
 def test_it_fits_a_phone_and_can_be_read_in_the_dark(browser: Browser, tmp_path: Path, width: int, dark: bool) -> None:
-    with AnnotationServer(desk(tmp_path, "ann", work("a", said="unbroken" * 60))) as server:
+    with AnnotationServer(queue(tmp_path, "ann", work("a", said="unbroken" * 60))) as server:
         _opened(browser, server.url, width=width, height=800, dark=dark)
         assert browser.run("document.documentElement.scrollWidth") <= width
         boxes = browser.run(
@@ -163,7 +163,7 @@ def _luminance(colour: list[float]) -> float:
 
 
 def test_everything_has_a_name_for_those_who_hear_the_page(browser: Browser, tmp_path: Path) -> None:
-    with AnnotationServer(desk(tmp_path, "ann", work("a"))) as server:
+    with AnnotationServer(queue(tmp_path, "ann", work("a"))) as server:
         _opened(browser, server.url)
         nodes = browser.send("Accessibility.getFullAXTree")["nodes"]
         controls = {"button", "textbox", "progressbar", "navigation", "form", "main"}

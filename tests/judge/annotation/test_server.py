@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from harness.judge.annotation import AnnotationServer
-from tests.judge.annotation_work import desk, work
+from tests.judge.annotation_work import queue, work
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[AnnotationServer]:
-    with AnnotationServer(desk(tmp_path, "ann", work("a"))) as own:
+    with AnnotationServer(queue(tmp_path, "ann", work("a"))) as own:
         yield own
 
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_an_answer_is_refused_and_writes_nothing(
 
 
 def test_a_label_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    one = desk(tmp_path, "ann", work("a"))
+    one = queue(tmp_path, "ann", work("a"))
     (tmp_path / "labels.jsonl").mkdir()
     with AnnotationServer(one) as server:
         status, told, _ = _asked(server, "POST", "/api/question/0", {"answer": "pass"})
