@@ -16,6 +16,7 @@ import tables
 from corpus import data_folder
 from counting import fit
 from injected import injected
+from learnt import learnt
 from needed import needed_calls
 from perturbed import perturbations
 from protocol import protocol
@@ -23,6 +24,7 @@ from readings import read_by_hand, recoveries_by_hand
 
 EVALUATIONS: dict[str, Callable[[Path], None]] = {
     "protocol": protocol,
+    "learnt": learnt,
     "perturbations": perturbations,
     "by-data-set": tables.by_data_set,
     "confusion": tables.confusion,
