@@ -90,7 +90,10 @@ def _option_row(command: str, option: click.Option, context: click.Context) -> s
     names = ", ".join(f"`{one}`" for one in sorted(option.opts, key=len))
     if option.secondary_opts:
         names += " or " + ", ".join(f"`{one}`" for one in option.secondary_opts)
-    value = "" if option.is_flag else f"`{option.make_metavar(context)}`"
+    # A table's cell cannot hold a bar inside of code: each choice stands by itself.
+    value = (
+        "" if option.is_flag else ", ".join(f"`{one}`" for one in option.make_metavar(context).strip("[]").split("|"))
+    )
     extra = option.get_help_extra(context)
     default = extra.get("default") or ""
     notes = [text for text in ("required" if option.required else "", "repeatable" if option.multiple else "") if text]
