@@ -23,6 +23,8 @@ from harness.values import Frozen, JsonValue, canonical_json
 
 _ENDINGS = (".yaml", ".json")
 _MANY = 1000
+_SHOWN, _CONTEXT = 1_000, 60
+"""Characters of a request to a model that are shown, and how many of them stand before the first difference."""
 _LEAST_BYTES = 300
 """No recording is smaller."""
 
@@ -153,6 +155,7 @@ def show_cassette(path: Path) -> str:
     counts = provenance_counts(cassette.recordings)
     lines = [f"{path}: {len(cassette)} recordings, {provenance_words(counts)}" if counts else f"{path}: 0 recordings"]
     shown: tuple[str, str] | None = None
+    before = ""
     names = _state_names(cassette)
     for recording in cassette.recordings:
         mark = recording.mark
@@ -160,7 +163,8 @@ def show_cassette(path: Path) -> str:
             shown = (mark.server, mark.state)
             lines += ["", f"{mark.server}, {names.get(mark.state) or _unnamed_state(mark)}"]
         again = "" if mark.occurrence == 0 else f" (time {mark.occurrence + 1})"
-        lines.append(f"  {mark.effect:5} {mark.tool}({_arguments(recording)}){again}")
+        lines.append(f"  {mark.effect:5} {mark.tool}({_arguments(recording, before)}){again}")
+        before = recording.arguments if mark.kind == "model" else before
         whence = f" [{provenance_of(recording)}]" if len(counts) > 1 else ""
         lines.append(f"        {_answer(recording)}{whence}")
     return "\n".join(lines) + "\n"
@@ -233,10 +237,18 @@ def _unnamed_state(mark: Mark) -> str:
     return f"after {mark.writes} writes in all" if mark.server == WORLD else "after writes that are not recorded"
 
 
-def _arguments(recording: Recording) -> str:
-    """In full for a tool; of a request to a model, which holds a whole history, the end."""
+def _arguments(recording: Recording, before: str) -> str:
+    """In full for a tool. Of a request to a model its beginning, or what differs where it begins like the one before."""
     text = recording.arguments
-    return text if recording.mark.kind != "model" or len(text) <= 300 else f"... {text[-296:]}"
+    if recording.mark.kind != "model" or len(text) <= _SHOWN:
+        return text
+    pairs = enumerate(zip(before, text, strict=False))
+    same = next((at for at, (old, new) in pairs if old != new), min(len(before), len(text)))
+    start = same - _CONTEXT if same > 3 * _CONTEXT else 0
+    head = f"({start} characters as in the request before) ..." if start else ""
+    rest = len(text) - start - _SHOWN
+    tail = f"... ({rest} characters more)" if rest > 0 else ""
+    return f"{head}{text[start : start + _SHOWN]}{tail}"
 
 
 def _answer(recording: Recording) -> str:
