@@ -238,7 +238,7 @@ def _unnamed_state(mark: Mark) -> str:
 
 
 def _arguments(recording: Recording, before: str) -> str:
-    """In full for a tool. Of a request to a model its beginning, or what differs where it begins like the one before."""
+    """In full for a tool. Of a request to a model its beginning, or where it begins like the last one, what differs."""
     text = recording.arguments
     if recording.mark.kind != "model" or len(text) <= _SHOWN:
         return text
