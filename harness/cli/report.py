@@ -1,7 +1,7 @@
 """`harness report`: a stored run for people, for reviews and for CI."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -26,13 +26,28 @@ Format = Literal["terminal", "markdown", "junit", "json"]
     show_default=True,
     help="Form of the report.",
 )
+@click.option(
+    "--max-inconclusive",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="For JUnit: so many trials with a replay miss are `skipped`; any more make all of them errors.",
+)
 @click.option("--html", is_flag=True, help="Write one self-contained HTML file to look at, and print its path.")
 @click.option("--against", metavar="RUN", help="With --html: another run, case by case beside this one.")
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="With --html: the file; default: in RUN."
 )
 @click.pass_obj
-def command(project: Path, run: str, form: Format, html: bool, against: str | None, output: Path | None) -> None:
+def command(
+    project: Path,
+    /,
+    run: str,
+    form: Format,
+    max_inconclusive: int,
+    html: bool,
+    **of_page: Any,
+) -> None:
     """Show the stored RUN.
 
     \b
@@ -43,9 +58,9 @@ def command(project: Path, run: str, form: Format, html: bool, against: str | No
     The same run gives the same bytes; the HTML file also counts the failures of the runs beside it.
     """
     if html:
-        _write_html(project, run, against, output)
+        _write_html(project, run, **of_page)
         return
-    if against is not None or output is not None:
+    if any(value is not None for value in of_page.values()):
         raise UsageError("--against and --output are for --html", remedy="add --html; two runs in figures: compare")
     from harness.cli.console import out
     from harness.cli.showing import show_summary
@@ -56,22 +71,22 @@ def command(project: Path, run: str, form: Format, html: bool, against: str | No
     summary = summarise_run(folder)
     match form:
         case "terminal":
-            show_summary(out(), summary, _kept(folder, summary))
+            show_summary(out(), summary, _kept(folder, summary, max_inconclusive))
         case "markdown":
             click.echo(summary_markdown(summary), nl=False)
         case "junit":
-            click.echo(junit_xml(summary, folder.scorecards()), nl=False)
+            click.echo(junit_xml(summary, folder.scorecards(), max_inconclusive), nl=False)
         case "json":
             click.echo(summary_json(summary), nl=False)
 
 
-def _kept(folder: "RunFolder", summary: "Summary") -> Path | None:
+def _kept(folder: "RunFolder", summary: "Summary", max_inconclusive: int) -> Path | None:
     """Beside the trials; runs that were put away for good, where nothing can be written, are shown all the same."""
     from harness.cli.console import say
     from harness.report import write_report
 
     try:
-        return write_report(folder, summary)
+        return write_report(folder, summary, max_inconclusive)
     except OSError as error:
         say(f"the report is shown, and not kept: {os_error_in_words(error)}")
         return None

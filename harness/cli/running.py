@@ -82,7 +82,7 @@ def carry_out(project: Path, options: RunOptions) -> ExitCode:
         check_baseline(project, plan.suite)  # before anything is spent
     folder = _made(project, options, plan, resumed)
     summary = summarise_run(folder)
-    report = write_report(folder, summary)
+    report = write_report(folder, summary, options.max_inconclusive or 0)
     if options.as_json:
         print_json(summary.model_dump(mode="json"))
     else:

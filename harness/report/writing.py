@@ -10,15 +10,16 @@ from harness.report.summary import Summary
 from harness.results import RunFolder
 
 
-def write_report(folder: RunFolder, summary: Summary) -> Path:
+def write_report(folder: RunFolder, summary: Summary, max_inconclusive: int = 0) -> Path:
     """Writes `report/summary.md`, `junit.xml` and `summary.json` into the run folder and gives the Markdown's path.
 
     `summary` is the folder's own: the same folder gives the same bytes, and an older report is replaced.
+    `max_inconclusive`: how many such trials the run may have, for JUnit.
     """
     target = folder.path / "report"
     texts = {
         "summary.json": summary_json(summary),
-        "junit.xml": junit_xml(summary, folder.scorecards()),
+        "junit.xml": junit_xml(summary, folder.scorecards(), max_inconclusive),
         "summary.md": summary_markdown(summary),
     }
     for name, text in texts.items():

@@ -176,11 +176,21 @@ def test_junit_tells_failures_errors_and_skipped_trials_apart(card: Card, manife
         "ok/1": [],
         "bad/1": [("failure", "k: as seen")],
         "broken/1": [("error", "no engine")],
-        "missed/1": [("skipped", "no recording")],
+        "missed/1": [("error", "no recording")],
         "unknown/1": [("error", "k: as seen")],
-        "never/1": [("skipped", "the run ended before this trial")],
+        "never/1": [("error", "the run ended before this trial")],
     }
-    assert [root.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["6", "1", "2", "2"]
+    assert [root.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["6", "1", "4", "0"]
+
+
+@pytest.mark.parametrize(("allowed", "tag"), [(0, "error"), (1, "error"), (2, "skipped")])
+def test_junit_takes_inconclusive_trials_as_the_exit_status_does(
+    card: Card, manifest: Manifest, allowed: int, tag: str
+) -> None:
+    cards = [card(name, None, outcome="inconclusive", reason="no recording") for name in ("a", "b")]
+    root = ET.fromstring(junit_xml(summarise(manifest(cards), cards), cards, allowed))
+
+    assert [tag, tag] == [part.tag for test in root.iter("testcase") for part in test]
 
 
 def test_json_holds_every_field_of_the_summary(summary: Summary) -> None:

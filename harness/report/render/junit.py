@@ -1,8 +1,10 @@
 """A run as JUnit XML, as continuous integration reads it.
 
 A failed check is a `failure`; a trial that the harness could not run and one whose checks cannot tell are an `error`,
-which no reader of the file takes for a pass; an inconclusive one, one that never ran and one without a check are
-`skipped`. What the agent's program printed last stands in `system-err` and `system-out` of a trial without success.
+which no reader of the file takes for a pass. So are inconclusive trials, which end a run with exit 1, unless no more of
+them are there than are allowed, and trials that never ran, which end it with exit 3. Only what is allowed to be
+inconclusive and a case without a check are `skipped`. What the agent's program printed last stands in `system-err` and
+`system-out` of a trial without success.
 """
 
 from collections.abc import Sequence
@@ -14,27 +16,29 @@ from harness.report.summary import Summary
 from harness.score import Scorecard
 
 
-def junit_xml(summary: Summary, scorecards: Sequence[Scorecard]) -> str:
-    """One test suite a category, one test case a trial."""
+def junit_xml(summary: Summary, scorecards: Sequence[Scorecard], max_inconclusive: int = 0) -> str:
+    """One test suite a category, one test case a trial. `max_inconclusive`: how many such trials the run may have."""
     run = summary.manifest
     root = ET.Element("testsuites", name=printable(f"{run.suite} {run.agent}"))
     cards = {(card.case_id, card.attempt): card for card in scorecards}
     categories = list(dict.fromkeys(card.category for card in scorecards))
     for category in categories:
-        _suite(root, category, [card for card in cards.values() if card.category == category], summary)
+        own = [card for card in cards.values() if card.category == category]
+        _suite(root, category, own, summary, allowed=summary.counts.inconclusive <= max_inconclusive)
     never = [one for one in summary.unmeasured if one.outcome == "not_run"]
     if never:
         suite = ET.SubElement(root, "testsuite", name="not run")
         for one in never:
             test = ET.SubElement(suite, "testcase", classname="not run", name=f"{one.case_id}/{one.attempt}")
-            ET.SubElement(test, "skipped", message="the run ended before this trial")
+            ET.SubElement(test, "error", message="the run ended before this trial", type="not_run")
         _count(suite)
     _count(root)
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _suite(root: ET.Element, category: str, cards: Sequence[Scorecard], summary: Summary) -> None:
+def _suite(root: ET.Element, category: str, cards: Sequence[Scorecard], summary: Summary, *, allowed: bool) -> None:
+    """`allowed`: the run may have as many inconclusive trials as it has."""
     suite = ET.SubElement(root, "testsuite", name=printable(category))
     _properties(suite, summary)
     printed = {(one.case_id, one.attempt): one.printed for one in summary.failed}
@@ -44,7 +48,7 @@ def _suite(root: ET.Element, category: str, cards: Sequence[Scorecard], summary:
         test = ET.SubElement(suite, "testcase", classname=printable(category), name=name)
         if name in summary.seconds:
             test.set("time", f"{summary.seconds[name]:.3f}")
-        _result(test, card)
+        _result(test, card, allowed=allowed)
         _streams(test, printed.get((card.case_id, card.attempt), ()))
     _count(suite)
 
@@ -67,13 +71,15 @@ def _streams(test: ET.Element, ends: Sequence[PrintedEnd]) -> None:
         ET.SubElement(test, tag).text = "\n".join([*head, *(printable(line) for line in end.lines)])
 
 
-def _result(test: ET.Element, card: Scorecard) -> None:
+def _result(test: ET.Element, card: Scorecard, *, allowed: bool) -> None:
     reason = printable(card.reason or card.outcome)
     match card.outcome:
         case "harness_failed":
             ET.SubElement(test, "error", message=reason, type=card.outcome)
-        case "inconclusive":
+        case "inconclusive" if allowed:
             ET.SubElement(test, "skipped", message=reason)
+        case "inconclusive":
+            ET.SubElement(test, "error", message=reason, type=card.outcome)
         case "finished" | "limit_reached" | "agent_failed":
             _verdicts(test, card)
 
