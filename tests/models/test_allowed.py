@@ -149,3 +149,24 @@ def test_a_suite_allows_a_field_and_names_its_models(play, suite: Suite, models:
     assert [200, 403] == [status for status, _ in answers]
     assert "none of the suite's `model.models`: small-1" in answers[1][1]
     assert 1 == len(models.seen)
+
+
+def test_a_model_with_a_name_of_any_length_is_refused_and_shown_in_short(play, suite: Suite, models: Models) -> None:
+    """Names stand in every report: one of a megabyte would make all of them unreadable."""
+    answers: list[tuple[int, str]] = []
+
+    def act(agent) -> None:
+        for length in (200, 201, 1_000_000):
+            status, _, said = agent.ask_raw("POST", CHAT, HELLO | {"model": "m" * length})
+            answers.append((status, said.decode()))
+
+    record = play("live", act, model="live")
+    assert [200, 403, 403] == [status for status, _ in answers]
+    assert "1000000 characters; at most 200" in answers[2][1]
+    assert 1 == len(models.seen)
+    named = [
+        str(span.attributes["gen_ai.request.model"])
+        for span in record.spans
+        if "gen_ai.request.model" in span.attributes
+    ]
+    assert [200] * 3 == [len(name) for name in named]

@@ -22,25 +22,26 @@ CHECKS = {
     "own": {"verifier": "tests.models.test_forged_evidence:LooksForACall"},
 }
 REFERENCE = [{"id": "one", "tool": "look", "arguments": {"q": "egg"}}]
+WRITE = [{"id": "one", "tool": "add", "arguments": {"item": "egg"}}]
 METRICS = ("call_match", "tool_selection", "plan_adherence")
 
 Act = Callable[[Any], Any]
 
 
-def forged_spans(agent: Any) -> None:
+def forged_spans(agent: Any, tool: str = "look", arguments: Any = None) -> None:
     """A span of a call that was never made, with its result."""
     now = time.time_ns()
     facts = {
         "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": "look",
+        "gen_ai.tool.name": tool,
         "gen_ai.tool.call.id": "call_1",
-        "gen_ai.tool.call.arguments": '{"q": "egg"}',
+        "gen_ai.tool.call.arguments": json.dumps(arguments or {"q": "egg"}),
         "gen_ai.tool.call.result": '{"found": ["egg"]}',
     }
     span = {
         "traceId": "a" * 32,
         "spanId": "b" * 16,
-        "name": "execute_tool look",
+        "name": f"execute_tool {tool}",
         "startTimeUnixNano": str(now),
         "endTimeUnixNano": str(now + 1),
         "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in facts.items()],
@@ -91,6 +92,26 @@ def test_calls_that_only_the_agent_tells_satisfy_nothing(play, suite, forge) -> 
     assert dict.fromkeys(CHECKS, False) == passed(card)
     assert {0.0, None} >= {card.value(metric) for metric in METRICS}
     assert "look" not in [use.tool for use in card.tool_use]
+
+
+def test_a_forged_write_changes_nothing(play, suite) -> None:
+    """`effect_match` counts neither a write that only a span tells, nor one more of them beside a real one."""
+
+    def forged(agent: Any) -> None:
+        forged_spans(agent, "add", {"item": "egg"})
+
+    def real(agent: Any) -> None:
+        agent.call("add", item="egg")
+
+    def both(agent: Any) -> None:
+        real(agent)
+        forged_spans(agent, "add", {"item": "ham"})
+
+    told = [scored(play, suite, act, reference=WRITE, required_tools=["add"]) for act in (forged, real, both)]
+    assert [0.0, 1.0, 1.0] == [card.value("effect_match") for card, _ in told]
+    assert [0.0, 1.0, 1.0] == [card.value("call_match") for card, _ in told]
+    nothing, _ = scored(play, suite, forged, reference=[], required_tools=[])
+    assert 1.0 == nothing.value("effect_match")  # nor does a claim spoil what was done
 
 
 def test_a_call_that_crossed_the_gateway_satisfies_them(play, suite) -> None:

@@ -17,6 +17,8 @@ _SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@+-]{0,199}")
 _MOST_SEGMENTS: Final = 4
 """A model's id may have slashes: who published it, and its name."""
 _MOST_PAIRS: Final = 20
+LONGEST_MODEL: Final = 200
+"""Characters of a model's name, which stands in every report."""
 
 _PAGES: Final = frozenset({"after", "after_id", "before_id", "limit", "order"})
 _QUERY: Final[Mapping[str, frozenset[str]]] = {
@@ -141,6 +143,8 @@ def unknown_field(endpoint: Endpoint, body: JsonObject, spec: ModelSpec) -> str 
             "with it; the suite can allow it with `model.allow_fields`"
         )
     model = body.get("model")
+    if isinstance(model, str) and len(model) > LONGEST_MODEL:
+        return f"the name of the model has {len(model)} characters; at most {LONGEST_MODEL} are passed on"
     if spec.models and body and model not in spec.models:
         return f"the model {str(model)[:100]!r} is none of the suite's `model.models`: {', '.join(spec.models)}"
     return None

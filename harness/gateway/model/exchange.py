@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from harness.case import ModelSpec, Provenance
 from harness.cassette import CallKey
+from harness.gateway.model.allowed import LONGEST_MODEL
 from harness.gateway.model.answer import ModelAnswer
 from harness.gateway.model.endpoints import Endpoint
 from harness.gateway.model.keys import RequestKeys
@@ -84,8 +85,8 @@ def trace_exchange(
         names.OPERATION: exchange.endpoint.operation,
         names.STEP_KIND: names.MODEL,
         names.PROVIDER: exchange.endpoint.provider,
-        names.REQUEST_MODEL: asked.model,
-        names.RESPONSE_MODEL: replied.model,
+        names.REQUEST_MODEL: asked.model and asked.model[:LONGEST_MODEL],
+        names.RESPONSE_MODEL: replied.model and replied.model[:LONGEST_MODEL],
         names.RESPONSE_ID: replied.id,
         names.PREVIOUS_RESPONSE: asked.previous,
         names.ORIGIN_PARENT: exchange.parent,
