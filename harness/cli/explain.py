@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.option("--width", type=click.IntRange(40), default=400, show_default=True, help="Characters of a text shown.")
 @click.option("--model", "as_model", is_flag=True, help="Show what its model was sent and answered, whole.")
 @click.option("--hints", is_flag=True, help="Show hints too: what points at a failure mode and is no finding.")
+@click.option("--judged", "with_judge", is_flag=True, help="With what a judge found by the rubric failure_modes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the trial and its scorecard as JSON.")
 @click.pass_obj
 def command(project: Path, /, run: str, case: str, attempt: int, width: int, **shown: bool) -> None:
@@ -33,6 +34,7 @@ def command(project: Path, /, run: str, case: str, attempt: int, width: int, **s
     \b
     harness explain tour-v1 order-correctness-003
     harness explain tour-v1 order-correctness-003 --model
+    harness explain tour-v1 order-correctness-003 --judged
     """
     from harness.cli.console import print_json
     from harness.errors import UsageError
@@ -52,6 +54,8 @@ def command(project: Path, /, run: str, case: str, attempt: int, width: int, **s
     if shown["as_model"]:
         _show_model(folder, case, attempt, shown["as_json"])
         return
+    if shown["with_judge"]:
+        found = _with_judge(project, folder, trial, found)
     unmeasured = _not_measured(project, folder, trial, found)
     if shown["as_json"]:
         named = suspects((*found.diagnoses, *found.hints), trial.trajectory, success=found.success)
@@ -70,6 +74,26 @@ def command(project: Path, /, run: str, case: str, attempt: int, width: int, **s
         click.echo(f"not measured here: {mode.replace('_', ' ')}: {reason}")
     if not any(name.startswith("detector:") for name in folder.manifest.scorer_versions):
         click.echo(f"scored before findings were kept; look for them now: harness score {run}", err=True)
+
+
+def _with_judge(project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard") -> "Scorecard":
+    """The card with the findings of the judge beside those of the rules, merged by calibrated confidence."""
+    from harness.errors import UsageError
+    from harness.judge import FAILURE_MODES, agreements, judged_findings, merged_findings, read_records, record_path
+    from harness.results import kept_rubric, latest, read_judgements
+
+    every = latest(read_judgements(folder.path, FAILURE_MODES))
+    own = [one for (case, attempt, _), one in every.items() if (case, attempt) == (card.case_id, card.attempt)]
+    if not own:
+        raise UsageError(
+            f"no judge has looked at {card.case_id!r} attempt {card.attempt} by the rubric {FAILURE_MODES}",
+            remedy=f"harness judge run {folder.manifest.run} --rubric {FAILURE_MODES} --model MODEL",
+        )
+    rubric = kept_rubric(folder.path, FAILURE_MODES, own[-1].rubric_digest)
+    records = read_records(record_path(project, folder.manifest.suite, FAILURE_MODES))
+    agreement = agreements(rubric, own, records)
+    judged = judged_findings(own, trial.trajectory, agreement)
+    return card.model_copy(update={"diagnoses": merged_findings(card.diagnoses, judged, agreement)})
 
 
 def _show_model(folder: "RunFolder", case: str, attempt: int, as_json: bool) -> None:

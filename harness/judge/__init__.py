@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from harness.judge.calibration.question import Question as Question
     from harness.judge.calibration.record import CalibrationRecord as CalibrationRecord
     from harness.judge.calibration.record import add_record as add_record
+    from harness.judge.calibration.record import agreements as agreements
     from harness.judge.calibration.record import asked_by as asked_by
     from harness.judge.calibration.record import read_records as read_records
     from harness.judge.calibration.record import record_path as record_path
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from harness.judge.comparison import comparison_score as comparison_score
     from harness.judge.comparison import scores_by_criterion as scores_by_criterion
     from harness.judge.family import shared_family as shared_family
+    from harness.judge.findings import FAILURE_MODES as FAILURE_MODES
+    from harness.judge.findings import judged_findings as judged_findings
+    from harness.judge.findings import merged_findings as merged_findings
     from harness.judge.judge import Judge as Judge
     from harness.judge.judge import Subject as Subject
     from harness.judge.judge import why_not_eligible as why_not_eligible
@@ -113,6 +117,7 @@ else:
             "calibration.record": (
                 "CalibrationRecord",
                 "add_record",
+                "agreements",
                 "asked_by",
                 "read_records",
                 "record_path",
@@ -121,6 +126,7 @@ else:
             "calibration.rule_reflector": ("RuleReflector",),
             "comparison": ("ComparisonScore", "PairwiseComparison", "comparison_score", "scores_by_criterion"),
             "family": ("shared_family",),
+            "findings": ("FAILURE_MODES", "judged_findings", "merged_findings"),
             "judge": ("Judge", "Subject", "why_not_eligible"),
             "judgement": ("Answer", "JudgeIdentity", "Judgement"),
             "labels.file": ("LabelFile", "label_path"),

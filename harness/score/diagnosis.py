@@ -46,6 +46,7 @@ Kind = Literal[
     "wrong_words",
     "left_to_the_user",
     "refused",
+    "judged",
     "failed_without_a_known_mode",
 ]
 """Closed. Which failure each belongs to, what counts and what does not, stands in its detector's docstring."""

@@ -79,6 +79,26 @@ def uncalibrated(
     )
 
 
+def agreements(
+    rubric: Rubric, judgements: Sequence[Judgement], records: Sequence[CalibrationRecord]
+) -> dict[str, float]:
+    """Criterion -> held-out agreement with people of the judge of its judgements, by the latest calibration.
+
+    A criterion that `uncalibrated` names is left out.
+    """
+    lacking = set(uncalibrated(rubric, judgements, records))
+    found = {}
+    for one in judgements:
+        known = rubric.criterion(one.criterion)
+        if known is None or known.id in lacking:
+            continue
+        asked = asked_by(rubric, known)
+        covering = [record for record in records if _is_covered([record], known.id, asked, one.judge)]
+        if covering:
+            found[known.id] = covering[-1].held_out_agreement
+    return found
+
+
 def _is_covered(records: Sequence[CalibrationRecord], criterion: str, asked: str, judge: JudgeIdentity) -> bool:
     return any(
         record.criteria.get(criterion) == asked

@@ -1,0 +1,124 @@
+"""The rubric `failure_modes`: a served model's verdicts become findings, marked until people have spoken."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.main import harness
+from harness.errors import UsageError
+from harness.judge import agreements, judged_findings, merged_findings
+from harness.judge.calibration.record import CalibrationRecord, add_record, asked_by, record_path
+from harness.judge.judgement import JudgeIdentity, Judgement
+from harness.judge.loading import load_rubric
+from harness.judge.rule_model import RuleModel
+from harness.judge.rules import Mind, ModelRule
+from harness.results import RunFolder
+from harness.results.judgements import read_judgements
+from harness.score import Diagnosis
+from harness.trace import Step, Trajectory
+
+RUBRIC = load_rubric("failure_modes")
+MIND = Mind(rules=(ModelRule(criterion="tool_hallucination", who="agent|shop", finds=r"9\.99", says="fail"),))
+
+
+def _explained(project: Path, case: str, *options: str) -> Any:
+    line = ["--project", str(project), "explain", "night", case, "--json", *options]
+    done = CliRunner().invoke(harness, line, standalone_mode=False, catch_exceptions=False)
+    return json.loads(done.stdout)["scorecard"].get("diagnoses", [])
+
+
+def _judged(project: Path, case: str) -> list[dict[str, Any]]:
+    return [one for one in _explained(project, case, "--judged") if one["kind"] == "judged"]
+
+
+def test_a_judges_verdicts_are_findings_only_where_they_are_asked_for(tmp_path: Path, run: RunFolder, typed) -> None:
+    with pytest.raises(UsageError, match="no judge has looked"):
+        _explained(tmp_path, "case-00", "--judged")
+    with RuleModel(MIND) as model:
+        typed("run", "night", "--rubric", "failure_modes", "--model", "rule-model", "--base-url", model.url)
+
+    assert [] == [one for one in _explained(tmp_path, "case-00") if one["kind"] == "judged"]
+    assert [] == _judged(tmp_path, "case-01")
+    [found] = _judged(tmp_path, "case-00")
+    assert ("tool_hallucination", 0.2) == (found["failure"], found["confidence"])
+    assert found["origin_step"] is not None
+    assert "uncalibrated" in found["evidence"]
+
+    judgement = next(one for one in read_judgements(run.path, "failure_modes") if one.criterion == "tool_hallucination")
+    add_record(record_path(tmp_path, run.manifest.suite, "failure_modes"), _record(judgement))
+    [found] = _judged(tmp_path, "case-00")
+    assert 0.9 == found["confidence"]
+    assert "uncalibrated" not in found["evidence"]
+
+
+def _record(judgement: Judgement) -> CalibrationRecord:
+    criterion = RUBRIC.criterion("tool_hallucination")
+    assert criterion is not None
+    return CalibrationRecord(
+        time="2026-01-01T00:00:00+00:00",
+        rubric="failure_modes",
+        rubric_version="1",
+        criteria={"tool_hallucination": asked_by(RUBRIC, criterion)},
+        prompt=judgement.judge.prompt or "",
+        prompt_version=judgement.judge.prompt_version or "",
+        prompt_digest=judgement.judge.prompt_digest or "",
+        model=judgement.judge.model,
+        labels=40,
+        annotators=("ann",),
+        held_out_questions=20,
+        held_out_agreement=0.9,
+        held_out_kappa=0.8,
+        held_out_digest="d",
+    )
+
+
+JUDGE = JudgeIdentity(prompt="judge", prompt_version="1", prompt_digest="p", model="m")
+WALK = Trajectory(
+    trace_id="t", agent="a", steps=tuple(Step(index=n, source="agent", span_id=f"span-{n}") for n in range(5))
+)
+RULE = Diagnosis(
+    failure="goal_drift", kind="foreign_task", origin_step=2, evidence="strange", confidence=0.5, version="1"
+)
+
+
+def _verdict(criterion: str, *spans: str, passed: bool = False) -> Judgement:
+    return Judgement(
+        run="r", case_id="c", attempt=1, trajectory="d", rubric="failure_modes", rubric_version="1",
+        rubric_digest=RUBRIC.digest, criterion=criterion, criterion_version="1", eligible=True, passed=passed,
+        rationale="it turned away", spans=spans, judge=JUDGE,
+    )  # fmt: skip
+
+
+def test_the_first_cited_step_is_the_origin_and_later_ones_depend_on_it() -> None:
+    verdicts = [_verdict("goal_drift", "step:4", "span-2", "elsewhere"), _verdict("loop_trap", passed=True)]
+    [one] = judged_findings(verdicts, WALK, {})
+    assert ("goal_drift", 2, (4,)) == (one.failure, one.origin_step, one.dependent_steps)
+    [nowhere] = judged_findings([_verdict("goal_drift")], WALK, {})
+    assert nowhere.origin_step is None
+
+
+@pytest.mark.parametrize(
+    ("agreement", "spans", "confidences"),
+    [
+        ({"goal_drift": 0.8}, ("step:2",), [0.9]),  # 1 - 0.5 x 0.2
+        ({}, ("step:2",), [0.5, 0.2]),  # uncalibrated: it stands beside, and changes nothing
+        ({"goal_drift": 0.8}, ("step:3",), [0.5, 0.8]),  # at another step
+        ({"loop_trap": 0.8}, ("step:2",), [0.5, 0.2]),
+    ],
+)
+def test_rules_and_judge_are_merged_by_calibrated_confidence(
+    agreement: dict[str, float], spans: tuple[str, ...], confidences: list[float]
+) -> None:
+    judged = judged_findings([_verdict("goal_drift", *spans)], WALK, agreement)
+    found = merged_findings([RULE], judged, agreement)
+    assert confidences == [pytest.approx(one.confidence) for one in found]
+
+
+def test_the_agreement_is_that_of_the_judge_in_use() -> None:
+    verdict = _verdict("tool_hallucination")
+    assert {"tool_hallucination": 0.9} == agreements(RUBRIC, [verdict], [_record(verdict)])
+    other = verdict.model_copy(update={"judge": JUDGE.model_copy(update={"model": "another"})})
+    assert {} == agreements(RUBRIC, [other], [_record(verdict)])
