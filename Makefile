@@ -51,8 +51,8 @@ runtimes: ## the second container runtime, crun, that `make test-full` runs sand
 local-model: install ## a 135M model on this machine takes the frameworks' orders, live: true trajectories, mostly failed
 	@$(BIN)/python -m tests.frameworks.local_model
 
-lint: install ## format, lint, types, import contracts
-	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports
+lint: install ## format, lint, types, import contracts, old words
+	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m tests.words
 
 bench: install ## speed as ratios measured in one run
 	@$(BIN)/python -m tests.bench

@@ -65,7 +65,7 @@ def partial_name(what: str) -> str:
 
 
 def abandoned_partials(root: Path) -> Iterator[Path]:
-    """What dead processes left half made anywhere below `root`; what was made by living ones is passed over."""
+    """What dead processes left incomplete anywhere below `root`; what was made by living ones is passed over."""
     for folder, folders, names in os.walk(root):
         for name in (*folders, *names):
             found = _NAMED.search(name) if name.startswith(".") else None

@@ -107,8 +107,8 @@ class ModelSpec(Frozen):
 
     def price_of(self, model: str) -> Price | None:
         """None where no price is declared for it."""
-        fitting = [name for name in self.prices if model == name or model.startswith(f"{name}-")]
-        return self.prices[max(fitting, key=len)] if fitting else None
+        matching = [name for name in self.prices if model == name or model.startswith(f"{name}-")]
+        return self.prices[max(matching, key=len)] if matching else None
 
     def _filled(self, provider: Provider, server: ModelServer) -> ModelServer:
         usual_url, usual_key = _DEFAULTS[provider]

@@ -8,13 +8,13 @@ Models                these, 409 (the provider's own locks) and every 5xx: no fa
 
 from typing import Final
 
-_MOMENTARY: Final = frozenset({408, 425, 429, 502, 503, 504})
-_OF_MODELS: Final = _MOMENTARY | {409}
+_TRANSIENT: Final = frozenset({408, 425, 429, 502, 503, 504})
+_OF_MODELS: Final = _TRANSIENT | {409}
 
 
 def is_transient(status: int) -> bool:
     """Whether a tool or a web host told of the moment; such an answer is given to the agent and not recorded."""
-    return status in _MOMENTARY
+    return status in _TRANSIENT
 
 
 def is_transient_of_model(status: int) -> bool:

@@ -24,11 +24,11 @@ class Volatility(Frozen):
     """How a path was seen to change without anything having been written."""
 
     sittings: int = 0
-    """Sittings in which answers a moment apart differed."""
+    """Sessions in which answers a moment apart differed."""
     moves: int = 0
-    """Sittings with another value than the one before, and than the recorded one."""
+    """Sessions with another value than the one before, and than the recorded one."""
     changes: int = 0
-    """Sittings whose value left the recorded one, or came back to it."""
+    """Sessions whose value left the recorded one, or came back to it."""
     first: date
     last: date
 
@@ -55,7 +55,7 @@ class PathProfile(Frozen):
     """Whether a list keeps its order; None: not told yet."""
     volatile: Volatility | None = None
     fleeting: int = 0
-    """Sittings in which answers to one call had it and lacked it."""
+    """Sessions in which answers to one call had it and lacked it."""
 
 
 class LatencySample(Frozen):

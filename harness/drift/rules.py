@@ -35,8 +35,8 @@ class PathRules:
 
 def rules_of(suite: Suite, tool: str, more: Iterable[AnswerRule] = ()) -> PathRules:
     """All rules of the patterns that fit the tool, in the suite's order, and after them `more`."""
-    fitting = [rules for pattern, rules in suite.drift.items() if fnmatchcase(tool, pattern)]
-    return PathRules([*(rule for rules in fitting for rule in rules), *more])
+    matching = [rules for pattern, rules in suite.drift.items() if fnmatchcase(tool, pattern)]
+    return PathRules([*(rule for rules in matching for rule in rules), *more])
 
 
 def _parts(pointer: str) -> list[str]:

@@ -10,7 +10,7 @@ from harness.drift.operation_index import OperationIndex
 from harness.drift.profile import LatencySample, OperationProfile
 from harness.results import DriftFinding
 
-_SITTINGS = 2
+_SESSIONS = 2
 _CALLS = 5
 _TIMES = 2.0
 _MORE_MS = 500.0
@@ -31,7 +31,7 @@ def slower_findings(looks: Iterable[CallObservations], book: OperationIndex) -> 
     for (tool, operation), found in sorted(own.items()):
         known = book.profile(tool).operations.get(operation) or OperationProfile()
         took = [one for look in found for one in look.took_ms]
-        if len(known.latency) < _SITTINGS or len(took) < _CALLS:
+        if len(known.latency) < _SESSIONS or len(took) < _CALLS:
             continue
         now = times_of(date.min, took)
         usual, slow = max(one.p50_ms for one in known.latency), max(one.p95_ms for one in known.latency)

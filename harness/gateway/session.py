@@ -203,7 +203,7 @@ class Session:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
         await self._stop_listening()
-        self._record_afterthought()
+        self._record_trailing_thought()
         self._parts.context.recorder.end_turns()
 
     async def _stop_listening(self) -> None:
@@ -224,7 +224,7 @@ class Session:
         self._raise_failure()
         return states
 
-    def _record_afterthought(self) -> None:
+    def _record_trailing_thought(self) -> None:
         context = self._parts.context
         attributes = thought_attributes(context.ledger)
         if any(attributes.values()):

@@ -138,12 +138,12 @@ def _close_all(cassettes: list[ModelCassette]) -> None:
 def run_panel(panel: Panel, tasks: Iterator[Task]) -> None:
     """Judges everything and comes back; for callers that have no event loop. Raises HarnessError."""
 
-    async def sitting() -> None:
+    async def session() -> None:
         async with panel.judge.asker:
             await panel.sit(tasks)
 
     try:
-        asyncio.run(sitting())
+        asyncio.run(session())
     except* HarnessError as group:
         raise _first(group) from None
 

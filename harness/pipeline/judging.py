@@ -89,7 +89,7 @@ def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged
     )
     keep_rubric(folder.path, request.rubric)
     with JudgementWriter(folder.path, request.rubric.name) as writer:
-        return _sat(_JudgingSession(folder=folder, suite=suite, request=request, judge=judge, writer=writer))
+        return _judged_by(_JudgingSession(folder=folder, suite=suite, request=request, judge=judge, writer=writer))
 
 
 def asker_of(
@@ -128,28 +128,28 @@ def agents_models(folder: RunFolder) -> tuple[str, ...]:
     return tuple(dict.fromkeys(model for card in folder.scorecards() for model in card.models))
 
 
-def _sat(sitting: "_JudgingSession") -> Judged:
-    request, spent = sitting.request, sitting.judge.asker.spent
-    panel = Panel(judge=sitting.judge, in_flight=request.settings.in_flight, keep=sitting.keep)
-    run_panel(panel, sitting.tasks())
-    return _told(sitting, spent, panel.stopped)
+def _judged_by(session: "_JudgingSession") -> Judged:
+    request, spent = session.request, session.judge.asker.spent
+    panel = Panel(judge=session.judge, in_flight=request.settings.in_flight, keep=session.keep)
+    run_panel(panel, session.tasks())
+    return _told(session, spent, panel.stopped)
 
 
-def _told(sitting: "_JudgingSession", spent: ModelSpend, stopped: str | None) -> Judged:
+def _told(session: "_JudgingSession", spent: ModelSpend, stopped: str | None) -> Judged:
     return Judged(
-        trials=sitting.trials,
-        judged=sitting.answers.total(),
-        before=sitting.before,
-        answers=dict(sitting.answers),
-        skipped=sitting.skipped,
+        trials=session.trials,
+        judged=session.answers.total(),
+        before=session.before,
+        answers=dict(session.answers),
+        skipped=session.skipped,
         calls=spent.calls,
         recorded=spent.recorded,
         input_tokens=spent.input_tokens,
         output_tokens=spent.output_tokens,
         usd=spent.usd,
-        left_out=dict(sitting.judge.asker.parameters.refused),
+        left_out=dict(session.judge.asker.parameters.refused),
         stopped=stopped,
-        warning=family_warning(sitting.judge.model, (sitting.folder,)),
+        warning=family_warning(session.judge.model, (session.folder,)),
     )
 
 

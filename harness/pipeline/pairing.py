@@ -86,12 +86,12 @@ def compare_pairs(project: Path, a: RunFolder, b: RunFolder, request: PairReques
     suite = suite_of(project, b)
     _check(request, suite)
     asker = asker_of(project, b, request.settings, request.mode, request.budget, request.say)
-    sitting = _PairingSession(a=a, b=b, suite=suite, request=request, asker=asker)
+    session = _PairingSession(a=a, b=b, suite=suite, request=request, asker=asker)
     try:
-        asyncio.run(sitting.sit())
+        asyncio.run(session.sit())
     except* HarnessError as group:
         raise _first(group) from None
-    return sitting.told()
+    return session.told()
 
 
 @dataclass(kw_only=True)

@@ -90,7 +90,7 @@ class TraceRecorder:
         self._end_turn(self.now_ns())
 
     def record(self, name: str, attributes: Attributes, started_ns: int, *, failed: bool = False) -> None:
-        """A crossing that began at `started_ns` (of `now_ns`) and ends now; it belongs to the turn that it began in."""
+        """One interaction, begun at `started_ns` (of `now_ns`) and ended now; it belongs to the turn it began in."""
         ended_ns = self.now_ns()
         times = {names.STARTED_MONOTONIC: started_ns, names.ENDED_MONOTONIC: ended_ns}
         span = self._started(name, self._within(started_ns), {**_present(attributes), **times}, started_ns)
