@@ -53,7 +53,9 @@ class Snapshot(Frozen):
         plain = self.plain()
         del plain["name"]
         plain["files"] = sorted(plain["files"], key=lambda entry: entry["path"])
-        plain["dumps"] = sorted(plain["dumps"], key=lambda entry: entry["service"])
+        # What the file is called is no content. The ending was always this one when the first digests were taken.
+        named = [entry | {"file": f"{entry['service']}.sql"} for entry in plain["dumps"]]
+        plain["dumps"] = sorted(named, key=lambda entry: entry["service"])
         return digest_of(plain)
 
     def plain(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from harness.disk import flush_folder, flush_tree
@@ -175,7 +175,9 @@ class SnapshotStore:
                 )
             self._images.build(environment.image_of(service), progress)
             progress(f"capturing the state of service {service!r}")
-            path = folder / "dumps" / f"{service}.sql"
+            restore = environment.services[service].restore
+            # Only the service knows the format: the ending is that of the file that it starts from.
+            path = folder / "dumps" / f"{service}{'' if restore is None else PurePosixPath(restore).suffix}"
             start = environment.folder / seed.seed
             found[service] = dump_service(environment, service, images=self._images, start=start, into=path)
         return tuple(found[service] for service in sorted(found))

@@ -26,7 +26,7 @@ def test_sealing_a_service_twice_gives_one_digest_and_the_canonical_state(shop: 
 
     assert [loaded.digest] * 2 == digests
     assert loaded.folder is not None
-    assert "apple\npear\n" == (loaded.folder / "dumps" / "lines.sql").read_text()
+    assert "apple\npear\n" == (loaded.folder / "dumps" / "lines.txt").read_text()
     assert images.tag("base") == loaded.image
     assert [] == containers(images)
 
@@ -35,9 +35,9 @@ def test_a_changed_dump_is_refused_by_name(shop: Shop) -> None:
     _, snapshots = shop()
     folder = snapshots.build("shop", "open").folder
     assert folder is not None
-    (folder / "dumps" / "lines.sql").write_text("apple\nplum\n")
+    (folder / "dumps" / "lines.txt").write_text("apple\nplum\n")
 
-    with pytest.raises(SnapshotError, match=r"dumps/lines.sql was changed"):
+    with pytest.raises(SnapshotError, match=r"dumps/lines.txt was changed"):
         snapshots.load("shop", "open")
 
 
