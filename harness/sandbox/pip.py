@@ -3,10 +3,11 @@
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from harness.errors import ImageError
-from harness.sandbox.bootstrap import PYTHON
+from harness.sandbox.bootstrap import PYTHON, Progress
 from harness.sandbox.ownership import owned_environment
 from harness.subprocess_environment import PIP, subprocess_environment
 
@@ -15,29 +16,38 @@ _OLDEST_GLIBC = 5
 _UNREACHABLE = re.compile(r"Retrying \(|connection error|ConnectTimeout|NewConnectionError|Name or service not known")
 _NO_WHEEL = re.compile(r"No matching distribution found for (?P<requirement>[^\n]+)")
 _HASHLESS = re.compile(r"all requirements must have their hashes|Hashes are required in --require-hashes mode")
+_LOOKED_FOR = re.compile(r"Collecting (?P<project>[A-Za-z0-9][\w.-]*)|Processing .*?(?P<wheel>[\w.]+)-[^/]*\.whl")
 _OTHER_BYTES = "DO NOT MATCH THE HASHES"
 
 
-def run_pip(requirements: Path, machine: str, *options: str) -> str:
-    """`pip install` of the requirements for `machine` (such as x86_64); gives what pip printed.
+def run_pip(requirements: Path, machine: str, *options: str, progress: Progress = lambda _: None) -> None:
+    """`pip install` of the requirements for `machine` (such as x86_64); `progress` is told each project looked for.
 
     Raises ImageError that names the requirement where the reason is known, and ends with pip's own last lines.
     """
     platforms = [f"manylinux_2_{minor}_{machine}" for minor in range(_NEWEST_GLIBC, _OLDEST_GLIBC - 1, -1)]
     old = [f"manylinux{year}_{machine}" for year in ("2014", "2010", "1")]
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     command += ["--only-binary=:all:", "--implementation", "cp", "--python-version", PYTHON]
     command += [part for name in (*platforms, *old, f"linux_{machine}") for part in ("--platform", name)]
-    ended = subprocess.run(
-        [*command, *options, "--requirement", str(requirements)],
-        env={**subprocess_environment(*PIP), **owned_environment(), "PYTHONWARNINGS": "ignore"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if ended.returncode != 0:
-        raise _failure(ended.stderr, machine)
-    return ended.stdout
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors,
+        subprocess.Popen(
+            [*command, *options, "--requirement", str(requirements)],
+            env={**subprocess_environment(*PIP), **owned_environment(), "PYTHONWARNINGS": "ignore"},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            errors="replace",
+        ) as pip,
+    ):
+        assert pip.stdout is not None
+        for line in pip.stdout:
+            if found := _LOOKED_FOR.match(line):  # other lines may name an index with its key
+                progress(f"  {found['project'] or found['wheel']}")
+        if pip.wait() != 0:
+            errors.seek(0)
+            raise _failure(errors.read(), machine)
 
 
 def _failure(printed: str, machine: str) -> ImageError:

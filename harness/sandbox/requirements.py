@@ -30,7 +30,8 @@ def lock_requirements(project: Path, name: str, machine: str, progress: Progress
     progress(f"choosing the wheels that {asked} asks for")
     with tempfile.TemporaryDirectory(prefix="harness-lock-") as scratch:
         report = Path(scratch) / "report.json"
-        run_pip(asked, machine, "--dry-run", "--ignore-installed", "--target", scratch, "--report", str(report))
+        options = ("--dry-run", "--ignore-installed", "--target", scratch, "--report", str(report))
+        run_pip(asked, machine, *options, progress=progress)
         lines = sorted(_lines(json.loads(report.read_text(encoding="utf-8")), asked))
     head = f"# Written by `harness image lock {name}` from {ASKED}: wheels for CPython {PYTHON} on {machine}.\n"
     write_atomically(folder / LOCKED, (head + "".join(lines)).encode())

@@ -78,6 +78,7 @@ def test_what_is_asked_for_is_pinned_with_all_that_it_needs_and_can_be_fetched(
     done = lock("big>=1\n")
 
     assert 0 == done.exit_code, done.output
+    assert ["  big", "  small"] == done.stderr.splitlines()[1:]  # while pip looks for them, and no address
     text = (tmp_path / "images/tools/requirements.txt").read_text()
     pins = [line for line in text.splitlines() if not line.startswith("#")]
     assert [f"big==1.2 --hash=sha256:{big}", f"small==2.1 --hash=sha256:{small}"] == pins
