@@ -9,6 +9,7 @@ from typing import Any, get_args
 import click
 from pydantic import BaseModel
 
+from harness.cassette import Mark
 from harness.cli.main import harness
 from harness.cli.streams import NOBODY_READS
 from harness.documents.schema import all_models, name_in_file
@@ -165,6 +166,7 @@ def surface() -> dict[str, set[str]]:
         "failure": set(get_args(Failure)),
         "finding": set(get_args(Kind)),
         "criterion by code": set(CODE_CRITERIA),
+        "cassette key": {name_in_file(name, info) for name, info in Mark.model_fields.items()},
         "sandbox": set(PROVIDERS),
         "import format": set(importers()),
         "entry point group": set(entry_point_groups()),

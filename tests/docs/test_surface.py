@@ -24,6 +24,7 @@ PLACES = {
     "failure": "detectors.md",
     "finding": "detectors.md",
     "criterion by code": "verifiers.md",
+    "cassette key": "file-formats.md",
     "sandbox": "../concepts/sandbox.md",
     "import format": "../how-to/import.md",
     "entry point group": "entry-points.md",
@@ -52,7 +53,7 @@ def _is_documented(kind: str, name: str, text: str) -> bool:
             return len(re.sub(r"```.*?```|^\|.*$|^Version.*$", "", section, flags=re.MULTILINE | re.DOTALL).split()) > 3
         case "route":
             return re.search(rf"^\| `[A-Z]+ {re.escape(name)}[^`]*` \| *\S.*\|$", text, re.MULTILINE) is not None
-        case "entry point group" | "exit status":
+        case "entry point group" | "exit status" | "cassette key":
             return _meaning(text, name) != ""
         case _:
             return f"`{name}`" in text
@@ -97,6 +98,7 @@ def test_every_kind_has_a_page() -> None:
         ("route", "/v2/messages"),
         ("entry point group", "harness.vibes"),
         ("exit status", "4"),
+        ("cassette key", "vibes"),
         ("error type", "vibes"),
     ],
 )
