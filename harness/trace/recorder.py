@@ -123,6 +123,7 @@ class TraceRecorder:
             own = sorted(map(_stored, [*turns, *self._recorded]), key=_begin)
             linked = sorted(self._linked, key=lambda span: (span.start_ns, span.span_id))
             self._spans = (_stored(root), *own, *linked)
+            self._recorded.clear()
         return self._spans
 
     def forget(self) -> None:
