@@ -26,6 +26,10 @@ _CLOSE = 0.995
 """Of equals, the smallest value is taken that comes this close to the best."""
 
 
+_READ_ANEW: dict[tuple[str, str, int], tuple[Diagnosis, ...]] = {}
+"""By run and number: the counts ask for the same again and again."""
+
+
 def fit(data: Path) -> None:
     """Counts on all labelled sets and writes the package's `fitted.json`."""
     runs = [one for name in SETS for one in labelled(data, name)]
@@ -60,8 +64,11 @@ def everything(run: Labelled, outside: int | None = None) -> tuple[Diagnosis, ..
     """Findings and hints of a run, read anew where the number matters to it."""
     if outside is None or not any(is_answer(act.call) for act in read(run.evidence).acts):
         return run.everything
-    facts, hints = findings(run.evidence, Fitted(outside=outside))
-    return (*facts, *hints)
+    key = (run.source, run.id, outside)
+    if key not in _READ_ANEW:
+        facts, hints = findings(run.evidence, Fitted(outside=outside))
+        _READ_ANEW[key] = (*facts, *hints)
+    return _READ_ANEW[key]
 
 
 def told_by(run: Labelled, numbers: Fitted) -> tuple[Diagnosis, ...]:

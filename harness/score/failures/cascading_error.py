@@ -19,7 +19,7 @@ from harness.score.failures.foreign import Foreign
 from harness.score.failures.grounding import atoms
 from harness.score.failures.reading import Reading
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 
 
 def carried_values(reading: Reading, foreign: Sequence[Foreign]) -> tuple[Diagnosis, ...]:

@@ -4,6 +4,7 @@ from typing import Final
 
 from harness.score.failures.cascading_error import VERSION as CASCADING_ERROR_VERSION
 from harness.score.failures.cascading_error import carried_values
+from harness.score.failures.causes import by_cause
 from harness.score.failures.claims import VERSION as CLAIMS_VERSION
 from harness.score.failures.claims import claimed_calls, fabricated_results
 from harness.score.failures.conversation import VERSION as CONVERSATION_VERSION
@@ -97,7 +98,7 @@ def findings(evidence: Evidence, numbers: Fitted | None = None) -> tuple[tuple[D
         *(conversation_candidates(reading) if failed else ()),
         *(carried_premises(reading) if failed else ()),
     )
-    ordered = sorted(found, key=_order)
+    ordered = sorted(by_cause(found), key=_order)
     facts = tuple(one for one in ordered if one.kind not in INFERRED or one.kind in numbers.told)
     hints = tuple(one for one in ordered if one.kind in INFERRED and one.kind not in numbers.told)
     return (facts or ((_other(evidence),) if failed else ()), hints)

@@ -39,7 +39,7 @@ from harness.score.failures.tool_words import action_of
 from harness.score.jsonvalue import equality_key
 from harness.values import JsonValue
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 _TAKES_HOLD: Final = frozenset({"reboot", "refresh", "reload", "restart"})
 _IRREVERSIBLE: Final = frozenset(
     {"book", "buy", "cancel", "close", "delete", "exchange", "order", "purchase", "refund", "remove", "return"}

@@ -18,7 +18,7 @@ from harness.case import IMPORTED_SERVER, ToolSpec
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.reading import Act, Reading
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 _OPENING = ("patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "propertyNames")
 
 
