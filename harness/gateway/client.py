@@ -3,6 +3,18 @@
 import aiohttp
 
 
+def header_text(value: str) -> str:
+    """A server's header as text that can be stored: aiohttp leaves bytes that are no UTF-8 as lone surrogates.
+
+    Such a header is read as Latin-1, as HTTP once had them.
+    """
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-8", "surrogateescape").decode("latin-1")
+    return value
+
+
 async def open_client() -> aiohttp.ClientSession:
     """A client that keeps no cookies, uses no proxy and sends nothing twice; to be closed."""
     client = aiohttp.ClientSession(

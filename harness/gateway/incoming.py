@@ -41,6 +41,16 @@ def error_body(kind: str, message: str) -> bytes:
     return json.dumps({"error": {"type": kind, "message": message}}).encode()
 
 
+def check_head(request: web.BaseRequest) -> None:
+    """Raises Refusal for headers with bytes that are no UTF-8, which could be passed on and stored nowhere."""
+    for name, value in request.headers.items():
+        try:
+            f"{name}{value}".encode()
+        except UnicodeEncodeError:
+            shown = name.encode("ascii", "backslashreplace").decode()[:100]
+            raise Refusal(400, "bad_request", f"the header {shown} holds bytes that are no UTF-8") from None
+
+
 async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> bytes:
     """The whole body. Raises Refusal for one that is larger than `most`, one too many, too slow, or broken."""
     if (request.content_length or 0) > most:

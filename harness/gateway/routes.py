@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from harness.case import Case
 from harness.cassette import Redactor
 from harness.gateway.dialogue import Dialogue
-from harness.gateway.incoming import Refusal, RouteHandler, error_body, read_body
+from harness.gateway.incoming import Refusal, RouteHandler, check_head, error_body, read_body
 from harness.gateway.ledger import Ledger
 from harness.gateway.pacing import trickle
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply
@@ -76,6 +76,7 @@ class Routes:
         """One request; every way out of it is an answer in JSON. `bound`: the host that the connection was made to."""
         await _continue(request)
         try:
+            check_head(request)
             if self._forward_proxy is not None:
                 address = self._forward_proxy.address(request, bound)
                 if address is not None:

@@ -32,6 +32,7 @@ from harness.cassette import (
 )
 from harness.errors import GatewayError, UsageError
 from harness.gateway.budget import Budget, OutOfBudget
+from harness.gateway.client import header_text
 from harness.gateway.model.answer import ModelAnswer
 from harness.gateway.model.busy import hold_where_busy, told_to_wait_s
 from harness.gateway.model.endpoints import Endpoint, endpoint_of
@@ -308,7 +309,9 @@ class ModelClient:
                 body += await response.content.read(_MAX_ANSWER_BYTES - len(body))
             if response.status in _REFUSED_KEY:
                 self._refused_key(response.status, body)
-            headers = {name.lower(): self._redactor.text(value) for name, value in response.headers.items()}
+            headers = {
+                name.lower(): self._redactor.text(header_text(value)) for name, value in response.headers.items()
+            }
             kept = {name: value for name, value in headers.items() if name in KEPT_HEADERS}
             return ModelAnswer(status=response.status, headers=kept, body=self._redactor.for_agent(body))
 

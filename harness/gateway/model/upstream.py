@@ -9,6 +9,7 @@ from yarl import URL
 
 from harness.case import ModelServer, Provider
 from harness.cassette import SECRET_HEADERS
+from harness.gateway.client import header_text
 from harness.gateway.model.allowed import plain_headers
 from harness.gateway.model.endpoints import Endpoint
 from harness.gateway.retrying import Tries, begun
@@ -85,4 +86,4 @@ class ProviderUpstream:
 
 def headers_back(headers: Mapping[str, str]) -> dict[str, str]:
     """Those of a provider's answer that the agent's client may read."""
-    return {str(name): value for name, value in headers.items() if name.lower() not in _NOT_PASSED_BACK}
+    return {str(name): header_text(value) for name, value in headers.items() if name.lower() not in _NOT_PASSED_BACK}

@@ -13,6 +13,7 @@ from yarl import URL
 
 from harness.case import HttpRoute, ToolSpec
 from harness.errors import ServiceError
+from harness.gateway.client import header_text
 from harness.gateway.rate import RateLimiter
 from harness.gateway.retrying import Tries, begun
 from harness.gateway.sources.source import Reached, ToolAnswer, ToolMiss, ToolRequest
@@ -125,7 +126,7 @@ class HttpSource:
                     return ToolAnswer(outcome="oversized", tier=self._tier, status=response.status)
             if upstream.service is not None and response.status < 300 and content and not request.probe:
                 self._refuse_no_json(request, bytes(content))
-            headers = {str(name).lower(): value for name, value in response.headers.items()}
+            headers = {str(name).lower(): header_text(value) for name, value in response.headers.items()}
             found = response.status < 300 and route.method == "HEAD"
             return ToolAnswer(
                 outcome="answer",

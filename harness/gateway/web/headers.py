@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from multidict import CIMultiDict
 
 from harness.cassette import Redactor
+from harness.gateway.client import header_text
 
 _OF_A_CONNECTION = frozenset(
     {
@@ -92,7 +93,7 @@ def passed_back(
             continue
         if redactor.text(name) != name or redactor.text(low) != low:
             continue
-        clean = redactor.text(value)
+        clean = redactor.text(header_text(value))
         if low == "set-cookie":
             back.add(low, clean)
         else:

@@ -1,0 +1,154 @@
+"""Headers with any bytes in them, from agents and from servers: no trial is broken by one, and none is split by one."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from harness.case import AgentVersion, Case, HostSpec, HttpRoute, ModelSpec, Suite, ToolServer, ToolSpec
+from harness.gateway import SessionRequest
+from harness.gateway.gateway import Gateway
+from harness.trace.projection import trajectory_from
+
+HOST = "api.example.com"
+CHAT = json.dumps({"model": "small-1", "messages": [{"role": "user", "content": "Hi"}]}).encode()
+ROUTES = {
+    "tool": (b"POST /tools/item", b'{"id": "egg"}'),
+    "mcp": (b"POST /mcp", b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'),
+    "model": (b"POST /v1/chat/completions", CHAT),
+    "spans": (b"POST /v1/traces", b'{"resourceSpans": []}'),
+    "host": (f"POST http://{HOST}/x".encode(), b"{}"),
+    "turn": (b"GET /turn", b""),
+}
+HEADERS = (b"X-Stainless-Lang", b"User-Agent", b"Content-Type", b"traceparent", b"Cookie")
+NO_UTF_8 = (b"\xff", b"caf\xe9", b"\xed\xa0\x80", b"\xc3")
+SPLITTING = (b"a\rX-Injected: b", b"a\nX-Injected: b", b"a\x00b", b"a\r\n X-Injected: b")
+
+
+class _Told(BaseHTTPRequestHandler):
+    """Answers everything with a header that is no UTF-8, and keeps the headers that came."""
+
+    came: list[dict[str, str]]
+    paths: list[str]
+
+    def do_GET(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        if self.command != "HEAD":
+            self.came.append({name.lower(): value for name, value in self.headers.items()})
+            self.paths.append(self.path)
+        choice = {"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop", "index": 0}
+        body = json.dumps({"id": "m", "object": "chat.completion", "choices": [choice]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Said", "caf\xe9 \xff")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_POST = do_HEAD = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is printed."""
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, type[_Told]]]:
+    handler = type("Handler", (_Told,), {"came": [], "paths": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
+        thread = threading.Thread(target=served.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{served.server_address[1]}", handler
+        served.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def ended(server, tmp_path):
+    """Sends requests as bytes in a live or a recorded trial: the answers, and the trial's record."""
+    url, _ = server
+    parameters = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+    tool = ToolSpec(
+        name="item", server="s", effect="read", http=HttpRoute(method="GET", path="/items/{id}"), parameters=parameters
+    )
+    case = Case(id="c", task="Hi")
+    suite = Suite(
+        name="s",
+        folder=tmp_path,
+        agents={"a": AgentVersion(command=("agent",), files="agent")},
+        default_agent="a",
+        servers={"s": ToolServer(base_url=f"{url}/base", disposable=True)},
+        tools=(tool,),
+        hosts=(HostSpec(host=HOST, upstream=url, disposable=True),),
+        model=ModelSpec(base_url=url),
+        cases=(case,),
+        digest="0" * 64,
+    )
+
+    def play(mode: str, *requests: bytes):
+        request = SessionRequest(trial_id="t", case=case, attempt=1, agent="a", version="v1")
+        opened = Gateway(suite, mode, model_mode=mode, cassettes=tmp_path / "cassettes")
+        with opened as gateway, gateway.open(request) as session:
+            answers = [_sent(session, one) for one in requests]
+            return answers, session.end()
+
+    return play
+
+
+def _sent(session, request: bytes) -> bytes:
+    answer = b""
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(30)
+        link.connect(str(session.socket))
+        link.sendall(request)
+        while part := link.recv(65536):
+            answer += part
+    return answer
+
+
+def _request(route: str, header: bytes = b"X-A", value: bytes = b"b") -> bytes:
+    line, body = ROUTES[route]
+    kind = b"" if header == b"Content-Type" else b"Content-Type: application/json\r\n"
+    head = line + b" HTTP/1.1\r\nHost: " + HOST.encode() + b"\r\nConnection: close\r\n" + kind
+    return head + header + b": " + value + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("mode", ["live", "record"])
+def test_bytes_of_an_agent_that_are_no_text_are_refused_and_end_no_trial(ended, route: str, mode: str) -> None:
+    """Recorded, they could be written nowhere, and the trial was the harness's failure."""
+    hostile = [_request(route, header, value) for header in HEADERS for value in NO_UTF_8]
+    answers, record = ended(mode, *hostile, _request(route))
+
+    assert {b"HTTP/1.1 400"} == {answer[:12] for answer in answers[:-1]}
+    assert all(b"no UTF-8" in answer for answer in answers[:-1])
+    assert answers[-1].startswith(b"HTTP/1.1 200")
+    trajectory_from(record.spans)
+
+
+@pytest.mark.parametrize("mode", ["live", "record"])
+def test_headers_of_a_server_that_are_no_text_pass_as_latin_1(ended, mode: str) -> None:
+    answers, _ = ended(mode, _request("tool"), _request("host"), _request("model"))
+    assert {b"HTTP/1.1 200"} == {answer[:12] for answer in answers}
+    assert "caf\xe9 \xff".encode() in answers[1]
+
+
+@pytest.mark.parametrize("route", ["tool", "model", "host"])
+def test_no_header_that_an_agent_sends_becomes_two(ended, server, route: str) -> None:
+    ended("live", *(_request(route, header, value) for header in HEADERS for value in SPLITTING))
+    assert not any("x-injected" in headers for headers in server[1].came)
+
+
+@pytest.mark.parametrize(
+    "text", ["a\r\nX-Injected: b", "a b\r\n\r\nGET /evil HTTP/1.1", "?a=b#c", "//evil/x", "@evil:80/x"]
+)
+def test_no_argument_leaves_its_place_in_the_path(ended, server, text: str) -> None:
+    body = json.dumps({"id": text}).encode()
+    head = b"POST /tools/item HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    ended("live", head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    assert all(path.startswith("/base/items/") and path.count("/") == 3 for path in server[1].paths)
+    assert not any("x-injected" in headers for headers in server[1].came)
