@@ -38,10 +38,6 @@ class Budget:
     reached: str | None = None
     """Why the run must stop; None while there is something left."""
 
-    @property
-    def limits_models(self) -> bool:
-        return self.usd is not None or self.tokens is not None
-
     def charge(self, tokens: int, usd: float | None) -> None:
         """Counts a model's reply, which was admitted before."""
         self.spent_tokens += tokens

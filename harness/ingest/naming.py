@@ -45,12 +45,6 @@ def wall_ns(told: JsonValue) -> int | None:
             return None
 
 
-def iso(time_ns: int) -> str:
-    """Nanoseconds since the epoch as ISO 8601 in UTC, to the nanosecond."""
-    seconds, rest = divmod(time_ns, _NANO)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
-
-
 def _iso_ns(text: str) -> int | None:
     whole = re.fullmatch(r"([^.,]+)(?:[.,](\d{1,9})\d*)?(Z|[+-]\d{2}:?\d{2})?", text.strip())
     if whole is None:

@@ -23,7 +23,7 @@ from harness.judge.transcript.views import acted
 from harness.plugins import described, find_plugin
 from harness.trace import Trial
 from harness.validation import selects
-from harness.values import JsonObject, digest_of_text
+from harness.values import JsonObject
 
 _REPAIR = "Your last answer was not in the given form. Answer again, with the JSON object alone."
 """Repeats nothing of that answer: words of the evidence may stand in it."""
@@ -42,7 +42,7 @@ class Subject:
 
     @classmethod
     def of(cls, run: str, trial: Trial, case: Case | None) -> "Subject":
-        return cls(run=run, trial=trial, case=case, digest=_digest(trial))
+        return cls(run=run, trial=trial, case=case, digest=trial.trajectory.digest)
 
     @cached_property
     def transcript(self) -> Transcript:
@@ -240,10 +240,3 @@ def _given(blank: Judgement, subject: Subject, answer: GivenAnswer, cached: bool
 def _spans(subject: Subject, refs: Sequence[str]) -> tuple[str, ...]:
     found = (subject.transcript.span_of(ref) for ref in refs)
     return tuple(dict.fromkeys(span for span in found if span is not None))
-
-
-def _digest(trial: Trial) -> str:
-    try:
-        return trial.trajectory.digest
-    except ValueError:  # NaN or an infinity in what an agent or a tool sent has no canonical JSON
-        return digest_of_text(repr(trial.trajectory.model_dump(exclude={"trace_id", "version"})))

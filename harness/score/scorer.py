@@ -20,7 +20,6 @@ from harness.score.unmeasured import BY_AGENT, MADE_UNMEASURABLE
 from harness.score.values import Evidence, Metric, RunMetric, Score, Scorecard, Verdict, Verifier
 from harness.score.verifiers import VERIFIERS
 from harness.trace import MEASURED, Trajectory
-from harness.values import digest_of
 
 _BY_OPTIMUM: Final = frozenset({StepEfficiency.name, StepRatio.name})
 _T = TypeVar("_T")
@@ -102,7 +101,7 @@ class Scorer:
             tool_use=_as_far_as_known(tool_use, evidence),
             models=models(evidence),
             prompt=prompt(evidence),
-            digest=_digest(trajectory),
+            digest=trajectory.digest,
         )
 
     @property
@@ -253,10 +252,3 @@ def _score(metric: _Figure, value: float | None, explanation: str) -> Score:
     return Score(
         metric=metric.name, version=metric.version, value=value, explanation=explanation, lower_is_better=lower
     )
-
-
-def _digest(trajectory: Trajectory) -> str:
-    try:
-        return trajectory.digest
-    except ValueError:  # NaN or an infinity in what an agent or a tool sent has no canonical JSON
-        return digest_of(repr(trajectory.model_dump(exclude={"trace_id", "version", "steps"})) + repr(trajectory.calls))

@@ -3,6 +3,7 @@
 A *step* is one decision: a message of the user or of the agent, or a tool call where no model traffic is seen.
 """
 
+import json
 from typing import Literal
 
 from harness.values import Frozen, JsonObject, JsonValue, canonical_json, digest_of_text
@@ -128,8 +129,12 @@ class Trajectory(Frozen):
     def digest(self) -> str:
         """Sha-256 of what was done and seen: no times, no ids, no replay tier, no version."""
         # the canonical JSON of {"final_output", "steps"}, put together step by step: most have its quick way
-        steps = ",".join(canonical_json(step_identity(step)) for step in self.steps)
-        return digest_of_text(f'{{"final_output":{canonical_json(self.final_output)},"steps":[{steps}]}}')
+        identities = [step_identity(step) for step in self.steps]
+        try:
+            steps, output = ",".join(map(canonical_json, identities)), canonical_json(self.final_output)
+        except ValueError:  # NaN or an infinity in what an agent or a tool sent has no canonical JSON
+            return digest_of_text(json.dumps([self.final_output, identities], sort_keys=True, ensure_ascii=False))
+        return digest_of_text(f'{{"final_output":{output},"steps":[{steps}]}}')
 
 
 def step_identity(step: Step) -> JsonObject:

@@ -183,7 +183,8 @@ def _detectors() -> str:
         + _listed(get_args(Failure))
         + ". `other` has the one kind "
         "`failed_without_a_known_mode`: the trial is known to have failed, and no detector found anything. "
-        "Findings of the kind `judged` are a judge's by the rubric `failure_modes`; `harness explain --judged` shows them.\n",
+        "Findings of the kind `judged` are a judge's by the rubric `failure_modes`; "
+        "`harness explain --judged` shows them.\n",
     ]
     for name, version in DETECTORS.items():
         module = importlib.import_module(f"harness.score.failures.{name}") if name != "other" else None

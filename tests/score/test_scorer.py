@@ -158,3 +158,13 @@ def test_values_that_are_no_json_do_not_stop_the_scorer(suite: MakeSuite, eviden
 
     assert card.success is False
     assert len(card.digest) == 64
+
+
+def test_values_that_are_no_json_have_one_digest_whenever_they_were_sent(evidence: Build) -> None:
+    sent = evidence([("add", {"item": float("nan")})], answer="done").trial.trajectory
+    (step, *_) = sent.steps
+    again = sent.model_copy(
+        update={"trace_id": "other", "steps": (step.model_copy(update={"ended_ns": 9}), *sent.steps[1:])}
+    )
+    other = evidence([("add", {"item": float("inf")})], answer="done").trial.trajectory
+    assert sent.digest == again.digest != other.digest

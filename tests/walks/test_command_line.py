@@ -3,24 +3,13 @@
 import subprocess
 import sys
 
+import click
 import pytest
 
+from harness.cli.main import harness
 from tests.walks.conftest import HARNESS, Walk
 
-VERBS = (
-    "init",
-    "doctor",
-    "run",
-    "record",
-    "demo",
-    "score",
-    "report",
-    "compare",
-    "case",
-    "cassette",
-    "snapshot",
-    "image",
-)
+VERBS = harness.list_commands(click.Context(harness))
 
 
 @pytest.mark.parametrize("verb", VERBS)
