@@ -1,3 +1,19 @@
 """An evaluation harness for tool-using agents: isolated, replayed, traced, scored."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.api import RunOptions as RunOptions
+    from harness.api import compare as compare
+    from harness.api import run as run
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    """`harness.run` and `harness.compare`, imported when they are asked for: the command line starts quickly."""
+    if name in ("run", "compare", "RunOptions"):
+        from harness import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'harness' has no attribute {name!r}")

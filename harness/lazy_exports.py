@@ -8,14 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
 
-def lazy_exports(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
-    """The module-level `__getattr__` of `package`; `names` maps a module below it to the names that it defines."""
+def lazy_exports(
+    package: str, names: Mapping[str, Sequence[str]], *, below: str | None = None
+) -> Callable[[str], object]:
+    """The module-level `__getattr__` of `package`.
+
+    `names` maps a module to the names that it defines, the module being below `below`, which is `package` itself where
+    it is not given.
+    """
     homes = {name: module for module, defined in names.items() for name in defined}
 
     def get_attribute(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f"{package}.{homes[name]}")
+        module = import_module(f"{below or package}.{homes[name]}")
         found: object = getattr(module, name)
         setattr(import_module(package), name, found)  # from now on without this function
         return found

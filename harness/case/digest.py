@@ -17,6 +17,8 @@ _ASKED = {"environment", "tools", "probes", "checks", "metrics", "run_metrics", 
 def suite_digest(suite: Suite) -> str:
     """Sha-256 over all that is asked: what `Suite.digest` holds, also for a suite that was put together elsewhere."""
     asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
+    if suite.detectors:
+        asked["detectors"] = list(suite.detectors)
     _drop_unused(asked)
     _drop_unset_limits(asked)
     for host in asked.get("hosts", ()):  # how a live host is kept, and what it is, is no part of what is asked
@@ -61,7 +63,7 @@ def _drop_undeclared(tools: Iterable[dict[str, Any]]) -> None:
 def _code_digests(suite: Suite) -> dict[str, str]:
     checks = [*suite.checks, *(check for case in suite.cases for check in case.checks)]
     functions = {value for check in checks for value in check.parameters.values() if _names_code(value)}
-    names = {*suite.metrics, *suite.run_metrics, *(check.verifier for check in checks), *functions}
+    names = {*suite.metrics, *suite.run_metrics, *suite.detectors, *(check.verifier for check in checks), *functions}
     files = {name.rpartition(":")[0] for name in names if ".py:" in name}
     return {name: digest_of(_source(suite.folder / name)) for name in sorted(files)}
 

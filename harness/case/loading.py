@@ -69,6 +69,8 @@ class SuiteFile(Frozen):
     """Metrics of the suite's own: `file.py:Name`, `module:Name` or an entry point."""
     run_metrics: tuple[str, ...] = ()
     """Figures of the suite's own over a whole run, named in the same way."""
+    detectors: tuple[str, ...] = ()
+    """Detectors of failures of the suite's own, named in the same way."""
     composite: dict[str, CompositePart] = {}
     """Metric -> its weight in the figure `composite`. Empty: there is none."""
     secrets: tuple[str, ...] = ()
@@ -124,6 +126,7 @@ def load_suite(project: Path, name: str) -> Suite:
         checks=raw.checks,
         metrics=raw.metrics,
         run_metrics=raw.run_metrics,
+        detectors=raw.detectors,
         composite=raw.composite,
         secrets=tuple(dict.fromkeys([*raw.secrets, *(raw.model.secrets if raw.model else ())])),
         drift=raw.drift,

@@ -110,6 +110,9 @@ class Suite(Frozen):
     run_metrics: tuple[str, ...] = ()
     """Figures over a whole run, of the suite's own; a function is taken for a run-level evaluator:
     `(*, item_results, **kwargs)`."""
+    detectors: tuple[str, ...] = ()
+    """Detectors of failures of the suite's own, beside the built-in ones: `file.py:Name`, `module:Name` or an entry
+    point in the group `harness.detector`."""
     composite: dict[str, CompositePart] = {}
     """Metric -> its weight in the figure `composite`; empty: there is none."""
     secrets: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.options import run_path
+from harness.results import run_path
 
 if TYPE_CHECKING:
     from harness.judge import AnnotationQueue, Rubric, Work

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from harness.cli.options import TOOL_MODES, jobs_option, run_path, sandbox_option, selection_options
+from harness.cli.options import TOOL_MODES, jobs_option, sandbox_option, selection_options
+from harness.results import run_path
 
 
 @click.group("case")

@@ -161,11 +161,10 @@ def refresh(project: Path, /, suite: str, source: str, **options: Any) -> None:
     """
     from harness.cassette import apply_refresh, patch_of
     from harness.cli.console import say
-    from harness.cli.options import run_path
     from harness.documents import write_output
     from harness.errors import UsageError
     from harness.pipeline import RefreshPlan, refreshed
-    from harness.results import read_drift
+    from harness.results import read_drift, run_path
 
     patch, at_once = options.pop("patch"), options.pop("at_once")
     if patch is not None and at_once:

@@ -5,9 +5,8 @@ from typing import Any
 
 from harness.case import Suite, load_suite
 from harness.cli.console import say
-from harness.cli.running import RunOptions, plan_of
 from harness.gateway import ToolMode
-from harness.pipeline import CaseFinding, Watch, check_cases
+from harness.pipeline import CaseFinding, RunOptions, Watch, check_cases, plan_of
 
 
 def check_suite(project: Path, suite: str, options: dict[str, Any]) -> tuple[CaseFinding, ...]:

@@ -5,7 +5,7 @@ from typing import Literal
 
 import click
 
-from harness.cli.options import run_path
+from harness.results import run_path
 
 
 @click.command("compare")
@@ -46,14 +46,13 @@ def command(
 
     Exit status with --no-worse-than: 0 better or at parity, 1 worse, 3 cannot tell.
     """
-    from harness.cli.baselines import compared
     from harness.cli.console import out
     from harness.cli.showing import show_comparison
     from harness.errors import ExitCode
-    from harness.report import comparison_json, comparison_markdown, margin_lines, no_worse_than
+    from harness.report import compare_named, comparison_json, comparison_markdown, margin_lines, no_worse_than
 
     project: Path = ctx.obj
-    comparison, repetitions = compared(project, before, run_path(project, after), margins)
+    comparison, repetitions = compare_named(project, before, run_path(project, after), margins)
     checks = no_worse_than(comparison, margins, repetitions()) if margins else []
     match form:
         case "terminal":

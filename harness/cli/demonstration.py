@@ -6,9 +6,10 @@ from typing import Literal
 
 from harness.case import Suite, load_suite
 from harness.cli.console import out, say
-from harness.cli.running import RunOptions, judge, run
+from harness.cli.running import judge, run
 from harness.cli.showing import show_comparison, show_summary
 from harness.errors import EngineUnavailable, ExitCode, SnapshotError
+from harness.pipeline import RunOptions
 from harness.report import compare_runs, summarise_run, write_report
 from harness.results import RunFolder
 from harness.sandbox import BASE_IMAGE, ImageStore, SnapshotStore, connect, load_environment, reap

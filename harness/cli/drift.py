@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 import click
 
 from harness.cli.issue import file_option
-from harness.cli.options import jobs_option, run_name, run_path, sandbox_option, selection_options
+from harness.cli.options import jobs_option, run_name, sandbox_option, selection_options
 from harness.cli.spending import model_options
+from harness.results import run_path
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 

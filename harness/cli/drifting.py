@@ -8,11 +8,10 @@ import click
 from harness.case import load_suite
 from harness.cli.console import print_json, say
 from harness.cli.filing import FileOptions, file_look
-from harness.cli.running import RunOptions
 from harness.cli.running import run as run_live
 from harness.drift import not_asked_lines, profile_lines, report_lines
 from harness.errors import ExitCode, UsageError
-from harness.pipeline import DriftPlan, DriftResult, FlipPlan, compare_run, learn_suite, probe_suite
+from harness.pipeline import DriftPlan, DriftResult, FlipPlan, RunOptions, compare_run, learn_suite, probe_suite
 from harness.pipeline.drift import suite_of
 from harness.results.drift import DRIFT
 from harness.runner import processors

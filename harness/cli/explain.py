@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import run_path
+from harness.results import run_path
 
 if TYPE_CHECKING:
     from harness.results import RunFolder

@@ -5,7 +5,7 @@ from typing import Literal
 
 import click
 
-from harness.cli.options import run_path
+from harness.results import run_path
 
 
 @click.command("export")

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from harness.cli.console import print_json, say
-from harness.cli.options import run_path
 from harness.errors import ExitCode, UsageError
 from harness.issues import (
     Done,
@@ -24,7 +23,7 @@ from harness.issues import (
     tracker_named,
 )
 from harness.issues.folder import FOLDER
-from harness.results import DriftReport, Severity, read_drift
+from harness.results import DriftReport, Severity, read_drift, run_path
 
 _MOST_COMMENT = 65_000
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.case import load_suite
 from harness.cli.console import out, say
-from harness.cli.running import RunOptions, run
+from harness.cli.running import run
 from harness.documents import read_document
 from harness.judge import (
     CHARS_PER_TOKEN,
@@ -20,7 +20,7 @@ from harness.judge import (
     against_labels,
     load_rubric,
 )
-from harness.pipeline import Bench, Calibrating, JudgeRequest, Runs, calibrate_judge, judge_run
+from harness.pipeline import Bench, Calibrating, JudgeRequest, RunOptions, Runs, calibrate_judge, judge_run
 from harness.pipeline.calibrating import CANDIDATE
 from harness.pipeline.subjects import subjects
 from harness.report import AgreementView, CalibrationView, JudgedView, judged_rubric

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli.judge_options import model_options, settings_of
-from harness.cli.options import run_path
+from harness.results import run_path
 
 if TYPE_CHECKING:
     from harness.pipeline import Judged

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.options import run_path
+from harness.results import run_path
 
 if TYPE_CHECKING:
     from harness.judge import Prompt, Rubric

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import run_path
+from harness.results import run_path
 
 
 @click.command("show")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import run_name, run_path
+from harness.cli.options import run_name
+from harness.results import run_path
 
 
 @click.command("merge")

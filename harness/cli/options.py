@@ -1,14 +1,10 @@
 """Options that several verbs share, declared once."""
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from harness.disk import is_folder
-from harness.documents import alternatives
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +39,6 @@ class SandboxType(click.ParamType[str]):
         name = str(value)
         if name in SANDBOXES:
             return name
-        from harness.errors import UsageError
         from harness.sandbox import isolates
 
         try:
@@ -139,14 +134,3 @@ def jobs_option(command: Command) -> Command:
         help="Trials that run side by side; by default one for each processor, and as many more as wait for live"
         " answers and have room in memory.",
     )(command)
-
-
-def run_path(project: Path, name: str) -> Path:
-    """The folder of a run given by name or by path. Raises UsageError where there is none, with the nearest names."""
-    named = project / "runs" / name
-    if is_folder(named) or os.path.exists(name):  # noqa: PTH110 # `Path.exists` raises OSError for a name too long
-        return named if is_folder(named) else Path(name)
-    runs = [path.name for path in (project / "runs").glob("[!.]*") if path.is_dir()]
-    raise UsageError(
-        f"{name[:200]!r} is no run folder, nor a run of {project / 'runs'}", remedy=alternatives(name, runs)
-    )

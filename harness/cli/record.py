@@ -34,7 +34,8 @@ def command(ctx: click.Context, /, suite: str, agents: tuple[str, ...], **option
     again. Secrets are replaced before anything is written.
     """
     from harness.case import load_suite
-    from harness.cli.running import RunOptions, carry_out
+    from harness.cli.running import carry_out
+    from harness.pipeline import RunOptions
 
     loaded = load_suite(ctx.obj, suite)
     versions = agents or tuple(loaded.agents)

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from harness.cli.options import run_path
 from harness.errors import UsageError
 from harness.os_errors import os_error_in_words
+from harness.results import run_path
 
 if TYPE_CHECKING:
     from harness.report import Summary

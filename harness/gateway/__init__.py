@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from harness.gateway.sources.source import ToolSource as ToolSource
     from harness.gateway.thread import LoopThread as LoopThread
     from harness.gateway.toolbox import Toolbox as Toolbox
+    from harness.gateway.user import Heard as Heard
+    from harness.gateway.user import User as User
     from harness.gateway.web.address import absolute_address as absolute_address
     from harness.gateway.web.call import WebCall as WebCall
     from harness.gateway.web.live import LiveWeb as LiveWeb
@@ -52,6 +54,10 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "user": (
+                "User",
+                "Heard",
+            ),
             "budget": ("Budget", "OutOfBudget", "budget_of"),
             "client": ("open_client",),
             "contract": ("ServiceOpener", "SessionRecord", "SessionRequest", "ToolMode"),

@@ -7,8 +7,14 @@ from harness.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from harness.ingest.export.atif import export_atif as export_atif
     from harness.ingest.export.otlp import export_otlp as export_otlp
+    from harness.ingest.found import Found as Found
+    from harness.ingest.found import FoundRun as FoundRun
+    from harness.ingest.found import FoundTool as FoundTool
+    from harness.ingest.found import Importer as Importer
+    from harness.ingest.found import Source as Source
     from harness.ingest.options import ImportNote as ImportNote
     from harness.ingest.options import ImportOptions as ImportOptions
+    from harness.ingest.reading import Record as Record
     from harness.ingest.registry import IMPORTERS as IMPORTERS
     from harness.ingest.registry import import_file as import_file
     from harness.ingest.registry import importers as importers
@@ -17,6 +23,14 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "reading": ("Record",),
+            "found": (
+                "Source",
+                "Importer",
+                "FoundTool",
+                "FoundRun",
+                "Found",
+            ),
             "export.atif": ("export_atif",),
             "export.otlp": ("export_otlp",),
             "options": ("ImportOptions", "ImportNote"),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from harness.issues.filing import Filing as Filing
     from harness.issues.filing import file_report as file_report
     from harness.issues.filing import planned as planned
+    from harness.issues.folder import FolderTracker as FolderTracker
     from harness.issues.outbox import Outbox as Outbox
     from harness.issues.planning import TrackerAction as TrackerAction
     from harness.issues.tracker import IssueTracker as IssueTracker
@@ -22,6 +23,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "folder": ("FolderTracker",),
             "choosing": ("github_tracker", "tracker_named"),
             "filing": ("Done", "Filing", "MOST_NEW", "file_report", "planned"),
             "outbox": ("Outbox",),

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from harness.judge.calibration.record import record_path as record_path
     from harness.judge.calibration.record import uncalibrated as uncalibrated
     from harness.judge.calibration.rule_reflector import RuleReflector as RuleReflector
+    from harness.judge.code_criteria import CodeCriterion as CodeCriterion
+    from harness.judge.code_criteria import Decision as Decision
     from harness.judge.comparison import ComparisonScore as ComparisonScore
     from harness.judge.comparison import PairwiseComparison as PairwiseComparison
     from harness.judge.comparison import comparison_score as comparison_score
@@ -102,6 +104,10 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "code_criteria": (
+                "Decision",
+                "CodeCriterion",
+            ),
             "agreement.binary": ("AgreementRate", "BinaryAgreement"),
             "agreement.comparing": ("AgreementReport", "AgreementRow", "Right", "against_labels", "compare"),
             "annotation.annotation_queue": ("AnnotationQueue", "AnnotatorSession", "PER_ITEM"),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.pipeline.attempt import Ended as Ended
     from harness.pipeline.bench import Bench as Bench
     from harness.pipeline.bench import Runs as Runs
     from harness.pipeline.bench import spread as spread
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from harness.pipeline.drift import compare_run as compare_run
     from harness.pipeline.drift import learn_suite as learn_suite
     from harness.pipeline.drift import probe_suite as probe_suite
+    from harness.pipeline.executor import Executor as Executor
+    from harness.pipeline.executor import Job as Job
     from harness.pipeline.executors import EXECUTORS as EXECUTORS
     from harness.pipeline.flips import FlipPlan as FlipPlan
     from harness.pipeline.from_trace import Request as Request
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from harness.pipeline.judging import JudgeRequest as JudgeRequest
     from harness.pipeline.judging import agents_models as agents_models
     from harness.pipeline.judging import judge_run as judge_run
+    from harness.pipeline.local import open_local as open_local
     from harness.pipeline.merge import merge_shards as merge_shards
     from harness.pipeline.pairing import Paired as Paired
     from harness.pipeline.pairing import PairRequest as PairRequest
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
     from harness.pipeline.plan import RunPlan as RunPlan
     from harness.pipeline.plan import Selection as Selection
     from harness.pipeline.plan import planned_trials as planned_trials
+    from harness.pipeline.planning import plan_of as plan_of
+    from harness.pipeline.planning import planned_run as planned_run
     from harness.pipeline.redteam import Cost as Cost
     from harness.pipeline.redteam import RedTeamRequest as RedTeamRequest
     from harness.pipeline.redteam import cost_of as cost_of
@@ -46,6 +52,7 @@ if TYPE_CHECKING:
     from harness.pipeline.run import Watch as Watch
     from harness.pipeline.run import resume_run as resume_run
     from harness.pipeline.run import start_run as start_run
+    from harness.pipeline.run_options import RunOptions as RunOptions
     from harness.pipeline.schemas import KINDS_OF_DOCUMENT as KINDS_OF_DOCUMENT
     from harness.pipeline.schemas import published_schema as published_schema
     from harness.pipeline.secrets import secret_values as secret_values
@@ -55,6 +62,17 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "planning": (
+                "plan_of",
+                "planned_run",
+            ),
+            "run_options": ("RunOptions",),
+            "local": ("open_local",),
+            "executor": (
+                "Job",
+                "Executor",
+            ),
+            "attempt": ("Ended",),
             "executors": ("EXECUTORS",),
             "bench": ("Bench", "Runs", "spread"),
             "calibrating": ("Calibrating", "calibrate_judge"),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.report.margin import no_worse_than as no_worse_than
     from harness.report.margin import refuse_unusable as refuse_unusable
     from harness.report.margin import repetitions_of as repetitions_of
+    from harness.report.named import compare_named as compare_named
     from harness.report.render.agreement import AgreementView as AgreementView
     from harness.report.render.calibration import CalibrationView as CalibrationView
     from harness.report.render.calibration import StabilityView as StabilityView
@@ -53,6 +54,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "named": ("compare_named",),
             "baseline": ("BaselineGate", "compare_with_baseline", "hold_against"),
             "compare": ("Comparison", "compare_runs"),
             "gate": ("GateResult", "check_floors"),

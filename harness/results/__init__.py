@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harness.results.drift import holder_of as holder_of
     from harness.results.drift import read_drift as read_drift
     from harness.results.drift import write_drift as write_drift
+    from harness.results.finding import run_path as run_path
     from harness.results.folder import RunFolder as RunFolder
     from harness.results.gc_pause import gc_paused as gc_paused
     from harness.results.judgements import JudgementWriter as JudgementWriter
@@ -50,6 +51,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "finding": ("run_path",),
             "baseline": ("Baseline", "baseline_of", "read_baseline", "write_baseline"),
             "comparable": ("latest_comparable", "runs_in"),
             "comparisons": ("add_comparison", "latest_comparisons", "read_comparisons"),

@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from harness.sandbox.leftovers import left_on_machine as left_on_machine
     from harness.sandbox.leftovers import reap as reap
     from harness.sandbox.leftovers import remove_all as remove_all
+    from harness.sandbox.local import LocalSandboxProvider as LocalSandboxProvider
     from harness.sandbox.ownership import owned_environment as owned_environment
     from harness.sandbox.ownership import private_folder as private_folder
     from harness.sandbox.ownership import remove_private_folder as remove_private_folder
     from harness.sandbox.ownership import temporary_folder as temporary_folder
     from harness.sandbox.provider import Sandbox as Sandbox
+    from harness.sandbox.provider import SandboxPaths as SandboxPaths
     from harness.sandbox.provider import SandboxProvider as SandboxProvider
     from harness.sandbox.provider import SandboxSpec as SandboxSpec
     from harness.sandbox.providers import ProviderName as ProviderName
@@ -60,6 +62,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "local": ("LocalSandboxProvider",),
             "bootstrap": ("install_tools",),
             "browser": ("ActResult", "Browser", "BrowserSpec", "PageQuery"),
             "cleaning": ("clean_end_state",),
@@ -72,7 +75,7 @@ else:
             "images": ("ImageStore",),
             "leftovers": ("left_in_engine", "left_in_project", "left_on_machine", "reap", "remove_all"),
             "ownership": ("owned_environment", "private_folder", "remove_private_folder", "temporary_folder"),
-            "provider": ("Sandbox", "SandboxProvider", "SandboxSpec"),
+            "provider": ("SandboxPaths", "Sandbox", "SandboxProvider", "SandboxSpec"),
             "providers": ("ProviderName", "isolates", "open_provider", "provider_of"),
             "proxied_hosts": ("ProxiedHosts",),
             "recipe": ("BROWSER_IMAGE", "ContextFile", "context_of", "read_files"),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harness.score.scorer import build_scorer as build_scorer
     from harness.score.scorer import score_trial as score_trial
     from harness.score.selection import decisions as decisions
+    from harness.score.values import Detector as Detector
     from harness.score.values import EncodingFault as EncodingFault
     from harness.score.values import Evidence as Evidence
     from harness.score.values import Metric as Metric
@@ -63,6 +64,7 @@ else:
             "scorer": ("Scorer", "build_scorer", "score_trial"),
             "selection": ("decisions",),
             "values": (
+                "Detector",
                 "Evidence",
                 "Metric",
                 "EncodingFault",

@@ -1,6 +1,6 @@
 """What a detector says: which failure, where it began, what followed from it, and how sure it is."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -49,14 +49,19 @@ Kind = Literal[
     "judged",
     "failed_without_a_known_mode",
 ]
-"""Closed. Which failure each belongs to, what counts and what does not, stands in its detector's docstring."""
+"""Of the built-in detectors, closed. Which failure each belongs to, what counts and what does not, stands in its
+detector's docstring."""
+
+
+OwnKind = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+:[a-z0-9_]+$")]
+"""A kind of a detector that is not built in: `<name of the detector>:<kind>`."""
 
 
 class Diagnosis(Frozen):
     """One finding. A trial may have several, of the same failure too where the origins differ."""
 
     failure: Failure
-    kind: Kind
+    kind: Kind | OwnKind
     origin_step: int | None
     """Index of the step in which it began; None: not known."""
     dependent_steps: tuple[int, ...] = ()

@@ -11,8 +11,9 @@ from harness.documents import first_problem
 from harness.errors import UsageError
 from harness.plugins import find_object, find_plugin
 from harness.score.evaluators import ItemEvaluator, RunEvaluator, signature_problem
+from harness.score.failures import built_in_versions, find_detector
 from harness.score.metrics import METRICS
-from harness.score.values import Metric, RunMetric, Verifier
+from harness.score.values import Detector, Metric, RunMetric, Verifier
 from harness.score.verifiers import VERIFIERS
 
 
@@ -58,6 +59,20 @@ def run_metrics_of(suite: Suite) -> tuple[RunMetric | RunEvaluator, ...]:
     found = tuple(_run_metric(suite, name) for name in suite.run_metrics)
     _refuse_twins(suite, "run_metrics", [metric.name for metric in found])
     return found
+
+
+def detectors_of(suite: Suite) -> tuple[Detector, ...]:
+    """The suite's own detectors, in the order in which it names them."""
+    found = tuple(_detector(suite, name) for name in suite.detectors)
+    _refuse_twins(suite, "detectors", [*built_in_versions(), *(one.name for one in found)])
+    return found
+
+
+def _detector(suite: Suite, name: str) -> Detector:
+    try:
+        return find_detector(name, suite.folder)
+    except UsageError as error:
+        raise UsageError(f"suite {suite.name!r}, field 'detectors': {error.message}", remedy=error.remedy) from None
 
 
 def _metric(suite: Suite, name: str) -> Metric | ItemEvaluator:

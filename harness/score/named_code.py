@@ -10,8 +10,8 @@ from harness.score.verifiers import VERIFIERS
 def named_code(suite: Suite) -> tuple[str, ...]:
     """Each field that leads to code which is no part of the harness, as `field: name`.
 
-    Checks and metrics that are no built-in ones, whether a file, a module or an installed package has them; functions
-    that checks are given; and servers that are programs or Python files.
+    Checks, metrics and detectors that are no built-in ones, whether a file, a module or an installed package has them;
+    functions that checks are given; and servers that are programs or Python files.
     """
     return tuple(dict.fromkeys(_named(suite)))
 
@@ -24,6 +24,7 @@ def _named(suite: Suite) -> Iterator[str]:
             yield f"check {check.name!r}: {check.parameters['function']}"
     for field in ("metrics", "run_metrics"):
         yield from (f"{field}: {name}" for name in getattr(suite, field) if name not in METRICS)
+    yield from (f"detectors: {name}" for name in suite.detectors)
     for name, server in suite.servers.items():
         if server.python is not None or (server.mcp is not None and server.mcp.command):
             yield f"server {name!r}"

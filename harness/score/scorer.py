@@ -11,13 +11,13 @@ from harness.plugins import described
 from harness.score.composite import composite_score
 from harness.score.diagnosis import Diagnosis
 from harness.score.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
-from harness.score.failures import DETECTORS, findings, not_measured
-from harness.score.loading import NamedVerifier, metrics_of, run_metrics_of, verifiers_of
+from harness.score.failures import built_in_versions, findings, not_measured
+from harness.score.loading import NamedVerifier, detectors_of, metrics_of, run_metrics_of, verifiers_of
 from harness.score.metrics import METRICS
 from harness.score.metrics.step_efficiency import StepEfficiency, StepRatio
 from harness.score.tooluse import models, prompt, tool_use
 from harness.score.unmeasured import BY_AGENT, MADE_UNMEASURABLE
-from harness.score.values import Evidence, Metric, RunMetric, Score, Scorecard, Verdict, Verifier
+from harness.score.values import Detector, Evidence, Metric, RunMetric, Score, Scorecard, Verdict, Verifier
 from harness.score.verifiers import VERIFIERS
 from harness.trace import MEASURED, Trajectory
 
@@ -35,6 +35,8 @@ class Scorer:
     """Case id -> its checks, the suite's first."""
     metrics: tuple[Metric | ItemEvaluator, ...]
     run_metrics: tuple[RunMetric | RunEvaluator, ...]
+    detectors: tuple[Detector, ...] = ()
+    """The suite's own, beside the built-in ones."""
 
     @property
     def versions(self) -> dict[str, str]:
@@ -42,7 +44,8 @@ class Scorer:
         checks = {f"verifier:{one.check.verifier}": one.version for each in self.verifiers.values() for one in each}
         figures = {f"metric:{metric.name}": metric.version for metric in self.metrics}
         run_figures = {f"run_metric:{metric.name}": metric.version for metric in self.run_metrics}
-        detectors = {f"detector:{name}": version for name, version in DETECTORS.items()}
+        detectors = {f"detector:{name}": version for name, version in built_in_versions().items()}
+        detectors |= {f"detector:{one.name}": one.version for one in self.detectors}
         return dict(sorted({**checks, **figures, **run_figures, **detectors}.items()))
 
     def score(self, evidence: Evidence) -> Scorecard:
@@ -83,7 +86,7 @@ class Scorer:
     ) -> Scorecard:
         trial = evidence.trial
         measured = trial.outcome in MEASURED
-        found, hints = _diagnosed(evidence) if measured else ((), ())
+        found, hints = _diagnosed(evidence, self.detectors) if measured else ((), ())
         return Scorecard(
             case_id=evidence.case.id,
             attempt=trial.attempt,
@@ -126,6 +129,7 @@ def build_scorer(suite: Suite) -> Scorer:
         verifiers=verifiers_of(suite),
         metrics=metrics_of(suite),
         run_metrics=run_metrics_of(suite),
+        detectors=detectors_of(suite),
     )
 
 
@@ -191,9 +195,9 @@ def _as_far_as_known(told: Callable[[Evidence], tuple[_T, ...]], evidence: Evide
         return ()
 
 
-def _diagnosed(evidence: Evidence) -> tuple[tuple[Diagnosis, ...], tuple[Diagnosis, ...]]:
+def _diagnosed(evidence: Evidence, own: Sequence[Detector]) -> tuple[tuple[Diagnosis, ...], tuple[Diagnosis, ...]]:
     try:
-        return findings(evidence)
+        return findings(evidence, own=own)
     except OutOfTime:
         return (), ()
 

@@ -271,6 +271,21 @@ class Metric(Protocol):
         ...
 
 
+class Detector(Protocol):
+    """Finds one way in which a trial went wrong, and where it began."""
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+    """Changed whenever the same evidence could give another finding."""
+
+    def find(self, evidence: Evidence) -> Sequence[Diagnosis]:
+        """Every finding, in any order. Pure: looks at nothing but the evidence. Never raises for what the agent did.
+
+        A detector of a third party gives its kinds as `<name of the detector>:<kind>`.
+        """
+        ...
+
+
 class RunMetric(Protocol):
     """A figure over a whole run."""
 

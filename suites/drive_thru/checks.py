@@ -11,9 +11,7 @@ from typing import ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from harness.score.values import Evidence, Scorecard
-from harness.trace import MEASURED, Observation, ToolCall
-from harness.values import Frozen, JsonObject, JsonValue
+from harness.api import MEASURED, Evidence, Frozen, JsonObject, JsonValue, Observation, Scorecard, ToolCall
 
 LOOKUP, ADD = "lookup_menu_item", "add_item_to_order"
 ITEM, QUANTITY, MODIFIERS, SIZE = (Fraction(part, 100) for part in (40, 30, 20, 10))

@@ -22,7 +22,7 @@ from harness.judge.code_criteria import CODE_CRITERIA
 from harness.pipeline.reference import reference_page
 from harness.pipeline.schemas import KINDS_OF_DOCUMENT, published_schema
 from harness.score.diagnosis import Failure
-from harness.score.failures import DETECTORS
+from harness.score.failures import built_in_versions
 from harness.score.metrics import METRICS
 from harness.score.verifiers import VERIFIERS
 from tests.docs.surface import ROOT, commands, options
@@ -186,7 +186,7 @@ def _detectors() -> str:
         "Findings of the kind `judged` are a judge's by the rubric `failure_modes`; "
         "`harness explain --judged` shows them.\n",
     ]
-    for name, version in DETECTORS.items():
+    for name, version in sorted(built_in_versions().items()):
         module = importlib.import_module(f"harness.score.failures.{name}") if name != "other" else None
         if module is not None:
             lines += [f"## `{name}`\n", paragraphs(module.__doc__) + "\n", f"Version {version}.\n"]

@@ -69,6 +69,11 @@ def entry_point_groups() -> dict[str, str]:
             for target in node.targets
             if isinstance(target, ast.Name)
         }
+        for call in _calls(tree, {"Registry"}):
+            seams = [
+                one.value.value for one in call.keywords if one.arg == "seam" and isinstance(one.value, ast.Constant)
+            ]
+            found |= {f"harness.{seam}": path.relative_to(ROOT).as_posix() for seam in seams}
         passed_on = _passed_on(tree)
         for call in _calls(tree, _LOOKUPS | set(passed_on)):
             position = passed_on.get(_called(call) or "", 0)

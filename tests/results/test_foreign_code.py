@@ -82,6 +82,7 @@ REFUSED = [
     (_check("check_answer", function="evil.py:accepts"), "evil.py:accepts"),
     ({"metrics": ["evil.py:Check"]}, "metrics: evil.py:Check"),
     ({"run_metrics": ["evil.py:Check"]}, "run_metrics: evil.py:Check"),
+    ({"detectors": ["evil.py:Check"]}, "detectors: evil.py:Check"),
     ({"servers": PYTHON}, "server 's'"),
     ({"servers": PROGRAM}, "server 's'"),
 ]

@@ -1,7 +1,9 @@
 """Failure modes: what went wrong in a trial, where it began and what followed, told by deterministic detectors."""
 
-from harness.score.failures.diagnose import DETECTORS, diagnose, findings, loops
+from harness.score.failures.detectors import DETECTORS, built_in_versions, find_detector
+from harness.score.failures.diagnose import diagnose, findings
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
+from harness.score.failures.loop_trap import loops
 from harness.score.failures.measurable import not_measured
 from harness.score.failures.ranking import Suspect, suspects
 from harness.score.failures.recovery import ErrorRecovery, Response, recoveries
@@ -14,7 +16,9 @@ __all__ = [
     "Kind",
     "Response",
     "Suspect",
+    "built_in_versions",
     "diagnose",
+    "find_detector",
     "findings",
     "loops",
     "not_measured",

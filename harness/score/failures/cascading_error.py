@@ -12,12 +12,13 @@ Origin: where the value entered. Dependent steps: the later ones that use it.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.score.failures.diagnosis import Diagnosis
-from harness.score.failures.foreign import Foreign
+from harness.score.failures.foreign import Foreign, foreign_of
 from harness.score.failures.grounding import atoms
-from harness.score.failures.reading import Reading
+from harness.score.failures.reading import Reading, read
+from harness.score.values import Evidence
 
 VERSION: Final = "4"
 
@@ -60,3 +61,13 @@ def _diagnosis(one: Foreign, later: tuple[int, ...], *, miscopied: bool) -> Diag
         confidence=0.9 if miscopied else 0.7,
         version=VERSION,
     )
+
+
+class CascadingError:
+    """Wrong values that later calls rest on."""
+
+    name: ClassVar[str] = "cascading_error"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        return carried_values(read(evidence), foreign_of(evidence))

@@ -16,15 +16,16 @@ Origin: the message. Dependent steps: none.
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.case import ToolSpec
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.grounding import atoms, is_identifier
 from harness.score.failures.handing_over import hands_in, is_hand_over
 from harness.score.failures.prose import plain_words
-from harness.score.failures.reading import Act, Reading
+from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.tool_words import action_of, objects_of, singular
+from harness.score.values import Evidence
 from harness.trace import Step
 
 VERSION: Final = "4"
@@ -245,3 +246,14 @@ def _found(kind: Kind, step: Step, evidence: str, confidence: float) -> Diagnosi
         confidence=confidence,
         version=VERSION,
     )
+
+
+class Claims:
+    """Calls and results that are claimed and were never made."""
+
+    name: ClassVar[str] = "claims"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        reading = read(evidence)
+        return (*claimed_calls(reading), *fabricated_results(reading))

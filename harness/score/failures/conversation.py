@@ -21,10 +21,11 @@ that step, as the probability says.
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.score.failures.diagnosis import Diagnosis, Kind
-from harness.score.failures.reading import Reading
+from harness.score.failures.reading import Reading, has_failed, read
+from harness.score.values import Evidence
 from harness.trace import Step
 
 VERSION: Final = "4"
@@ -148,3 +149,13 @@ def _has_code(step: Step) -> bool:
 def _words(step: Step) -> str | None:
     found = _ASSUMED.search(step.message or "")
     return None if found is None else found.group()
+
+
+class BrokenConversation:
+    """What broke a conversation without recorded calls that is known to have failed."""
+
+    name: ClassVar[str] = "conversation"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        return tuple(conversation_candidates(read(evidence))) if has_failed(evidence) else ()

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.score.failures.grounding import atoms, is_identifier, texts
-from harness.score.failures.reading import Act, Reading
+from harness.score.failures.reading import Act, Reading, read
+from harness.score.values import Evidence
 
 _MOST: Final = 24
 """Values looked at in one trial: past these, nothing new is learnt and the look-alike search would cost."""
@@ -65,3 +66,12 @@ def _confirmed(value: str, act: Act) -> bool:
     if act.failed or act.answer is None:
         return False
     return set(atoms(value)) <= set(atoms(act.answer))
+
+
+def foreign_of(evidence: Evidence) -> tuple[Foreign, ...]:
+    """As `foreign_values`, found at most once for the same evidence."""
+    return evidence.once(_foreign)
+
+
+def _foreign(evidence: Evidence) -> tuple[Foreign, ...]:
+    return foreign_values(read(evidence))

@@ -20,12 +20,13 @@ Origin: the first foreign call, or the message. Dependent steps: the calls that 
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.score.failures.diagnosis import Diagnosis
-from harness.score.failures.foreign import Foreign, rests_on
+from harness.score.failures.foreign import Foreign, foreign_of, rests_on
 from harness.score.failures.grounding import atoms
-from harness.score.failures.reading import Act, Reading
+from harness.score.failures.reading import Act, Reading, read
+from harness.score.values import Evidence
 
 VERSION: Final = "4"
 _STATED: Final = re.compile(r"(?i)task description|plan for solving|## plan|# plan")
@@ -102,3 +103,14 @@ def other_plans(reading: Reading) -> tuple[Diagnosis, ...]:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(word for word in atoms(text) if len(word) > _LONG_WORD)
+
+
+class GoalDrift:
+    """Work on foreign cases, and plans for another task."""
+
+    name: ClassVar[str] = "goal_drift"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        reading = read(evidence)
+        return (*foreign_tasks(reading, foreign_of(evidence)), *other_plans(reading))

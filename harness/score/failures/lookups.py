@@ -17,13 +17,14 @@ Dependent steps: the later ones that hand the answer in.
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
-from harness.score.failures.fitted import Fitted
+from harness.score.failures.fitted import CountedDetector, Fitted
 from harness.score.failures.handing_over import hands_in
 from harness.score.failures.progress import INFORMATIVE, new_atoms
-from harness.score.failures.reading import Act, Reading
+from harness.score.failures.reading import Act, Reading, read
+from harness.score.values import Evidence
 from harness.trace import Step, ToolCall
 
 VERSION: Final = "1"
@@ -135,3 +136,13 @@ def _found(failure: Failure, kind: Kind, unmade: Unmade, evidence: str) -> Diagn
         confidence=round(0.4 + 0.5 * min(unmade.sources, _MANY) / _MANY, 2),
         version=VERSION,
     )
+
+
+class Lookups(CountedDetector):
+    """Plans that needed to look something up, which no call did."""
+
+    name: ClassVar[str] = "lookups"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        return abandoned_plans(unmade_lookups(read(evidence), self.numbers))

@@ -15,13 +15,14 @@ Origin: the first repeat. Dependent steps: the later ones.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.score.failures.diagnosis import Diagnosis
 from harness.score.failures.grounding import atoms
-from harness.score.failures.reading import Act, Reading
+from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.repetition import answer_key, gist_key, overlap
 from harness.score.reference import reference_keys
+from harness.score.values import Evidence
 
 VERSION: Final = "2"
 REPEATS: Final = 3
@@ -149,3 +150,22 @@ def _confidence(acts: Sequence[Act], known: bool) -> float:
         return 0.6
     # a write that answers the same each time may still have changed something
     return 0.75 if any(act.writes and not act.failed for act in acts) else 0.95
+
+
+def loops(evidence: Evidence) -> tuple[Diagnosis, ...]:
+    """The loop traps, which need no verdict; found at most once for the same evidence."""
+    return evidence.once(_loops)
+
+
+def _loops(evidence: Evidence) -> tuple[Diagnosis, ...]:
+    return loop_traps(read(evidence))
+
+
+class LoopTrap:
+    """Calls and cycles that are repeated while nothing changes."""
+
+    name: ClassVar[str] = "loop_trap"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        return loops(evidence)

@@ -27,16 +27,17 @@ Dependent steps: none.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.case import ReferenceCall
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
-from harness.score.failures.foreign import Foreign
+from harness.score.failures.foreign import Foreign, foreign_of
 from harness.score.failures.grounding import is_identifier
 from harness.score.failures.handing_over import hands_in, is_hand_over
-from harness.score.failures.reading import Act, Reading
+from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.tool_words import action_of
 from harness.score.jsonvalue import equality_key
+from harness.score.values import Evidence
 from harness.values import JsonValue
 
 VERSION: Final = "4"
@@ -203,3 +204,17 @@ def _found(
         confidence=confidence,
         version=VERSION,
     )
+
+
+class PrematureCommitment:
+    """Guesses, and actions before what they rest on was read."""
+
+    name: ClassVar[str] = "premature_commitment"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        reading = read(evidence)
+        found = (*guesses(foreign_of(evidence)), *unseen_targets(reading))
+        if evidence.success:
+            return found
+        return (*found, *missing_reads(reading), *early_stops(reading), *unwarranted_writes(reading))

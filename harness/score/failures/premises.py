@@ -10,12 +10,13 @@ Origin: the first call that contains it. Dependent steps: the later ones, and th
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.score.failures.diagnosis import Diagnosis
 from harness.score.failures.grounding import atoms, texts
 from harness.score.failures.lookups import is_answer
-from harness.score.failures.reading import Act, Reading
+from harness.score.failures.reading import Act, Reading, has_failed, read
+from harness.score.values import Evidence
 
 VERSION: Final = "1"
 _NAME: Final = re.compile(r"\b(?:[A-Z][\w'-]{2,30}|\d{3,6})\b")
@@ -76,3 +77,13 @@ def _names(act: Act) -> Iterator[str]:
         if len(text) <= _LONGEST:
             for match in _NAME.findall(text):
                 yield from atoms(match)
+
+
+class Premises:
+    """Premises of a trial that is known to have failed, on which later steps rest."""
+
+    name: ClassVar[str] = "premises"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        return carried_premises(read(evidence)) if has_failed(evidence) else ()

@@ -18,7 +18,7 @@ from harness.trace import Trajectory
 from harness.values import Frozen
 
 _WEIGHT: Final = 10
-_ASSUMED: Mapping[Kind, float] = MappingProxyType(
+_ASSUMED: Mapping[str, float] = MappingProxyType(
     {
         "plan_for_another_task": 0.5,
         "plan_not_carried_out": 0.45,
@@ -110,11 +110,12 @@ def suspects(
 class _Probabilities:
     def __init__(self, numbers: Fitted) -> None:
         self.numbers = numbers
+        self._steps = {str(kind): counted for kind, counted in numbers.steps.items()}
         cases = sum(one.cases for one in numbers.steps.values())
         self._mean = sum(one.right for one in numbers.steps.values()) / cases if cases else 0.0
 
-    def of(self, kind: Kind) -> float:
-        counted = self.numbers.steps.get(kind)
+    def of(self, kind: str) -> float:
+        counted = self._steps.get(kind)
         if counted is None:
             return _ASSUMED.get(kind, _OTHERWISE)
         return (counted.right + self._mean * _WEIGHT) / (counted.cases + _WEIGHT)

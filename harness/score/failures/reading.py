@@ -93,6 +93,11 @@ def read(evidence: Evidence) -> Reading:
     return reading if reading.evidence is evidence else replace(reading, evidence=evidence)
 
 
+def has_failed(evidence: Evidence) -> bool:
+    """Whether the trial is known to have failed: a check said so, or the agent did not end by itself."""
+    return evidence.success is False or evidence.trial.outcome in ("agent_failed", "limit_reached")
+
+
 def _read(evidence: Evidence) -> Reading:
     tools = {tool.name: tool for tool in evidence.tools}
     keys = call_keys(evidence)

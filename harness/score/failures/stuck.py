@@ -13,13 +13,15 @@ Origin: the first useless repeat. Dependent steps: the later ones.
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.grounding import atoms, texts
+from harness.score.failures.loop_trap import loops
 from harness.score.failures.progress import INFORMATIVE
-from harness.score.failures.reading import Act, Reading
+from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.repetition import overlap, settled
+from harness.score.values import Evidence
 
 VERSION: Final = "1"
 REPEATS: Final = 3
@@ -121,3 +123,15 @@ def _found(kind: Kind, repeats: Sequence[Act], evidence: str, confidence: float)
         confidence=confidence,
         version=VERSION,
     )
+
+
+class Stuck:
+    """The same failure, or empty repeats, outside of what is a loop already."""
+
+    name: ClassVar[str] = "stuck"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        looping = loops(evidence)
+        looped = {step for one in looping for step in (one.origin_step, *one.dependent_steps) if step is not None}
+        return stuck_calls(read(evidence), looped)

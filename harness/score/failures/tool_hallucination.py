@@ -12,11 +12,12 @@ tool, whose parameters nobody declared.
 Origin: the first such call of that name. Dependent steps: the later ones. See `claims` for the other two kinds.
 """
 
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.case import IMPORTED_SERVER, ToolSpec
 from harness.score.failures.diagnosis import Diagnosis, Kind
-from harness.score.failures.reading import Act, Reading
+from harness.score.failures.reading import Act, Reading, read
+from harness.score.values import Evidence
 
 VERSION: Final = "3"
 _OPENING = ("patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "propertyNames")
@@ -85,3 +86,14 @@ def _diagnosis(acts: list[Act], *, kind: Kind, evidence: str) -> Diagnosis:
         confidence=1.0,
         version=VERSION,
     )
+
+
+class ToolHallucination:
+    """Tools and parameters that do not exist."""
+
+    name: ClassVar[str] = "tool_hallucination"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        reading = read(evidence)
+        return (*invented_tools(reading), *invented_parameters(reading))

@@ -8,12 +8,14 @@ answer given in words alone; nor where the trial is known to have succeeded.
 Origin: the call that hands in, or the step that states the answer. Dependent steps: none.
 """
 
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
-from harness.score.failures.lookups import Unmade, is_answer
+from harness.score.failures.fitted import CountedDetector
+from harness.score.failures.lookups import Unmade, is_answer, unmade_lookups
 from harness.score.failures.progress import INFORMATIVE, new_atoms
-from harness.score.failures.reading import Reading
+from harness.score.failures.reading import Reading, read
+from harness.score.values import Evidence
 
 VERSION: Final = "2"
 
@@ -41,3 +43,14 @@ def _found(failure: Failure, kind: Kind, step: int, evidence: str, confidence: f
     return Diagnosis(
         failure=failure, kind=kind, origin_step=step, evidence=evidence, confidence=confidence, version=VERSION
     )
+
+
+class Unsupported(CountedDetector):
+    """Answers that rest on nothing."""
+
+    name: ClassVar[str] = "unsupported"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        reading = read(evidence)
+        return unsupported_answers(reading, unmade_lookups(reading, self.numbers))

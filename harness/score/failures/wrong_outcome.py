@@ -16,15 +16,17 @@ Origin: the write; for what is missing the agent's last step, for refused tries 
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.case import ReferenceCall
 from harness.score.comparing import Difference, differences
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.handing_over import is_hand_over
-from harness.score.failures.reading import Act, Reading
+from harness.score.failures.premature_commitment import early_stops, unwarranted_writes
+from harness.score.failures.reading import Act, Reading, read
 from harness.score.imported_criteria import judged_by_state, to_say, users_actions
 from harness.score.jsonvalue import equality_key
+from harness.score.values import Evidence
 from harness.values import JsonValue
 
 VERSION: Final = "2"
@@ -195,3 +197,22 @@ def _found(kind: Kind, step: int, evidence: str, confidence: float, *, later: tu
         confidence=confidence,
         version=VERSION,
     )
+
+
+class WrongOutcome:
+    """What differs from the reference; a write that `premature_commitment` names is not named again."""
+
+    name: ClassVar[str] = "wrong_outcome"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        reading = read(evidence)
+        if evidence.success is not False:
+            return ()
+        early, named = early_stops(reading), {one.origin_step for one in unwarranted_writes(reading)}
+        return tuple(
+            one
+            for one in wrong_outcomes(reading)
+            if not (one.kind == "needless_write" and one.origin_step in named)
+            and not (one.kind == "missing_write" and early)
+        )

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from harness.score.diagnosis import Failure, Kind
+from harness.score.diagnosis import Failure, Kind, OwnKind
 from harness.score.failures import diagnose
 from harness.score.values import Evidence
 from harness.values import Frozen, JsonObject
@@ -19,7 +19,7 @@ class NoFailure(Frozen):
 
     failure: Failure
     """The failure that must not be found."""
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[Kind | OwnKind, ...] = ()
     """Kinds of that failure that count; empty: all."""
     min_confidence: float = 0.0
     """Findings below it do not count; 0 to 1."""

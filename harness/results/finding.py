@@ -1,0 +1,19 @@
+"""A run folder by name or by path."""
+
+import os
+from pathlib import Path
+
+from harness.disk import is_folder
+from harness.documents import alternatives
+from harness.errors import UsageError
+
+
+def run_path(project: Path, name: str) -> Path:
+    """The folder of a run given by name or by path. Raises UsageError where there is none, with the nearest names."""
+    named = project / "runs" / name
+    if is_folder(named) or os.path.exists(name):  # `Path.exists` raises OSError for a name too long
+        return named if is_folder(named) else Path(name)
+    runs = [path.name for path in (project / "runs").glob("[!.]*") if path.is_dir()]
+    raise UsageError(
+        f"{name[:200]!r} is no run folder, nor a run of {project / 'runs'}", remedy=alternatives(name, runs)
+    )
