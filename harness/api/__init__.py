@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from harness.gateway import ToolRequest as ToolRequest
     from harness.gateway import ToolSource as ToolSource
     from harness.gateway import User as User
+    from harness.ingest import ForeignStep as ForeignStep
     from harness.ingest import Found as Found
     from harness.ingest import FoundRun as FoundRun
     from harness.ingest import FoundTool as FoundTool
@@ -143,6 +144,7 @@ else:
                 "User",
             ),
             "ingest": (
+                "ForeignStep",
                 "Found",
                 "FoundRun",
                 "FoundTool",

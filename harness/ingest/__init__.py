@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from harness.ingest.registry import import_file as import_file
     from harness.ingest.registry import importers as importers
     from harness.ingest.run import ImportedRun as ImportedRun
+    from harness.ingest.transcript import ForeignStep as ForeignStep
 else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "transcript": ("ForeignStep",),
             "reading": ("Record",),
             "found": (
                 "Source",
