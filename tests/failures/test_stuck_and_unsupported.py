@@ -108,3 +108,16 @@ def test_what_cannot_be_measured_is_said_with_the_reason() -> None:
     silent = {"loop_trap", "tool_hallucination", "wrong_outcome", "premature_commitment", "cascading_error"}
     assert silent == set(not_measured(evidence))
     assert "simple rules" in not_measured(evidence)["cascading_error"]
+
+
+def test_a_query_with_the_words_of_an_earlier_one_is_a_repeat_and_a_refined_one_is_none(found: Found) -> None:
+    def search(query: str, answer: str = "a page", **more: str) -> tuple[object, ...]:
+        return ("call", "web_search", {"query": query, **more}, answer)
+
+    first, look = search("pie menus or linear menus 2015"), ("call", "get_order", {"order_id": "W1000001"}, "open")
+    again, refined = search('2015 "Pie Menus or linear menus"', "much the same"), search("pie menus 2015 author list")
+    tools = ()
+    assert [("repeated_call", 2)] == found(first, look, again, tools=tools)
+    assert [] == found(first, look, refined, tools=tools)
+    assert [] == found(first, ("user", "please look again"), again, tools=tools)
+    assert [] == found(search("oslo rome", to="a b c d"), search("rome oslo", to="a b c d"), tools=tools)

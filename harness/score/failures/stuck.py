@@ -4,6 +4,8 @@
 success between; or twice on equal arguments, and it never succeeded afterwards. Other tools may be called meanwhile.
 `echoed_call` counts: three calls of one tool in direct succession that are nearly the same, and whose answers only
 repeat what the agent itself had written (code that prints a question to a colleague, who is never called).
+`repeated_call` counts: a query of several words that has just the words of an earlier one, in another order or with
+other marks, while the user said nothing: it can bring nothing new.
 
 Does not count: another error (something was learnt), a success between, a test run again after an edit, an error
 without words (a search that finds nothing), and what is found as an equal repeat (see `loop_trap`).
@@ -12,6 +14,7 @@ Origin: the first useless repeat. Dependent steps: the later ones.
 """
 
 import re
+from bisect import bisect
 from collections.abc import Collection, Iterator, Sequence
 from typing import ClassVar, Final
 
@@ -23,7 +26,7 @@ from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.repetition import overlap, settled
 from harness.score.values import Evidence
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 REPEATS: Final = 3
 _ALIKE: Final = 0.5
 """Jaccard index of two calls' atoms from which on they ask for nearly the same."""
@@ -33,6 +36,9 @@ _LETTERS: Final = re.compile(r"[a-z]{3,}")
 _SAID: Final = 3
 """Words that an error needs to say something."""
 _CODE: Final = "code"
+_COMMANDS: Final = frozenset({"command", "cmd", "code", "script", "commands", "action"})
+_WORDS: Final = 4
+"""Of a query; fewer are asked again by chance."""
 _SHORTEST: Final = 20
 _LONGEST: Final = 20_000
 _ECHOED_ALIKE: Final = 0.25
@@ -40,7 +46,7 @@ _ECHOED_ALIKE: Final = 0.25
 
 def stuck_calls(reading: Reading, looped: Collection[int]) -> tuple[Diagnosis, ...]:
     """One finding a run of failures or of empty repeats. `looped`: steps that are known to be in an equal loop."""
-    found = [*_on_errors(reading), *_for_nothing(reading)]
+    found = [*_on_errors(reading), *_for_nothing(reading), *_reworded(reading)]
     return tuple(one for one in found if one.origin_step not in looped and not set(one.dependent_steps) & set(looped))
 
 
@@ -97,6 +103,28 @@ def _for_nothing(reading: Reading) -> Iterator[Diagnosis]:
             )
             yield _found("echoed_call", run[1:], evidence, 0.7)
         run = [act] if act is not None and _is_echo(act) else []
+
+
+def _reworded(reading: Reading) -> Iterator[Diagnosis]:
+    """Queries that ask with just the words of an earlier one, in another order or with other marks."""
+    said = [reading.moments[step.index] for step in reading.steps if step.source == "user"]
+    asked: dict[tuple[str, frozenset[str], int], list[Act]] = {}
+    for act in reading.acts:
+        words = _query(act)
+        if words is not None and not act.failed:
+            asked.setdefault((act.call.name, words, bisect(said, act.moment)), []).append(act)
+    for (name, _, _), acts in asked.items():
+        if len({act.key for act in acts}) > 1 and acts[0].step != acts[-1].step:
+            yield _found("repeated_call", acts[1:], f"{name} is asked again with the words of an earlier query", 0.6)
+
+
+def _query(act: Act) -> frozenset[str] | None:
+    """The words of a call that has one text of several words and nothing else to ask with."""
+    told = list((act.call.arguments or {}).values())
+    if len(told) != 1 or not isinstance(told[0], str) or not _COMMANDS.isdisjoint(act.call.arguments or ()):
+        return None  # in a command the marks and the order matter
+    words = frozenset(atoms(told[0]))
+    return words if len(words) >= _WORDS and " " in told[0] else None
 
 
 def _follows(earlier: Act, later: Act) -> bool:
