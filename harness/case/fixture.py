@@ -57,7 +57,7 @@ def load_pack(path: Path, tools: tuple[ToolSpec, ...]) -> FixturePack:
     """One pack's file, checked against the suite's tools."""
     document = open_document(path)
     if not isinstance(document.data, dict):
-        document.refuse(problem="is no mapping of tools to payloads", remedy="begin with `<tool>: {answer: ...}`")
+        document.refuse(problem="expected a mapping of tools to payloads", remedy="begin with `<tool>: {answer: ...}`")
     known = {tool.name: tool for tool in tools}
     found: list[Fixture] = []
     for name, entries in document.data.items():

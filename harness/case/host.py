@@ -49,7 +49,7 @@ class IgnoredParts(Frozen):
     def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for pointer in value:
             if not re.match(POINTER, pointer):
-                raise ValueError(f"{pointer!r} is no JSON pointer: it begins with /")
+                raise ValueError(f"expected a JSON pointer, which begins with /, found {pointer!r}")
         return value
 
 
@@ -110,7 +110,7 @@ class HostSpec(Frozen):
     def _are_ports(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         for port in value:
             if not 0 < port < 65536 or port == _GATEWAY_PORT:
-                raise ValueError(f"{port} is no port that a host can have here")
+                raise ValueError(f"port {port} cannot be one of a host's here")
         return value
 
     @field_validator("match_headers")

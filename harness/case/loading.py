@@ -219,7 +219,7 @@ def _cases(document: Document, raw: SuiteFile, tools: set[str], probing: Probing
         source = open_document(path)
         source = replace(source, data=cases_in(source.data))
         if not isinstance(source.data, list):
-            source.refuse(problem="is no list of cases", remedy="begin each case with `- id: ...`")
+            source.refuse(problem="expected a list of cases", remedy="begin each case with `- id: ...`")
         for index, data in enumerate(source.data):
             case = source.shaped(Case, _with_defaults(data, raw.defaults), index)
             if case.id in seen:
@@ -246,7 +246,7 @@ def _case_files(document: Document, raw: SuiteFile) -> list[Path]:
         try:
             found = sorted(document.path.parent.glob(pattern))
         except (ValueError, OSError) as error:
-            document.refuse("cases", problem=f"{pattern[:200]!r} is no pattern of files: {error}")
+            document.refuse("cases", problem=f"{pattern[:200]!r} is not a valid pattern of files: {error}")
         if not found:
             document.refuse("cases", problem=f"no file matches {pattern!r}")
         files += found

@@ -121,5 +121,5 @@ def _address(value: str | None) -> str | None:
     if value is not None:
         parts = urlsplit(value)
         if parts.scheme not in {"http", "https"} or not parts.netloc:
-            raise ValueError(f"{value!r} is no http(s) URL")
+            raise ValueError(f"expected an http(s) URL, found {value!r}")
     return value

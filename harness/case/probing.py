@@ -34,7 +34,7 @@ class Probing:
     def _problem(self, probe: StateProbe) -> tuple[tuple[str, ...], str, str | None] | None:
         if probe.tool is not None:
             if not any(tool.name == probe.tool and tool.effect == "read" for tool in self.tools):
-                return ("tool",), f"{probe.tool!r} is no tool with effect: read", None
+                return ("tool",), f"expected a tool with effect: read, found {probe.tool!r}", None
         elif probe.sql is not None:
             if probe.sql.service is not None and self.environment is None:
                 return ("sql", "service"), "the suite names no environment, so it has no services", None

@@ -96,7 +96,7 @@ class ToolSpec(Frozen):
     def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for pointer in value:
             if not pointer.startswith("/"):
-                raise ValueError(f"{pointer!r} is no JSON pointer: it begins with /")
+                raise ValueError(f"expected a JSON pointer, which begins with /, found {pointer!r}")
         return value
 
     @model_validator(mode="after")

@@ -26,7 +26,7 @@ class ShardType(click.ParamType[tuple[int, int]]):
             return value
         number, _, count = str(value).partition("/")
         if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-            self.fail(f"{value!r} is no shard; write for example 1/4 ... 4/4", param, ctx)
+            self.fail(f"invalid shard {value!r}: expected K/N, for example 1/4 ... 4/4", param, ctx)
         return int(number), int(count)
 
 

@@ -141,7 +141,7 @@ def _cases_in(file: Path) -> list[dict[str, Any]]:
         return []
     data = read_plain(file)[0]
     if data is not None and not (isinstance(data, list) and all(isinstance(item, dict) for item in data)):
-        raise InvalidDocument(file, "is no list of cases", remedy="name another file: -o FILE")
+        raise InvalidDocument(file, "expected a list of cases", remedy="name another file: -o FILE")
     return data or []
 
 

@@ -93,14 +93,19 @@ def _parsed(summary: Summary, floor: str) -> tuple[str, float]:
 def _read(floor: str) -> tuple[str, float]:
     found = _SPEC.fullmatch(floor)
     if found is None:
-        raise UsageError(f"{floor!r} is no floor", remedy="METRIC=VALUE, for example task_success=0.9")
+        raise UsageError(
+            f"invalid floor {floor!r}: expected METRIC=VALUE", remedy="for example --fail-under task_success=0.9"
+        )
     metric, text = found.groups()
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UsageError(f"{floor!r}: {text!r} is no number", remedy="for example task_success=0.9")
+        raise UsageError(
+            f"invalid floor {floor!r}: expected a number after `=`, found {text!r}",
+            remedy="for example task_success=0.9",
+        )
     return metric, value
 
 

@@ -195,12 +195,14 @@ def _named(spec: str) -> tuple[str, float]:
     """Metric and margin, as they are written."""
     found = _SPEC.fullmatch(spec)
     if found is None:
-        raise UsageError(f"{spec!r} is no margin", remedy="METRIC=MARGIN, for example task_success=0.05")
+        raise UsageError(f"invalid margin {spec!r}: expected METRIC=MARGIN", remedy="for example task_success=0.05")
     metric, text = found.groups()
     try:
         margin = float(text)
     except ValueError:
         margin = math.nan
     if not math.isfinite(margin) or margin < 0:
-        raise UsageError(f"{spec!r}: {text!r} is no margin", remedy="a number from 0, for example task_success=0.05")
+        raise UsageError(
+            f"invalid margin {spec!r}: expected a number from 0, found {text!r}", remedy="for example task_success=0.05"
+        )
     return metric, margin

@@ -17,9 +17,9 @@ def check_expression(expression: str) -> None:
     try:
         re.compile(expression)
     except (re.error, OverflowError) as error:
-        raise ValueError(f"is no regular expression: {error}") from None
+        raise ValueError(f"invalid regular expression: {error}") from None
     except RecursionError:
-        raise ValueError("is no regular expression: it is nested too deeply") from None
+        raise ValueError("invalid regular expression: it is nested too deeply") from None
 
 
 def finds(expression: str, text: str, *, field: str, flags: int = 0) -> bool:

@@ -26,7 +26,7 @@ def strict_path(path: str) -> JSONPath | CompoundJSONPath:
     try:
         return JSONPathEnvironment(strict=True).compile(path)
     except (JSONPathError, OverflowError, RecursionError) as error:
-        raise ValueError(f"{path!r} is no JSONPath: {str(error).splitlines()[0]}") from None
+        raise ValueError(f"invalid JSONPath {path!r}: {str(error).splitlines()[0]}") from None
 
 
 def found_at(path: str, document: "JsonValue", *, field: str) -> "list[JsonValue]":

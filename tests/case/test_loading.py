@@ -101,7 +101,7 @@ def test_an_unknown_suite_is_answered_with_the_ones_there_are(tmp_path: Path) ->
         ("- {id: a, task: t, tools: [fnd]}\n", "cases.yaml:1: field '0.tools': case 'a' names ['fnd']"),
         ("- id: a\n  task: t\n  task: u\n", "cases.yaml:3: key 'task' is given twice"),
         ("- id: [\n", "cases.yaml:2: is not YAML"),
-        ("id: a\n", "cases.yaml:1: is no list of cases"),
+        ("id: a\n", "cases.yaml:1: expected a list of cases"),
         ("[]\n", "suite.yaml:1: field 'cases': no case is declared"),
         (
             "- id: a\n  task: t\n  reference: [{id: x, tool: find, after: [y]}]\n",
@@ -133,7 +133,7 @@ def test_a_wrong_case_is_refused_with_file_line_and_field(tmp_path: Path, cases:
         (
             "defaults:",
             "probes: [{name: p, tool: book}]\ndefaults:",
-            "suite.yaml:9: field 'probes.0.tool': 'book' is no tool with effect: read",
+            "suite.yaml:9: field 'probes.0.tool': expected a tool with effect: read, found 'book'",
         ),
     ],
 )

@@ -55,7 +55,7 @@ def test_packs_are_loaded_with_the_cases_that_name_them_and_are_part_of_what_is_
         ("find:\n  - answer: 1\n  - answr: 2\n", "fixtures/p.yaml:3: field 'find.1': has no `answer`"),
         ("find:\n  answer: {at: 2026-01-01}\n", "fixtures/p.yaml:2: field 'find.answer"),
         ("find: {answer: 1, when: {z: 1}}\n", "fixtures/p.yaml:1: field 'find.when': find has no argument 'z'"),
-        ("- find\n", "fixtures/p.yaml:1: is no mapping of tools to payloads"),
+        ("- find\n", "fixtures/p.yaml:1: expected a mapping of tools to payloads"),
     ],
 )
 def test_a_pack_that_is_wrong_is_refused_with_its_line(tmp_path: Path, pack: str, words: str) -> None:

@@ -35,7 +35,7 @@ def write(folder: Path, probes: list[object], case: dict[str, object] | None = N
 @pytest.mark.parametrize(
     ("probe", "field", "said"),
     [
-        ({"tool": "write"}, "probes.0.tool", "no tool with effect: read"),
+        ({"tool": "write"}, "probes.0.tool", "expected a tool with effect: read"),
         ({}, "probes.0", "exactly one of `tool`, `sql` and `api`"),
         ({"tool": "look", "sql": {"file": "a.db", "query": "select 1"}}, "probes.0", "exactly one of"),
         ({"sql": {"query": "select 1"}}, "probes.0.sql", "exactly one of `service` and `file`"),

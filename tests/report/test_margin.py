@@ -59,9 +59,9 @@ def test_how_many_cases_would_tell_is_said(comparison: Callable[..., Comparison]
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("task_success", "is no margin"),
-        ("task_success=x", "'x' is no margin"),
-        ("task_success=-1", "'-1' is no margin"),
+        ("task_success", "expected METRIC=MARGIN"),
+        ("task_success=x", "found 'x'"),
+        ("task_success=-1", "found '-1'"),
         ("nothing=1", "the runs have no metric 'nothing'"),
     ],
 )

@@ -46,7 +46,7 @@ def test_case_files_stay_inside_of_the_suite(project: Path, pattern: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("floor", "said"), [("task_sucess=1", "did you mean 'task_success'"), ("steps", "is no floor")]
+    ("floor", "said"), [("task_sucess=1", "did you mean 'task_success'"), ("steps", "expected METRIC=VALUE")]
 )
 def test_a_floor_of_no_figure_is_refused_before_anything_runs(project: Path, floor: str, said: str) -> None:
     done = typed(project, *RUN, "--fail-under", floor)

@@ -26,7 +26,10 @@ YES = check("says yes", "final_answer", equals="yes")
     [
         (check("k", "no_such"), "check 'k': field 'verifier': there is no verifier named 'no_such'"),
         (check("k", "final_answer", equal="x"), "check 'k': field 'with.equal': unknown field, did you mean 'equals'?"),
-        (check("k", "final_answer", regex="("), "check 'k': field 'with.regex': Value error, is no regular expression"),
+        (
+            check("k", "final_answer", regex="("),
+            "check 'k': field 'with.regex': Value error, invalid regular expression",
+        ),
         (check("k", "state", equals=1), "check 'k': field 'with.probe': Field required"),
         (check("k", "state", probe="p"), "check 'k': field 'with.probe': 'p' is none of the suite's probes (order)"),
         (check("k", "command"), "check 'k': field 'with.run': Field required"),

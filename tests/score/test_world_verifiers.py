@@ -209,7 +209,7 @@ def test_a_probe_and_a_file_fit_a_schema(evidence: Build, tmp_path: Path) -> Non
         ("sql", {"probe": "rows", "changes": {}}, "the probe 'rows' has no `tables`"),
         ("sql", {"probe": "tables", "count": 1}, "the probe 'tables' has no `query`"),
         ("api", {"probe": "rows"}, "the probe 'rows' has no `api`"),
-        ("api", {"probe": "answer", "body": [{"path": "$.["}]}, "with.body.0.path.*is no JSONPath"),
+        ("api", {"probe": "answer", "body": [{"path": "$.["}]}, "with.body.0.path.*invalid JSONPath"),
         ("api", {"probe": "answer", "body": [{"path": "$.a", "exists": False, "count": 0}]}, "with.body.0"),
         ("json_schema", {"schema": {"type": "intger"}}, "with.schema.*is no JSON Schema"),
         ("json_schema", {"of": "probe", "schema": {}}, "belong together"),

@@ -121,7 +121,7 @@ def test_effects_come_from_the_method_the_document_or_the_suite(method, more, gr
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        ({"swagger": "1.2"}, "no OpenAPI document of version 3"),
+        ({"swagger": "1.2"}, "expected an OpenAPI 3 or a Swagger 2.0 document"),
         (document("get", "/x", parameters=[{"$ref": "other.json#/p"}]), "another document"),
         (document("get", "/x", parameters=[{"$ref": "#/components/p"}]), "there is no '#/components/p'"),
         (document("get", "/x", parameters=[{"name": "k", "in": "header", "required": True}]), "header parameter 'k'"),

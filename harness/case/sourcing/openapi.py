@@ -64,7 +64,7 @@ def _checked(document: JsonValue) -> JsonObject:
     if isinstance(document, dict) and is_swagger(document):
         return openapi_of(document)
     if not isinstance(document, dict) or not str(document.get("openapi", "")).startswith("3."):
-        raise ValueError("is no OpenAPI document of version 3, nor one of Swagger 2.0")
+        raise ValueError("expected an OpenAPI 3 or a Swagger 2.0 document")
     return document
 
 

@@ -81,7 +81,7 @@ def _items(document: Document, declared: JsonValue) -> Iterator[_Item]:
 
 def _listed(source: Document, items: JsonValue, at: tuple[int | str, ...]) -> Iterator[_Item]:
     if not isinstance(items, list):
-        source.refuse(*at, problem="is no list of tools", remedy="begin each tool with `- name: ...`")
+        source.refuse(*at, problem="expected a list of tools", remedy="begin each tool with `- name: ...`")
     for index, data in enumerate(items):
         here = (*at, index)
         kinds = [kind for kind in KINDS if isinstance(data, dict) and kind in data]
@@ -99,7 +99,7 @@ def _named(document: Document, name: str, *at: int | str) -> Document:
     """Another file, by the field that names it."""
     path = document.path.parent / name
     if not is_file(path):
-        document.refuse(*at, problem=f"{name[:200]!r} is no file that can be read")
+        document.refuse(*at, problem=f"{name[:200]!r} is not a readable file")
     return open_document(path)
 
 
@@ -143,7 +143,7 @@ def _tools_of(group: Group, folder: Path) -> list[JsonObject]:
         case OpenApiTools():
             path = remote_document_path(folder, group) if group.is_remote else folder / group.openapi
             if not group.is_remote and not is_file(path):
-                raise ValueError(f"`openapi`: {group.openapi[:200]!r} is no file that can be read")
+                raise ValueError(f"`openapi`: {group.openapi[:200]!r} is not a readable file")
             return openapi_tools(group, _there(path, folder) if group.is_remote else read_plain(path)[0])
         case McpTools():
             return listed_tools(group, _listing(group.server, folder), "mcp")

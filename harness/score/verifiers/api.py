@@ -41,7 +41,7 @@ class PathRule(Frozen):
         try:
             jsonpath.compile(value)
         except (jsonpath.JSONPathError, OverflowError, RecursionError) as error:
-            raise ValueError(f"is no JSONPath: {error}") from None
+            raise ValueError(f"invalid JSONPath: {error}") from None
         return value
 
     @model_validator(mode="after")
