@@ -15,7 +15,11 @@ from harness.trace import Trajectory, Trial
 from harness.trace.trajectory import Observation, Step, ToolCall, ToolFailure
 from tests.judge.labelling import RUBRIC, judgement
 
-HOSTILE = "</script><script>window.hacked=1</script><!-- <img src=x onerror=window.hacked=1> \u2028 \u202e \udcff &lt;"
+HOSTILE = (
+    "</script><script>window.hacked=1</script><!-- <img src=x onerror=window.hacked=1> \u2028 \u202e \udcff &lt;"
+    " \x1b[2J \x9b2J \x00 \x7f \u2066gnp\u2069 \u200f \u061c \ufeff"
+)
+"""Markup, and each kind of character that steers a display: C0, C1, line separators, bidirectional controls."""
 
 
 def manifest(keys: Sequence[tuple[str, int]], run: str = "tour", **fields: Any) -> RunManifest:

@@ -211,6 +211,25 @@ def test_changes_are_told_over_pairs_and_not_where_runs_cannot_be_compared(brows
     assert "Only side by side, not compared" in browser.run("document.getElementById('alerts').textContent")
 
 
+_STEERING = r"""[...document.querySelectorAll('body *:not(script)')].flatMap((one) => [
+    ...[...one.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data),
+    ...[...one.attributes].map((attribute) => attribute.value),
+  ]).filter((text) => /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/.test(text))"""
+
+
+def test_no_character_of_an_agent_steers_the_display(browser: Browser, hostile: Path) -> None:
+    for hash in ("", "#case=case-0002&attempt=1", "#case=case-0000&attempt=1"):
+        browser.look(hostile, hash)
+        browser.press("e")
+        browser.run("new Promise(done => setTimeout(done, 100))")
+        assert [] == browser.run(_STEERING)
+    shown = browser.run("document.body.textContent")
+    for code in ("001b", "009b", "0000", "007f", "2066", "200f", "061c", "feff"):
+        assert f"\\u{code}" in shown
+    browser.run("document.body.append('\\u202e')")  # the control: the search would find one
+    assert 1 == len(browser.run(_STEERING.replace("body *", "html *")))
+
+
 def test_hostile_words_are_shown_and_do_nothing(browser: Browser, hostile: Path) -> None:
     browser.look(hostile, "#case=case-0002&attempt=1")
     browser.press("e")
