@@ -14,6 +14,8 @@ from typing import Final
 
 MAX_BYTES: Final = 1 << 30
 """Of one file."""
+MAX_TOGETHER_BYTES: Final = 4 << 30
+"""Of all JSON documents in one folder: scorecards are held together while a run is reported."""
 
 
 class UnusableEntry(OSError):
@@ -46,16 +48,23 @@ def read_plain_file(path: Path) -> bytes:
 
 
 def check_entries(root: Path, *, besides: frozenset[str] = frozenset()) -> None:
-    """Raises UnusableEntry for the first entry below `root` that is neither a plain file nor a folder.
+    """Raises UnusableEntry for the first entry below `root` that is neither a plain file nor a folder, and where its
+    JSON documents are larger together than MAX_TOGETHER_BYTES.
 
     `root` itself may be a link: somebody typed it. `besides`: names directly in it whose content is not looked at.
     """
+    together = 0
     for place, entry in _entries(root, besides):
         if not entry.is_dir(follow_symlinks=False) and not entry.is_file(follow_symlinks=False):
             path = Path(place) / entry.name
             if entry.is_symlink():
                 raise UnusableEntry(path, "is a link, which is not followed")
             raise UnusableEntry(path, f"is {_kind(path.lstat().st_mode)}, and no plain file")
+        if entry.name.endswith(".json"):
+            size = entry.stat(follow_symlinks=False).st_size
+            together += size if size <= MAX_BYTES else 0  # that one is refused by its name when it is read
+            if together > MAX_TOGETHER_BYTES:
+                raise UnusableEntry(root, f"holds more than {MAX_TOGETHER_BYTES >> 20} MiB of JSON documents")
 
 
 def _handle(path: Path, flags: int) -> int:

@@ -144,3 +144,16 @@ def test_a_file_that_has_any_size_is_refused(runs: Path, manifest, record) -> No
         RunFolder.open(runs / "run").scorecards()
     with pytest.raises(HarnessError, match=r"scorecard\.json is larger than 1024 MiB"):
         RunFolder.open(runs / "run").verify()
+
+
+def test_documents_that_are_too_large_together_are_refused_before_one_is_read(runs: Path, manifest, record) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        place = folder.commit(*record())
+    for number in range(5):
+        (place / f"more-{number}.json").touch()
+        os.truncate(place / f"more-{number}.json", (1 << 30) - 1)
+    with pytest.raises(HarnessError, match="holds more than 4096 MiB of JSON documents"):
+        summarise_run(RunFolder.open(runs / "run"))
+    (place / "more-0.json").unlink()
+    (place / "more-1.json").unlink()
+    summarise_run(RunFolder.open(runs / "run"))
