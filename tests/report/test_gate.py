@@ -62,5 +62,5 @@ def test_a_run_without_cases_is_not_measured(manifest: Manifest) -> None:
     ["", "task_success", "task_success=", "task_success=high", "task_success=nan", "=1", "unheard_of=1", "a b=1"],
 )
 def test_a_floor_that_cannot_be_read_is_a_usage_error(card: Card, manifest: Manifest, floor: str) -> None:
-    with pytest.raises(UsageError, match=r"no floor|no number|no figure"):
+    with pytest.raises(UsageError, match=r"invalid floor|no figure"):
         gate(summarise(manifest([card("a")]), [card("a")]), [floor])
