@@ -9,7 +9,9 @@ from tests.models.model_server import Thought, serve_models
 from tests.soak.attacks.project import Project, project, row_of, sandboxes
 from tests.soak.rows import Row
 
-LEFT = "[{name: left, verifier: files, with: {added: [report.txt], allow: ['**']}}]"
+LEFT = "[{name: left, verifier: files, with: {added: [report.txt], allow: [menu.db, hole]}}]"
+"""What is allowed can make the rest unmeasurable; what is not can be one of too many, and where the sandbox bounds their
+number, all of them are seen, which fails the check too."""
 ROWS = "[{name: rows, verifier: sql, with: {probe: menu, count: 1}}]"
 LIST = "[{name: list, verifier: json_schema, with: {schema: {type: array, items: {$ref: '#'}}}}]"
 PATTERN = "[{name: text, verifier: json_schema, with: {schema: {type: string, pattern: '^(a+)+$'}}}]"
