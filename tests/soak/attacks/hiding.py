@@ -10,7 +10,7 @@ from tests.soak.attacks.project import Project, project, row_of, sandboxes
 from tests.soak.rows import Row
 
 LEFT = "[{name: left, verifier: files, with: {added: [report.txt], allow: [menu.db, hole]}}]"
-"""What is allowed can make the rest unmeasurable; what is not can be one of too many, and where the sandbox bounds their
+"""What is allowed can make the rest unmeasurable; what is not can be one of too many. Where the sandbox bounds their
 number, all of them are seen, which fails the check too."""
 ROWS = "[{name: rows, verifier: sql, with: {probe: menu, count: 1}}]"
 LIST = "[{name: list, verifier: json_schema, with: {schema: {type: array, items: {$ref: '#'}}}}]"
