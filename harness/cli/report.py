@@ -29,9 +29,8 @@ Format = Literal["terminal", "markdown", "junit", "json"]
 @click.option(
     "--max-inconclusive",
     type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="For JUnit: so many trials with a replay miss are `skipped`; any more make all of them errors.",
+    help="For JUnit: so many trials with a replay miss are `skipped`; any more make all of them errors. Default: as "
+    "many as the run itself was allowed.",
 )
 @click.option("--html", is_flag=True, help="Write one self-contained HTML file to look at, and print its path.")
 @click.option("--against", metavar="RUN", help="With --html: another run, case by case beside this one.")
@@ -44,7 +43,7 @@ def command(
     /,
     run: str,
     form: Format,
-    max_inconclusive: int,
+    max_inconclusive: int | None,
     html: bool,
     **of_page: Any,
 ) -> None:
@@ -65,7 +64,7 @@ def command(
     from harness.cli.console import out
     from harness.cli.showing import show_summary
     from harness.report import junit_xml, summarise_run, summary_json, summary_markdown
-    from harness.results import RunFolder
+    from harness.results import RunFolder, allowed_inconclusive
 
     folder = RunFolder.open(run_path(project, run))
     summary = summarise_run(folder)
@@ -75,12 +74,13 @@ def command(
         case "markdown":
             click.echo(summary_markdown(summary), nl=False)
         case "junit":
-            click.echo(junit_xml(summary, folder.scorecards(), max_inconclusive), nl=False)
+            allowed = allowed_inconclusive(folder) if max_inconclusive is None else max_inconclusive
+            click.echo(junit_xml(summary, folder.scorecards(), allowed), nl=False)
         case "json":
             click.echo(summary_json(summary), nl=False)
 
 
-def _kept(folder: "RunFolder", summary: "Summary", max_inconclusive: int) -> Path | None:
+def _kept(folder: "RunFolder", summary: "Summary", max_inconclusive: int | None) -> Path | None:
     """Beside the trials; runs that were put away for good, where nothing can be written, are shown all the same."""
     from harness.cli.console import say
     from harness.report import write_report

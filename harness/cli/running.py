@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.case import Suite
 from harness.cli.baselines import check_baseline, hold
 from harness.cli.console import out, print_json, progress_bar, say
 from harness.cli.showing import show_comparison, show_divergences, show_gate, show_summary
@@ -30,12 +29,12 @@ from harness.trace import Trial
 def carry_out(project: Path, options: RunOptions) -> ExitCode:
     """Runs, prints, and says how the process should end."""
     plan, resumed = planned_run(project, options)
-    options = _with_gates(options, plan.suite)
+    options = _with_gates(options, plan)
     if options.against_baseline:
         check_baseline(project, plan.suite)  # before anything is spent
     folder = _made(project, options, plan, resumed)
     summary = summarise_run(folder)
-    report = write_report(folder, summary, options.max_inconclusive or 0)
+    report = write_report(folder, summary)
     if options.as_json:
         print_json(summary.model_dump(mode="json"))
     else:
@@ -63,9 +62,9 @@ def _made(project: Path, options: RunOptions, plan: RunPlan, resumed: Path | Non
         return start_run(plan, watch) if resumed is None else resume_run(plan, resumed, watch)
 
 
-def _with_gates(options: RunOptions, suite: Suite) -> RunOptions:
+def _with_gates(options: RunOptions, plan: RunPlan) -> RunOptions:
     """The options, and the suite's gates where no option takes their place."""
-    gates = suite.gates
+    gates = plan.suite.gates
     typed = {floor.partition("=")[0].strip() for floor in options.floors}
     own = (f"{figure}={least!r}" for figure, least in gates.fail_under.items() if figure not in typed)
     return options.model_copy(
@@ -73,7 +72,7 @@ def _with_gates(options: RunOptions, suite: Suite) -> RunOptions:
             "floors": (*options.floors, *own),
             "against_baseline": options.against_baseline or gates.against_baseline,
             "allow_unmeasured": _or(options.allow_unmeasured, gates.allow_unmeasured),
-            "max_inconclusive": _or(options.max_inconclusive, gates.max_inconclusive),
+            "max_inconclusive": plan.max_inconclusive,
         }
     )
 

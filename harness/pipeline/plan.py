@@ -62,6 +62,8 @@ class RunPlan:
     """Seed of the order in which trials are begun; results have the planned order all the same."""
     replay: Literal["strict", "lenient"] = "strict"
     """`lenient`: a call that the cassette does not hold in this state is answered as at an earlier one."""
+    max_inconclusive: int = 0
+    """Trials with a replay miss that the run may have; kept with it for its reports."""
     refresh: bool = False
     """Recording replaces answers that differ from the cassette's."""
     otlp_endpoint: str | None = None

@@ -57,10 +57,15 @@ def plan_of(project: Path, options: RunOptions) -> RunPlan:
         shard=options.shard,
         **_side_by_side(suite, options),
         shuffle=options.shuffle,
+        max_inconclusive=_max_inconclusive(suite, options),
         replay=options.replay,
         refresh=options.refresh,
         otlp_endpoint=_collector(options),
     )
+
+
+def _max_inconclusive(suite: Suite, options: RunOptions) -> int:
+    return suite.gates.max_inconclusive if options.max_inconclusive is None else options.max_inconclusive
 
 
 def _collector(options: RunOptions) -> str | None:
@@ -124,6 +129,7 @@ def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
         release=manifest.release,
         **_side_by_side(suite, options),
         shuffle=options.shuffle,
+        max_inconclusive=_max_inconclusive(suite, options),
         otlp_endpoint=_collector(options),
     )
 

@@ -23,7 +23,15 @@ from harness.pipeline.preflight import check_reachable, warn_of_shared_state
 from harness.pipeline.rescore import finish_scores
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import Say, open_world, pins
-from harness.results import PlannedTrial, RunFolder, RunManifest, begin_run, default_run_name, write_stop
+from harness.results import (
+    PlannedTrial,
+    RunFolder,
+    RunManifest,
+    begin_run,
+    default_run_name,
+    write_allowance,
+    write_stop,
+)
 from harness.runner import Agent, open_agent
 from harness.sandbox import isolates
 from harness.score import Scorecard, build_scorer
@@ -79,6 +87,7 @@ def resume_run(plan: RunPlan, path: Path, watch: Watch) -> RunFolder:
 
 def _go(job: Job, folder: RunFolder, executor: Executor, watch: Watch) -> RunFolder:
     plan, outages = job.plan, _Outages()
+    write_allowance(folder, plan.max_inconclusive)
     watch.began(folder.manifest)
     with closing(executor.run(_while_it_can(plan, folder, outages), folder)) as results:
         for ended in results:

@@ -7,19 +7,20 @@ from harness.report.render.json import summary_json
 from harness.report.render.junit import junit_xml
 from harness.report.render.markdown import summary_markdown
 from harness.report.summary import Summary
-from harness.results import RunFolder
+from harness.results import RunFolder, allowed_inconclusive
 
 
-def write_report(folder: RunFolder, summary: Summary, max_inconclusive: int = 0) -> Path:
+def write_report(folder: RunFolder, summary: Summary, max_inconclusive: int | None = None) -> Path:
     """Writes `report/summary.md`, `junit.xml` and `summary.json` into the run folder and gives the Markdown's path.
 
     `summary` is the folder's own: the same folder gives the same bytes, and an older report is replaced.
-    `max_inconclusive`: how many such trials the run may have, for JUnit.
+    `max_inconclusive`: how many such trials the run may have, for JUnit; None: as many as it was allowed when it ran.
     """
     target = folder.path / "report"
+    allowed = allowed_inconclusive(folder) if max_inconclusive is None else max_inconclusive
     texts = {
         "summary.json": summary_json(summary),
-        "junit.xml": junit_xml(summary, folder.scorecards(), max_inconclusive),
+        "junit.xml": junit_xml(summary, folder.scorecards(), allowed),
         "summary.md": summary_markdown(summary),
     }
     for name, text in texts.items():

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.results.allowance import allowed_inconclusive as allowed_inconclusive
+    from harness.results.allowance import write_allowance as write_allowance
     from harness.results.baseline import Baseline as Baseline
     from harness.results.baseline import baseline_of as baseline_of
     from harness.results.baseline import read_baseline as read_baseline
@@ -51,6 +53,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "allowance": ("allowed_inconclusive", "write_allowance"),
             "finding": ("run_path",),
             "baseline": ("Baseline", "baseline_of", "read_baseline", "write_baseline"),
             "comparable": ("latest_comparable", "runs_in"),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.results.allowance import allowed_inconclusive, write_allowance
 from harness.results.carried import carry
 from harness.results.folder import RunFolder
 from harness.results.manifest import PlannedTrial, RunManifest
@@ -21,7 +22,7 @@ def shard_of(planned: Sequence[PlannedTrial], number: int, count: int) -> tuple[
 
 def merge_runs(parts: Sequence[RunFolder], root: Path, name: str) -> RunFolder:
     """A new run folder `root/name`, open for writing, with every trial of the parts as it was committed, and what live
-    tools answered, judges said and drift was found.
+    tools answered, judges said and drift was found. It may have as many inconclusive trials as the most lenient part.
 
     Its manifest is that of the run that was never divided. Run scores are not in it yet. Raises UsageError where the
     parts are not the shards of one run, each once, ResultsError where one is damaged.
@@ -32,6 +33,7 @@ def merge_runs(parts: Sequence[RunFolder], root: Path, name: str) -> RunFolder:
         for part in ordered:
             merged.adopt(part)
         carry(ordered, merged)
+        write_allowance(merged, max(map(allowed_inconclusive, ordered)))
         reasons = [reason for part in ordered if (reason := stop_reason(part)) is not None]
         write_stop(merged, "; ".join(dict.fromkeys(reasons)) or None)
     except BaseException:
