@@ -84,6 +84,9 @@ class RetryingClient:
             return retrying(work)
         except GithubException as error:
             raise self._named(error) from None
+        except RuntimeError as error:  # PyGithub's for a redirect to another server, which it does not follow
+            said = _short(self._clean(str(error)))
+            raise TrackerError(f"GitHub sends on to another place: {said}", remedy="give its own address") from None
         except _NO_ANSWER as error:
             raise _Unclear(f"GitHub does not answer: {_short(str(error))}", remedy=_LATER) from None
         except _UNUSABLE as error:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -11,6 +12,7 @@ from harness.gateway.client import open_client
 from harness.gateway.sources.mcp.http import HttpTransport
 from harness.judge.langfuse import Langfuse, LangfuseError
 from harness.trace.collector import Collector
+from tests.commands.starting import run_command
 from tests.judge.judge.serving import served
 
 KEY = "redirected-key-0123456789"
@@ -23,13 +25,14 @@ class Pair:
         self.first = ""
         self.other = ""
         self.asked = 0
+        self.status = 307
         self.came: list[dict[str, str]] = []
 
     async def send_on(self, request: web.Request) -> web.StreamResponse:
         self.asked += 1
         if request.method == "POST" and request.path == "/mcp":
             return web.json_response({"jsonrpc": "2.0", "id": 1, "result": {}}, headers={"Mcp-Session-Id": KEY})
-        return web.Response(status=307, headers={"location": f"{self.other}{request.path_qs}"})
+        return web.Response(status=self.status, headers={"location": f"{self.other}{request.path_qs}"})
 
     async def keep(self, request: web.Request) -> web.StreamResponse:
         self.came.append(dict(request.headers))
@@ -72,3 +75,13 @@ def test_the_end_of_an_mcp_session_is_told_its_server_alone(pair: Pair) -> None:
 
     asyncio.run(talk(f"{pair.first}/mcp"))
     assert (2, []) == (pair.asked, pair.came)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_github_s_token_stays_with_its_host(pair: Pair, tmp_path: Path, status: int) -> None:
+    pair.status = status
+    words = ("issue", "list", "--tracker", "github", "--repo", "acme/x", "--api-url", pair.first)
+    done = run_command(*words, folder=tmp_path, env={"GITHUB_TOKEN": KEY})
+    assert done.returncode in ({3} if status == 301 else {0, 3}), done.stderr
+    assert "Traceback" not in done.stderr
+    assert [] == pair.came
