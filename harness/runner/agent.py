@@ -40,7 +40,9 @@ class Agent(Protocol):
 
     @property
     def code_digest(self) -> str | None:
-        """Sha-256 over the agent without its declared prompt files and its name; None: not told apart."""
+        """The SHA-256 digest of the agent without its declared prompt files and its name; None where code versions are
+        not distinguished.
+        """
         ...
 
     def program(self, case: Case) -> AgentProgram:

@@ -1,6 +1,6 @@
-"""The browser of one trial: started when it is first asked for, the agent's own and what the checks look with.
+"""The browser of one trial, started on first use; it serves the agent's own pages and the looks of the checks.
 
-A fresh look has a profile of its own in it, which shares nothing with what the agent did there.
+A fresh look uses a profile of its own, which shares nothing with the agent's profile.
 """
 
 import json
@@ -50,10 +50,10 @@ class TrialBrowser:
         return self._browser(self.room.snapshot.browser_url)
 
     def look(self, looks: Sequence[PageLook], folder: Path) -> dict[str, PageSeen]:
-        """What stands on the pages that the checks name; the pictures go to `folder`.
+        """Returns what the pages that the checks name show, and writes the pictures to `folder`.
 
-        The agent's own page comes first: a fresh one asks the site for more. Raises UsageError for a look that has no
-        address, SandboxError.
+        The agent's own page is read first, because a fresh page sends further requests to the site. Raises UsageError
+        for a look without an address, and SandboxError.
         """
         seen: dict[str, PageSeen] = {}
         ordered = sorted(enumerate(looks), key=lambda item: item[1].browser != "agent")

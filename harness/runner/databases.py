@@ -1,6 +1,6 @@
-"""SQLite files that the agent left in its sandbox, asked as the probes say; the same in every tool mode.
+"""Runs the state probes on SQLite files that the agent left in its sandbox, in the same way in every tool mode.
 
-A probe gives `{"unmeasurable": reason}` where the agent left something that cannot be read within the limits.
+A probe returns `{"unmeasurable": reason}` where the agent left something that cannot be read within the limits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,14 +27,16 @@ _Known = dict[tuple[str, tuple[str, ...]], Mapping[str, Table]]
 
 @dataclass(frozen=True, kw_only=True)
 class FileProbes:
-    """Asks in sandboxes of the run's own provider; what the snapshot holds is read once for all trials."""
+    """Runs queries in sandboxes of the run's own provider; the content of the snapshot is read once for all trials."""
 
     provider: SandboxProvider
     snapshot: Snapshot
     _in_snapshot: _Known = field(default_factory=dict)
 
     def states(self, probes: Sequence[StateProbe], archive: Path, trial_id: str) -> dict[str, JsonValue]:
-        """Probe name -> what it read. Raises SandboxError, and SnapshotError where a snapshot's file is no database."""
+        """Maps each probe's name to the value that it read. Raises SandboxError, and SnapshotError where a file of the
+        snapshot is not a database.
+        """
         asked = {probe.name: probe.sql for probe in probes if probe.sql is not None and probe.sql.file is not None}
         if not asked or not archive.exists():
             return {}

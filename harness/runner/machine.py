@@ -12,7 +12,8 @@ from typing import Final
 from harness.case import Limits
 
 MOST: Final = 64
-"""More are never begun unasked: each has its container, its thread and its connections."""
+"""The default never exceeds this number of parallel trials: each has a container, a thread and connections of its own.
+"""
 _LEFT: Final = 0.8
 """Share of the free memory that trials may have."""
 _CGROUP: Final = Path("/sys/fs/cgroup")
@@ -52,7 +53,7 @@ def free_memory_mb() -> int:
 
 
 def _processor_quota() -> float | None:
-    """Processors' worth of time of the control group; None: it has no limit."""
+    """The processor quota of the control group, in processors; None where it has no limit."""
     try:
         quota, period = (_CGROUP / "cpu.max").read_text(encoding="ascii").split()
         return None if quota == "max" else int(quota) / int(period)
@@ -62,7 +63,7 @@ def _processor_quota() -> float | None:
 
 
 def _number(path: Path) -> int | None:
-    """What stands in the file; None: there is none, or it holds a word."""
+    """The number in the file; None where the file is missing or holds a word."""
     try:
         return int(path.read_text(encoding="ascii"))
     except (OSError, ValueError):

@@ -10,19 +10,19 @@ Result = TypeVar("Result")
 
 
 _LOOK_S = 0.05
-"""How often is looked whether somebody waits."""
+"""The interval in seconds at which the pool checks for waiting tasks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSlots:
-    """How many tasks may be at work at a time."""
+    """How many tasks may run at the same time."""
 
     jobs: int
     """Those that need a processor."""
     most: int = 0
     """All, those included that wait for an answer from elsewhere; no more than `jobs` where it is less."""
     waiting: Callable[[], int] = lambda: 0
-    """How many of those at work wait. It may change at any time."""
+    """Returns how many of the running tasks are waiting. The number may change at any time."""
 
     def admits(self, at_work: int) -> bool:
         """Whether another task may begin."""
@@ -30,7 +30,7 @@ class TaskSlots:
 
     @property
     def look_s(self) -> float | None:
-        """After how long to look again; None: nothing changes before a task has ended."""
+        """The interval in seconds until the next check; None where nothing changes before a task has ended."""
         return _LOOK_S if self.most > self.jobs else None
 
 
@@ -39,8 +39,9 @@ def run_all(
 ) -> Generator[tuple[Task, Result], None, None]:
     """Runs `work` over the tasks, as many at a time as there is room for, and yields (task, result) as each ends.
 
-    No task is begun before its turn, so that a stopped run leaves nothing half-begun in a queue. The first exception
-    (Ctrl-C too) ends it: no further task begins, `abort` is called to hurry those at work, then it is raised.
+    No task is submitted before a slot is free, so that a stopped run leaves no queued task. The first exception
+    (including Ctrl-C) ends the loop: no further task starts, `abort` is called so that running tasks end early, and the
+    exception is raised again.
     """
     remaining = iter(tasks)
     pending: dict[Future[Result], Task] = {}

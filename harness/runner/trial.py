@@ -1,4 +1,4 @@
-"""One trial: restore, run the agent, read what it left, and say how it ended."""
+"""One trial: restores the snapshot, runs the agent, reads the end state, and determines the outcome."""
 
 import json
 import time
@@ -146,7 +146,7 @@ class TrialRunner:
             sandbox.close()
 
     def _browsers(self, session: Session, spec: SandboxSpec, stack: ExitStack) -> TrialBrowser | None:
-        """Attached to the session, and thrown away with the stack."""
+        """Attaches the trial's browsers to the session; they are closed with the stack."""
         if self.browsers is None:
             return None
         browsers = TrialBrowser(room=self.browsers, session=session, trial_id=spec.trial_id, clock=spec.clock)

@@ -1,4 +1,4 @@
-"""Trials whose agent sent or left something that cannot be read: their failure, and nobody else's."""
+"""Trials whose agent sent or left data that cannot be read; only the affected trial fails."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ _LONGEST = 300
 
 
 class UnreadableTrial(Exception):
-    """What the agent sent or left could not be read; the message says how that failed."""
+    """Data that the agent sent or left could not be read; the message describes the error."""
 
 
 @contextmanager
@@ -33,12 +33,12 @@ def reading_what_the_agent_left() -> Iterator[None]:
 
 
 def described(error: BaseException) -> str:
-    """The kind of the error, and the beginning of what it says."""
+    """The error's type and the beginning of its message."""
     return f"{type(error).__name__}: {str(error)[:_LONGEST]}"
 
 
 def unreadable_trial(case_id: str, attempt: int, agent: str, version: str, problem: str) -> Trial:
-    """The agent failed, and every check fails: nothing of the trial is known, which must not be worth more."""
+    """A trial whose agent failed and whose checks all fail: unreadable data must not score above readable data."""
     return Trial(
         case_id=case_id,
         attempt=attempt,

@@ -13,9 +13,10 @@ BUILT_IN = ("oracle", "nop")
 
 
 def open_agent(suite: Suite, name: str | None, staging: Path) -> Agent:
-    """The agent called `name` (None: the suite's default); `staging` is where frozen copies of its files are kept.
+    """Opens the agent called `name` (None selects the suite's default); `staging` holds the immutable copies of its
+    files.
 
-    Raises UsageError that lists the agents there are.
+    Raises UsageError that lists the existing agents.
     """
     chosen = name or suite.default_agent
     if chosen in suite.agents:

@@ -1,4 +1,4 @@
-"""The agent that does nothing: a case that it passes asks nothing."""
+"""The agent that does nothing: a case that it passes requires nothing of an agent."""
 
 from harness.case import Case
 from harness.runner.agent import AgentProgram

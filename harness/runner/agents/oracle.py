@@ -25,7 +25,7 @@ class OracleAgent:
         return digest_of((_PROGRAM / "oracle.py").read_text(encoding="utf-8"))
 
     def program(self, case: Case) -> AgentProgram:
-        """Raises UsageError where the case has no reference to play."""
+        """Raises UsageError where the case has no reference to replay."""
         if case.reference is None:
             raise UsageError(
                 f"case {case.id!r} has no reference for the oracle to play",

@@ -21,8 +21,8 @@ _DRIVER_AT = ".harness/talk.py"
 class ProgramAgent:
     """A version of the suite's agent.
 
-    Its files are copied once into `staging/<digest>`: an edit while a run goes on changes no trial of that run, and
-    the sandbox's user can read them whatever modes the checkout has.
+    Its files are copied once into `staging/<digest>`: an edit during a run changes no trial of that run, and the
+    sandbox's user can read the files whatever modes they have in the checkout.
     """
 
     def __init__(self, suite: Suite, version: str, staging: Path) -> None:
@@ -126,7 +126,7 @@ def _freeze(source: Path | None, target: Path, more: Mapping[str, Path]) -> None
         for folder in temporary.rglob("*"):
             if folder.is_dir() and not folder.is_symlink():
                 folder.chmod(0o755)
-        flush_tree(temporary)  # its name says what it holds: what has the name is trusted
+        flush_tree(temporary)  # the name is the content's digest, and a folder of that name is trusted
         temporary.rename(target)
         flush_folder(target.parent)
     except FileExistsError:
