@@ -1,4 +1,4 @@
-"""What may have been meant by a name that is not known."""
+"""Suggestions for a name that is not known."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""What is wrong with a document of a known shape, said so that its cause stands first.
+"""Describes why a document does not match its shape, with the cause first.
 
 A misspelt field is reported by pydantic twice: its right name is missing, and its wrong name is extra. The wrong name
 is what a person can correct, so it comes first, with the field that was probably meant.
@@ -45,7 +45,7 @@ def _meant(shape: Any, location: Location) -> str:
 
 
 def _fields_at(shape: Any, location: Location) -> list[str]:
-    """The names of the fields of the object at a location, sorted; empty where the shape cannot tell."""
+    """The names of the fields of the object at a location, sorted; empty where no schema of the shape can be made."""
     try:
         schema = shape.model_json_schema() if _is_model(shape) else TypeAdapter(shape).json_schema()
     except PydanticUserError:

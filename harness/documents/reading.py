@@ -50,7 +50,9 @@ def read_document(path: Path, shape: type[T]) -> T:
 
 
 def read_plain(path: Path) -> tuple[Any, dict[Location, int]]:
-    """The document as plain values, and the line (from 1) on which each location starts, where the format tells."""
+    """The document as plain values, and the line (from 1) on which each location starts, where the format's parser
+    reports it.
+    """
     text = _text(path)
     match path.suffix:
         case ".json":
@@ -64,7 +66,7 @@ def read_plain(path: Path) -> tuple[Any, dict[Location, int]]:
 
 
 def shaped(path: Path, data: object, shape: type[T], lines: dict[Location, int], at: Location = ()) -> T:
-    """Plain values as `shape`; `at` is where in the document they stand, for the error's line and field."""
+    """Validates plain values as `shape`; `at` is their location in the document, for the error's line and field."""
     try:
         return TypeAdapter(shape).validate_python(data)
     except ValidationError as error:
@@ -137,7 +139,7 @@ def yaml_values(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
         raise InvalidDocument(path, f"is not YAML: {error.problem or error.context}", line=line) from None
     except (yaml.YAMLError, ValueError) as error:
         raise InvalidDocument(path, f"is not YAML: {error}") from None
-    except (LookupError, AttributeError, TypeError):  # PyYAML's own, where a tag stands before what is none of it
+    except (LookupError, AttributeError, TypeError):  # raised by PyYAML where a value does not match its tag
         raise InvalidDocument(path, "is not YAML: a value is not what its tag says") from None
     except RecursionError:
         raise InvalidDocument(path, "is nested too deeply") from None
@@ -153,7 +155,9 @@ def _refuse_deep(path: Path, data: object) -> None:
 
 
 def is_deeper(data: object, levels: int) -> bool:
-    """Whether lists and objects are nested deeper in `data`; told level by level, so that no depth ends the stack."""
+    """Whether lists and objects are nested deeper in `data`; checked level by level, so that no depth overflows the
+    stack.
+    """
     level = [data]
     for _ in range(levels):
         level = [item for outer in level for item in _inside(outer) if isinstance(item, dict | list)]

@@ -19,7 +19,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def field_docs(model: type[BaseModel]) -> dict[str, str]:
-    """Field -> the text that stands below it in its class or the nearest base; fields without one are left out."""
+    """Maps each field to the text below it in its class or in the nearest base; fields without a text are left out."""
     found: dict[str, str] = {}
     for cls in reversed(model.__mro__):
         if issubclass(cls, BaseModel) and cls is not BaseModel:
@@ -51,10 +51,10 @@ def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
 
 
 def all_models(models: list[type[BaseModel]]) -> list[type[BaseModel]]:
-    """The models and every model that stands in a field of theirs."""
+    """The models and every model that is the type of one of their fields, at any depth."""
     found = list(models)
     for model in found:  # grows while it is read
-        model.model_rebuild()  # a type that stands further down in its module is a name until then
+        model.model_rebuild()  # a type that is defined further down in its module is only a name until then
         for info in model.model_fields.values():
             found += [inner for inner in models_in(info.annotation) if inner not in found]
     return found

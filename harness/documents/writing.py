@@ -8,11 +8,12 @@ from harness.process_identity import partial_name
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Writes beside `path`, flushes to disk, then renames over it: readers see the old file or the new one.
+    """Writes a temporary file beside `path`, flushes it to disk and renames it: readers see the old file or the new
+    one.
 
-    When it returns, the new one is on the disk: what is done after it never lasts without it. A link, a FIFO or a
-    device at `path` is replaced too, and never written through: a folder may come from somebody else. Raises OSError
-    that names `path`, whichever step failed.
+    The new file is on the disk when the function returns, so that no later write can survive a crash without it. A
+    link, a FIFO or a device at `path` is replaced and never written through, because the folder may come from an
+    untrusted source. Raises OSError that names `path`, whichever step failed.
     """
     try:
         _write_beside(path, content)
@@ -21,7 +22,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """As `write_atomically`, to a path that somebody typed: a device or a pipe is written to as it stands."""
+    """Writes as `write_atomically` does, but to a path that a user gave: a device or a pipe is written to directly."""
     if not path.exists() or path.is_file():
         write_atomically(path, content)
         return

@@ -27,7 +27,7 @@ def refuse_boundless_yaml(path: Path, text: str) -> None:
         for event in yaml.parse(text, Loader=_Loader):
             measure.take(event)
     except (yaml.YAMLError, ValueError):
-        return  # whoever loads it says what is wrong with it
+        return  # the loader reports the error
 
 
 def _may_have_aliases(text: str) -> bool:
