@@ -1,4 +1,5 @@
-"""What a change is held against: the scorecards and digests of one run, without its trajectories; small, and committed.
+"""The baseline that a change is compared with: the scorecards and digests of one run, without its trajectories; small,
+and committed.
 
 baselines/<suite>.json      the head, then one line a trial, so that a review shows which trials moved
 """
@@ -87,7 +88,7 @@ def _slim(card: Scorecard) -> Scorecard:
 
 
 def _short(reason: str) -> str:
-    """Also without the halves of surrogate pairs that stand for bytes of a file's name: people read it."""
+    """Shortens a reason for readers, and replaces surrogates that represent bytes of a file's name."""
     return reason[:_LONGEST_REASON].encode("utf-8", "replace").decode()
 
 

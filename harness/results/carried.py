@@ -1,7 +1,7 @@
-"""What stands beside the trials of a run and is carried into the run that it is merged into.
+"""Files beside the trials of a run, which merging carries into the merged run.
 
-Live cassettes, judges' verdicts and comparisons, and what drift was found: under the merged run's name, in the order
-that one machine would have had.
+Live cassettes, judges' verdicts and comparisons, and drift findings are stored under the merged run's name, in the
+order that an undivided run would have had.
 """
 
 import shutil
@@ -54,7 +54,7 @@ def _each(names: Iterable[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _in_order(told: Iterable[Told], merged: RunFolder) -> list[Told]:
-    """By the plan, and of one trial as they were said."""
+    """Sorts by the plan, and keeps the order of lines about the same trial."""
     places = {(one.case_id, one.attempt): place for place, one in enumerate(merged.manifest.planned)}
     return sorted(told, key=lambda one: places.get((one.case_id, one.attempt), len(places)))
 

@@ -1,4 +1,4 @@
-"""Which earlier run a run is compared with when nobody names one."""
+"""Selects the earlier run that a run is compared with when the user names none."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ def latest_comparable(runs: Path, manifest: RunManifest, *, same_agent: bool = F
 
     Comparable: same suite digest, tool mode, model mode, replay and scorer versions, and at least the same planned
     trials. The sandbox provider and the agent may differ (`same_agent`: the agent's name may not). Folders that cannot
-    be read are passed over: a damaged old run is no reason to stop a new one.
+    be read are skipped: a damaged old run must not stop a new one.
     """
     found = [run for run in runs_in(runs) if _comparable(run.manifest, manifest, same_agent)]
     newest_first = sorted(found, key=lambda run: (run.manifest.created, run.manifest.run), reverse=True)

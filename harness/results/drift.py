@@ -50,13 +50,13 @@ class DriftFinding(Frozen):
 
     tool: str
     operation: str
-    """What was asked, without values: the tool's name, or method and route of a host."""
+    """The operation without values: the tool's name, or method and route of a host."""
     change: ChangeClass
     severity: Severity
     path: str
     """JSON path in the answer (or in the tool's listing), `[]` for any index; empty for the whole answer."""
     old_kind: str
-    """What was there, as a kind and never as a value: `string`, `status 200`, `absent`."""
+    """The kind of the old content, never its value: `string`, `status 200`, `absent`."""
     new_kind: str
     before: JsonValue = None
     """An excerpt of the recorded answer, redacted."""
@@ -68,8 +68,9 @@ class DriftFinding(Frozen):
     samples: int = 1
     """How many live answers showed it, repeats included."""
     answers: int | None = None
-    """Where old and new came by turns, as while a release rolls out: how many live answers there were, of which
-    `samples` showed the change. None: all of them did."""
+    """The number of live answers where old and new content alternated, as during the rollout of a release; `samples` of
+    them showed the change. None: all of them did.
+    """
     doubt: str | None = None
     """Why it is unconfirmed; None: it is confirmed."""
 
@@ -88,7 +89,7 @@ class DriftFinding(Frozen):
 
 
 class DriftReport(Frozen):
-    """What one live look at a suite's tools found; stored as `drift.json` in the run or probe folder."""
+    """The result of one drift check of a suite's tools; stored as `drift.json` in the run or probe folder."""
 
     suite: str
     run: str
@@ -107,7 +108,7 @@ class DriftReport(Frozen):
     """From where the recordings were taken that live answers were compared with: `service`, `double`, `trajectory`,
     `hand` or `unknown` -> how many."""
     doubles: tuple[str, ...] = ()
-    """Servers and hosts among those asked that the suite declares as doubles, sorted."""
+    """Checked servers and hosts that the suite declares as doubles, sorted."""
     after_writes: int = 0
     """How many of them were made after writes."""
     restores: int = 0
@@ -115,27 +116,29 @@ class DriftReport(Frozen):
     not_asked: dict[str, int] = {}
     """Why recorded reads could not be sent again -> how many."""
     unconfirmed: tuple[DriftFinding, ...] = ()
-    """Seen, but not sure (each says why in `doubt`): shown and never filed."""
+    """Findings that were not confirmed (`doubt` gives the reason): shown and never filed."""
     divergences: tuple[str, ...] = ()
-    """Where the agent asked something else than was recorded, in words: no drift of a tool."""
+    """Descriptions of requests of the agent that differ from the recorded ones; they are not drift of a tool."""
     unavailable: tuple[str, ...] = ()
     """Tools that could not be reached, in words."""
 
     def covers(self, finding: DriftFinding) -> bool:
-        """Whether this look would have shown the finding again: its path, or the object that held it, was answered."""
+        """Whether this check would have shown the finding again: its path, or the object that contained it, was
+        answered.
+        """
         seen = self.exercised.get(finding.tool, ())
         return any(f"{finding.operation} {path}" in seen for path in (finding.path, holder_of(finding.path)))
 
 
 def holder_of(path: str) -> str:
-    """The path of the object that has the member at `path`; an item of a list (`[]`) is held by nothing but itself."""
+    """The path of the object that contains the member at `path`; an item of a list (`[]`) is its own holder."""
     if path.endswith("[]"):
         return path
     return path[: path.rindex("['")] if path.endswith("']") else path.rpartition(".")[0]
 
 
 def write_drift(folder: Path, report: DriftReport) -> Path:
-    """Writes the report into the folder of a run or probe; an earlier look's is replaced."""
+    """Writes the report into the folder of a run or probe, and replaces the report of an earlier check."""
     path = folder / DRIFT
     write_atomically(path, json_bytes(report.model_dump(mode="json")))
     return path

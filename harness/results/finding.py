@@ -9,7 +9,9 @@ from harness.errors import UsageError
 
 
 def run_path(project: Path, name: str) -> Path:
-    """The folder of a run given by name or by path. Raises UsageError where there is none, with the nearest names."""
+    """The folder of a run, from its name or path. Raises UsageError, with the nearest names, where it does
+    not exist.
+    """
     named = project / "runs" / name
     if is_folder(named) or os.path.exists(name):  # `Path.exists` raises OSError for a name too long
         return named if is_folder(named) else Path(name)

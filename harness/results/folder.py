@@ -5,8 +5,8 @@
     <run>/trials/<case>/<attempt>.failed-1/  an earlier try that the harness could not finish
     <run>/scores/<n>/                        scorecards.jsonl, run_scores.json, scoring.json, seal.json: n-th scoring
 
-Append-only: nothing that was committed is changed or removed. What a killed harness leaves half-written is no result,
-and goes when the run is resumed.
+Append-only: no committed file is changed or removed. Incomplete files of a killed harness are not results, and are
+removed when the run is resumed.
 """
 
 import shutil
@@ -99,13 +99,13 @@ class RunFolder:
         return cls(path, manifest, lock)
 
     def keep_suite(self, suite: Suite) -> None:
-        """Keeps the suite with the run, for one that lies in no project: an imported run is scored by it."""
+        """Stores the suite with a run that belongs to no project: an imported run is scored by it."""
         self._must_write()
         write_atomically(self.path / SUITE, json_bytes(suite.model_dump(mode="json", by_alias=True)))
 
     @property
     def suite(self) -> Suite | None:
-        """The suite that was kept with the run; None: it is the project's, by the manifest's name."""
+        """The suite that is stored with the run; None where it is the project's suite with the manifest's name."""
         path = self.path / SUITE
         return read_as(path, Suite) if path.exists() else None
 

@@ -1,8 +1,8 @@
-"""What judges said about a run: `judgements/<rubric>.jsonl` in its folder, one event a line, added to, never changed.
+"""Judgements of a run: `judgements/<rubric>.jsonl` in its folder, one event per line, append-only.
 
-A line is the event `gen_ai.evaluation.result` with the whole judgement beside it. A line that a killed harness has not
-finished is no judgement; the next writer ends it. The checksums of the trials do not cover the file: it may grow for
-years.
+A line holds the event `gen_ai.evaluation.result` and the whole judgement. An incomplete line of a killed harness is not
+a judgement; the next writer terminates it. The checksums of the trials do not cover the file, because it may grow after
+the run.
 """
 
 import fcntl
@@ -146,9 +146,9 @@ def _line(one: Judgement) -> bytes:
 
 
 def _read(line: bytes) -> JudgementLine:
-    """Raises ValidationError, and another ValueError where the line is no JSON."""
+    """Raises ValidationError, and another ValueError where the line is not JSON."""
     try:
         return JudgementLine.model_validate_json(line)
     except ValidationError:
-        # Half a surrogate pair, which a model may well say, is JSON to the slower reader alone.
+        # Only the slower parser accepts half a surrogate pair, which a model may return.
         return JudgementLine.model_validate(json.loads(line))

@@ -10,7 +10,7 @@ NAME = ".lock"
 
 
 class WriterLock:
-    """Held from creation until `close`."""
+    """A lock that is held from creation until `close`."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / NAME

@@ -18,7 +18,7 @@ class PlannedTrial(Frozen):
 
 
 class RunManifest(Frozen):
-    """Digests are sha-256; None: there is no such thing in this run. How many jobs ran at a time is no part of it."""
+    """Digests are SHA-256; None means that the run has no such part. The number of parallel jobs is not stored."""
 
     run: str = Field(pattern=RUN_NAME)
     created: str
@@ -47,13 +47,13 @@ class RunManifest(Frozen):
     isolates: bool
     """Whether the sandbox isolated; where not, scores may owe something to the machine."""
     pins: dict[str, str] = {}
-    """What was pinned for the agent: clock, seeds, locale, time zone."""
+    """Values that were fixed for the agent: clock, seeds, locale, time zone."""
     scorer_versions: dict[str, str] = {}
     """`verifier:<name>`, `metric:<name>`, `run_metric:<name>`, `detector:<name>` -> version."""
     run_suite_digest: str | None = None
     """The suite that was *run*, where the run was scored again with another one."""
     planned: tuple[PlannedTrial, ...]
-    """In the order of the suite's cases, then by attempt; all results are given in this order."""
+    """In the order of the suite's cases, then by attempt; all results have this order."""
     shard: str | None = Field(default=None, pattern=r"^[1-9][0-9]*/[1-9][0-9]*$")
     """`2/4`: the second of four parts, which `harness merge` puts together; None: a whole run."""
 

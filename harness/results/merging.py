@@ -21,11 +21,12 @@ def shard_of(planned: Sequence[PlannedTrial], number: int, count: int) -> tuple[
 
 
 def merge_runs(parts: Sequence[RunFolder], root: Path, name: str) -> RunFolder:
-    """A new run folder `root/name`, open for writing, with every trial of the parts as it was committed, and what live
-    tools answered, judges said and drift was found. It may have as many inconclusive trials as the most lenient part.
+    """Creates the run folder `root/name`, open for writing, with every trial of the parts as it was committed, and the
+    parts' live cassettes, judgements and drift reports. It may have as many inconclusive trials as the most lenient
+    part.
 
-    Its manifest is that of the run that was never divided. Run scores are not in it yet. Raises UsageError where the
-    parts are not the shards of one run, each once, ResultsError where one is damaged.
+    Its manifest is that of the undivided run. It holds no run scores yet. Raises UsageError where the parts are not the
+    shards of one run, each once, and ResultsError where one is damaged.
     """
     ordered = _in_order(parts)
     merged = RunFolder.create(root, _manifest([part.manifest for part in ordered], name))

@@ -19,10 +19,10 @@ class RunNameTaken(UsageError):
 
 
 def begin_run(runs: Path, given: str | None, default: str, begin: Callable[[str], T]) -> T:
-    """What `begin` gives for the run's name: the one that was given, else `default`, `default-2` and so on.
+    """Returns the result of `begin` for the run's name: `given`, else `default`, `default-2` and so on.
 
-    Several processes may begin a run in the same second, so that a free name can be taken before its folder is made.
-    `begin` raises RunNameTaken then, before it has done anything else, and is called with the next name.
+    Several processes may start a run in the same second, so that another process can take a free name first. `begin`
+    raises RunNameTaken then, before it has any other effect, and is called with the next name.
     """
     if given is not None:
         return begin(given)

@@ -1,4 +1,4 @@
-"""Why a run ended before its plan: beside the manifest, since the manifest is what was meant."""
+"""The reason why a run ended before its plan was complete; stored beside the manifest, which describes the plan."""
 
 from harness.documents import write_atomically
 from harness.results.folder import RunFolder
@@ -15,7 +15,7 @@ class Stop(Frozen):
 
 
 def write_stop(folder: RunFolder, reason: str | None) -> None:
-    """Says why the run stopped; None takes back what an earlier part of a resumed run said."""
+    """Stores the reason why the run stopped; None removes the reason of an earlier part of a resumed run."""
     path = folder.path / _STOP
     if reason is None:
         path.unlink(missing_ok=True)

@@ -1,7 +1,8 @@
-"""Folders committed as a whole: everything is written and flushed beside the place, then renamed into it.
+"""Folders that are committed as a whole: everything is written and flushed in a temporary folder beside the target,
+which is then renamed.
 
-A reader, and a harness that was killed at any moment, sees a folder complete or not at all. Each holds `seal.json` with
-the sha-256 of its files, so that later damage is told from an honest result.
+A reader sees a complete folder or none, even where the harness was killed at any moment. Each folder holds `seal.json`
+with the SHA-256 digests of its files, so that later damage is detected.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ _PART_BYTES = 1 << 16  # more is a mapping of its own from the system for each p
 
 
 def json_bytes(value: BaseModel | JsonValue) -> bytes:
-    """Indented JSON, ASCII only: names that are no valid Unicode (file names can be) survive as escapes."""
+    """Indented JSON, ASCII only: names that are not valid Unicode, as file names can be, are kept as escapes."""
     if isinstance(value, BaseModel):
         return _quick(value, 1) or json_bytes(value.model_dump(by_alias=True))
     return (json.dumps(value, indent=1, ensure_ascii=True) + "\n").encode()
@@ -77,7 +78,9 @@ def remove_unfinished(root: Path) -> None:
 
 
 def read_checked(folder: Path, name: str) -> bytes:
-    """A file of a committed folder. Raises ResultsError naming the file that is missing or is not what was written."""
+    """Reads a file of a committed folder. Raises ResultsError naming the file that is missing or differs from its
+    digest.
+    """
     content = _content(folder / name)
     if hashlib.sha256(content).hexdigest() != _checksums(folder).get(name):
         raise _damaged(folder / name, "is not what was written")
@@ -105,7 +108,7 @@ def parsed(path: Path, content: bytes, shape: type[T]) -> T:
     try:
         quick: T = adapter.validate_json(content)  # in one step, twice as quick
     except ValidationError:
-        pass  # it is damaged, or holds half a surrogate pair, as file names can: the slow way says which
+        pass  # damaged, or half a surrogate pair, as in file names: the slow parser tells which
     else:
         return quick
     try:
@@ -165,7 +168,9 @@ def _quick(value: BaseModel, indent: int | None) -> bytes | None:
 
 
 def _write(path: Path, content: bytes | Path, unflushed: ExitStack) -> str:
-    """Gives the digest of what was written, which a file that grows meanwhile cannot change; flushed by `unflushed`."""
+    """Returns the digest of the written bytes, which a file that grows meanwhile cannot change; `unflushed` flushes the
+    file.
+    """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     unflushed.callback(os.close, handle)
     digest = hashlib.sha256()

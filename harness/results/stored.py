@@ -15,7 +15,7 @@ TrialKey = tuple[str, int]
 
 @dataclass(frozen=True, kw_only=True)
 class StoredTrial:
-    """A committed trial; spans are read when they are asked for."""
+    """A committed trial; its spans are read on first access."""
 
     trial: Trial
     folder: Path
@@ -29,7 +29,7 @@ class StoredTrial:
 
     @property
     def end_state(self) -> Path | None:
-        """Archive of the files that the agent changed; None: nothing was kept."""
+        """The archive of the files that the agent changed; None where none was stored."""
         path = self.folder / END_STATE
         return path if path.exists() else None
 
