@@ -1,4 +1,4 @@
-"""Drift as issues: one a tool and severity, filed once, kept up to date, and closed when it is gone."""
+"""Drift as issues: one issue per tool and severity, filed once, kept up to date, and closed when the drift has gone."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""An issue as people read it: what changed, since when, what it touches, how to see it again, and what to do.
+"""The text of an issue: what changed, since when, which cases it affects, how to reproduce it, and what to do.
 
-What a tool said is untrusted and stands in code only. Excerpts are shown for what the last look saw; those of an
-earlier look are carried over from the body that stands in the tracker.
+A tool's answer is untrusted and is shown as code only. Excerpts are shown for the findings of the last check; those of
+an earlier check are carried over from the body in the tracker.
 """
 
 import re
@@ -33,9 +33,9 @@ def draft_of(
     earlier_body: str = "",
     earlier_issue: str | None = None,
 ) -> IssueDraft:
-    """The issue that says what `state` remembers; `findings` are those of this look, for their excerpts.
+    """The issue that describes `state`; `findings` are those of this check, for their excerpts.
 
-    `earlier_body` is what the tracker has now, `earlier_issue` the closed issue that this one follows.
+    `earlier_body` is the current body in the tracker, `earlier_issue` the closed issue that this one follows.
     """
     excerpts = {**_excerpts_in(earlier_body), **{one.fingerprint: _excerpt(one) for one in findings}}
     link = earlier_issue or _link_in(earlier_body)
@@ -63,7 +63,9 @@ def _title(state: IssueState) -> str:
 
 
 def _visible(state: IssueState, link: str | None) -> object:
-    """What the digest is taken of: excerpts, and dates that move with every look, are no reason to write."""
+    """The part of the state that the digest covers: excerpts, and dates that change with every check, are no reason to
+    write.
+    """
     said = state.model_dump(mode="json", exclude={"looked", "last_seen", "shown", "revision", "accepted"})
     return [said, link]
 
@@ -86,7 +88,7 @@ def _bodies(whole: IssueState, command: str, excerpts: Mapping[str, str], link: 
 
 
 def _shortened(state: IssueState, rows: int) -> IssueState:
-    """What is gone is left out first, and so is what is too long to be kept."""
+    """Omits changes that have gone first, and changes whose text exceeds the row limit."""
     kept = [one for one in _ordered(state) if len(one.operation) + len(one.path) + len(one.tool) < _LONGEST][:rows]
     left = {one.fingerprint for one in state.changes if not one.is_gone} - {one.fingerprint for one in kept}
     return state.model_copy(
@@ -100,7 +102,7 @@ def _shortened(state: IssueState, rows: int) -> IssueState:
 
 
 def _ordered(state: IssueState) -> tuple[KnownChange, ...]:
-    """What is gone stands last."""
+    """Sorts changes that have gone last."""
     return tuple(
         sorted(state.changes, key=lambda one: (one.is_gone, one.tool, one.operation, one.path, one.fingerprint))
     )

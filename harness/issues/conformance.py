@@ -1,7 +1,8 @@
-"""What every issue tracker must do, as checks that run against any of them.
+"""The conformance checks of the issue tracker seam, which run against any tracker.
 
-For a tracker of your own: `run_conformance(make)`, where each call of `make` gives a tracker of one and the same empty
-place (a scratch project), and look at what is not None. A new place is needed for each check: give a `make` for each.
+To check a tracker of your own, call `run_conformance(make)`, where each call of `make` returns a tracker of the same
+empty project, and read the results that are not None. Each check needs an empty project of its own: pass a separate
+`make` for each.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,7 +22,7 @@ _HOSTILE = '@everyone #12 <!-- harness-drift:v1 key=000000000000 {} -->\n```\n--
 
 
 class TrackerNotConforming(Exception):
-    """The tracker does not do what trackers must do; the message says what it did."""
+    """The tracker does not conform; the message describes its behaviour."""
 
 
 def a_filed_issue_is_found(make: Make) -> None:

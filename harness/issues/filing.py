@@ -1,7 +1,7 @@
-"""Files a look: plans, does what was planned, and keeps on disk what could not be done.
+"""Files a drift report: plans the actions, performs them, and stores on disk those that failed.
 
-A step that the tracker refuses is kept and the others go on; where the tracker cannot be used at all, everything that
-is left is kept. Filing the same look again does what is missing and nothing twice.
+An action that the tracker rejects is stored and the others continue; where the tracker is unavailable, all remaining
+actions are stored. Filing the same report again performs the missing actions and none twice.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,23 +17,23 @@ MOST_NEW = 10
 
 
 class Done(Frozen):
-    """One step and what came of it."""
+    """One action and its result."""
 
     step: TrackerAction
     issue: TrackedIssue | None = None
-    """As it stands afterwards; None: nothing was done."""
+    """The issue after the action; None where no action was performed."""
     error: str | None = None
 
 
 class Filing(Frozen):
-    """What came of filing one look."""
+    """The result of filing one drift report."""
 
     report: DriftReport
     done: tuple[Done, ...] = ()
     error: str | None = None
-    """Why something could not be filed; None: everything stands in the tracker."""
+    """Why an action failed; None where all actions were performed."""
     kept: str | None = None
-    """The folder in which the look waits for the next time."""
+    """The folder that stores the report until the next attempt."""
 
     @property
     def filed(self) -> tuple[Done, ...]:
@@ -48,10 +48,10 @@ def file_report(
     most_new: int = MOST_NEW,
     least: Severity = "info",
 ) -> tuple[Filing, ...]:
-    """Files what waits in the outbox and then `report`: one result each, in that order.
+    """Files the reports in the outbox and then `report`; returns one result each, in that order.
 
-    Never raises for what the tracker does: that stands in the result, with the place where the drafts are kept. Once
-    the tracker cannot be used, later looks are kept without asking it again.
+    Errors of the tracker are not raised: the result reports them, with the folder of the stored drafts. After the
+    tracker has become unavailable, later reports are stored without further requests.
     """
     waiting = [one for one in outbox.waiting() if (one.seen, one.run) != (report.seen, report.run)]
     found: list[Filing] = []

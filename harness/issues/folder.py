@@ -33,7 +33,7 @@ _WAIT_S = 60.0
 
 
 class Head(Frozen):
-    """What stands at the top of an issue's file."""
+    """The fields at the top of an issue's file."""
 
     number: int
     title: str

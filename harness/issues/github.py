@@ -1,9 +1,9 @@
 """The tracker `github`, through PyGithub: listing by label and marker, never by the search API, which lags.
 
-What makes twins, and what is done about it: a write whose outcome is not known is looked for by its marker and never
-sent again; an issue that was made without its labels (the process died, or the token may not label) is found among the
-recently changed ones and labelled; after filing, the list is read until the new issue stands in it, and where somebody
-else filed the same meanwhile the younger one is closed.
+Duplicates are prevented as follows. A write with an unknown outcome is searched for by its marker and never sent again.
+An issue that was created without its labels (the process died, or the token may not label) is found among the recently
+changed ones and labelled. After filing, the list is read until it contains the new issue; where another process filed
+the same issue in the meantime, the younger one is closed.
 """
 
 import re
@@ -35,7 +35,7 @@ _OURS = ("OWNER", "MEMBER", "COLLABORATOR")
 
 
 class GithubTracker:
-    """Issues of one repository. `token` is held in memory only."""
+    """The issues of one repository. `token` is held in memory only."""
 
     name = "github"
 
@@ -61,7 +61,7 @@ class GithubTracker:
         self._repo = client.get_repo(options.repo)
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """GitHub has no lock: `file` looks for twins instead."""
+        """GitHub has no lock: `file` searches for duplicates instead."""
         return nullcontext()
 
     def find(self) -> Sequence[TrackedIssue]:
@@ -93,7 +93,7 @@ class GithubTracker:
             return self._told(self._changed(issue, draft, note, ("closed", "duplicate")))
         except TrackerUnavailable:
             raise
-        except TrackerError:  # a server of one's own that is older than this reason
+        except TrackerError:  # a self-hosted server that predates this reason
             return self._told(self._changed(issue, draft, note, ("closed", "not_planned")))
 
     def comment(self, number: int, note: Note, *, replace: bool) -> str:
@@ -124,7 +124,7 @@ class GithubTracker:
             return made
 
     def _without_twin(self, own: TrackedIssue, key: str | None) -> TrackedIssue:
-        """The issue itself, or the older one that says the same, its own being closed."""
+        """Returns the issue itself, or an older duplicate of it, in which case `own` is closed."""
         older = [one for one in self._listed_with(own) if key_in(one.body) == key and _stands(one)]
         if not older or older[0].number >= own.number:
             return own
@@ -135,7 +135,7 @@ class GithubTracker:
         return older[0]
 
     def _listed_with(self, own: TrackedIssue) -> list[TrackedIssue]:
-        """The labelled issues, read until `own` is among them: lists lag behind what was written."""
+        """The labelled issues, read until `own` is among them: lists lag behind writes."""
         until, pause = time.monotonic() + self._pace.listed_within_s, self._pace.first_pause_s
         while True:
             found = sorted((self._told(one) for one in self._labelled()), key=lambda one: one.number)

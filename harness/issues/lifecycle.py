@@ -1,4 +1,4 @@
-"""What one look at the tools means for one issue: what is new, what is back, what is gone."""
+"""Applies one drift check to an issue: which changes are new, which have returned, and which have gone."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,12 +9,12 @@ from harness.values import Frozen
 
 
 class IssueUpdate(Frozen):
-    """An issue's memory after a look, and what is worth a comment."""
+    """An issue's state after a check, and the changes that require a comment."""
 
     state: IssueState
     new: tuple[KnownChange, ...] = ()
     returned: tuple[KnownChange, ...] = ()
-    """Was gone, and is there again."""
+    """Changes that had gone and were found again."""
     vanished: tuple[KnownChange, ...] = ()
     """Has been clean for as many looks as it takes."""
 
@@ -33,8 +33,9 @@ def begin(suite: str, tool: str, about: str, findings: Sequence[DriftFinding], r
 
 
 def look(state: IssueState, findings: Sequence[DriftFinding], report: DriftReport) -> IssueUpdate:
-    """`findings` are those that belong to this issue. A path that the look did not exercise stays as it is; one that
-    was seen but not again (unconfirmed) begins to be counted anew."""
+    """Updates the state by `findings`, those of this issue. A path that the check did not exercise stays unchanged; an
+    unconfirmed finding resets the count of clean checks.
+    """
     day = moment(report).date()
     there = {finding.fingerprint for finding in findings}
     doubtful = {finding.fingerprint for finding in report.unconfirmed}
@@ -60,7 +61,7 @@ def look(state: IssueState, findings: Sequence[DriftFinding], report: DriftRepor
 
 
 def moment(report: DriftReport) -> datetime:
-    """When the look was; without a zone it is taken for UTC."""
+    """The time of the check; a time without a zone is read as UTC."""
     return report.seen if report.seen.tzinfo is not None else report.seen.replace(tzinfo=UTC)
 
 
@@ -76,7 +77,7 @@ def _looked_at(change: KnownChange, there: set[str], doubtful: set[str], report:
 
 
 def _more(state: IssueState, there: set[str], report: DriftReport) -> tuple[str, ...]:
-    """What there is no room to follow counts as gone as soon as a look at its tool does not show it."""
+    """A change beyond the tracked rows counts as gone as soon as a check of its tool does not show it."""
     looked = there or any(report.exercised.get(tool) for tool in {state.tool, *(one.tool for one in state.changes)})
     return tuple(one for one in state.more if one in there) if looked else state.more
 

@@ -1,4 +1,6 @@
-"""The comments: only where something appeared, vanished or came back, so that a notification always means something."""
+"""Comments on issues: written only where a change appeared, disappeared or returned, so that every notification reports
+a change.
+"""
 
 from collections.abc import Collection, Iterable
 
@@ -14,7 +16,7 @@ _MOST = 20
 
 
 def changed_note(state: IssueState, seen: IssueUpdate) -> Note | None:
-    """What is new, back or gone; None: nothing is."""
+    """The comment about new, returned and gone changes; None where there are none."""
     parts = [
         *_part("New:", seen.new),
         *_part("There again:", seen.returned),
@@ -45,7 +47,7 @@ def closing_note(state: IssueState) -> Note:
 
 
 def reopening_note(state: IssueState, seen: IssueUpdate, same: Collection[str]) -> Note:
-    """What came back."""
+    """The comment about the changes that returned."""
     back = [one for one in state.changes if one.fingerprint in same]
     return _note(state, "\n\n".join([*_part("There again:", back), *_part("New:", seen.new)]))
 

@@ -1,9 +1,9 @@
-"""What could not be filed: kept on disk in `issues/outbox` until it is, oldest first.
+"""Reports that could not be filed: stored in `issues/outbox` until they are filed, oldest first.
 
     issues/outbox/<tracker>/<time>-<run>/drift.json     the look, which is filed again
     issues/outbox/<tracker>/<time>-<run>/<draft>.md     for people: what stands in no tracker yet
 
-What one tracker did not take waits for that one: filing it into another would lose it for the first.
+A report waits for the tracker that did not accept it: filing it into another tracker would lose it for the first.
 """
 
 import re
@@ -32,7 +32,9 @@ class Outbox:
         write_drift(self._place(report), report)
 
     def keep(self, report: DriftReport, unfiled: Sequence[TrackerAction], why: str) -> Path:
-        """The folder in which the look now lies with its drafts; what an earlier try left there is replaced."""
+        """Returns the folder that now stores the report with its drafts; the drafts of an earlier attempt are
+        replaced.
+        """
         folder = self._place(report)
         drafts = [(step, step.draft) for step in unfiled if step.draft is not None]
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""What is to be done in the tracker about one look: issues to file, to rewrite, to close, and to leave alone.
+"""Plans the actions of one drift report in the tracker: issues to file, to rewrite, to close, and to leave unchanged.
 
-One issue a tool and severity. Beyond the cap on new issues the rest of a look stands in one summary, and stays there
-while that is open. Nothing is asked of the tracker and nothing written here.
+There is one issue per tool and severity. Beyond the cap on new issues, the rest of a report goes into one summary
+issue, and stays there while that is open. This module sends no requests and writes no files.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ from harness.values import Frozen
 
 REOPENED_WITHIN = timedelta(days=14)
 REWRITTEN_AFTER = timedelta(days=7)
-"""An issue that nothing new can be said of is rewritten this seldom, for its date."""
+"""The interval after which an issue without new changes is rewritten to update its date."""
 
 Verb = Literal["file", "update", "reopen", "close", "leave"]
 Group = tuple[str, Severity]
@@ -43,7 +43,9 @@ class TrackerAction(Frozen):
 def plan(
     report: DriftReport, issues: Sequence[TrackedIssue], *, most_new: int, least: Severity = "info"
 ) -> list[TrackerAction]:
-    """`most_new`: issues filed anew before the rest goes into a summary. `least`: what is less severe is not filed."""
+    """Plans the actions. `most_new` is the number of new issues before the rest goes into a summary; findings below the
+    severity `least` are not filed.
+    """
     wanted = _SEVERITIES[: _SEVERITIES.index(least) + 1]
     groups: dict[Group, list[DriftFinding]] = defaultdict(list)
     for finding in report.findings:
@@ -53,7 +55,7 @@ def plan(
 
 
 class _Planning:
-    """One look held against the issues that there are."""
+    """One drift report and the existing issues that it is compared with."""
 
     def __init__(
         self, report: DriftReport, issues: Sequence[TrackedIssue], groups: Mapping[Group, list[DriftFinding]]
@@ -161,7 +163,9 @@ class _Planning:
         )
 
     def _remembered(self, issue: TrackedIssue, tool: str = "", about: About = "info") -> IssueState:
-        """Where the marker is damaged, the memory begins anew with what this look found."""
+        """The state in the issue's marker; where the marker is damaged, a new state starts with this report's
+        findings.
+        """
         state = state_in(issue.body)
         if state is not None:
             return state
@@ -213,7 +217,7 @@ class _Planning:
     def _draft(
         self, issue: TrackedIssue, before: IssueState, after: IssueState, findings: Sequence[DriftFinding]
     ) -> tuple[IssueDraft, IssueState]:
-        """The rewritten issue, and its memory as it stands in the body."""
+        """The rewritten issue, and its state as the body stores it."""
         raised = after.model_copy(update={"revision": before.revision + 1})
         draft = draft_of(raised, self._report.command, findings=findings, earlier_body=issue.body)
         return draft, state_in(draft.body) or raised
@@ -234,7 +238,7 @@ def _events(seen: IssueUpdate) -> Iterator[str]:
 
 
 def _quiet(before: IssueState, after: IssueState) -> str:
-    """What changed where nothing is worth a comment."""
+    """A description of the changes that require no comment."""
     clean = max((now.clean for now in after.changes if not now.is_gone), default=0)
     if before.changes != after.changes and clean:
         return f"{clean} of {CLEAN_LOOKS} clean looks"

@@ -1,7 +1,8 @@
-"""What a tool said, made safe to show in an issue: nobody is mentioned by it, nothing linked, no markup begun.
+"""Makes a tool's answer safe to show in an issue: it mentions nobody, links nothing, and starts no markup.
 
 An answer of a tool is untrusted text. It is shown in code spans and fences only, where Markdown does nothing with it;
-what trackers find there all the same, or would find in a notification's plain text, is broken by an invisible space.
+mentions and links that trackers find there all the same, or in a notification's plain text, are broken by an invisible
+space.
 """
 
 import difflib
@@ -45,7 +46,7 @@ def line_of(text: str, limit: int = _WIDEST) -> str:
 
 
 def span(text: str, limit: int = _WIDEST) -> str:
-    """As a code span, which may stand in a table."""
+    """The text as a code span that is also valid in a table."""
     plain = line_of(text, limit).replace("`", "'").replace("|", "\\|")
     return f"`{plain}`" if plain else ""
 
@@ -59,7 +60,7 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def before_and_after(before: JsonValue, after: JsonValue) -> str:
-    """Two excerpts as a fenced diff; None stands for nothing being there."""
+    """Two excerpts as a fenced diff; None represents an absent value."""
     old, new = _lines(before), _lines(after)
     changed = [line for line in difflib.unified_diff(old, new, lineterm="", n=3) if not line.startswith(("---", "+++"))]
     lines = [line for line in changed if not line.startswith("@@")] or [f"  {line}" for line in new]

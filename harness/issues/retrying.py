@@ -1,7 +1,7 @@
-"""How GitHub is asked: what is tried again, how long is waited, and which error means what.
+"""Requests to GitHub: which are retried, how long the pauses are, and which error each failure becomes.
 
-A read is tried again after a failure of the server or of the way to it. A write is tried again only where GitHub says
-that it did nothing (a rate limit): after any other failure it may have been done, and doing it again would do it twice.
+A read is retried after a failure of the server or of the network. A write is retried only where GitHub reports that it
+was not performed (a rate limit): after any other failure it may have been performed, and a retry could duplicate it.
 """
 
 import math
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _TRIES = 4
 _UNTOLD_WAIT_S = 60.0
-"""GitHub's advice for a secondary rate limit that does not say how long."""
+"""GitHub's recommended pause for a secondary rate limit that names no duration."""
 _NO_ANSWER = (requests.ConnectionError, requests.Timeout)
 _UNUSABLE = (
     BadAttributeException,
@@ -49,20 +49,20 @@ class Pace(Frozen):
 
 
 class WriteUnknown(TrackerUnavailable):
-    """A write was sent, and nothing tells whether it was done."""
+    """A write was sent, and its outcome is unknown."""
 
 
 class RetryingClient:
     """Reads and writes at one pace."""
 
     def __init__(self, repo: str, pace: Pace, clean: Callable[[str], str] = str) -> None:
-        """`clean` takes the token out of what GitHub says."""
+        """`clean` removes the token from GitHub's messages."""
         self._clean = clean
         self._repo = repo
         self._pace = pace
 
     def read(self, work: Callable[[], T]) -> T:
-        """Also around looking at what was read before: PyGithub checks a field then, and may ask for it."""
+        """Also wraps access to objects that were read before: PyGithub may then send a request for a missing field."""
         return self._asked(work, self._worth_reading_again)
 
     def write(self, work: Callable[[], T]) -> T:
@@ -131,7 +131,7 @@ class RetryingClient:
 
 
 class _Unclear(TrackerUnavailable):
-    """Nothing tells what came of it."""
+    """The outcome of the request is unknown."""
 
 
 _LATER = "the drafts are kept; filing again later files them"

@@ -1,9 +1,10 @@
-"""What an issue remembers between looks: kept in a hidden marker at the end of its body, so that no database is needed.
+"""The state of an issue between drift checks: stored in a hidden marker at the end of its body, so that no database is
+needed.
 
     <!-- harness-drift:v1 key=0123456789ab {"suite": ...} -->
 
-The key says what the issue is about (suite, tool, severity); the rest is counted and compared. A marker that a person
-damaged still tells the key: the issue is found, and its memory begins anew.
+The key identifies the subject of the issue (suite, tool, severity); the rest is counted and compared. A damaged marker
+still contains the key: the issue is found, and its state starts anew.
 """
 
 import hashlib
@@ -18,10 +19,12 @@ from harness.results import ChangeClass, DriftFinding, Severity
 from harness.values import Frozen
 
 CLEAN_LOOKS = 3
-"""Consecutive looks that exercised a path and found it as recorded, after which a change is gone."""
+"""The number of consecutive checks that exercised a path and found it as recorded, after which a change
+counts as gone.
+"""
 
 MOST_COUNTED = 1000
-"""Fingerprints that are counted beyond the rows; where that is full, nothing further is told apart from it."""
+"""Fingerprints that are counted beyond the rows; above this number, further fingerprints are not distinguished."""
 
 _MARKER = re.compile(r"^<!-- harness-drift:v1 key=(?P<key>[0-9a-f]{12}) (?P<state>.*) -->\s*$", re.MULTILINE)
 
@@ -29,7 +32,7 @@ About = Severity | Literal["summary"]
 
 
 class KnownChange(Frozen):
-    """One fingerprint of an issue, and since when it is there or gone."""
+    """One fingerprint of an issue, and the dates since which the change is present or gone."""
 
     fingerprint: str
     tool: str
@@ -65,16 +68,16 @@ class IssueState(Frozen):
     flips: tuple[str, ...] = ()
     first_seen: date
     last_seen: date
-    """As it was when the issue was last written; not every look writes."""
+    """The value of the last write of the issue; not every check writes."""
     looked: datetime
-    """The latest look that was taken into account."""
+    """The time of the latest check that was taken into account."""
     accepted: tuple[str, ...] = ()
-    """Fingerprints for which the way to accept them was told."""
+    """Fingerprints whose instructions for acceptance the issue has shown."""
     shown: str = ""
-    """Digest of what the body says, excerpts and `last_seen` apart: while it stays, nothing is written."""
+    """Digest of the body's content, except excerpts and `last_seen`: while it is unchanged, nothing is written."""
     revision: int = 0
     twin_of: str | None = None
-    """The issue that says the same, where this one is closed as its duplicate."""
+    """The older issue with the same content, where this one is closed as its duplicate."""
 
     @property
     def key(self) -> str:
@@ -93,7 +96,7 @@ def known(finding: DriftFinding, since: date) -> KnownChange:
 
 
 def marker_of(state: IssueState) -> str:
-    """The hidden line; nothing in it can end the comment it stands in."""
+    """The hidden line; nothing in it can end the comment that contains it."""
     plain = json.dumps(state.model_dump(mode="json", exclude_defaults=True), ensure_ascii=True, separators=(",", ":"))
     for mark, escaped in (("<", "\\u003c"), (">", "\\u003e"), ("--", "-\\u002d")):
         plain = plain.replace(mark, escaped)
@@ -119,5 +122,5 @@ def state_in(body: str) -> IssueState | None:
 
 
 def _marker_in(body: str) -> re.Match[str] | None:
-    """The last one: what a tool said stands above it."""
+    """The last marker of the body: text of a tool above it could contain another one."""
     return next(reversed(list(_MARKER.finditer(body))), None)

@@ -1,6 +1,7 @@
-"""The seam to issue trackers: an issue as a tracker knows it, and the four things that are asked of one.
+"""The seam to issue trackers: an issue as a tracker stores it, and the operations of a tracker.
 
-A third tracker joins by an entry point in the group `harness.tracker`, whose class is built with a `TrackerOptions`.
+Another package adds a tracker by an entry point in the group `harness.tracker`; its class is constructed with
+`TrackerOptions`.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ ACCEPTED = "drift:accepted"
 
 
 class TrackerOptions(Frozen):
-    """Where a tracker is. The token is asked for when it is needed, and is part of no stored value."""
+    """The location of a tracker. The token is read when it is needed, and is not part of any stored value."""
 
     project: Path
     repo: str | None = None
@@ -30,10 +31,10 @@ class TrackerOptions(Frozen):
 
 
 class TrackedIssue(Frozen):
-    """An issue as it stands in the tracker."""
+    """An issue in the tracker's current state."""
 
     number: int
-    """Grows from issue to issue: the oldest of twins is the one that stays."""
+    """Increases from issue to issue: of duplicates, the one with the lowest number stays open."""
     reference: str
     """What people call it, and what links to it from another issue: `#12`, or a file's name."""
     url: str
@@ -70,16 +71,18 @@ class Note(Frozen):
 
 
 class IssueTracker(Protocol):
-    """Raises TrackerUnavailable where nothing more can be asked now, TrackerError where this one issue is refused.
+    """Raises TrackerUnavailable where further requests would fail too, TrackerError where the tracker rejects this one
+    issue.
 
-    Nothing is written twice: a write whose outcome is not known is looked for before it is tried again.
+    Nothing is written twice: a tracker searches for the result of a write with an unknown outcome before it retries.
     """
 
     name: str
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Held from finding to the last write: others wait where the tracker has a lock. Where it has none, `file`
-        looks for an issue that somebody else filed meanwhile."""
+        """Held from the first search to the last write: other processes wait where the tracker has a lock. Where it has
+        none, `file` searches for a duplicate that another process filed in the meantime.
+        """
         ...
 
     def find(self) -> Sequence[TrackedIssue]:
@@ -88,7 +91,7 @@ class IssueTracker(Protocol):
         ...
 
     def file(self, draft: IssueDraft) -> TrackedIssue:
-        """A new issue with its labels, or the older one that says the same."""
+        """Creates a new issue with its labels, or returns an older duplicate."""
         ...
 
     def update(
