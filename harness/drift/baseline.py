@@ -40,6 +40,7 @@ class AnswerBaseline:
         told = self._ruled.over(declared)
         if profile.knows_shape:
             told = told.over(forms_seen(path for path, one in profile.paths.items() if one.kinds))
+        self._told, self._values = told, values
         self._forms: dict[str, Forms] = {}
         self._known: dict[str, Shape] = {}
         for group, found in values.items():
@@ -59,6 +60,14 @@ class AnswerBaseline:
     def forms(self, answer: Answer) -> Forms:
         """Which objects of answers of this one's group are maps, and which are records."""
         return self._forms.get(answer.group) or self._ruled.over(forms_seen(self.known(answer)))
+
+    def told(self, answer: Answer) -> Forms:
+        """Of the objects in such answers: what a rule, a schema or learned samples say, and not the recordings."""
+        return self._told if answer.group == OK else self._ruled
+
+    def values(self, answer: Answer) -> Sequence[JsonValue]:
+        """All recorded answers of this one's group."""
+        return self._values.get(answer.group) or [answer.value]
 
     def is_volatile(self, path: str) -> bool:
         """Whether the value there, or the list that it stands in, changes by itself."""

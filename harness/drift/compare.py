@@ -11,6 +11,7 @@ from harness.drift.paths import parts_of
 from harness.drift.rules import PathRules
 from harness.drift.shape import shape_of
 from harness.drift.structure import Structures, structural_changes
+from harness.drift.undecided import with_doubts
 from harness.drift.values import Unlike, unlike
 from harness.results import ChangeClass
 from harness.values import JsonValue
@@ -45,7 +46,8 @@ def compare(old: Answer, new: Answer, baseline: AnswerBaseline, rules: PathRules
     if old.body == new.body:
         return Compared(changes=tuple(changes), paths=paths)
     structures = Structures(old=old.value, new=new.value, known=known, fleeting=baseline.fleeting, forms=forms)
-    changes += [change for change in structural_changes(structures, shape) if not _ruled_out(change, rules)]
+    structural = [change for change in structural_changes(structures, shape) if not _ruled_out(change, rules)]
+    changes += with_doubts(structural, baseline.values(old), new.value, baseline.told(old))
     told = {change.path for change in changes}
     volatile: list[str] = []
     for one in unlike(old.value, new.value, rules, forms):

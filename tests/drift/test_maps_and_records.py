@@ -79,7 +79,50 @@ def test_a_declared_schema_says_that_keys_are_data(project: Project) -> None:
     recorded(project, COUNTS, tools=_typed(FREE))
     project.shop.answers["GET /items/1"] = OTHER_COUNTS
     assert [] == told(project.probe())
-    project.write(READ)  # without the schema one sample tells nothing
+
+
+def test_of_one_sample_whose_keys_were_all_exchanged_nothing_can_be_told(project: Project) -> None:
+    recorded(project, {"stock": COUNTS})
+    project.shop.answers["GET /items/1"] = {"stock": OTHER_COUNTS}
+    report = project.probe()
+    assert [] == told(report)
+    assert {"schema.removed", "schema.added"} == {change for _, change, _, _ in told(report, "unconfirmed")}
+    assert all("one sample does not tell" in one["doubt"] for one in report["unconfirmed"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(COUNTS, dict.fromkeys(OTHER_COUNTS, "3"), id="values of another kind"),
+        pytest.param({"id": 1}, {"ident": 1}, id="a renamed field"),
+        pytest.param(
+            {"first_name": "A", "last_name": "B", "home_town": "C"},
+            {"firstName": "A", "lastName": "B", "homeTown": "C"},
+            id="names written otherwise",
+        ),
+        pytest.param(
+            {**dict.fromkeys("abcdef", 1), "name": "x"}, {**dict.fromkeys("ghijkl", 1), "title": "x"}, id="mixed kinds"
+        ),
+        pytest.param(RECORD, dict(list(RECORD.items())[:3]), id="most fields lost"),
+        pytest.param(
+            {name: {"count": 1} for name in COUNTS}, {name: {"amount": 1} for name in OTHER_COUNTS}, id="other members"
+        ),
+    ],
+)
+def test_of_one_sample_a_record_is_still_found(project: Project, before: Any, after: Any) -> None:
+    """The positive control of the test above."""
+    recorded(project, {"stock": before})
+    project.shop.answers["GET /items/1"] = {"stock": after}
+    assert "schema.removed" in {change for _, change, _, _ in told(project.probe(status=1))}
+
+
+def test_of_two_samples_with_the_same_keys_a_record_is_found(project: Project) -> None:
+    names = ("oak", "elm", "ash", "fir")
+    for number in range(2):
+        project.shop.answers[f"GET /search?q={number}"] = dict.fromkeys(names, number)
+    project.write({"one": [["search", {"q": str(number)}] for number in range(2)]})
+    project.record()
+    project.shop.answers["GET /search?q=0"] = OTHER_COUNTS
     assert "schema.removed" in {change for _, change, _, _ in told(project.probe(status=1))}
 
 
