@@ -17,7 +17,9 @@ from harness.score import Evidence, Scorecard, Scorer
 from harness.trace import Span, Trial
 
 INFRASTRUCTURE_TRIES = 2
-"""A trial that the harness could not do is tried once more; the first record is kept beside the second."""
+"""The number of tries of a trial that the harness could not run; the record of the first try is kept beside
+the second.
+"""
 
 Ended = tuple[Trial, Scorecard] | None
 """How a planned trial ended; None: the run's budget ended it, so it was not run."""
@@ -25,7 +27,7 @@ Ended = tuple[Trial, Scorecard] | None
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """A trial that was run and scored, and is not kept yet."""
+    """A trial that was run and scored, but is not stored yet."""
 
     trial: Trial
     spans: tuple[Span, ...]

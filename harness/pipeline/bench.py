@@ -30,7 +30,7 @@ from harness.results import RunFolder
 
 @dataclass(frozen=True)
 class Runs:
-    """Stored runs of one suite, and a rubric that they are held to."""
+    """Stored runs of one suite, and the rubric that they are judged by."""
 
     project: Path
     folders: tuple[RunFolder, ...]
@@ -47,12 +47,12 @@ class Runs:
 
     @cached_property
     def labels(self) -> SortedLabels:
-        """What people said about trajectories of this suite."""
+        """Labels that people gave to trajectories of this suite."""
         return sort_labels(LabelFile(label_path(self.project, self.suite, self.rubric.name)), self.rubric)
 
     @cached_property
     def work(self) -> tuple[Work, ...]:
-        """Everything that a person or a model can be asked about, each trajectory once over all runs."""
+        """All questions that a person or a model can answer, with each trajectory once over all runs."""
         every = [one for folder in self.folders for one in subjects(folder, suite_of(self.project, folder))]
         return tuple(work_of(every, self.rubric))
 
@@ -73,23 +73,23 @@ class Runs:
         return found
 
     def unlabelled(self, work: Iterable[Work]) -> list[Question]:
-        """Questions to which nobody needs to know the answer."""
+        """Questions without a label that need none."""
         return [_question(one, self.rubric, None) for one in work]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """A judge that is asked past every cassette."""
+    """A judge that is called without any cassette."""
 
     runs: Runs
     prompt: Prompt
     settings: JudgeSettings
     budget: Budget | None = None
     say: Callable[[str], None] = lambda _: None
-    """Told of each parameter that the model refuses."""
+    """Receives a message for each parameter that the model rejects."""
 
     def judge(self) -> AskingJudge:
-        """To be asked anything of `runs.work`; raises UsageError where its key is not there."""
+        """A judge that can answer all of `runs.work`; raises UsageError where its API key is missing."""
         suite = suite_of(self.runs.project, self.runs.folders[0])
         options = ModelClientOptions(
             mode="live",

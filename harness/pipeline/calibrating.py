@@ -44,10 +44,10 @@ class Calibrating:
 
 
 def calibrate_judge(asked: Calibrating) -> Calibrated:
-    """Proposes, chooses, and writes the new version and the record of what it is worth.
+    """Proposes prompts, selects one, and writes it as a new version with the record of its measured quality.
 
-    Raises NotMeasured where nothing is labelled, UsageError for labels of fewer than three cases. OutOfBudget passes
-    through: what was answered is remembered, and the same call goes on from there.
+    Raises NotMeasured where nothing is labelled, UsageError for labels of fewer than three cases. OutOfBudget is passed
+    on: answers so far are stored, and a repeated call continues from there.
     """
     questions = asked.bench.runs.labelled()
     cases = {question.case_id for question in questions}
@@ -86,7 +86,9 @@ def _kept(asked: Calibrating, outcome: Outcome, questions: Sequence[Question]) -
 
 
 def _new_version(bench: Bench, text: str) -> Prompt:
-    """The text as the next version in the project, under the label `candidate`; the same text again is no new one."""
+    """Stores the text as the next prompt version in the project, under the label `candidate`; an unchanged text makes
+    no new version.
+    """
     registry, name = PromptRegistry(bench.runs.project), bench.prompt.name
     versions = registry.versions(name)
     known = next((one for one in versions if registry.version(name, one).text == text), None)

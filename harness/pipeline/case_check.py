@@ -20,13 +20,13 @@ class CaseFinding(Frozen):
     case_id: str
     problem: str | None
     warning: str | None = None
-    """Something that the case asks for in vain; no reason to refuse it."""
+    """A part of the case that has no effect; it is not an error."""
 
 
 def check_cases(plan: RunPlan, watch: Callable[[str], Watch]) -> tuple[CaseFinding, ...]:
-    """Runs `oracle` (over the cases that have a reference) and `nop`, and judges every planned case.
+    """Runs `oracle` (over the cases that have a reference) and `nop`, and checks every planned case.
 
-    A case is wrong where the oracle fails it, where `nop` passes it without `nop_passes`, and where it has no check.
+    A case is wrong where the oracle fails it, where `nop` passes it without `nop_passes`, or where it has no check.
     """
     cases = {case.id: case for case in plan.suite.cases}
     with_reference = tuple(one for one in plan.planned if cases[one.case_id].reference is not None)

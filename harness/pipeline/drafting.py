@@ -1,4 +1,4 @@
-"""A failed trial as the draft of a case: what was asked, what failed, and a check for each diagnosed failure."""
+"""Drafts a case from a failed trial: its task, its failed checks, and a check for each diagnosed failure."""
 
 import hashlib
 import math
@@ -20,7 +20,7 @@ _HEX = re.compile(r"[0-9a-fA-F]{8,}")
 
 
 class Draft(Frozen):
-    """The case, and what somebody should know who takes it over."""
+    """The case, and notes for the person who adopts it."""
 
     case: Case
     notes: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Draft(Frozen):
 def draft(
     source: Case, trial: Trial, card: Scorecard, suite: Suite, origin: str, passing: Sequence[Trial] = ()
 ) -> Draft:
-    """The case for `suite`. Its reference is the source case's own, if any: the failed calls are no example.
+    """The case for `suite`. Its reference is the source case's own, if any: the failed calls are not a reference.
 
     `passing`: trials that succeeded at the same task; limits are wide enough for them. What the suite does not have
     (tools, fixture packs) is left out, and noted.
@@ -75,7 +75,9 @@ def _checks_of(card: Scorecard, taken: Collection[str]) -> tuple[CheckSpec, ...]
 
 
 def regression_id(trace_id: str) -> str:
-    """`prod-regression-` and the first eight digits of the trace's id; of its digest where it is no hexadecimal id."""
+    """`prod-regression-` and the first eight digits of the trace's id; of its digest where the id is not
+    hexadecimal.
+    """
     digits = trace_id.replace("-", "")
     # Foreign ids that begin with a word ("run-0001") would all have one beginning.
     return PREFIX + (digits if _HEX.fullmatch(digits) else hashlib.sha256(trace_id.encode()).hexdigest())[:8].lower()
@@ -84,7 +86,7 @@ def regression_id(trace_id: str) -> str:
 def limits_for(source: Limits, suite: Limits, passing: Sequence[Trial]) -> Limits:
     """The case's own limits, or the suite's where the case has none; wider where a trial that passed used more.
 
-    What the failed trial used says nothing: a fix may need more than a trial that gave up early.
+    The usage of the failed trial is not considered: a fix may need more than a trial that ended early.
     """
     limits = suite if source == Limits() else source
     found: dict[str, float | int] = {}
@@ -104,7 +106,7 @@ def limits_for(source: Limits, suite: Limits, passing: Sequence[Trial]) -> Limit
 
 
 def _spent(trial: Trial) -> tuple[int, float]:
-    """Tokens and USD of the model; 0 where nothing tells them."""
+    """Tokens and USD of the model; 0 where they are unknown."""
     if trial.model_use is not None:
         use = trial.model_use
         return use.input_tokens + use.output_tokens, use.cost_usd or 0.0
@@ -143,7 +145,7 @@ def _fitted(source: Case, suite: Suite, notes: list[str]) -> Case:
 
 
 def _description(source: Case, card: Scorecard, origin: str) -> str:
-    """What was asked, what failed, and what the detectors found."""
+    """The task, the failed checks, and the findings of the detectors."""
     failed = [f"{one.check}: {_short(one.reason)}" for one in card.verdicts if one.passed is False]
     parts = [source.description.strip(), f"Drafted from {origin}."]
     if failed:
@@ -152,7 +154,7 @@ def _description(source: Case, card: Scorecard, origin: str) -> str:
         parts.append(f"It ended with {card.outcome}: {_short(card.reason)}.")
     for one in card.diagnoses:
         if one.kind == "failed_without_a_known_mode":
-            continue  # it says again what failed
+            continue  # it repeats a failed check
         where = "" if one.origin_step is None else f" from step {one.origin_step}"
         parts.append(f"Diagnosis: {one.failure} ({one.kind}){where}: {_short(one.evidence)}.")
     return " ".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""Looks for drift: recorded reads sent again, or a live run held against the recordings."""
+"""Checks for drift: sends recorded reads again, or compares a live run with the recordings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,12 +48,12 @@ from harness.pipeline.world import Say
 from harness.results import DriftFinding, DriftReport, RunNameTaken, begin_run, default_run_name, write_drift
 
 PER_S = 10
-"""Calls a second to servers that are somebody else's, where the suite says nothing."""
+"""Calls per second to servers of third parties, where the suite sets no limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriftPlan:
-    """One look for drift, decided."""
+    """The settings of one drift check."""
 
     project: Path
     suite: Suite
@@ -69,9 +69,9 @@ class DriftPlan:
     flips: FlipPlan | None = None
     """How the verdicts that change are found; None: not at all."""
     learn: bool = True
-    """Whether what is seen of values that change by themselves is kept in the profiles."""
+    """Whether observed variation of volatile values is stored in the profiles."""
     listings: bool = True
-    """Whether the sources are asked for their listings too."""
+    """Whether the listings of the sources are compared too."""
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     say: Say = field(default=lambda _: None)
 
@@ -87,7 +87,7 @@ class DriftPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class DriftResult:
-    """What came of a look."""
+    """The result of a drift check."""
 
     report: DriftReport
     folder: Path
@@ -98,9 +98,9 @@ class DriftResult:
 
 
 def probe_suite(plan: DriftPlan) -> DriftResult:
-    """Sends the suite's recorded reads again and writes what was found into `runs/<name>/`.
+    """Sends the suite's recorded reads again and writes the report into `runs/<name>/`.
 
-    Raises CassetteError where nothing is recorded, UsageError for a case or tool that there is not.
+    Raises CassetteError where nothing is recorded, UsageError for a case or tool that does not exist.
     """
     book = _book(plan)
     probed = _probed(plan, book, plan.samples, writes=True)
@@ -111,7 +111,7 @@ def probe_suite(plan: DriftPlan) -> DriftResult:
 
 
 def learn_suite(plan: DriftPlan, samples: int, *, accept: bool) -> tuple[ToolProfile, ...]:
-    """Asks every recorded read `samples` times while the tools answer as they should, and learns what is noise.
+    """Sends every recorded read `samples` times while the tools are known to work, and stores which values vary.
 
     Raises ServiceError, and learns nothing, where a tool does not answer.
     """
@@ -124,9 +124,9 @@ def learn_suite(plan: DriftPlan, samples: int, *, accept: bool) -> tuple[ToolPro
 
 
 def compare_run(plan: DriftPlan, run: Path, *, confirm: bool) -> DriftResult:
-    """Holds what a live run's tools answered against the recordings; writes `drift.json` into the run's folder.
+    """Compares the answers of a live run's tools with the recordings; writes `drift.json` into the run's folder.
 
-    `confirm`: reads whose answer changed are sent again. Raises UsageError where the run has kept no live answers.
+    `confirm`: reads whose answer changed are sent again. Raises UsageError where the run has stored no live answers.
     """
     kept = [one for one in live_cassettes(run) if not plan.cases or one.case is None or one.case in plan.cases]
     if not kept:
@@ -142,7 +142,7 @@ def compare_run(plan: DriftPlan, run: Path, *, confirm: bool) -> DriftResult:
 
 
 def suite_of(project: Path, run: Path) -> Suite:
-    """The suite that a run or probe is of, as it is now. Raises UsageError where nothing was kept."""
+    """The current suite of a run or probe. Raises UsageError where the folder names none."""
     kept = next(live_cassettes(run), None)
     if kept is None:
         raise UsageError(f"{run} holds no live answers to compare", remedy="make a live run: harness drift SUITE")
@@ -166,7 +166,7 @@ def _of_cases(book: OperationIndex, plan: DriftPlan) -> Mapping[str, Cassette]:
 
 
 def _confirm(plan: DriftPlan, book: OperationIndex, looks: Sequence[CallObservations]) -> None:
-    """Reads that were answered otherwise are asked again."""
+    """Sends reads whose answers differed again."""
     doubtful = {look.recorded.place: look for look in looks if look.has_changes}
     asks = asks_of(plan.suite, _of_cases(book, plan), secret_values(plan.suite), plan.tools)
     again = [ask for ask in asks if ask.call is not None and ask.recording.place in doubtful]

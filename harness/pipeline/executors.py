@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from harness.pipeline.world import Say
 
 OpenExecutor = Callable[["Job", "Say"], AbstractContextManager["Executor"]]
-"""What a name stands for: called once a run, and left when every trial is committed or the run has failed."""
+"""The type of an executor's entry point: called once per run, and left when every trial is committed or the run has
+failed.
+"""
 
 EXECUTORS: Final = Registry(
     seam="executor",
@@ -29,9 +31,10 @@ def open_executor(job: "Job", say: "Say") -> "AbstractContextManager[Executor]":
 
 
 def runs_elsewhere(name: str) -> bool:
-    """Whether trials run on other machines, so that what this machine can reach says nothing about them.
+    """Whether trials run on other machines, so that checks of this machine's network do not apply to them.
 
-    An executor of a third party says so by an attribute `elsewhere = True` of what its entry point names.
+    An executor of a third party declares it by an attribute `elsewhere = True` of the object that its entry point
+    names.
     """
     return name == "ray" or bool(getattr(_found(name), "elsewhere", False))
 

@@ -35,10 +35,10 @@ class FlipPlan:
 def with_flips(
     plan: FlipPlan, book: OperationIndex, findings: Sequence[DriftFinding], kept: Sequence[LiveCassette]
 ) -> tuple[DriftFinding, ...]:
-    """The findings, each with those of its cases whose verdict changes with its tool's answers of today.
+    """Returns the findings, each with those of its cases whose verdict changes with its tool's current answers.
 
-    A replay that cannot tell (the agent then asks what was never recorded) changes no verdict. What is only `info`
-    is not asked about: of a tool's findings the verdict is put down to the graver ones.
+    A replay with a replay miss (the agent then sends an unrecorded request) changes no verdict. Findings of the
+    severity `info` are not replayed: of a tool's findings, a changed verdict is attributed to the more severe ones.
     """
     grave = [one for one in findings if one.severity in _GRAVE]
     fresh = fresh_answers(kept, book, grave)
@@ -61,7 +61,9 @@ def with_flips(
 
 
 def _beyond(kept: Sequence[LiveCassette], book: OperationIndex) -> dict[str, list[Recording]]:
-    """Case -> what its live trials asked and its cassette lacks: with live answers, an agent does what it did live."""
+    """Maps each case to the recordings of its live trials that its cassette lacks: with live answers, an agent acts as
+    it did live.
+    """
     found: dict[str, dict[tuple[str, str, int], Recording]] = {}
     for live in kept:
         cassette = book.cassettes.get(live.case or "")
@@ -90,7 +92,7 @@ def _flipped(replays: "_Replays", before: Mapping[str, bool | None], fresh: Mapp
 
 
 class _Replays:
-    """Runs of cases with their cassettes changed, kept nowhere."""
+    """Replays cases with changed cassettes, and stores no results."""
 
     def __init__(self, plan: FlipPlan, book: OperationIndex, beyond: Mapping[str, Sequence[Recording]]) -> None:
         self._plan = plan

@@ -40,22 +40,22 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Drafted:
-    """What was written."""
+    """The files that were written."""
 
     case: Case
     suite: str
     file: Path
     cassette: Path | None
-    """None: there is no call to replay."""
+    """None where there is no call to replay."""
     listed: bool
     """Whether the suite reads the file already."""
     line: str
-    """What `cases:` in suite.yaml has to say for the file to be read."""
+    """The entry of `cases:` in suite.yaml that makes the suite read the file."""
     notes: tuple[str, ...]
     proof: Proof
-    """What the case says of the trial that it was made from, and of trials that succeeded."""
+    """The verdicts of the case on the trial that it was made from, and on trials that succeeded."""
     succeeded: bool
-    """Whether the trial had succeeded, so that it is no failure that the case shows."""
+    """Whether the trial had succeeded, so that the case shows no failure."""
 
 
 def case_from_trace(project: Path, request: Request) -> Drafted:
@@ -146,9 +146,9 @@ def _cases_in(file: Path) -> list[dict[str, Any]]:
 
 
 def _with_case(file: Path, case: Case) -> str:
-    """The file's text with the case at its end; what stood in it stays word for word."""
+    """The file's text with the case appended; the existing text is unchanged."""
     plain = case.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    # Whole: what the suite's own defaults would say otherwise is part of the case.
+    # All limits are written: the suite's defaults could otherwise change the case.
     plain["limits"] = case.limits.model_dump(mode="json", exclude_none=True)
     item = yaml.safe_dump([plain], sort_keys=False, allow_unicode=True, width=118)
     before = file.read_text(encoding="utf-8").rstrip("\n") if file.exists() else _HEADING.rstrip("\n")

@@ -15,7 +15,7 @@ from harness.trace import unattributed
 from harness.values import digest_of
 
 IMPORTED = "imported"
-"""Stands in the manifest where a run of ours names its modes, its sandbox and its digests."""
+"""The manifest's value where a run of the harness names its modes, its sandbox and its digests."""
 
 
 def store_imported(

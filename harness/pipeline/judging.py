@@ -1,4 +1,4 @@
-"""A stored run judged: what was judged before is not asked again, and each verdict is on disk as soon as it is made."""
+"""Judges a stored run: earlier judgements are not repeated, and each verdict is on disk as soon as it is made."""
 
 import os
 from collections import Counter
@@ -45,14 +45,14 @@ class JudgeRequest:
     """Only these; empty: all."""
     criteria: tuple[str, ...] = ()
     again: bool = False
-    """Also what was judged before."""
+    """Whether earlier judgements are repeated."""
     watch: Callable[[Judgement], None] = field(default=lambda _: None)
     say: Callable[[str], None] = field(default=lambda _: None)
-    """Told what people should know while it goes on."""
+    """Receives progress messages for the user."""
 
 
 class Judged(Frozen):
-    """What came of it."""
+    """The result of judging a run."""
 
     trials: int
     judged: int
@@ -100,7 +100,9 @@ def asker_of(
     budget: Budget | None,
     say: Callable[[str], None] = lambda _: None,
 ) -> ModelClient:
-    """Asks the judge's model about a run, with the suite's judge cassettes. Raises UsageError for a missing key."""
+    """The client of the judge's model for a run, with the suite's judge cassettes. Raises UsageError for a
+    missing key.
+    """
     suite = suite_of(project, folder)
     options = ModelClientOptions(
         mode=mode,
@@ -223,6 +225,6 @@ def _check(request: JudgeRequest, suite: Suite) -> None:
 
 
 def secrets_of(suite: Suite, settings: JudgeSettings) -> dict[str, str]:
-    """What must stand on no cassette, and what a model is reached with: from the environment."""
+    """Values that no cassette may contain and that model requests need; read from the environment."""
     names = {*suite.secrets, *settings.spec.secrets}
     return {name: os.environ[name] for name in sorted(names) if os.environ.get(name)}

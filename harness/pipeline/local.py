@@ -60,9 +60,9 @@ def open_local(job: Job, say: Say) -> Iterator[LocalExecutor]:
 def open_runner(
     job: Job, *, live_cassettes: Path, secrets: Mapping[str, str], limiter: RateLimiter, tracing: Tracing | None
 ) -> Iterator[TrialRunner]:
-    """What runs the job's trials on one machine: its provider, its gateway, its browsers.
+    """Opens the runner of the job's trials on one machine: its provider, its gateway, its browsers.
 
-    Raises EngineUnavailable, and UsageError for what the suite asks of the gateway and this machine has not.
+    Raises EngineUnavailable, and UsageError where the suite needs a part of the gateway that this machine lacks.
     """
     plan, world, run = job.plan, job.world, job.run
     with ExitStack() as stack:

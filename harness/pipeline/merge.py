@@ -1,4 +1,4 @@
-"""The shards of a run as one run: what it says about the whole is computed from all of its trials."""
+"""Merges the shards of a run into one run: its run scores are computed from all of its trials."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from harness.score import build_scorer
 def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str) -> RunFolder:
     """The merged run, closed for writing; its trials' scorecards are the shards' own, byte for byte.
 
-    Raises UsageError where they are not the shards of one run, or the suite is no longer the one that they ran.
+    Raises UsageError where they are not the shards of one run, or the suite differs from the one that they ran.
     """
     for part in parts:
         if part.manifest.suite_digest != suite.digest:

@@ -1,4 +1,6 @@
-"""The calls of a stored trial that reached their tools, with what was seen to come back, as a cassette is made of."""
+"""The calls of a stored trial that reached their tools, with the observed answers, in the form that a
+cassette stores.
+"""
 
 import json
 import re
@@ -50,7 +52,7 @@ class Reader:
         for probe in self.suite.probes:
             known = probe.name in trial.states
             answer = ObservedAnswer(status=200, body=_encoded(trial.states[probe.name])) if known else None
-            if probe.tool is not None:  # others are kept as they were recorded
+            if probe.tool is not None:  # the others stay as they were recorded
                 yield from self._call(box, probe.tool, probe.arguments, answer)
 
     def _call(
@@ -75,7 +77,7 @@ def _reached(seen: Observation | None) -> bool:
 
 
 def _answer(seen: Observation) -> ObservedAnswer | None:
-    """None for a miss, and where a fault spoilt what came back."""
+    """None for a replay miss, and where an injected fault changed the answer."""
     if seen.injected is not None:
         return None
     if seen.error is None:
@@ -93,7 +95,7 @@ def _refusal(error: ToolFailure, content: JsonValue) -> ObservedAnswer | None:
         case "tool_unavailable":
             return ObservedAnswer(status=500, body=b"")
         case "malformed_result":
-            return ObservedAnswer(status=200, body=b"")  # no JSON: told as malformed again
+            return ObservedAnswer(status=200, body=b"")  # not JSON: replayed as malformed again
         case _:
             return None
 
@@ -109,7 +111,7 @@ def _as_json(content: JsonValue) -> JsonValue:
 
 
 def _own_words(content: JsonValue) -> JsonValue:
-    """What the tool itself said, where the gateway has put its own words around it."""
+    """The tool's own text, where the gateway has wrapped it in an error text."""
     error = content.get("error") if isinstance(content, dict) else None
     return error["body"] if isinstance(error, dict) and "body" in error else content
 

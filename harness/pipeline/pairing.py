@@ -48,26 +48,28 @@ class PairRequest:
     cases: tuple[str, ...] = ()
     """Only these; empty: all that both runs have."""
     say: Callable[[str], None] = lambda _: None
-    """Told of each parameter that the model refuses."""
+    """Receives a message for each parameter that the model rejects."""
 
 
 class Paired(Frozen):
-    """What came of it."""
+    """The result of comparing two runs."""
 
     run_a: str
     run_b: str
     rubric: str
     score: ComparisonScore
-    """Of all comparisons asked for, those made before included."""
+    """The score of all requested comparisons, including those made earlier."""
     comparisons: tuple[PairwiseComparison, ...]
     before: int
     """Comparisons that were there already and hold."""
     alike: int
-    """Pairs that show the judge the very same: nobody is asked, and they are in no figure."""
+    """The number of pairs that show the judge identical inputs: they are not judged, and count in no figure."""
     not_eligible: int
-    """Pairs in which the criterion applies to one of the two at most, as code can tell: nobody is asked."""
+    """The number of pairs in which the criterion applies to at most one of the two, as decided by code: they are not
+    judged.
+    """
     unmatched: int
-    """Attempts of run B that run A has no measured counterpart of, or that were not measured themselves."""
+    """The number of attempts of run B without a measured counterpart in run A, or that were not measured themselves."""
     calls: int
     recorded: int
     input_tokens: int
@@ -80,8 +82,8 @@ class Paired(Frozen):
 def compare_pairs(project: Path, a: RunFolder, b: RunFolder, request: PairRequest) -> Paired:
     """Compares attempt k of a case in `a` with attempt k in `b`.
 
-    Raises UsageError for a criterion or case that there is not and for a criterion that code decides, NotMeasured where
-    the runs have no attempt in common that could be compared.
+    Raises UsageError for a criterion or case that does not exist and for a criterion that code decides, NotMeasured
+    where the runs have no attempt in common that could be compared.
     """
     suite = suite_of(project, b)
     _check(request, suite)
@@ -122,7 +124,9 @@ class _PairingSession:
 
     @cached_property
     def done(self) -> dict[tuple[str, ...], PairwiseComparison]:
-        """What this judge has said of the same trajectories by the same rubric; nothing where it is asked live."""
+        """The stored comparisons of this judge of the same trajectories by the same rubric; empty where the judge is
+        called live.
+        """
         if self.request.mode == "live":
             return {}
         digest = self.request.rubric.digest

@@ -18,7 +18,7 @@ ExecutorName = str
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which cases of a suite; every part that is given must hold."""
+    """The selected cases of a suite; all given parts must match."""
 
     cases: Sequence[str] = ()
     categories: Sequence[str] = ()
@@ -38,7 +38,7 @@ class RunPlan:
     agent: str | None = None
     tools: ToolMode = "replay"
     model: ModelMode | None = None
-    """None: as the suite says."""
+    """None selects the suite's setting."""
     budget: Budget | None = None
     """What the run may spend; None: as much as it takes."""
     sandbox: ProviderName = "docker"
@@ -59,7 +59,7 @@ class RunPlan:
     prefetch: int = 0
     """Containers that are started before they are needed; only with the sandbox `docker`."""
     shuffle: int | None = None
-    """Seed of the order in which trials are begun; results have the planned order all the same."""
+    """The seed of the order in which trials start; results are in the planned order."""
     replay: Literal["strict", "lenient"] = "strict"
     """`lenient`: a call that the cassette does not hold in this state is answered as at an earlier one."""
     max_inconclusive: int = 0
@@ -71,7 +71,7 @@ class RunPlan:
     cassettes: Path | None = None
     """Where the cassettes are; None: the project's own."""
     folder: str = "runs"
-    """Where the run folder is kept, within the project."""
+    """The folder of run folders, within the project."""
 
     @property
     def model_mode(self) -> ModelMode | None:
@@ -85,7 +85,7 @@ class RunPlan:
 
     @property
     def runs(self) -> Path:
-        """Where run folders are kept."""
+        """The path of the folder of run folders."""
         return self.project / self.folder
 
 

@@ -98,7 +98,7 @@ def _side_by_side(suite: Suite, options: RunOptions) -> SideBySide:
 
 
 def _refuse_undetermined(suite: Suite, options: RunOptions) -> None:
-    """A model that answers by itself answers differently; what it did is no finding about the harness."""
+    """Rejects a live model: its answers vary, so that its failures would not be findings about the harness."""
     if suite.model is None:
         return
     mode = options.model or suite.model.mode

@@ -30,11 +30,11 @@ class _Target:
 
 
 def check_reachable(plan: RunPlan, secrets: Mapping[str, str]) -> None:
-    """Asks every live server, host and model that the planned cases need, all at once.
+    """Sends a request to every live server, host and model that the planned cases need, all at once.
 
-    A server with `health` has to answer it with a status below 400; any other has to answer anything at all. Raises
-    ServiceError that lists all that cannot be reached. The nodes of a cluster have a network of their own: nothing is
-    asked for `--executor ray`.
+    A server with `health` has to answer it with a status below 400; any other has to send any answer. Raises
+    ServiceError that lists all that cannot be reached. The nodes of a cluster have a network of their own: no request
+    is sent for `--executor ray`.
     """
     if runs_elsewhere(plan.executor) or not plan.own:
         return
@@ -50,7 +50,7 @@ def check_reachable(plan: RunPlan, secrets: Mapping[str, str]) -> None:
 
 
 def warn_of_shared_state(plan: RunPlan, say: Callable[[str], None]) -> None:
-    """Says which live servers keep what one trial writes for the next one; refuses resets under other trials.
+    """Warns of live servers that keep one trial's writes for the next one; rejects resets while other trials run.
 
     Raises UsageError for a suite with resets on a cluster, whose trials cannot wait for each other.
     """
@@ -158,7 +158,7 @@ async def _problem(client: aiohttp.ClientSession, target: _Target) -> str | None
     except aiohttp.ClientConnectorError as error:
         return f"{place} cannot be reached: {error}"
     except (aiohttp.ClientError, ConnectionError):
-        return None  # it is there; what it makes of such a request says nothing
+        return None  # the server answers; its status for such a request does not matter
 
 
 async def _unhealthy(client: aiohttp.ClientSession, target: _Target, place: str) -> str | None:

@@ -56,7 +56,7 @@ def probe_after_writes(reach: Reach, book: OperationIndex, asks: Iterable[Replay
 
 
 def _without_services(suite: Suite) -> Suite:
-    """The suite as one that asks nothing of services sees it: none needs to be there."""
+    """The suite without requests to services: none needs to run."""
     return suite.model_copy(
         update={
             "servers": {name: server for name, server in suite.servers.items() if server.service is None},

@@ -1,4 +1,4 @@
-"""A drafted case held against stored trials: the one that failed must fail it, and those that succeeded must pass."""
+"""Checks a drafted case against stored trials: the failed trial must fail it, and the successful ones must pass."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _FAILED_OUTCOMES = ("agent_failed", "limit_reached")
 
 @dataclass(frozen=True, kw_only=True)
 class StoredAttempt:
-    """A stored trial and where it lies."""
+    """A stored trial and its folder."""
 
     name: str
     """Run, case and attempt."""
@@ -26,7 +26,7 @@ class StoredAttempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What the drafted case says of the stored trials."""
+    """The verdicts of the drafted case on the stored trials."""
 
     failing: Answer
     """Of the trial that it was made from."""

@@ -1,4 +1,4 @@
-"""Plants texts into trials that must fail, asks the judge in use, and counts its passes."""
+"""Plants texts into trials that must fail, queries the configured judge, and counts its passes."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -68,11 +68,11 @@ class Cost:
     input_tokens: int
     output_tokens: int
     usd: float | None
-    """None: the model has no price in `judge.yaml`."""
+    """None where `judge.yaml` has no price for the model."""
 
 
 def cost_of(request: RedTeamRequest) -> Cost:
-    """Nothing is asked."""
+    """Estimates the cost without sending a request."""
     asked, settings = _questions(request), request.settings
     characters = sum(
         len(str(judge_request(request.prompt.text, settings.model, settings.provider, one.scenario.criterion, shown)))
@@ -86,7 +86,7 @@ def cost_of(request: RedTeamRequest) -> Cost:
 
 
 def red_team(project: Path, request: RedTeamRequest) -> RedTeamReport:
-    """Asks the judge every question; what it cannot answer is in no rate."""
+    """Sends every question to the judge; questions that it cannot answer count in no rate."""
     settings = request.settings
     secrets = {name: os.environ[name] for name in settings.spec.secrets if os.environ.get(name)}
     asker = ModelClient(

@@ -1,4 +1,4 @@
-"""Recordings brought up to date with the drift that a look has confirmed."""
+"""Updates recordings to the drift that a check has confirmed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from harness.results import DriftFinding, DriftReport
 
 @dataclass(frozen=True, kw_only=True)
 class RefreshPlan:
-    """What of a report is taken over; every part that is given must hold."""
+    """The selected findings of a report; all given parts must match."""
 
     tools: Sequence[str] = ()
     cases: Sequence[str] = ()
@@ -29,9 +29,9 @@ class RefreshPlan:
 def refreshed(
     project: Path, suite: str, run: Path, report: DriftReport, plan: RefreshPlan
 ) -> tuple[RefreshedCassette, ...]:
-    """The cassettes as they would be with the answers that show the report's findings; nothing is written.
+    """Returns the cassettes as updated by the answers that show the report's findings; writes nothing.
 
-    `run`: the folder of the run or probe that kept the answers. Raises UsageError where it kept none.
+    `run` is the folder of the run or probe that stored the answers. Raises UsageError where it stored none.
     """
     kept = list(live_cassettes(run))
     if not kept:

@@ -1,4 +1,4 @@
-"""What the state of the agent is called where nobody says: git's tag or commit."""
+"""The default name of the state of the agent: git's tag or commit."""
 
 import subprocess
 from pathlib import Path
@@ -7,7 +7,7 @@ from harness.subprocess_environment import GIT, subprocess_environment
 
 
 def release_of(project: Path) -> str | None:
-    """`git describe` of the project, `-dirty` where it has uncommitted changes; None where git cannot tell."""
+    """`git describe` of the project, `-dirty` where it has uncommitted changes; None where git reports none."""
     command = ["git", "-C", str(project), "describe", "--tags", "--always", "--dirty"]
     try:
         done = subprocess.run(

@@ -27,11 +27,11 @@ def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
 
 
 def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
-    """Writes what only the whole run can say: its own figures, and the steps that its best successes needed.
+    """Writes the scores that need the whole run: its run metrics, and the steps that its best successes needed.
 
     A trial is scored when it ends, before a shorter success at the same case can be known. Where a case names no
-    optimum, a further scoring takes it from the run; the scorecards beside the trials stay as they were. Not so where
-    trials are missing or the harness failed at some: a run that was scored again cannot be resumed.
+    optimum, a further scoring takes it from the run; the scorecards beside the trials stay as they were. This is not
+    done where trials are missing or the harness failed at some, since a rescored run cannot be resumed.
     """
     cards = folder.scorecards()
     complete = len(cards) == len(folder.manifest.planned) and all(card.outcome != "harness_failed" for card in cards)
@@ -80,7 +80,7 @@ def best_known(folder: RunFolder, suite: Suite, latest: tuple[Scorecard, ...] | 
 
 
 def items_of(folder: RunFolder, suite: Suite, scorer: Scorer) -> dict[TrialKey, Item]:
-    """What the run-level evaluators are given; empty where the suite has none."""
+    """The inputs of the run-level evaluators; empty where the suite has none."""
     if not scorer.reads_items:
         return {}
     return {(one.case.id, one.trial.attempt): item_of(one) for one in evidence_of(folder, suite)}

@@ -2,7 +2,7 @@
 
     plan -> world (images, snapshot) -> run folder -> per trial: session, sandbox, agent, evidence, scorecard, commit
 
-A trial is on disk before the next one of its job slot begins; a run that was stopped goes on with `resume_run`.
+A trial is on disk before the next one of its job slot starts; `resume_run` continues a stopped run.
 """
 
 import random
@@ -42,7 +42,7 @@ Finished = Callable[[Trial, Scorecard], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """What somebody who looks on is told."""
+    """Callbacks that report the progress of a run to an observer."""
 
     say: Say = field(default=lambda _: None)
     began: Callable[[RunManifest], None] = field(default=lambda _: None)
@@ -132,7 +132,7 @@ class _Outages:
     def __init__(self) -> None:
         self._never_answered: Counter[str] = Counter()
         self.reached: str | None = None
-        """Why the run takes no further trial; None: it goes on."""
+        """Why the run starts no further trial; None while it continues."""
 
     def note(self, trial: Trial) -> None:
         if trial.outage is None or trial.outage.answered:

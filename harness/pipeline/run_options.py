@@ -1,4 +1,4 @@
-"""One validated value for everything that can be said of a run, on the command line and in a program."""
+"""One validated value for all options of a run, on the command line and in a program."""
 
 from typing import Literal
 
@@ -12,9 +12,9 @@ from harness.values import Frozen
 
 
 class RunOptions(Frozen):
-    """Everything that can be said of one run: the options of `harness run`, and what `harness.run` takes.
+    """All options of one run: those of `harness run`, and the arguments of `harness.run`.
 
-    Raises pydantic's ValidationError for a value that cannot be. Of `suite` and `resume` one is given.
+    Raises pydantic's ValidationError for an invalid value. Exactly one of `suite` and `resume` is set.
     """
 
     suite: str | None = None
@@ -24,7 +24,7 @@ class RunOptions(Frozen):
     tools: ToolMode = "replay"
     """Who answers the tools' calls."""
     model: ModelMode | None = None
-    """Who answers for the model; None: as the suite says."""
+    """The mode of the model endpoint; None selects the suite's setting."""
     budget_usd: float | None = Field(default=None, gt=0)
     """The run stops when models have cost this many US dollars."""
     budget_tokens: int | None = Field(default=None, ge=1)
@@ -38,7 +38,7 @@ class RunOptions(Frozen):
     ray_address: str = "auto"
     """Where the cluster of the executor `ray` is."""
     cases: tuple[str, ...] = ()
-    """Only these cases; every part of the selection that is given must hold."""
+    """The selected cases; all given parts of the selection must match."""
     categories: tuple[str, ...] = ()
     difficulties: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class RunOptions(Frozen):
     shard: tuple[int, int] | None = None
     """(2, 4): the second of four parts."""
     shuffle: int | None = None
-    """Seed of the order in which trials are begun; results keep the planned order."""
+    """The seed of the order in which trials start; results are in the planned order."""
     replay: Literal["strict", "lenient"] = "strict"
     """`lenient`: rather than miss, answer as at the nearest earlier state."""
     refresh: bool = False
@@ -71,7 +71,7 @@ class RunOptions(Frozen):
     against_baseline: bool = False
     """The command line gates by the suite's baseline."""
     allow_unmeasured: int | None = Field(default=None, ge=0)
-    """Trials that a gate may miss. None: as the suite's gates say."""
+    """The number of unmeasured trials that a gate allows. None selects the suite's gates."""
     max_inconclusive: int | None = Field(default=None, ge=0)
     """Trials with a replay miss before the command line exits 1. None: likewise."""
     otlp: str | None = None

@@ -23,7 +23,8 @@ _FILES = {
 def published_schema(kind: DocumentKind) -> JsonObject:
     """The JSON Schema (2020-12) of the files of one kind; `case` describes a file of cases.
 
-    What the readers refuse for reasons that no schema can say (a name that is declared elsewhere) passes it.
+    The schema accepts documents that the readers reject for reasons that a schema cannot express (such as a name that
+    is declared elsewhere).
     """
     makers: dict[DocumentKind, Callable[[], JsonObject]] = {
         "suite": _suite,
@@ -59,7 +60,7 @@ def _without_source(tool: dict[str, Any]) -> dict[str, Any]:
 def _cases() -> JsonObject:
     schema: dict[str, Any] = schema_of(Case)
     case = schema["$defs"]["Case"]
-    # The opening of a conversation stands for the task.
+    # The opening of a conversation replaces the task.
     case["required"] = [name for name in case["required"] if name != "task"]
     opening = {"properties": {"conversation": {"required": ["opening"]}}, "required": ["conversation"]}
     case["anyOf"] = [{"required": ["task"]}, opening]

@@ -1,4 +1,4 @@
-"""The measured trials of a stored run, as people and judges look at them."""
+"""The measured trials of a stored run, in the form that people and judges read."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -17,11 +17,11 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def suite_of(project: Path, folder: RunFolder) -> Suite:
-    """The suite that was kept with an imported run, else the project's.
+    """The suite that is stored with an imported run, else the project's.
 
-    A run folder may come from anybody, and never says which code runs here. A kept suite that names code is taken from
-    the project where the project has the same one, by its digest; raises UsageError where it has not. Its rubrics and
-    prompts are those in the project's folder of its name.
+    A run folder may come from an untrusted source, and must not decide which code runs here. A stored suite that names
+    code is taken from the project where the project has a suite of the same digest; raises UsageError where it has
+    none. Its rubrics and prompts are those in the project's folder of its name.
     """
     kept = folder.suite
     if kept is None:

@@ -29,7 +29,7 @@ from harness.values import JsonObject, JsonValue
 
 
 def surfaces_of(project: Path, suite: str) -> tuple[ServerSurface, ...]:
-    """One a source that has a listing; a source that does not answer is given with its problem."""
+    """One surface per source that has a listing; a source that does not answer is returned with its problem."""
     folder, groups, raw = tool_groups(project, suite)
     asked = [group for group in groups if has_listing(group) and _path(group, folder).is_file()]
     if not asked:

@@ -1,6 +1,6 @@
-"""The listings of a suite's tool sources: taken anew, and compared with those that the suite keeps.
+"""The listings of a suite's tool sources: queried again, and compared with those that the suite stores.
 
-A replay reads the kept listing and asks nobody; what a server offers today is only seen here.
+A replay reads the stored listing and sends no request; a server's current tools are queried only here.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ Services = Mapping[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class ToolChange:
-    """One tool that a source offers otherwise than the kept listing says."""
+    """One tool whose current listing differs from the stored one."""
 
     server: str
     tool: str
@@ -52,7 +52,7 @@ class ToolChange:
 
 @dataclass(frozen=True, kw_only=True)
 class Refreshed:
-    """One source, asked."""
+    """The result for one source."""
 
     server: str
     path: Path
@@ -61,7 +61,7 @@ class Refreshed:
 
 
 def refresh_tools(project: Path, suite: str, *, write: bool) -> tuple[Refreshed, ...]:
-    """Asks every source that has a listing; not `write`: only compares.
+    """Queries every source that has a listing; without `write`, only compares.
 
     Raises ServiceError for a source that does not answer, with what it wrote.
     """
@@ -89,13 +89,13 @@ class SourceLocations:
         return filled(name, field, declared, self.raw.secrets, self.secrets)
 
     def told(self, tools: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
-        """What a source says of its tools, without the secrets that it was given."""
+        """The source's description of its tools, without the secrets that the source received."""
         found: list[JsonObject] = json.loads(Redactor(self.secrets).for_agent(json.dumps(list(tools)).encode()))
         return tuple(found)
 
 
 def has_listing(group: Group) -> bool:
-    """Whether what the source says of its tools is kept beside the suite."""
+    """Whether the source's listing is stored beside the suite."""
     return isinstance(group, McpTools | PythonTools) or (isinstance(group, OpenApiTools) and group.is_remote)
 
 
@@ -123,7 +123,7 @@ async def _ask(group: Group, asking: SourceLocations, client: aiohttp.ClientSess
 async def source_listing(
     group: McpTools | PythonTools, asking: SourceLocations, client: aiohttp.ClientSession
 ) -> Listing:
-    """What the source says today. Raises ServiceError for one that does not answer."""
+    """The source's current listing. Raises ServiceError for one that does not answer."""
     server = server_of(group)
     check_program(group.server, server, asking.folder)
     if server.service is not None and server.service not in asking.services:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def open_tracing(
     job: Job, report: Callable[["ExportReport"], object], headers: Mapping[str, str] | None = None
 ) -> Iterator[Tracing | None]:
-    """None where spans are only stored. Otherwise `report` is given what became of them, when the run has ended.
+    """Yields None where spans are only stored. Otherwise `report` receives the result of the export when the run has
+    ended.
 
     `headers` are sent with every request, instead of those of the environment. Raises UsageError.
     """

@@ -11,9 +11,10 @@ from harness.pipeline.world import Say
 
 @contextmanager
 def open_cluster(job: Job, say: Say) -> Iterator[Executor]:
-    """Every node has what the run needs before the first trial; all of it is gone from them afterwards.
+    """Prepares every node with the files of the run before the first trial, and removes all of them afterwards.
 
-    Raises UsageError for what cannot be run there or where no cluster answers, SandboxError for a node that cannot.
+    Raises UsageError for a run that a cluster cannot execute or where no cluster answers, and SandboxError for a node
+    that cannot be prepared.
     """
     try:
         import ray  # noqa: F401

@@ -81,12 +81,12 @@ def _nodes() -> tuple[Node, ...]:
 
 
 def _knock(address: str) -> None:
-    """Ray itself would try for two minutes. Raises OSError where nobody listens."""
+    """Connects first, because Ray itself would try for two minutes. Raises OSError where nothing listens."""
     host, colon, port = address.rpartition(":")
     if colon and port.isdecimal():
         socket.create_connection((host, int(port)), timeout=_ANSWERS_WITHIN_S).close()
 
 
 def first_line(error: Exception) -> str:
-    """What an error says first; Ray's go on for a page."""
+    """The first line of an error's message; Ray's messages are a page long."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

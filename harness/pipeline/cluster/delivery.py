@@ -36,7 +36,7 @@ def packed(plan: RunPlan, snapshot: Snapshot) -> ProjectArchive:
 
 
 def unpacked(parcel: ProjectArchive, project: Path) -> None:
-    """Puts the files into `project`. Raises SandboxError where they are not what was sent."""
+    """Writes the files into `project`. Raises SandboxError where they differ from those that were sent."""
     if hashlib.sha256(parcel.content).hexdigest() != parcel.digest:
         raise SandboxError("the project's files did not arrive as they were sent")
     with tarfile.open(fileobj=io.BytesIO(parcel.content)) as archive:

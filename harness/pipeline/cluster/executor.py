@@ -1,6 +1,6 @@
-"""The driver's side of a run on a cluster: gives each node as many trials as it takes, and writes what comes back.
+"""The driver's side of a run on a cluster: assigns each node as many trials as it accepts, and stores the results.
 
-What a lost node was running is tried once more on another one, like any trial that the harness could not do.
+Trials of a lost node are tried once more on another node, like any trial that the harness could not run.
 """
 
 from collections import deque
@@ -33,7 +33,7 @@ from harness.score import Evidence
 from harness.trace import otlp_headers
 
 _LOOKS_EVERY_S = 1.0
-"""Waiting is done in turns of this length, so that Ctrl-C is heard."""
+"""Waiting is divided into intervals of this length, so that Ctrl-C is handled."""
 
 
 @contextmanager
@@ -77,12 +77,12 @@ class ClusterExecutor:
     stations: list[RunNode]
     say: Say
     meter: Any = None
-    """None: nothing is asked live."""
+    """None where no upstream is called live."""
     _under_way: dict[Any, tuple[_Try, RunNode]] = field(default_factory=dict)
     _again: deque[_Try] = field(default_factory=deque)
 
     def run(self, tasks: Iterable[PlannedTrial], folder: RunFolder) -> Generator[Ended, None, None]:
-        """Raises SandboxError where no node is left and trials are; what ran is kept then."""
+        """Raises SandboxError where trials remain and no node does; completed trials are kept."""
         remaining = iter(tasks)
         while self._send(remaining):
             ref = self._next()

@@ -1,4 +1,4 @@
-"""What driver and nodes tell each other: plain values, so that nothing that is alive crosses the network."""
+"""Messages between driver and nodes: plain values, so that no live object crosses the network."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class NodeRunSpec:
     agent_digest: str
     snapshot_digest: str
     meter: Any = None
-    """Handle of what keeps the budget and the rate limits; None: nothing is asked live."""
+    """The handle of the actor that holds the budget and the rate limits; None where no upstream is called live."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class Delivered:
     archive: bytes | None = None
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     live_cassette: bytes | None = None
-    """What was answered live, as the cassette that is kept with the run."""
+    """The live answers, as the cassette that is stored with the run."""
 
     @classmethod
     def of(cls, scored: Scored, live_cassette: Path) -> "Delivered":

@@ -1,7 +1,7 @@
-"""What all nodes of a run share while tools or models answer live: its budget and its rate limits.
+"""The budget and the rate limits that all nodes of a run share while tools or models answer live.
 
-They are kept in one place, beside the driver, and every live call asks there: a millisecond or two, and no node can
-spend what another one has.
+They are held in one actor beside the driver, which every live call queries: this takes a millisecond or two, and no
+node can spend the amount that another one has spent.
 """
 
 from dataclasses import dataclass, field
@@ -81,7 +81,7 @@ class SharedLimiter(RateLimiter):
 
 
 def bring_up_to_date(budget: Budget, meter: Any) -> None:
-    """Lets the driver's budget say what the nodes have spent."""
+    """Updates the driver's budget by the amounts that the nodes have spent."""
     now: Budget = ray.get(meter.budget.remote())
     for name in ("spent_usd", "spent_tokens", "spent_calls", "reached"):
         setattr(budget, name, getattr(now, name))

@@ -38,7 +38,7 @@ _ENDS_WITHIN_S = 20.0
 
 
 def told(work: Callable[Asked, Answer]) -> Callable[Asked, Answer | NodeProblem]:
-    """What the harness could not do comes back as a value."""
+    """Wraps `work` so that an error of the harness is returned as a value."""
 
     @functools.wraps(work)
     def telling(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer | NodeProblem:
@@ -115,7 +115,7 @@ class NodeWorker:
 
     @told
     def close(self) -> list[str]:
-        """Ends what is still going on, and removes all that the run has put here. Says what became of sent spans."""
+        """Ends all running work and removes all files of the run. Returns reports about exported spans."""
         with self._ended:
             self._stopping = True
         if self._opened is not None:
@@ -144,7 +144,9 @@ class NodeWorker:
 
 
 def _job(order: NodeRunSpec, project: Path) -> Job:
-    """The driver's job, on what was delivered to `project`. Raises SandboxError where that is not what was sent."""
+    """Rebuilds the driver's job from the files delivered to `project`. Raises SandboxError where they differ from those
+    sent.
+    """
     unpacked(order.parcel, project)
     suite, budget = suite_in(project, order.plan.suite), order.plan.budget
     if budget is not None and order.meter is not None:

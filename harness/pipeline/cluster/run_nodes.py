@@ -40,11 +40,11 @@ class RunNode:
 
 @dataclass(frozen=True, kw_only=True)
 class Keys:
-    """What nodes are told beside the order, since it must not be stored."""
+    """Values that nodes receive separately from the order, since they must not be stored."""
 
     secrets: dict[str, str]
     otlp_headers: dict[str, str]
-    """What goes to the collector of spans with every request."""
+    """Headers of every request to the collector of spans."""
 
 
 @contextmanager
@@ -63,10 +63,10 @@ def opened_stations(nodes: Sequence[Node], jobs: int | None, say: Say) -> Iterat
 def make_ready(
     stations: Sequence[RunNode], tags: Sequence[str], order: NodeRunSpec, keys: Keys, say: Say
 ) -> list[RunNode]:
-    """Delivers what the run needs, each thing once a node, and opens the run there; gives the nodes that are left.
+    """Delivers the files of the run, each once per node, and opens the run there; returns the remaining nodes.
 
-    Keys go with the call itself: what lies in the cluster's object store may be written to disks. Raises the first
-    thing that a node could not do.
+    Keys are passed with the call itself, because objects in the cluster's object store may be written to disks. Raises
+    the first problem that a node reports.
     """
     lacking = asked(stations, lambda station: station.worker.missing.remote(list(tags)), say)
     for tag in tags:
@@ -81,7 +81,9 @@ def make_ready(
 def asked(
     stations: Sequence[RunNode], ask: Callable[[RunNode], Any], say: Say, timeout_s: float | None = None
 ) -> list[tuple[RunNode, Any]]:
-    """Asks all at once; gives the answers of those that were not lost meanwhile. Raises what one could not do."""
+    """Calls all nodes at once; returns the answers of the nodes that were not lost. Raises the problem that a node
+    reports.
+    """
     refs = [(station, ask(station)) for station in stations if not station.lost]
     answers = []
     for station, ref in refs:
@@ -142,8 +144,8 @@ def _deliver(tag: str, stations: Sequence[RunNode], say: Say) -> None:
 
 
 def _clear(stations: Sequence[RunNode], say: Say) -> None:
-    """Says what the nodes report of the spans that they have sent."""
-    refs = {station.worker.close.remote(): station for station in stations}  # a lost one's fails at once
+    """Closes the run on the nodes, and reports what they say about exported spans."""
+    refs = {station.worker.close.remote(): station for station in stations}  # the call of a lost node fails at once
     try:
         cleared, _ = ray.wait(list(refs), num_returns=len(refs), timeout=_CLEARS_WITHIN_S)
         for ref in cleared:
