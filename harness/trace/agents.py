@@ -1,7 +1,7 @@
-"""Which (sub-)agent a model's reply belongs to, where that can be told.
+"""Determines the (sub-)agent that a model's reply belongs to, where the data allows it.
 
-The agent's own OpenTelemetry spans say it by name. Without them, requests with other instructions are another agent's:
-the beginning of the system prompt, without digits, is what an agent is known by.
+The agent's own OpenTelemetry spans name it. Without them, requests with different instructions belong to different
+agents: the beginning of the system prompt, without digits, identifies an agent.
 """
 
 import re
@@ -16,7 +16,7 @@ _KNOWN_BY = 120
 
 
 class Agents:
-    """Names the agents of one trial; the first that asks a model is the main one."""
+    """Names the agents of one trial; the first that sends a model request is the main one."""
 
     def __init__(self, main: str, spans: Sequence[Span]) -> None:
         self._main = main
@@ -57,7 +57,7 @@ class Agents:
 
 
 class _Intervals:
-    """Named intervals by their start, with a tree of the latest ends: a look-up takes logarithmic time."""
+    """Named intervals by their start, with a tree of the latest ends: a lookup takes logarithmic time."""
 
     def __init__(self, intervals: Sequence[tuple[int, int, str]]) -> None:
         self._sorted = sorted(intervals, key=lambda one: one[0])

@@ -1,4 +1,4 @@
-"""Calls and observations: as the gateway saw them, and as a model's traffic tells them."""
+"""Tool calls and observations, built from the gateway's spans and from a model's traffic."""
 
 import re
 from collections import Counter
@@ -86,7 +86,7 @@ class ReplyCalls:
 
 
 def reply_step(reply: ObservedReply, agent: str, calls: ReplyCalls) -> Step:
-    """A model's reply as a step that has no place yet."""
+    """A model's reply as a step without an index."""
     span = reply.span
     made, seen = calls.of(reply)
     thoughts = [text_in(call.span, names.THOUGHT) for call in reply.calls if call.span is not None]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import requests
 
 FROM_ENVIRONMENT = "env"
-"""As an endpoint: the one that OpenTelemetry's environment variables name."""
+"""As an endpoint: stands for the endpoint that OpenTelemetry's environment variables name."""
 _ENDPOINT, _TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 _HEADERS, _TRACES_HEADERS = "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"
 _PATH = "v1/traces"
@@ -29,15 +29,17 @@ _SILENT = (
     "opentelemetry.sdk._shared_internal",
     "opentelemetry.util.re",
 )
-"""They log the endpoint's own words and headers that they cannot read, which may be keys, and a line for each lost
-span; the run says what was lost."""
+"""These loggers write the endpoint's messages and unreadable headers, which may contain keys, and a line for each lost
+span; the run reports lost spans itself.
+"""
 
 
 def otlp_endpoint(told: str) -> str:
     """The URL that spans are posted to; `/v1/traces` is added where an endpoint has no path.
 
-    `env` stands for OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, which is taken as it is, or OTEL_EXPORTER_OTLP_ENDPOINT, whose
-    path `/v1/traces` always goes below. Raises UsageError where it is no HTTP URL, or the environment names none.
+    `env` stands for OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, which is used unchanged, or for OTEL_EXPORTER_OTLP_ENDPOINT, to
+    which `/v1/traces` is always appended. Raises UsageError where the value is not an HTTP URL, or the environment sets
+    none.
     """
     if told != FROM_ENVIRONMENT:
         return _with_path(told, f"the OTLP endpoint {told!r}")
@@ -54,9 +56,9 @@ def otlp_endpoint(told: str) -> str:
 
 
 def otlp_headers() -> dict[str, str]:
-    """What OTEL_EXPORTER_OTLP_HEADERS says to send with every request; it may hold keys.
+    """The headers in OTEL_EXPORTER_OTLP_HEADERS, for every request; they may contain keys.
 
-    Raises UsageError, without the text itself, for what is no `name=value`.
+    Raises UsageError, without the text itself, for an entry that is not `name=value`.
     """
     variable = _TRACES_HEADERS if os.environ.get(_TRACES_HEADERS) else _HEADERS
     headers: dict[str, str] = {}
@@ -102,7 +104,9 @@ class Collector:
         )
 
     def send(self, spans: Sequence[ReadableSpan]) -> str | None:
-        """One request, tried again for some seconds where the endpoint asks for it. None, or why it was not taken."""
+        """Sends one request, retried for some seconds where the endpoint requests it. Returns None, or the reason of a
+        failure.
+        """
         self._answer.words = ""
         if self._exporter.export(spans) is SpanExportResult.SUCCESS:
             return None

@@ -1,4 +1,4 @@
-"""An evaluation as OpenTelemetry's GenAI conventions tell it: the event `gen_ai.evaluation.result`."""
+"""An evaluation in the form of OpenTelemetry's GenAI conventions: the event `gen_ai.evaluation.result`."""
 
 from typing import Final
 
@@ -9,14 +9,14 @@ EVENT: Final = "gen_ai.evaluation.result"
 
 
 class Evaluation(Frozen):
-    """What is told of one verdict; who gave it stands under names that the conventions do not have yet."""
+    """The data of one verdict; its author is stored under names that the conventions do not have yet."""
 
     name: str
     label: str
     score: float | None = None
     explanation: str | None = None
     error: str | None = None
-    """Why there is no verdict."""
+    """The reason why there is no verdict."""
     evaluator: str
     evaluator_version: str | None = None
     prompt: str | None = None
@@ -24,7 +24,7 @@ class Evaluation(Frozen):
 
 
 class EvaluationEvent(Frozen):
-    """An event in the shape of an OTLP log record; `span_id` is empty where the whole trace is meant."""
+    """An event in the shape of an OTLP log record; `span_id` is empty where the event concerns the whole trace."""
 
     event_name: str = EVENT
     trace_id: str

@@ -1,8 +1,8 @@
-"""Spans sent to a collector while their trials run.
+"""Exports spans to a collector while their trials run.
 
-A trial never waits for the collector: spans that have ended go into a bounded queue, which a thread of OpenTelemetry's
-BatchSpanProcessor empties. Where the queue is full, what comes is left out and counted, and what was not taken when the
-run ends is given up after seconds.
+A trial never waits for the collector: ended spans enter a bounded queue, which a thread of OpenTelemetry's
+BatchSpanProcessor empties. Where the queue is full, further spans are dropped and counted; spans that remain when the
+run ends are dropped after a timeout of seconds.
 """
 
 import threading
@@ -58,7 +58,7 @@ class LiveExport:
             max_queue_size=_MOST_SPANS,
             schedule_delay_millis=_DELAY_MS,
             max_export_batch_size=_BATCH,
-            export_timeout_millis=1000 * _FLUSH_S,  # given, since its default is read from the environment
+            export_timeout_millis=1000 * _FLUSH_S,  # set, because its default is read from the environment
         )
         self.processor: SpanProcessor = _Bounded(self._batches, self._sending.waiting)
 

@@ -31,7 +31,7 @@ _LENGTHS = {1: 8, 5: 4}
 
 
 class NotOtlp(ValueError):
-    """The body is no OTLP export request; the message says why."""
+    """The body is not an OTLP export request; the message gives the reason."""
 
 
 def spans_of(body: bytes, *, as_json: bool) -> tuple[Span, ...]:
@@ -252,7 +252,7 @@ def _integer(told: JsonValue) -> int:
 
 
 def _finite(number: float) -> float | str:
-    """What JSON has no number for stands as text."""
+    """A number that JSON cannot represent becomes text."""
     return number if math.isfinite(number) else str(number)
 
 

@@ -1,4 +1,6 @@
-"""Tool calls that only the agent's own OpenTelemetry spans tell: made inside its program, and in no model's reply."""
+"""Tool calls that appear only in the agent's own OpenTelemetry spans: made inside its program, and in no
+model's reply.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +27,7 @@ def tool_spans(spans: Iterable[Span]) -> list[Span]:
 
 
 def fill_results(replies: Sequence[ObservedReply], spans: Sequence[Span]) -> None:
-    """Gives calls that no later request told the result of what the agent's span of the same id tells."""
+    """Sets the result of calls without one in a later request from the agent's span of the same id."""
     told = {str(identity): span for span in spans if (identity := _first(span, _IDS)) is not None}
     for call in (call for reply in replies for call in reply.calls):
         span = told.get(call.id or "")
@@ -35,7 +37,7 @@ def fill_results(replies: Sequence[ObservedReply], spans: Sequence[Span]) -> Non
 
 
 def unseen(spans: Sequence[Span], seen: Iterable[str]) -> list[Span]:
-    """Calls of tools that neither a model's reply nor the gateway has named: anything else would be told twice."""
+    """Calls of tools that neither a model's reply nor the gateway has recorded: all others would be counted twice."""
     known = set(seen)
     is_known = {
         told: any(name.endswith(told) or told.endswith(name) for name in known) for told in {*map(_name, spans)}
@@ -44,7 +46,7 @@ def unseen(spans: Sequence[Span], seen: Iterable[str]) -> list[Span]:
 
 
 def own_step(span: Span, agent: str) -> Step:
-    """Such a call as a step that has no place yet."""
+    """Such a call as a step without an index."""
     told, result = _value(_first(span, _ARGUMENTS)), _value(_first(span, _RESULTS))
     arguments = told if isinstance(told, dict) else {} if told is None else None
     failed = span.status == "error"
@@ -76,7 +78,7 @@ def own_step(span: Span, agent: str) -> Step:
 
 
 def _inside_their_like(own: Mapping[str, Span]) -> set[str]:
-    """Ids of the spans that lie, at any depth, within a span of the same name. Takes linear time."""
+    """The ids of the spans that are nested, at any depth, in a span of the same name. Takes linear time."""
     within: defaultdict[str, list[str]] = defaultdict(list)
     for identity, span in own.items():
         within[span.parent_id or ""].append(identity)

@@ -13,7 +13,7 @@ class ElementSeen(Frozen):
     checked: bool | None = None
     visible: bool = True
     attributes: dict[str, str | None] = {}
-    """Those that were asked for; None: the element does not have it."""
+    """The requested attributes; None where the element lacks it."""
 
 
 class ElementsSeen(Frozen):
@@ -30,14 +30,14 @@ class PageSeen(Frozen):
     """One page."""
 
     digest: str
-    """Of what was looked at, so that a changed check is not scored with an old look."""
+    """The digest of the look, so that a changed check is not scored with an old look."""
     url: str | None = None
     """Where the browser was in the end."""
     title: str | None = None
     status: int | None = None
-    """HTTP status of the page; None: not told."""
+    """The HTTP status of the page; None where it is not known."""
     found: dict[str, ElementsSeen] = {}
     problem: str | None = None
-    """Why there is no page to see, in words."""
+    """A description of the reason why no page could be read."""
     screenshot: str | None = None
     """A PNG in the trial's folder."""

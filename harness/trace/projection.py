@@ -23,11 +23,11 @@ _STEPS = {names.TURN, names.REPLY, names.TOOL, names.TRAILING_THOUGHT}
 
 
 def trajectory_from(spans: Iterable[Span], *, final_output: JsonValue = None) -> Trajectory:
-    """The steps in order of their beginning; probes are no steps.
+    """The steps in order of their start; probes are not steps.
 
-    Where the agent's model traffic was seen, each reply is one step with its calls and what came of them.
-    `final_output` None: the agent's last reply to the user, or without any the model's last word. Raises ResultsError
-    where the spans are no trace of this harness.
+    Where the agent's model traffic was observed, each reply is one step with its calls and their observations. Where
+    `final_output` is None, it is the agent's last reply to the user, or without one the model's last text. Raises
+    ResultsError where the spans are not a trace of this harness.
     """
     given = sorted(spans, key=began)
     ordered = [span for span in given if names.ORIGIN not in span.attributes]
@@ -74,7 +74,7 @@ def _drafts(ordered: list[Span], replies: list[ObservedReply], agent: str) -> li
 
 
 def _asked(ordered: list[Span], replies: list[ObservedReply], agents: Agents) -> list[_Draft]:
-    """The model's replies; and what the user said, where only the model's requests tell it."""
+    """The model's replies, and the user's messages that appear only in the model's requests."""
     told_by_turns = any(span.attributes.get(names.STEP_KIND) == names.TURN for span in ordered)
     calls, drafts, main = ReplyCalls(), list[_Draft](), agents.of(replies[0].span) if replies else ""
     heard: Counter[str] = Counter()
@@ -105,7 +105,7 @@ def _own(root: Span, spans: list[Span], agents: Agents) -> list[_Draft]:
 
 
 def _newly_said(reply: ObservedReply, heard: Counter[str]) -> list[str]:
-    """What the user says in this request and had not said in an earlier one."""
+    """The user's messages in this request that no earlier request contained."""
     texts = [texts_of(message) for message in reply.asked if message.get("role") == "user"]
     said = [text for text in texts if text is not None]
     again: Counter[str] = Counter()
@@ -118,7 +118,7 @@ def _newly_said(reply: ObservedReply, heard: Counter[str]) -> list[str]:
 
 
 def _without_echo(drafts: list[_Draft]) -> list[_Draft]:
-    """An answer that the model has just given and that the program then tells the user is one step."""
+    """Merges a model's answer with the program's reply of the same text to the user into one step."""
     kept: list[_Draft] = []
     for draft in drafts:
         last = kept[-1] if kept else None

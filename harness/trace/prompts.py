@@ -1,4 +1,4 @@
-"""Which versions of which prompts spans say that a model was asked with."""
+"""The prompt versions that the spans of model requests name."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from harness.trace.span import Span
 
 
 def prompts_of(spans: Iterable[Span]) -> tuple[str, ...]:
-    """`name@version`, or the name alone where no version is told; each once, in order."""
+    """`name@version`, or the name alone where no version is set; each once, in order."""
     found = (_prompt(span) for span in spans if span.attributes.get(names.PROMPT_NAME) is not None)
     return tuple(dict.fromkeys(found))
 

@@ -1,4 +1,4 @@
-"""Views of a trajectory by who says that something happened: the gateway, or the agent about itself."""
+"""Views of a trajectory by source of evidence: observed by the gateway, or reported by the agent itself."""
 
 from collections.abc import Callable, Collection
 

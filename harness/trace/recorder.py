@@ -2,10 +2,10 @@
 
     trial (`invoke_agent`) -> turn -> model call (`chat`), tool call (`execute_tool`), reply, ...
 
-A turn begins with a message of the user and ends with the next one, or where the agent has ended. The first begins
-with the trial, whether or not the agent asks for its message. A model call and the tool calls that it asked for are
-siblings below their turn, as in the GenAI conventions: a tool runs after the model's reply has ended, not within it.
-The harness's own reads after the agent has ended lie below the trial itself.
+A turn begins with a message of the user and ends with the next one, or where the agent has ended. The first begins with
+the trial, whether or not the agent requests its message. A model call and the tool calls that it requested are siblings
+below their turn, as in the GenAI conventions: a tool runs after the model's reply has ended, not within it. The
+harness's own reads after the agent has ended are children of the trial itself.
 """
 
 import time
@@ -31,7 +31,7 @@ Attributes = Mapping[str, Plain | None]
 
 @dataclass(frozen=True, kw_only=True)
 class TraceSubject:
-    """Whose trace this is; stands on the root span."""
+    """The subject of a trace; set on the root span."""
 
     trial_id: str
     case_id: str
@@ -49,7 +49,7 @@ class _Turn:
     """The context in which the spans of this turn are started."""
     began_ns: int
     said: bool = False
-    """Whether the agent was given the user's message; not, where it never asked for it."""
+    """Whether the agent received the user's message; False where it never requested it."""
     ended_ns: int | None = None
 
 
@@ -73,7 +73,7 @@ class TraceRecorder:
         return time.monotonic_ns() - self._opened_ns
 
     def turn(self, message: str) -> None:
-        """The agent was given a message of the user."""
+        """Starts a turn: the agent received a message of the user."""
         now = self.now_ns()
         turn = self._turns[-1]
         if turn.said or turn.ended_ns is not None:
@@ -90,7 +90,9 @@ class TraceRecorder:
         self._end_turn(self.now_ns())
 
     def record(self, name: str, attributes: Attributes, started_ns: int, *, failed: bool = False) -> None:
-        """One interaction, begun at `started_ns` (of `now_ns`) and ended now; it belongs to the turn it began in."""
+        """Records one interaction from `started_ns` (of `now_ns`) until now; it belongs to the turn in which it
+        started.
+        """
         ended_ns = self.now_ns()
         times = {names.STARTED_MONOTONIC: started_ns, names.ENDED_MONOTONIC: ended_ns}
         span = self._started(name, self._within(started_ns), {**_present(attributes), **times}, started_ns)
@@ -99,9 +101,9 @@ class TraceRecorder:
         self._recorded.append(self._ended(span, ended_ns))
 
     def link(self, spans: Iterable[Span]) -> None:
-        """Takes the agent's own spans into this trace: those without a parent of theirs come under the root.
+        """Adds the agent's own spans to this trace: those without a parent among them become children of the root.
 
-        They are marked by `harness.origin`, and whatever else they say in this harness's own names is left out.
+        They are marked by `harness.origin`; their other attributes with names of this harness are left out.
         """
         trace_id, root_id = _ids(self._root)
         for span in spans:
@@ -127,10 +129,11 @@ class TraceRecorder:
         return self._spans
 
     def forget(self) -> None:
-        """Lets go of the spans, after which there is nothing to finish. A trial that was broken off ends as an error.
+        """Releases the spans, after which `finish` must not be called. The root span of an aborted trial ends as an
+        error.
 
-        Who broke off in the middle of a request holds on to the recorder, through the traceback of what was cancelled,
-        until Python looks for cycles: the spans of a flood would be held by it for dozens of trials.
+        A request that was aborted references the recorder through the traceback of the cancelled task until Python's
+        cycle collection runs: without this call, the spans of many requests would stay in memory for dozens of trials.
         """
         if self._root.is_recording():
             now = self.now_ns()
@@ -199,7 +202,7 @@ def _present(attributes: Attributes) -> dict[str, Plain]:
 
 
 def _stored(span: ReadableSpan) -> Span:
-    """A span of OpenTelemetry's as it is kept on disk."""
+    """An OpenTelemetry span in the stored form."""
     trace_id, span_id = _ids(span)
     return Span(
         trace_id=trace_id,

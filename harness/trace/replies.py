@@ -1,8 +1,8 @@
-"""Model replies as they crossed the gateway, joined with what came of their calls.
+"""Model replies as they passed the gateway, joined with the results of their calls.
 
-A call that a model made is one call, wherever it is seen: in the reply, in the history of every later request, and as
-the gateway's own tool span. The gateway's span is the better witness and is preferred; what never passed the gateway
-(a tool inside the agent's own program) is read from the history.
+A model's call is one call, wherever it appears: in the reply, in the history of every later request, and as the
+gateway's own tool span. The gateway's span is more reliable and is preferred; a call that never passed the gateway (of
+a tool inside the agent's own program) is read from the history.
 """
 
 from collections import defaultdict
@@ -19,7 +19,9 @@ _SEPARATORS = "_-./:"
 
 @dataclass(kw_only=True)
 class ReplyCall:
-    """A call in a reply; `span` is the gateway's own of it, `result` what the next request's history told."""
+    """A call in a reply; `span` is the gateway's span of the call, `result` the result in the next request's
+    history.
+    """
 
     id: str | None
     name: str
@@ -47,7 +49,7 @@ class ObservedReply:
 
     @property
     def asked(self) -> list[JsonObject]:
-        """The messages that the request held."""
+        """The messages of the request."""
         return _objects(self.span.attributes.get(names.INPUT_MESSAGES))
 
     @property
@@ -73,7 +75,7 @@ def decoded(text: str) -> JsonValue:
 
 
 def texts_of(message: JsonObject, kind: str = "text") -> str | None:
-    """What the parts of one kind say together."""
+    """The joined text of the parts of one kind."""
     found = [part.get("content") for part in _objects(message.get("parts")) if part.get("type") == kind]
     return "\n".join(text for text in found if isinstance(text, str) and text) or None
 
@@ -110,7 +112,7 @@ def _claimed(span: Span, replies: Sequence[ObservedReply], alike: Callable[[Json
 
 
 def _same_name(told: str, name: str) -> bool:
-    """Frameworks put the server's name before a tool's: `mcp__harness__look` is `look`."""
+    """Whether the names are equal up to a server prefix of frameworks: `mcp__harness__look` is `look`."""
     return told == name or (told.endswith(name) and told[-len(name) - 1] in _SEPARATORS)
 
 
@@ -134,7 +136,7 @@ def _arguments(span: Span) -> JsonObject:
 
 
 def _join_histories(replies: Sequence[ObservedReply]) -> None:
-    """Results by call id; an id that was given twice means its calls in turn, as often as the history tells it."""
+    """Assigns results by call id; where an id occurs more than once, its results belong to its calls in order."""
     made: defaultdict[str, list[ReplyCall]] = defaultdict(list)
     for reply in replies:
         for identity, results in _results(reply).items():
@@ -148,7 +150,7 @@ def _join_histories(replies: Sequence[ObservedReply]) -> None:
 
 
 def _results(reply: ObservedReply) -> dict[str, list[JsonObject]]:
-    """The results that a request tells, by the id of their call."""
+    """The results in a request, by the id of their call."""
     told: dict[str, list[JsonObject]] = {}
     for part in (part for message in reply.asked for part in _objects(message.get("parts"))):
         identity = _text(part.get("id"))

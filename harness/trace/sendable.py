@@ -1,7 +1,7 @@
-"""Spans as OTLP can say them, the agent's own included.
+"""Spans in a form that OTLP can encode, including the agent's own.
 
-What an agent says is data: an id that OTLP has no place for, a number past 64 bits or half of a surrogate pair must not
-keep the spans from being sent that stand in one request with it.
+An agent's spans are untrusted data: an id that OTLP cannot encode, a number above 64 bits or half a surrogate pair must
+not prevent the export of the other spans in the same request.
 """
 
 import json
@@ -61,7 +61,7 @@ def size_of(span: ReadableSpan) -> int:
 
 
 def encodable(span: ReadableSpan) -> ReadableSpan:
-    """The span itself, or where protobuf could not hold it, one that says as much of it as can be said."""
+    """The span itself, or where protobuf could not encode it, a copy with all the data that can be encoded."""
     held = attributes_of(span)
     if _is_text(span.name) and all(map(_is_encodable, held.items())) and not span.events:
         return span

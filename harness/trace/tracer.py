@@ -1,7 +1,7 @@
-"""The OpenTelemetry tracer that the spans of trials are made with.
+"""The OpenTelemetry tracer that creates the spans of trials.
 
-A trial is scored by its spans, so nothing outside of the program may cut or drop them: sampler, limits, ids and
-resource are given here, and the environment variables that OpenTelemetry reads for each of them have no effect.
+A trial is scored by its spans, so nothing outside of the program may truncate or drop them: sampler, limits, ids and
+resource are set here, and the environment variables that OpenTelemetry reads for each of them have no effect.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,9 +33,10 @@ _UNLIMITED = SpanLimits(
 
 
 class Tracing:
-    """A tracer, and the processors that are given every span when it ends. One serves all trials of a run.
+    """A tracer, and the processors that receive every span when it ends. One instance serves all trials of a run.
 
-    `resource` is what the spans are sent with beside the name and the version of this program; it is not stored.
+    `resource` holds the attributes of exported spans in addition to the name and the version of this program; it is not
+    stored.
     """
 
     def __init__(self, resource: Mapping[str, str] | None = None, processors: Sequence[SpanProcessor] = ()) -> None:
@@ -53,7 +54,7 @@ class Tracing:
         self.resource = provider.resource
         self.tracer: otel.Tracer = provider.get_tracer(SCOPE, __version__)
         self.is_exported = bool(processors)
-        """Whether spans are given to anybody but the recorder of their trial."""
+        """Whether spans are passed to any processor besides the recorder of their trial."""
 
     def pass_on(self, span: ReadableSpan) -> None:
         """Gives the processors a finished span that the tracer did not make."""
@@ -76,7 +77,7 @@ class _TracerProvider(SdkTracerProvider):
 
 
 class _SystemIds(IdGenerator):
-    """Ids from the operating system: those of OpenTelemetry repeat where somebody seeds Python's generator."""
+    """Ids from the operating system: OpenTelemetry's own ids repeat where a program seeds Python's generator."""
 
     _random = SystemRandom()
 

@@ -26,20 +26,23 @@ ToolErrorType = Literal[
 ReplayTier = Literal[
     "exact", "exact_reused", "volatile_reused", "earlier_state", "fixture", "fault", "miss", "live", "sealed"
 ]
-"""Where an answer came from: the cassette (`exact`; `exact_reused`: the same read again; `volatile_reused`: likewise,
-of a tool whose answers change by themselves in what is declared volatile; `earlier_state`: the same call after fewer
-writes, which may be wrong), a fixture pack, a fault that kept the call from the tool, nowhere, or a real service.
+"""The source of an answer: the cassette (`exact`; `exact_reused`: the same read again; `volatile_reused`: likewise, of
+a tool whose answers vary only in values that are declared volatile; `earlier_state`: the same call after fewer writes,
+which may be wrong), a fixture pack, a fault that prevented the call, no source, or a real service.
 """
 
 Source = Literal["agent", "user", "system"]
 
 EvidenceKind = Literal["observed", "self_reported"]
-"""Who says that something happened. `observed`: it crossed the gateway. `self_reported`: only the agent says so, in its
-own spans or in the messages that it sends to its model. None (imported and older trajectories): it is not told."""
+"""The source of the evidence. `observed`: the interaction crossed the gateway. `self_reported`: only the agent reports
+it, in its own spans or in the messages that it sends to its model. None (imported and older trajectories): unknown.
+"""
 
 
 class ToolCall(Frozen):
-    """A call as the agent made it. `arguments` is None where what it sent is no JSON object: see `unparsed`."""
+    """A call as the agent made it. `arguments` is None where the agent sent something other than a JSON object: see
+    `unparsed`.
+    """
 
     id: str
     name: str
@@ -56,7 +59,7 @@ class ToolFailure(Frozen):
 
 
 class Observation(Frozen):
-    """What the agent was given back for the call `call_id`."""
+    """The result that the agent received for the call `call_id`."""
 
     call_id: str
     content: JsonValue
@@ -69,7 +72,7 @@ class Observation(Frozen):
 
 
 class Usage(Frozen):
-    """What one model reply used; None: not told."""
+    """The usage of one model reply; None where it was not reported."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -77,16 +80,16 @@ class Usage(Frozen):
 
 
 class Step(Frozen):
-    """One decision and what came of it; times in nanoseconds of the monotonic clock since the session opened."""
+    """One decision and its results; times are in nanoseconds of the monotonic clock since the session opened."""
 
     index: int
     source: Source
     agent: str | None = None
-    """Which (sub-)agent; None where it cannot be told."""
+    """The name of the (sub-)agent; None where it is not known."""
     parent: int | None = None
     message: str | None = None
     thought: str | None = None
-    """What the agent said to itself; absent is None, never ""."""
+    """The agent's own reasoning text; absent is None, never ""."""
     plan: tuple[str, ...] | None = None
     calls: tuple[ToolCall, ...] = ()
     observations: tuple[Observation, ...] = ()
@@ -127,12 +130,12 @@ class Trajectory(Frozen):
 
     @property
     def digest(self) -> str:
-        """Sha-256 of what was done and seen: no times, no ids, no replay tier, no version."""
+        """SHA-256 of actions and observations: without times, ids, replay tiers and versions."""
         # the canonical JSON of {"final_output", "steps"}, put together step by step: most have its quick way
         identities = [step_identity(step) for step in self.steps]
         try:
             steps, output = ",".join(map(canonical_json, identities)), canonical_json(self.final_output)
-        except ValueError:  # NaN or an infinity in what an agent or a tool sent has no canonical JSON
+        except ValueError:  # NaN or an infinity in data of an agent or a tool has no canonical JSON
             return digest_of_text(json.dumps([self.final_output, identities], sort_keys=True, ensure_ascii=False))
         return digest_of_text(f'{{"final_output":{output},"steps":[{steps}]}}')
 

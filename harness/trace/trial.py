@@ -7,7 +7,7 @@ from harness.trace.trajectory import Trajectory
 from harness.values import Frozen, JsonObject, JsonValue
 
 Outcome = Literal["finished", "limit_reached", "agent_failed", "inconclusive", "harness_failed"]
-"""`inconclusive` (a replay miss) and `harness_failed` are "not measured": they stand in no denominator."""
+"""`inconclusive` (a replay miss) and `harness_failed` are "not measured": they are excluded from all denominators."""
 
 MEASURED: frozenset[Outcome] = frozenset({"finished", "limit_reached", "agent_failed"})
 
@@ -20,10 +20,10 @@ class ProgramExit(Frozen):
     signal: int | None = None
     timed_out: bool = False
     stdout: str = ""
-    """The first `limits.output_kb`; bytes that are not UTF-8 stand as replacement characters."""
+    """The first `limits.output_kb`; bytes that are not UTF-8 appear as replacement characters."""
     stderr: str = ""
     stdout_bytes: int = 0
-    """What was printed in all, the part that was thrown away included."""
+    """The total number of printed bytes, including the discarded part."""
     stderr_bytes: int = 0
     duration_s: float | None = None
 
@@ -61,7 +61,9 @@ class CommandResult(Frozen):
 
 
 class ModelUse(Frozen):
-    """What the model's replies in one trial used; where a reply did not tell, tokens are estimated from its length."""
+    """The usage of the model's replies in one trial; where a reply reports none, tokens are estimated from
+    its length.
+    """
 
     replies: int
     input_tokens: int
@@ -89,19 +91,21 @@ class RecordingReport(Frozen):
     kept: int = 0
     """What the cassette had already."""
     marked: int = 0
-    """Of what was kept, recordings that say from where they were taken only since this trial."""
+    """The number of kept recordings whose provenance was added by this trial."""
     replaced: int = 0
     dropped: int = 0
     """What rested on a lost write, and was not made again."""
     levelled: int = 0
-    """Answers that the agent was given as the cassette has them: today's differ in volatile values or ids only."""
+    """The number of answers that the agent received as the cassette has them: the live ones differ only in volatile
+    values or ids.
+    """
     differing: tuple[str, ...] = ()
-    """Tools that answered otherwise than the cassette says; it keeps its own answers unless it is refreshed."""
+    """Tools whose answers differ from the cassette, which keeps its own answers unless it is refreshed."""
     failed: dict[str, int] = {}
     """Tool, or `model:<provider>` -> calls that failed for the moment: no connection, a time-out, 503. They are not
     recorded."""
     unsettled: int = 0
-    """Answers that were not recorded, since a lost write came before them."""
+    """The number of answers that were not recorded, because a lost write came before them."""
     advice: tuple[str, ...] = ()
     """What the suite should declare."""
 
@@ -128,9 +132,9 @@ class Trial(Frozen):
     service_logs: dict[str, str] = {}
     """The end of what each service printed, where the harness failed for a service."""
     outage: Outage | None = None
-    """What was down, where that is why the outcome is `harness_failed`."""
+    """The unavailable service, where it is the cause of the outcome `harness_failed`."""
     pages: dict[str, PageSeen] = {}
-    """Checks of pages: name -> what stood there at the end."""
+    """Maps checks of pages by name to what the page showed at the end."""
     misses: tuple[JsonObject, ...] = ()
     """Replay misses: tool, arguments and the nearest recordings."""
     tiers: dict[str, int] = {}
@@ -140,11 +144,13 @@ class Trial(Frozen):
     model_tiers: dict[str, int] = {}
     """Requests to models, by replay tier."""
     reused_once_recorded: int = 0
-    """Of the reads that were given a recorded answer again, those of tools that were never recorded twice for one call:
-    nothing tells whether their answers change by themselves."""
+    """The number of reads that received a recorded answer again, of tools that were never recorded twice for one call:
+    whether their answers vary is unknown.
+    """
     provenances: dict[str, int] = {}
-    """Answers of tools, hosts, models and probes, by where they were taken from: `service`, `double`, `trajectory`,
-    `hand`, or `unknown` of recordings that do not say it. What the trial's own sandbox answers is none of them."""
+    """The number of answers of tools, hosts, models and probes by their source: `service`, `double`, `trajectory`,
+    `hand`, or `unknown` for recordings that do not state it. Answers of the trial's own sandbox are not counted.
+    """
     model_use: ModelUse | None = None
     """None: no model replied."""
     unfired_faults: tuple[str, ...] = ()
@@ -154,5 +160,5 @@ class Trial(Frozen):
     unreadable: bool = False
     """What the agent sent or left could not be read, so that every check fails."""
     unsaid_turns: tuple[str, ...] = ()
-    """What the scripted user would have said, had its condition ever held."""
+    """Messages of the scripted user whose conditions never held."""
     duration_s: float | None = None
