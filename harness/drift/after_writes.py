@@ -1,8 +1,8 @@
-"""Sends recorded writes to restored servers again, and the recorded reads that came after them.
+"""Sends recorded writes to reset servers again, and the recorded reads that followed them.
 
-What the writes generate (ids, times, tokens) is new each time. It is learned as while a recorded world is recorded
-again (see `harness.cassette.normalisation`): requests are sent with the values of today, and answers are compared in
-the values of the cassette. A read or write whose generated values are not known is left out.
+What the writes generate (ids, times, tokens) is new each time. It is learned as during re-recording (see
+`harness.cassette.normalisation`): requests are sent with current values, and answers are compared with the values of
+the cassette. A read or write whose generated values are not known is left out.
 """
 
 import json
@@ -34,7 +34,7 @@ class AfterWrites:
         self._normalisation = Normalisation(cassette=replay.cassette, declared=_declared(suite), refresh=True)
         self._generated = _generated(suite, replay.cassette, replay.writes)
         self._seen: set[str] = set()
-        """Values that stand in answers of today as they stand in the cassette."""
+        """Values of current answers, translated into values of the cassette."""
         self._looks: list[CallObservations] = []
         self._recordings: list[Recording] = []
         self._not_asked: dict[str, int] = {}
@@ -62,7 +62,7 @@ class AfterWrites:
         await self._read(prober, len(self._replay.writes))
 
     async def _write(self, prober: Prober, write: Recording, number: int) -> str | None:
-        """What kept the state from being reached; None: nothing did."""
+        """Sends a write. Returns the reason why the state could not be reached, or None."""
         ask = self._ask({"": write})
         if ask.call is None:
             return f"cannot be sent: {ask.why_not}"
@@ -76,7 +76,7 @@ class AfterWrites:
         return None
 
     async def _read(self, prober: Prober, number: int) -> None:
-        """Sends the reads of a state; those that need what another read's answer tells come after it."""
+        """Sends the reads of a state; those that need values from another read's answer come after it."""
         waiting = list(self._replay.reads.get(number, ()))
         while waiting:
             unknown: list[tuple[ReplayableRead, str]] = []
@@ -155,7 +155,7 @@ class AfterWrites:
 
 
 async def _reset_after(prober: Prober, servers: Sequence[str]) -> str | None:
-    """What kept the servers from being left in their known state."""
+    """Resets the servers to their known state. Returns the reason why that failed, or None."""
     try:
         await prober.reset(servers)
     except ServiceError as error:
@@ -171,7 +171,7 @@ class _Normalised:
         self._book = book
         self._normalisation = normalisation
         self.last: ProbeReply | None = None
-        """The last answer, as it came."""
+        """The last answer, unchanged."""
 
     async def send(self, ask: ReplayableRead) -> ProbeReply:
         reply = await self._prober.send(ask)
@@ -193,9 +193,9 @@ def _declared(suite: Suite) -> dict[str, Sequence[str]]:
 
 
 def _generated(suite: Suite, cassette: Cassette, writes: Sequence[Recording]) -> Set[str]:
-    """Recorded values that calls of one run may have made: answers told them before any write was made with them.
+    """Recorded values that calls of one run may have generated: they appear in answers before any write contains them.
 
-    An answer that repeats a value of its own request tells nothing, nor does what was read before the first write.
+    An answer that repeats a value of its own request is ignored, and so are reads before the first write.
     """
     names = state_names(suite)
     told: dict[str, int] = {}

@@ -19,14 +19,14 @@ class Answer:
 
     status: int
     media: str | None
-    """Without parameters; None: not told."""
+    """The media type without parameters; None where the answer has none."""
     value: JsonValue
     """Texts that hold a JSON object or list are read: tools of MCP answer so."""
     body: bytes = b""
-    """As it came."""
+    """The unchanged body."""
     headers: Mapping[str, str] = field(default_factory=dict)
     unavailable: str | None = None
-    """Why it says nothing of what was asked: overload, failure, silence."""
+    """The reason why the answer contains no information: overload, failure, timeout."""
     is_silent: bool = False
     """Nothing was answered at all."""
 
@@ -60,7 +60,7 @@ def answer_of(recording: Recording) -> Answer:
 
 
 def why_not_comparable(live: Answer, recorded: Answer) -> str | None:
-    """Why the live answer is no matter of drift; None: it can be compared.
+    """The reason why the live answer cannot be compared; None where it can.
 
     A failure is unavailability, except where the recording holds the same one: then it is the service's answer.
     """

@@ -1,4 +1,4 @@
-"""What an operation answers as far as is known: its recordings on all cassettes, and what was learned."""
+"""The known answers of an operation: its recordings on all cassettes, and its learned profile."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ class AnswerBaseline:
         rules: PathRules,
         declared: Forms = UNKNOWN,
     ) -> None:
-        """`declared`: what a schema says of the good answers."""
+        """`declared` holds the forms that a schema declares for successful answers."""
         self._profile = profile
         self._ruled = Forms(rules=rules)
         values: defaultdict[str, list[JsonValue]] = defaultdict(list)
@@ -54,28 +54,30 @@ class AnswerBaseline:
         self._volatile = {*profile.volatile_paths(), *self._unsteady(list(same.values()), rules)}
 
     def known(self, answer: Answer) -> Shape:
-        """What answers of this one's group look like."""
+        """The known shape of the answers in this answer's group."""
         return self._known.get(answer.group) or shape_of([answer.value])
 
     def forms(self, answer: Answer) -> Forms:
-        """Which objects of answers of this one's group are maps, and which are records."""
+        """Which objects in answers of this answer's group are maps, and which are records."""
         return self._forms.get(answer.group) or self._ruled.over(forms_seen(self.known(answer)))
 
     def told(self, answer: Answer) -> Forms:
-        """Of the objects in such answers: what a rule, a schema or learned samples say, and not the recordings."""
+        """The forms of objects in such answers according to rules, schemas or learned samples, but not the
+        recordings.
+        """
         return self._told if answer.group == OK else self._ruled
 
     def values(self, answer: Answer) -> Sequence[JsonValue]:
-        """All recorded answers of this one's group."""
+        """All recorded answers of this answer's group."""
         return self._values.get(answer.group) or [answer.value]
 
     def is_volatile(self, path: str) -> bool:
-        """Whether the value there, or the list that it stands in, changes by itself."""
+        """Whether the value at the path, or the list that contains it, varies without a change of the tool."""
         return any(path == known or (known and lies_below(path, known)) for known in self._volatile)
 
     def is_settled(self, path: str) -> bool:
         """Whether a value that never changed there can be taken for steady."""
-        del path  # asked for together: an operation is sampled as a whole
+        del path  # part of the interface; an operation is sampled as a whole
         return self._profile.is_settled
 
     def _unsteady(self, groups: Sequence[Sequence[Answer]], rules: PathRules) -> set[str]:
@@ -90,7 +92,9 @@ class AnswerBaseline:
 
 
 def _with_noise(known: Shape, profile: OperationProfile) -> Shape:
-    """What was seen both ways while learning is no drift: it was as recorded in some answers, and not in others."""
+    """Variation that was observed while learning is not drift: some answers matched the recording, and others
+    did not.
+    """
     widened = dict(known)
     for path, learned in profile.paths.items():
         place = known.get(path)

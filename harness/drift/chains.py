@@ -1,7 +1,7 @@
 """Which recorded writes lead to the state that a recorded read was made in, and on which servers they may be sent.
 
-A cassette tells of each call the hash of the writes before it. The writes themselves are found by following the hashes
-from the initial state: see `harness.cassette.state`.
+A cassette stores for each call the hash of the writes before it. The writes themselves are found by following the
+hashes from the initial state: see `harness.cassette.state`.
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ class ChainReplay:
     """The writes of one cassette in their order, and the reads that are sent between and after them."""
 
     cassette: Cassette
-    """Of the case whose values stand in the writes."""
+    """The cassette of the case whose values the writes contain."""
     writes: Writes
     reads: Mapping[int, Sequence[ReplayableRead]]
     """Number of writes made before -> the reads that are sent then."""

@@ -55,7 +55,7 @@ class Change:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """What tells it from other changes of the same operation."""
+        """The key that distinguishes it from other changes of the same operation."""
         return self.change, self.path, f"{self.old_kind}>{self.new_kind}"
 
     def finding(
@@ -67,7 +67,7 @@ class Change:
         doubt: str | None = None,
         answers: int | None = None,
     ) -> DriftFinding:
-        """The change as it is told of an operation; `answers`: see DriftFinding."""
+        """The change as a finding about an operation; for `answers`, see DriftFinding."""
         return DriftFinding(
             tool=tool,
             operation=operation,

@@ -24,17 +24,17 @@ _RULES_THAT_SETTLE = frozenset({"exact", "approx", "regex"})
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """What came of one pair."""
+    """The result of comparing one pair."""
 
     changes: tuple[Change, ...]
     paths: tuple[str, ...]
     """What the live answer has shown, whether it changed or not."""
     volatile: tuple[str, ...] = ()
-    """Paths with another value, which says nothing there."""
+    """Paths whose values differ without meaning, because they are volatile."""
 
 
 def compare(old: Answer, new: Answer, baseline: AnswerBaseline, rules: PathRules) -> Compared:
-    """Both answered; what was unavailable cannot be compared."""
+    """Compares two answers; unavailable answers cannot be compared."""
     if old.status != new.status:
         change = _status(old, new)
         return Compared(changes=(change,), paths=("",))
@@ -85,7 +85,7 @@ def _media(old: Answer, new: Answer) -> Iterator[Change]:
 
 
 def _ruled_out(change: Change, rules: PathRules) -> bool:
-    """A rule says how a place is compared: `ignore` leaves nothing of it, the others leave its shape."""
+    """Whether a rule removes the change: `ignore` removes all changes at a path, other rules only those of values."""
     rule = rules.at(change.path)
     return rule is not None and rule.compare == "ignore"
 
@@ -124,7 +124,8 @@ def _value(one: Unlike, settled: bool) -> Change:
     if one.what == "order":
         return _listed(one, "shape.order", "array", "array", None if settled else YOUNG)
     before, after = _kind(one.old, one.new), _kind(one.new, one.old)
-    # Another format is no other value: whoever reads the old one cannot read the new one, and no day changes that.
+    # Another format is more than another value: a client that parses the old format cannot parse the new one, whatever
+    # the value.
     settled = settled or (isinstance(one.old, str) and isinstance(one.new, str) and _is_rewritten(one))
     old, new = one.old, one.new
     if isinstance(old, str) and isinstance(new, str) and max(len(old), len(new)) > 150:
@@ -170,7 +171,9 @@ def _kind(value: JsonValue, other: JsonValue) -> str:
 
 
 def _unmirrored(changes: list[Change]) -> Iterator[Change]:
-    """Tools of MCP answer twice, as text and structured: what is told of the structure is not told of the text."""
+    """MCP tools answer twice, as text and structured: changes of the structured answer are not repeated for
+    the text.
+    """
     structured = {(one.change, one.old_kind, one.new_kind, _rest(one.path)) for one in changes if _is_main(one.path)}
     for one in changes:
         mirrored = one.path.startswith("content[].text") and (

@@ -1,4 +1,4 @@
-"""A JSON Schema laid flat: each place that it declares, by path, with what may stand there."""
+"""A flattened JSON Schema: each declared place, by path, with its valid values."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ class Declared:
     schema: JsonObject
 
     def fits_into(self, other: "Declared") -> bool:
-        """Whether all that is valid here is valid there, as far as kinds, fixed lists and limits tell."""
+        """Whether all values that are valid here are valid there, as far as kinds, fixed lists and limits show."""
         wider = other.kinds == _ANYTHING or self.kinds <= other.kinds
         listed = other.choices is None or (self.choices is not None and self.choices <= other.choices)
         return wider and listed and other.limits in ("", self.limits)

@@ -2,7 +2,8 @@
 
 The distinction decides what a missing key means: a record that loses one has lost a field, a map merely holds other
 data. In the order of authority: a rule of the suite (`compare: map`), a declared schema (MCP output schema, OpenAPI
-response, `output:` of a tool), what earlier samples showed, and the keys themselves. The number of keys says nothing.
+response, `output:` of a tool), what earlier samples showed, and the keys themselves. The number of keys is no
+criterion.
 """
 
 import re
@@ -36,7 +37,7 @@ class Forms:
     """The suite's word, which overrules the rest."""
 
     def are_maps(self, path: str, objects: Sequence[JsonObject]) -> bool:
-        """Whether the keys of these objects, all of which stand at `path`, are data."""
+        """Whether the keys of these objects, all found at `path`, are data."""
         if path in self.maps or self.rules.is_map(path):
             return True
         return path not in self.records and (_keys_are_data(objects) or _keys_vary(objects))
@@ -63,7 +64,9 @@ def forms_seen(paths: Iterable[str]) -> Forms:
 
 
 def declared_forms(schema: JsonObject, at: str = "") -> Forms:
-    """What a JSON Schema says of the objects of the value at `at`; of what it does not describe, nothing."""
+    """The forms that a JSON Schema declares for the objects of the value at `at`; objects that it does not describe are
+    left out.
+    """
     found = list(_declared(schema, schema, at, 0))
     maps = frozenset(path for path, is_map in found if is_map)
     records = frozenset(path for path, is_map in found if not is_map)
@@ -89,7 +92,7 @@ def _declared(schema: JsonObject, root: JsonObject, path: str, depth: int) -> It
 
 
 def _free_values(schema: JsonObject) -> JsonObject | None:
-    """The schema of the values under any key; None: keys are not said to be free."""
+    """The schema of the values under any key; None where the schema does not declare free keys."""
     free: JsonValue = schema.get("additionalProperties")
     patterns = schema.get("patternProperties")
     if isinstance(patterns, dict) and patterns:

@@ -14,7 +14,9 @@ _ABSENT = "absent"
 
 
 def header_changes(old: Mapping[str, str], new: Mapping[str, str], rules: Mapping[str, AnswerRule]) -> Iterator[Change]:
-    """`rules`: header -> its rule. Names are in lower case. A header that neither answer has is no change."""
+    """Compares headers; `rules` maps a header to its rule. Names are in lower case. A header that neither answer has is
+    no change.
+    """
     for name, rule in sorted(rules.items()):
         before, after = old.get(name), new.get(name)
         if rule.compare == "ignore" or (before is None and after is None):

@@ -1,4 +1,4 @@
-"""What kind of value stands somewhere, and which texts are new by nature: moments, ids, tokens."""
+"""Classifies values by kind, and recognises texts that are always new: times, ids, tokens."""
 
 import re
 
@@ -66,7 +66,7 @@ _VOLATILE_NAMES = frozenset(
         "uptime",
     }
 )
-"""Whole names, without `_` and `-`: a part of a name says nothing (`candidate` ends in a date)."""
+"""Whole names, without `_` and `-`: a part of a name is no evidence (`candidate` ends in a date)."""
 
 
 def kind_of(value: JsonValue) -> str:

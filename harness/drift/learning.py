@@ -32,8 +32,9 @@ class ProbeSession:
 
     day: date
     shape: bool = False
-    """Somebody says that the tools answer as they should: members that come and go are learned too, and every change
-    of a value counts as noise at once."""
+    """Whether the user states that the tools work correctly: optional members are learned too, and every change of a
+    value counts as noise at once.
+    """
     accept: bool = False
     """... and that no more days are needed."""
 

@@ -1,4 +1,4 @@
-"""What was seen of each recorded call, and what of it is sure enough to be told."""
+"""The observations of each recorded call, and the changes that are certain enough to report."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -47,7 +47,7 @@ class CallObservations:
         return disagree(self.compared)
 
     def add(self, book: OperationIndex, recorded: Recording, live: Recording) -> None:
-        """One more answer, held against the recording that it belongs to."""
+        """Adds one more answer, and compares it with its recording."""
         old, new = answer_of(recorded), answer_of(live)
         failure = why_not_comparable(new, old)
         if failure is not None:

@@ -1,4 +1,4 @@
-"""What a suite's cassettes and profiles say of each operation, looked up once."""
+"""An index of the recordings and profiles of a suite by operation."""
 
 import json
 import re
@@ -58,7 +58,7 @@ class OperationIndex:
         return self._baselines[tool, operation]
 
     def declared_forms(self, tool: str) -> Forms:
-        """What the tool's declared output schema says of the objects in its answers."""
+        """The forms of objects in the tool's answers according to its declared output schema."""
         spec = next((spec for spec in self.suite.tools if spec.name == tool), None)
         if spec is None:
             return UNKNOWN

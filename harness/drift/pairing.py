@@ -1,4 +1,6 @@
-"""A live run's answers paired with the recordings of the same calls; what has no pair is no matter of the tools."""
+"""Pairs a live run's answers with the recordings of the same calls; a call without a pair is a divergence of the agent,
+not of the tools.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,7 +15,9 @@ _LONGEST = 160
 def pair(
     cassettes: Iterable[LiveCassette], book: OperationIndex
 ) -> tuple[tuple[CallObservations, ...], tuple[str, ...]]:
-    """One look a recorded call, with the answers of every trial that made it; and the divergences, in words."""
+    """Returns the observations of each recorded call, with the answers of every trial that made it, and descriptions of
+    the divergences.
+    """
     looks: dict[tuple[str, str, int], CallObservations] = {}
     divergences: list[str] = []
     for live in cassettes:

@@ -33,7 +33,7 @@ def parts_of(path: str) -> list[str]:
 
 
 def lies_below(path: str, above: str) -> bool:
-    """Whether `path` is a part of what stands at `above`."""
+    """Whether `path` is a part of the value at `above`."""
     return path != above and (not above or path.startswith((f"{above}.", f"{above}[")))
 
 

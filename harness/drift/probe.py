@@ -1,4 +1,4 @@
-"""Asks the real tools what the cassettes were asked, and asks again where the answer is another one."""
+"""Sends the recorded requests to the real tools, and repeats those whose answers differ."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from harness.drift.turns import BY_TURNS
 
 @dataclass(frozen=True, kw_only=True)
 class Probed:
-    """What came of a probe."""
+    """The result of a probe."""
 
     looks: tuple[CallObservations, ...]
     recordings: tuple[Recording, ...]
@@ -64,7 +64,7 @@ async def probe(prober: Sender, asks: Iterable[ReplayableRead], book: OperationI
 
 
 async def confirm(prober: Sender, ask: ReplayableRead, look: CallObservations, book: OperationIndex) -> None:
-    """Asks again where an answer has changed: often enough to be sure, and more often where answers disagree."""
+    """Repeats a request whose answer has changed: often enough for certainty, and more often where answers disagree."""
     if look.has_changes and len(look.compared) < ALONE:
         await look_again(prober, ask, look, book, ALONE - len(look.compared))
     if look.disagrees and len(look.compared) < BY_TURNS:
@@ -74,7 +74,7 @@ async def confirm(prober: Sender, ask: ReplayableRead, look: CallObservations, b
 async def look_again(
     prober: Sender, ask: ReplayableRead, look: CallObservations, book: OperationIndex, times: int
 ) -> Recording | None:
-    """More answers to a call; the first of them. Who does not answer is not asked again."""
+    """Repeats a request and returns the first of the new answers. A tool that does not answer is not called again."""
     first: Recording | None = None
     for _ in range(times):
         reply: ProbeReply = await prober.send(ask)

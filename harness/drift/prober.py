@@ -31,17 +31,17 @@ from harness.gateway.upstreams import upstreams
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeReply:
-    """What came back: a recording of its own, without secrets; or why there is none."""
+    """The answer as a recording without secrets, or the reason why there is none."""
 
     recording: Recording | None
     body: bytes = b""
-    """As it came, with what is secret in it: never stored."""
+    """The unchanged body, which may contain secrets: never stored."""
     unavailable: str | None = None
     took_ms: float = 0.0
 
 
 class Prober:
-    """Talks to the tools of one suite; made by `open_prober`."""
+    """Sends requests to the tools of one suite; created by `open_prober`."""
 
     def __init__(
         self,
@@ -63,9 +63,9 @@ class Prober:
         """Brings the named live servers back to their known state. Raises ServiceError."""
 
     async def send(self, ask: ReplayableRead) -> ProbeReply:
-        """Sends it once. A server that could not be begun is not tried again."""
+        """Sends the request once. A server that could not be started is not tried again."""
         call, mark = ask.call, ask.recording.mark
-        assert call is not None  # who asks has looked
+        assert call is not None  # the caller has checked it
         if mark.server in self._dead:
             return ProbeReply(recording=None, unavailable=self._dead[mark.server])
         await self._wait(call, mark.server)
@@ -128,7 +128,7 @@ class _Nowhere:
     """Takes an answer of which nothing is passed on."""
 
     async def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        """Nobody waits for it."""
+        """Does nothing, because no client waits for the response."""
 
     async def write(self, piece: bytes) -> None:
         """The source keeps the whole body itself."""

@@ -1,8 +1,8 @@
-"""What is known of a tool's answers by asking it again and again: kept beside the cassettes, one file a tool.
+"""A profile of a tool's answers, learned from repeated requests: stored beside the cassettes, one file per tool.
 
     cassettes/<suite>/profiles/<tool>.json
 
-No value is in it but words of fixed lists, ranges of numbers, and digests.
+It contains no values except words of fixed lists, ranges of numbers, and digests.
 """
 
 from collections.abc import Iterator
@@ -28,13 +28,15 @@ class Volatility(Frozen):
     moves: int = 0
     """Sessions with another value than the one before, and than the recorded one."""
     changes: int = 0
-    """Sessions whose value left the recorded one, or came back to it."""
+    """The number of sessions whose value left the recorded one, or returned to it."""
     first: date
     last: date
 
     @property
     def is_sure(self) -> bool:
-        """A change that stays is no noise, and neither is one that is taken back, deployed again and taken back."""
+        """Whether the value is certainly noise: a lasting change is not, and neither is one that is reverted, deployed
+        again and reverted.
+        """
         return self.sittings >= 1 or self.moves >= 1 or self.changes > 4
 
 
@@ -52,7 +54,7 @@ class PathProfile(Frozen):
     low: float | None = None
     high: float | None = None
     ordered: bool | None = None
-    """Whether a list keeps its order; None: not told yet."""
+    """Whether a list keeps its order; None while it is not known."""
     volatile: Volatility | None = None
     fleeting: int = 0
     """Sessions in which answers to one call had it and lacked it."""
@@ -68,7 +70,7 @@ class LatencySample(Frozen):
 
 
 class OperationProfile(Frozen):
-    """What was learned of one operation."""
+    """The learned variation of one operation."""
 
     samples: int = 0
     """Good answers, repeats included."""
@@ -80,7 +82,7 @@ class OperationProfile(Frozen):
     first: date | None = None
     last: date | None = None
     accepted: date | None = None
-    """When a person said that this is how it is."""
+    """The date on which a person accepted this behaviour."""
     paths: dict[str, PathProfile] = {}
     differing: dict[str, dict[str, str]] = {}
     """Call -> path -> digest of the last value, where it was not the recorded one."""
@@ -97,7 +99,7 @@ class OperationProfile(Frozen):
         return self.accepted is not None or _enough(self.shaped_samples, self.shaped_days)
 
     def volatile_paths(self) -> Iterator[str]:
-        """The paths whose values say nothing."""
+        """The paths whose values are volatile."""
         for path, profile in self.paths.items():
             if profile.volatile is not None and profile.volatile.is_sure:
                 yield path

@@ -25,12 +25,12 @@ class ReplayableRead:
     recordings: Mapping[str, Recording]
     """By case: they may have been answered differently."""
     call: ToolRequest | WebCall | None
-    """As it is sent; None: it cannot be, and `why_not` says why."""
+    """The request to send; None where it cannot be sent, for the reason in `why_not`."""
     why_not: str | None = None
 
     @property
     def recording(self) -> Recording:
-        """One that stands for all."""
+        """A recording that represents all."""
         return next(iter(self.recordings.values()))
 
     @property
@@ -39,17 +39,17 @@ class ReplayableRead:
 
     @property
     def follows_a_write(self) -> bool:
-        """Whether it asks about what was written before it."""
+        """Whether the read depends on an earlier write."""
         return not is_at_start(self.recording)
 
 
 def asks_of(
     suite: Suite, cassettes: Mapping[str, Cassette], secrets: Mapping[str, str], tools: Iterable[str]
 ) -> list[ReplayableRead]:
-    """Every recorded read once, in the order of the cassettes; `tools` empty: of all tools.
+    """Every recorded read once, in the order of the cassettes; an empty `tools` selects all tools.
 
-    A read after a write asks about what was written: without the write it is another question, so it has no `call`. How
-    it is sent after the same writes: see `harness.drift.chains`.
+    A read after a write depends on the written data: without the write it is a different request, so it has no `call`.
+    `harness.drift.chains` describes how it is sent after the same writes.
     """
     wanted, found = set(tools), dict[tuple[str, str, int], dict[str, Recording]]()
     for case, cassette in sorted(cassettes.items()):
@@ -71,7 +71,7 @@ def is_at_start(recording: Recording) -> bool:
 
 
 def generated_values(suite: Suite, cassettes: Mapping[str, Cassette]) -> set[str]:
-    """Stand-ins for values that live only in the run that made them."""
+    """Placeholders for values that exist only in the run that generated them."""
     with_generated_ids = {tool.name: tool.mints for tool in suite.tools if tool.mints}
     found: set[str] = set()
     for cassette in cassettes.values():
@@ -110,9 +110,10 @@ class CallBuilder:
         return self.call(recording, json.loads(text))
 
     def call(self, recording: Recording, arguments: JsonObject) -> ToolRequest | WebCall:
-        """The recorded call with these arguments, in which the suite's secrets still stand by name.
+        """The recorded call with these arguments, which still contain the suite's secrets as placeholders.
 
-        Raises ValueError that says why it cannot be sent, OutOfTime where an expression of the schema takes too long.
+        Raises ValueError with the reason why it cannot be sent, OutOfTime where an expression of the schema takes too
+        long.
         """
         text = json.dumps(arguments, ensure_ascii=False)
         if _HIDDEN.search(text):

@@ -17,7 +17,7 @@ class PathRules:
         self._known: dict[str, AnswerRule | None] = {}
 
     def at(self, path: str) -> AnswerRule | None:
-        """The rule for what stands there: its own, or the first of something above it."""
+        """The rule for the path: its own, or the first one of a path above it."""
         if not self._rules:
             return None
         if path not in self._known:
@@ -26,7 +26,7 @@ class PathRules:
         return self._known[path]
 
     def is_map(self, path: str) -> bool:
-        """Whether a rule says that the object there is a map; the rule holds for nothing below it."""
+        """Whether a rule declares the object at the path as a map; the rule does not apply to paths below it."""
         if not self._maps:
             return False
         parts = parts_of(path)

@@ -1,6 +1,6 @@
-"""The shape of answers, path by path: kinds of values, how often a member was there, and which texts stood there.
+"""The shape of answers by path: kinds of values, how often a member was present, and which texts occurred.
 
-Read column by column and not value by value, which is what makes big answers quick.
+Values are read by column and not one by one, which makes large answers fast.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ _LONGEST_TEXT = 40
 
 @dataclass(kw_only=True)
 class PathShape:
-    """What was seen at one path."""
+    """The observations at one path."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     present: int = 0

@@ -1,4 +1,4 @@
-"""The shape of a live answer held against the shape of all recorded ones: removed, added, of another kind, null."""
+"""Compares the shape of a live answer with the shape of all recorded ones: removed, added, of another kind, null."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,19 +17,21 @@ _ENUM_SEEN = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Structures:
-    """A recorded and a live answer, and what all recorded answers of the operation look like."""
+    """A recorded and a live answer, and the shape of all recorded answers of the operation."""
 
     old: JsonValue
     new: JsonValue
     known: Mapping[str, PathShape]
-    """Of all recordings, `old` included, and of what was learned to be noise."""
+    """The shape of all recordings, including `old`, and of the learned noise."""
     fleeting: Collection[str] = ()
     """Members that come and go by themselves."""
     forms: Forms = UNKNOWN
 
 
 def structural_changes(structures: Structures, after: Shape) -> Iterator[Change]:
-    """In the order of paths; `after`: the live answer's shape. Of what is gone as a whole, the parts are not told."""
+    """The changes in the order of paths; `after` is the live answer's shape. The parts of a removed object are not
+    reported.
+    """
     before = shape_of([structures.old], structures.forms)
     told: list[str] = []
     for path in sorted({*before, *after}):
@@ -84,7 +86,7 @@ def _kinds(path: str, known: PathShape, new: PathShape, structures: Structures) 
 
 
 def _words(path: str, known: PathShape, new: PathShape, structures: Structures) -> Iterator[Change]:
-    """A text that is none of the few that ever stood there."""
+    """A text that is not one of the few that ever occurred there."""
     if known.texts is None or known.texts.total() < _ENUM_SEEN or not _looks_listed(known):
         return
     live = {text for text, _ in _texts(structures.new, path)} if new.texts is None else set(new.texts)
@@ -112,7 +114,7 @@ def _texts(value: JsonValue, path: str) -> Iterator[tuple[str, JsonValue]]:
 
 
 def _could_be_there(path: str, after: Shape) -> bool:
-    """Whether the live answer has the object whose member this is; of an empty list nothing can be told."""
+    """Whether the live answer contains the object whose member this is; an empty list gives no information."""
     holder = after.get(holder_of(path))
     return _is_member(path) and holder is not None and holder.kinds["object"] > 0
 
@@ -133,7 +135,7 @@ def _joined(kinds: set[str]) -> str:
 def _change(
     change: ChangeClass, path: str, structures: Structures, *, old_kind: str | None = None, new_kind: str | None = None
 ) -> Change:
-    """With an example of what stood there before, and of what stands in the same place now."""
+    """A change with an example of the old value, and the new value at the same place."""
     wanted = new_kind if new_kind in {"null", "string", "number", "boolean", "object", "array"} else None
     old, old_holder = _example(structures.old, path, None)
     new, new_holder = _example(structures.new, path, wanted)

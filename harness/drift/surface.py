@@ -1,4 +1,6 @@
-"""What a source says of its tools, held against the listing that the suite keeps: what an agent is told has changed."""
+"""Compares a source's description of its tools with the listing that the suite stores: changes in what agents are told
+about the tools.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +18,7 @@ _LIST = "tools/list"
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSurface:
-    """One tool as its source tells of it."""
+    """One tool as its source describes it."""
 
     name: str
     """As the suite calls it."""
@@ -27,13 +29,13 @@ class ToolSurface:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSurface:
-    """One source's tools, as kept and as of today; what the suite does not take from it is left out."""
+    """One source's tools, as stored and as currently listed; tools that the suite does not use are left out."""
 
     server: str
     before: Mapping[str, ToolSurface]
     now: Mapping[str, ToolSurface]
     problem: str | None = None
-    """Why it could not be asked; `now` then says nothing."""
+    """The reason why the source could not be queried; `now` then has no meaning."""
 
 
 def surface_findings(
@@ -51,7 +53,7 @@ def surface_findings(
 def exercised_surfaces(
     surfaces: Iterable[ServerSurface], answered: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Beside what was `answered`, by tool what of its listing was seen; by server, that its list was."""
+    """Adds to `answered` the parts of listings that were read, by tool, and the lists that were read, by server."""
     seen = {tool: set(paths) for tool, paths in answered.items()}
     for surface in surfaces:
         if surface.problem is None:

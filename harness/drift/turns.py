@@ -1,8 +1,9 @@
-"""Whether old and new answers to one call come by turns, as while a release rolls out, or something comes and goes.
+"""Detects whether old and new answers to one call alternate, as during the rollout of a release, or whether a part
+varies by chance.
 
-A release changes several things at once, or what no chance changes (a type, a status, a media type): then the answers
-that show one change are the answers that show the others. A single member that is sometimes missing is taken for a
-release only where enough earlier answers always had it.
+A release changes several parts at once, or a part that never varies by chance (a type, a status, a media type): the
+answers that show one change then show the others too. A single member that is sometimes missing counts as a release
+only where enough earlier answers always had it.
 """
 
 from collections.abc import Sequence
@@ -11,11 +12,11 @@ from harness.drift.change import Change
 from harness.drift.compare import Compared
 
 BY_TURNS = 8
-"""Answers to one call that it takes to tell."""
+"""The number of answers to one call that the detection needs."""
 _EACH = 2
 """Of the old and of the new answers, at least."""
 _ALWAYS_THERE = 10
-"""Earlier answers, all with the member, after which its absence is no chance."""
+"""The number of earlier answers, all with the member, after which its absence is not chance."""
 _OF_A_MEMBER = frozenset({"schema.removed", "schema.optional_removed", "schema.added", "schema.became_nullable"})
 _OF_VALUES = ("value.", "shape.")
 

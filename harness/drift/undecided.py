@@ -1,7 +1,8 @@
-"""Objects of which one sample is known and whose keys were nearly all exchanged: a map or a record, nobody can tell.
+"""Objects with one known sample whose keys were nearly all replaced: whether they are maps or records cannot be
+decided.
 
-A record keeps most of its fields, or renames some; what holds values of one kind under nearly all other keys may as
-well be a map that holds other data today. Such a change is told, and does not count as a finding.
+A record keeps most of its fields, or renames some; an object with values of one kind under almost entirely different
+keys may as well be a map with other data. Such a change is reported, and does not count as a finding.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +28,8 @@ _MEMBERS = {"schema.removed", "schema.optional_removed", "schema.added"}
 def with_doubts(changes: Iterable[Change], known: Sequence[JsonValue], new: JsonValue, told: Forms) -> Iterator[Change]:
     """The changes, with a doubt on the keys of objects that may be maps.
 
-    `known`: all recorded answers; `told`: what a rule, a schema or learned samples say of objects.
+    `known` holds all recorded answers; `told` holds the forms of objects according to rules, schemas or learned
+    samples.
     """
     undecided: dict[str, bool] = {}
     for change in changes:

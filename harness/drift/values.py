@@ -47,7 +47,7 @@ def unlike(old: JsonValue, new: JsonValue, rules: PathRules, forms: Forms = UNKN
 
 
 def _column(path: str, rows: list[_Row], rules: PathRules, forms: Forms) -> Iterator[Unlike]:
-    """All pairs that stand at one path."""
+    """All pairs at one path."""
     rule = rules.at(path)
     if rule is not None and rule.compare in {"ignore", "type"}:
         return
@@ -137,7 +137,7 @@ def _counted(items: list[JsonValue]) -> Counter[str]:
 def _identity(
     old: list[JsonValue], new: list[JsonValue], rule: AnswerRule | None
 ) -> Callable[[JsonValue], object] | None:
-    """What tells the items of both lists apart; None: only their places do."""
+    """A function that returns the identity of an item of both lists; None where only positions identify items."""
     names = (rule.key,) if rule is not None and rule.key is not None else _IDENTITIES
     for name in names:
         before, after = _names(old, name), _names(new, name)
@@ -147,7 +147,7 @@ def _identity(
 
 
 def _names(items: list[JsonValue], name: str) -> set[object]:
-    """The items' names; empty where they do not tell them apart."""
+    """The items' names; empty where they are not unique."""
     named = [one.get(name) if isinstance(one, dict) else None for one in items]
     if not all(isinstance(one, str | int) for one in named):
         return set()

@@ -1,4 +1,4 @@
-"""What a look found, in lines for people."""
+"""The result of a drift check as lines of text for people."""
 
 import json
 from collections import Counter
@@ -133,7 +133,9 @@ def _more(report: DriftReport) -> Iterator[str]:
 
 
 def _provenance(report: DriftReport) -> Iterator[str]:
-    """What the comparison says nothing of: a service for which a double answered, today or when it was recorded."""
+    """Services that the comparison does not cover, because a double answered in their place, now or during
+    recording.
+    """
     if report.doubles:
         yield f"asked are doubles: {', '.join(report.doubles)}: nothing is learned of what they stand for"
     elsewhere = {name: count for name, count in report.provenance.items() if name not in ("service", "double")}

@@ -129,7 +129,7 @@ class TraceRecorder:
         return self._spans
 
     def forget(self) -> None:
-        """Releases the spans, after which `finish` must not be called. The root span of an aborted trial ends as an
+        """Releases the spans, after which there is nothing left to finish. The root span of an aborted trial ends as an
         error.
 
         A request that was aborted references the recorder through the traceback of the cancelled task until Python's
