@@ -1,7 +1,7 @@
 """A cassette: all recordings of one case, in one file of vcrpy's format, indexed by key and state.
 
-vcrpy is used as a library. Its own look-up compares a call with every recording and takes seconds on a big cassette;
-and its patching is global to the process, which mixes the cassettes of trials that run at the same time.
+vcrpy is used as a library. Its own lookup compares a call with every recording and takes seconds on a large cassette;
+its patching is global to the process, which would mix the cassettes of parallel trials.
 """
 
 from collections import defaultdict
@@ -53,11 +53,11 @@ class Cassette:
         return len(self.recordings)
 
     def answers(self, key: str, state: str) -> list[Recording]:
-        """What was recorded for this call in this state, in recorded order."""
+        """The recordings of this call in this state, in recorded order."""
         return self._places.get((key, state), [])
 
     def only(self, kind: Kind) -> "Cassette":
-        """The recordings of one kind; put together once, since every trial of the case asks for it."""
+        """The recordings of one kind; built once, because every trial of the case needs them."""
         if kind not in self._kinds:
             own = [recording for recording in self.recordings if recording.mark.kind == kind]
             self._kinds[kind] = self if len(own) == len(self) else Cassette(own, self.written)
@@ -99,7 +99,7 @@ def _differences(one: Recording, other: Recording) -> Iterator[ValueChange]:
 
 
 def cassette_path(cassettes: Path, suite: str, case: str) -> Path:
-    """Where the cassette of a case lies: YAML, or JSON where somebody has chosen that.
+    """The path of a case's cassette: YAML, or JSON where the user has converted it.
 
     Raises CassetteError where both exist.
     """
@@ -135,7 +135,7 @@ def load_cassette(path: Path) -> Cassette:
 
 
 def refuse_secrets(path: Path, recordings: Iterable[Recording], redactor: Redactor) -> None:
-    """Raises CassetteError where a known secret stands in one of the recordings."""
+    """Raises CassetteError where one of the recordings contains a known secret."""
     for recording in recordings:
         name = redactor.left_in(recording.texts())
         if name is not None:
@@ -151,7 +151,7 @@ def save_cassette(path: Path, cassette: Cassette, *, suite: str, case: str) -> N
 
 
 def cassette_bytes(path: Path, cassette: Cassette, *, suite: str, case: str) -> bytes:
-    """The file's content in the format that its ending says. Raises CassetteError for what JSON cannot hold."""
+    """The file's content in the format of its suffix. Raises CassetteError for what JSON cannot hold."""
     if path.suffix == ".json":
         _refuse_binary(path, cassette)
     pairs = [to_interaction(recording) for recording in cassette.recordings]
@@ -178,7 +178,7 @@ def _refuse_binary(path: Path, cassette: Cassette) -> None:
 
 
 def lines_of(path: Path) -> dict[Location, int]:
-    """The line on which each part of the file starts; empty where the format does not tell."""
+    """The line on which each part of the file starts; empty where the format's parser reports no lines."""
     try:
         return read_plain(path)[1]
     except InvalidDocument:
@@ -218,7 +218,7 @@ def _recording(path: Path, index: int, request: Request, response: dict[str, obj
 
 
 def _in_file(location: Location) -> Location:
-    """Where a recording's field stands in the file."""
+    """The location of a recording's field in the file."""
     match location:
         case ("mark", *rest):
             return ("response", "x-harness", *rest)

@@ -24,7 +24,7 @@ from harness.values import Frozen, JsonValue, canonical_json
 _ENDINGS = (".yaml", ".json")
 _MANY = 1000
 _SHOWN, _CONTEXT = 1_000, 60
-"""Characters of a request to a model that are shown, and how many of them stand before the first difference."""
+"""The number of characters of a model request that are shown, and how many of them precede the first difference."""
 _LEAST_BYTES = 300
 """No recording is smaller."""
 
@@ -50,7 +50,9 @@ class CassetteSummary(Frozen):
     recordings: int
     tools: dict[str, int]
     provenance: dict[str, int]
-    """How many recordings are of each; see `harness.case.provenance`. `unknown`: they do not say it."""
+    """The number of recordings of each provenance (see `harness.case.provenance`); `unknown` where a recording does not
+    state it.
+    """
 
 
 class ShownRecording(Frozen):
@@ -68,7 +70,7 @@ class ShownRecording(Frozen):
     outcome: Outcome
     status: int
     body: str
-    """Bytes that are not UTF-8 stand as replacement characters."""
+    """The text of the body, with replacement characters for bytes that are not UTF-8."""
 
 
 class ShownCassette(Frozen):

@@ -10,9 +10,10 @@ Format = Literal["yaml", "json"]
 
 
 def convert_cassette(cassettes: Path, suite: str, case: str, to: Format) -> Path:
-    """Writes the case's cassette as `to` and removes the other file; where it lies now.
+    """Writes the case's cassette as `to`, removes the other file, and returns the new path.
 
-    Raises CassetteError, and leaves the cassette as it is, where it cannot be read, or holds what JSON cannot.
+    Raises CassetteError, and leaves the cassette as it is, where it cannot be read, or contains data that JSON cannot
+    represent.
     """
     with only_writer(cassettes / suite):
         path = cassette_path(cassettes, suite, case)

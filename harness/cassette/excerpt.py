@@ -17,7 +17,7 @@ from harness.cassette.trial_recording import CallPosition, position_of
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedAnswer:
-    """What came back, as a tool would have sent it."""
+    """An answer in the form in which a tool sends it."""
 
     status: int
     body: bytes
@@ -26,7 +26,7 @@ class ObservedAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedCall:
-    """A call that reached its tool; `answer` None: what came back is not known, or was spoilt on the way."""
+    """A call that reached its tool; `answer` is None where the answer is not known, or was changed by a fault."""
 
     key: CallKey
     answer: ObservedAnswer | None
@@ -41,7 +41,9 @@ class Excerpt:
 
 
 def excerpt(cassette: Cassette, calls: Iterable[ObservedCall], names: StateNames | None = None) -> Excerpt:
-    """What replays the calls in their order. Recordings that are of no tool (of models, of hosts) are all kept."""
+    """The recordings that replay the calls in their order. Recordings of other kinds (models, hosts) are all
+    included.
+    """
     kept = {one.place: one for one in cassette.recordings if one.mark.kind != "tool"}
     missing: list[CallKey] = []
     chain = StateChain(names)
@@ -61,7 +63,7 @@ def excerpt(cassette: Cassette, calls: Iterable[ObservedCall], names: StateNames
 
 
 def _recorded(cassette: Cassette, key: CallKey, state: str, number: int) -> Iterator[Recording]:
-    """The answers up to the `number`-th: each of them was given, and a cassette has no gaps."""
+    """The answers up to the `number`-th: each of them was returned, and a cassette has no gaps."""
     answers = cassette.answers(key.key, state)
     if number < len(answers) or key.effect == "read":
         yield from answers[: number + 1]

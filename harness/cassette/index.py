@@ -1,8 +1,8 @@
-"""A derived copy of a big YAML cassette that opens in a fraction of the time; the cassette stays the only truth.
+"""A derived copy of a large YAML cassette that opens in a fraction of the time; the cassette remains authoritative.
 
-It lies in the project's `.harness/index/`, names the digest of the cassette that it was made of, and is made anew
-wherever anything about it does not fit: another cassette, another version of this harness, a cut or changed file. It is
-put in place at once, so several processes may make it at the same time. Deleting it costs one slow opening.
+It is stored in the project's `.harness/index/`, contains the digest of its cassette, and is rebuilt wherever it does
+not match: another cassette, another version of this harness, a truncated or changed file. It is written atomically, so
+that several processes may build it at the same time. Deleting it costs one slow load.
 """
 
 import hashlib
@@ -22,12 +22,12 @@ _RECORDINGS: TypeAdapter[tuple[Recording, ...]] = TypeAdapter(tuple[Recording, .
 
 
 def open_cassette(path: Path) -> Cassette:
-    """As `load_cassette`, by way of the index where that is worth it."""
+    """Loads a cassette as `load_cassette` does, through the index where the cassette is large enough."""
     try:
         worth = path.suffix != ".json" and path.stat().st_size >= _WORTH_BYTES
         digest = _digest(path.read_bytes()) if worth else b""
     except OSError:
-        worth, digest = False, b""  # `load_cassette` says what is wrong with it
+        worth, digest = False, b""  # `load_cassette` reports the error
     if not worth:
         return load_cassette(path)
     index = index_path(path)
@@ -40,9 +40,7 @@ def open_cassette(path: Path) -> Cassette:
 
 
 def index_path(path: Path) -> Path:
-    """Where the index of a cassette lies; one for each cassette, so that what a changed cassette had does not stay
-    behind.
-    """
+    """The path of a cassette's index. Each cassette has one index, so that the index of an old version is replaced."""
     suite = path.absolute().parent
     return suite.parent.parent / ".harness" / "index" / suite.name / f"{path.name}.index"
 

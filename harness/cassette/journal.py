@@ -1,7 +1,7 @@
-"""Recording: a trial writes a journal as it goes, which is merged into the case's cassette when it ends.
+"""Recording: a trial writes a journal while it runs, which is merged into the case's cassette when it ends.
 
-What is on a cassette stays there: other agent versions need it. A journal that a killed process has left is merged by
-the next recording of the suite, so that nothing recorded is lost; a file lock tells which journals are still in use.
+Recordings stay on a cassette, because other agent versions need them. The journal of a killed process is merged by the
+next recording of the suite, so that no recording is lost; a file lock shows which journals are still in use.
 """
 
 import fcntl
@@ -29,14 +29,16 @@ class _Heading(Frozen):
 
     suite: str
     case: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._~-]{0,199}$")
-    """The name of the cassette: the case, and for a judge what it was asked (`CASE~compare`)."""
+    """The name of the cassette: the case, and for a judge the kind of question too (`CASE~compare`)."""
 
 
 class Journal:
     """The recordings of one trial, on disk line by line. One writer; not for several threads."""
 
     def __init__(self, cassettes: Path, *, suite: str, case: str, redactor: Redactor, kept: bool = False) -> None:
-        """`kept`: of use to its own trial alone; what a killed one leaves of it is never merged, and goes."""
+        """`kept` marks a journal that only its own trial uses: the journal of a killed trial is deleted,
+        never merged.
+        """
         folder = cassettes / suite
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / (partial_name(case) if kept else f".{case}.{uuid.uuid4().hex[:8]}.journal")
@@ -47,12 +49,12 @@ class Journal:
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
             self._file.write(_Heading(suite=suite, case=case).model_dump_json() + "\n")
-        except OSError:  # there is no room: nor is there for a recording
+        except OSError:  # the disk is full, and would have no room for a recording either
             self.path.unlink()
             raise
 
     def add(self, recording: Recording) -> None:
-        """Raises CassetteError, and writes nothing, where a known secret stands in the recording."""
+        """Raises CassetteError, and writes nothing, where the recording contains a known secret."""
         _refuse_secrets(recording, self.redactor, self.path)
         self._file.write(recording.model_dump_json() + "\n")
         self.recordings.append(recording)
@@ -84,10 +86,10 @@ def merge_recordings(
     refresh: bool = False,
     redactor: Redactor | None = None,
 ) -> Merge:
-    """Adds what is new, and keeps what is there: see `harness.cassette.merging`.
+    """Adds new recordings, and keeps the existing ones: see `harness.cassette.merging`.
 
-    One writer at a time, over threads and processes. A cassette that gains nothing is not written. Raises CassetteError
-    where a secret that `redactor` knows would be on the cassette.
+    Only one thread of one process writes at a time. A cassette without new recordings is not written. Raises
+    CassetteError where the cassette would contain a secret that `redactor` knows.
     """
     with only_writer(path.parent):
         held = open_cassette(path).recordings if path.exists() else ()
@@ -168,7 +170,9 @@ def _refuse_secrets(recording: Recording, redactor: Redactor, path: Path) -> Non
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Nobody else writes cassettes into the folder meanwhile. The lock is on the folder: no lock file is left in it."""
+    """Excludes other writers of cassettes from the folder. The lock is on the folder itself, and leaves no
+    lock file.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

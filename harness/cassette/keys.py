@@ -17,7 +17,7 @@ _DIGITS = 32
 
 @dataclass(frozen=True, kw_only=True)
 class CallKey:
-    """A call as a cassette knows it; `arguments` is the canonical JSON that the key is taken of, without secrets."""
+    """A call in the form of a cassette key; `arguments` is the canonical JSON that is hashed, without secrets."""
 
     server: str
     tool: str
@@ -43,7 +43,7 @@ def key_of_kept(tool: ToolSpec, kept: JsonObject, redactor: Redactor) -> CallKey
 
 
 def key_digest(tool: str, arguments: str, kind: str = "tool") -> str:
-    """The key of a tool and its arguments as canonical JSON: what a cassette's file says about itself, recomputed."""
+    """The key of a tool and its arguments as canonical JSON: recomputed to check the key in a cassette's file."""
     return chained_digest("http-tool" if kind == "tool" else kind, tool, arguments)
 
 

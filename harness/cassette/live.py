@@ -1,4 +1,4 @@
-"""What was answered live, kept beside a run or probe as cassettes of its own: what drift compares with the recordings.
+"""Live answers, stored beside a run or probe as cassettes of its own, which drift checks compare with the recordings.
 
 <run>/live/<suite>/<case>.<attempt>.yaml     one trial
 <run>/live/<suite>/probe.yaml                reads that were sent again without an agent
@@ -40,7 +40,7 @@ def keep_live(journal: Journal, folder: Path, suite: str, name: str) -> Merge:
 
 
 def live_cassettes(run: Path) -> Iterator[LiveCassette]:
-    """All that a run or probe has kept, by file name. Raises CassetteError for a link or a pipe among it."""
+    """All live cassettes of a run or probe, by file name. Raises CassetteError for a link or a pipe among them."""
     _refuse_links(run)
     for path in sorted((run / FOLDER).glob("*/*.yaml")):
         if path.name.startswith("."):

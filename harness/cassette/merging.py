@@ -1,4 +1,4 @@
-"""What becomes of a cassette when a trial was recorded onto it.
+"""The rules by which a trial's recordings are merged into a cassette.
 
 An answer that the cassette has is kept, since other agents' recordings rest on it; what differs replaces it only on
 `refresh`, or where what the cassette has cannot be right:
@@ -27,7 +27,7 @@ class Merge:
     dropped: int = 0
     """Recordings that rested on a lost write, and that the trial has not made again."""
     marked: int = 0
-    """Of what was kept, recordings whose provenance was unknown, or is another now: the trial got the same answer."""
+    """The number of kept recordings whose provenance was unknown or has changed: the trial received the same answer."""
     differs: int = 0
     """Of the trial's answers, those that are other than the cassette's; the cassette keeps its own unless it is
     refreshed.
@@ -86,7 +86,7 @@ def merged_recordings(
 
 
 def _confirmed(old: Recording, new: Recording, *, refresh: bool) -> Recording:
-    """A recording whose answer was given again, with the provenance of that answer where it has none of its own."""
+    """A recording whose answer was returned again, with the provenance of that answer where it has none of its own."""
     provenance = new.mark.provenance
     known = old.mark.provenance is not None and not refresh
     return old if provenance is None or known else old.with_provenance(provenance)
@@ -97,7 +97,7 @@ def _is_marked(old: Recording, kept: Recording) -> bool:
 
 
 def is_failure(recording: Recording) -> bool:
-    """Whether it tells of the moment alone; such recordings are of older versions."""
+    """Whether the recording holds a transient error; such recordings come from older versions."""
     if recording.mark.outcome != "answer":
         return True
     of_model = recording.mark.kind == "model"

@@ -1,8 +1,9 @@
-"""Recording against a world that is recorded already: one set of ids and times for every agent.
+"""Normalises generated values while an existing cassette is recorded again: every agent receives the same ids and
+times.
 
-A service makes new ids and times for every trial. What the cassette says is what a replay will give, so it is what the
-agent is given while it is recorded: its model's replies then fit a replay. The service is sent the values of today in
-their place; an answer that the cassette does not have yet is told with the values that it would have had.
+A service generates new ids and times for every trial. The agent receives the cassette's values while it is recorded,
+because a replay returns them: its model's replies then match a replay. Requests to the service contain the current
+values in their place; an answer that is new to the cassette is stored with the values that it would have had.
 """
 
 import json
@@ -18,16 +19,18 @@ from harness.cassette.volatility import ValueChange, changes, decoded, is_declar
 from harness.values import JsonValue
 
 _SHORTEST = 4
-"""A shorter text is told apart by its field only."""
+"""A shorter text is distinguished by its field only."""
 _IN_TEXTS = 8
-"""A text or number of so many characters is replaced inside longer texts, too: it does not stand there by chance."""
+"""A text or number of at least this many characters is also replaced inside longer texts, where it does not occur by
+chance.
+"""
 _TIME = re.compile(r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$|^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d \w+$")
 _OPAQUE = re.compile(r"^(?=.*\d)[^\s]{6,200}$")
 
 
 @dataclass(frozen=True, kw_only=True)
 class NormalisedAnswer:
-    """What the agent is given in place of an answer of today, and what is kept of it."""
+    """The answer that the agent receives in place of the current one, and the part of it that is stored."""
 
     status: int
     headers: Mapping[str, str] | None
@@ -41,13 +44,13 @@ class NormalisedAnswer:
 
 @dataclass(kw_only=True)
 class Normalisation:
-    """One trial's: which values of today stand for which values of the cassette."""
+    """The mapping of one trial between current values and values of the cassette."""
 
     cassette: Cassette
     declared: Mapping[str, Sequence[str]]
     """Tool -> JSON pointers to what its answers are declared to change by themselves."""
     refresh: bool
-    """An answer that differs in more than such values is given as it is today."""
+    """Whether an answer that differs in more than such values is returned unchanged."""
     levelled: int = 0
     _today: dict[str, str] = field(default_factory=dict)
     """Value of the cassette -> value of today, as texts; numbers are texts of their digits."""
@@ -63,7 +66,7 @@ class Normalisation:
         return answers[position.occurrence]
 
     def may_change(self, position: CallPosition) -> bool:
-        """Whether the answer to the call could be given otherwise than it comes."""
+        """Whether the agent may receive a changed answer to the call."""
         return bool(self._recorded) or self.holds(position) is not None
 
     def sent(self, value: JsonValue) -> JsonValue:
@@ -71,7 +74,7 @@ class Normalisation:
         return _mapped(value, self._today, self._fields)
 
     def sent_text(self, text: str) -> str:
-        """An address or a body that is no JSON, likewise."""
+        """The same for an address, or for a body that is not JSON."""
         return _replaced(text, self._today, named=False)
 
     def sent_body(self, body: bytes) -> bytes:
@@ -85,7 +88,7 @@ class Normalisation:
         return sent.encode() if isinstance(sent, str) else json.dumps(sent, ensure_ascii=False).encode()
 
     def given(self, position: CallPosition, status: int, body: bytes, redacted: bytes) -> NormalisedAnswer:
-        """An answer of today as the agent is to be given it; `redacted`: as it would be stored."""
+        """The form of a current answer that the agent receives; `redacted` is the form that would be stored."""
         held = self.holds(position)
         if held is None or (held.status, held.body) == (status, redacted):
             told = body if held is not None else self.told(body)
@@ -99,7 +102,7 @@ class Normalisation:
         return NormalisedAnswer(status=held.status, headers=held.headers, body=held.body, today=today, held=kept)
 
     def _learn(self, tool: str, today: JsonValue, recorded: JsonValue) -> bool:
-        """Remembers which values stand for which; whether nothing else differs."""
+        """Stores which values correspond; returns whether nothing else differs."""
         differences = list(changes(today, recorded))
         unlike = [one for one in differences if not self._is_volatile(tool, one)]
         for one in differences:
@@ -109,7 +112,7 @@ class Normalisation:
         return bool(differences) and all(self._is_bound(one) for one in unlike)
 
     def knows(self, text: str) -> bool:
-        """Whether it is known which value of today stands for this value of the cassette."""
+        """Whether the current value that corresponds to this value of the cassette is known."""
         return text in self._today
 
     def told(self, body: bytes) -> bytes:
@@ -138,7 +141,7 @@ class Normalisation:
         )
 
     def _is_bound(self, change: ValueChange) -> bool:
-        """Whether the difference is one of a value that stands elsewhere as an identity or a time."""
+        """Whether the difference concerns a value that occurs elsewhere as an identity or a time."""
         return self._recorded.get(_text(change.before)) == _text(change.after)
 
     def _bind(self, change: ValueChange) -> None:

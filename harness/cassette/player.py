@@ -1,8 +1,8 @@
-"""Plays a cassette to one trial: a right answer or an honest miss, never a wrong answer.
+"""Replays a cassette to one trial: it returns the correct answer or a replay miss, never a wrong answer.
 
-An answer is given only for the same call after the same writes. Reads may be repeated, left out, added and reordered
-between writes; a write that was dropped or changed leads to a state of its own, in which only what was recorded in it
-is answered. A *lenient* player falls back to the same call at the nearest earlier state: an answer that may be
+An answer is returned only for the same call after the same writes. Reads may be repeated, left out, added and reordered
+between writes; a write that was dropped or changed leads to a state of its own, in which only calls recorded in that
+state are answered. A *lenient* player falls back to the same call at the nearest earlier state: this answer may be
 wrong, and is counted as such.
 """
 
@@ -25,15 +25,17 @@ from harness.values import canonical_json
 class Played:
     """A recorded answer.
 
-    `exact_reused`: all answers of this read have been given, and the last one is given again, since nothing tells that
-    the tool's answers change by themselves. `volatile_reused`: they do, but only in what the suite declares volatile.
+    `exact_reused`: all answers of this read have been returned, and the last one is returned again, because there is no
+    sign that the tool's answers vary. `volatile_reused`: they vary, but only in values that the suite declares
+    volatile.
     """
 
     recording: Recording
     tier: Literal["exact", "exact_reused", "volatile_reused", "earlier_state"]
     once_recorded: bool = False
-    """Given again, of a tool that was never asked the same twice while it was recorded: whether its answers change by
-    themselves is not known."""
+    """Whether the answer was returned again for a tool that never received the same call twice during recording:
+    whether its answers vary is then unknown.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +45,11 @@ class Missed:
     call: CallKey
     nearest: tuple[Nearest, ...]
     note: str | None = None
-    """What kept an answer from being given, and what to declare; None: there is nothing more to say."""
+    """Why an answer was not returned, and which declaration would allow it; None where there is no such hint."""
 
     @property
     def message(self) -> str:
-        """Says what was asked and what there is, for the agent's developer."""
+        """Describes the call and the available recordings, for the agent's developer."""
         said = [f"no recording answers {self.call.tool}({self.call.arguments}) after the writes made so far"]
         said += [f"nearest: {item.tool}({canonical_json(item.arguments)}): {item.difference}" for item in self.nearest]
         if not self.nearest:
@@ -81,7 +83,9 @@ class Player:
         self._lock = Lock()
 
     def play(self, call: CallKey) -> Played | Missed:
-        """The answer to the call where the trial stands. A write moves the state on, also where none answers it."""
+        """Returns the answer to the call in the trial's current state. A write advances the state, even where no answer
+        exists.
+        """
         with self._lock:
             state = self._chain.state(call.server)
             doubtful = self._is_doubtful(call, state)
@@ -109,9 +113,11 @@ class Player:
         return Missed(call=call, nearest=nearest(self._cassette, call), note=note)
 
     def _is_doubtful(self, call: CallKey, state: str) -> bool:
-        """Whether the answers may be those after a write to another server that was not made, or the other way round.
+        """Whether the recorded answers may depend on a write to another server that this trial has not made, or the
+        reverse.
 
-        Only recordings that do not tell what was written elsewhere: newer ones have a state of their own for it.
+        This concerns only recordings that do not store the writes to other servers: newer ones have a separate state
+        for them.
         """
         names = self._chain.names
         if call.server not in names.undeclared or not self._cassette.written - {names.of(call.server)}:
@@ -121,7 +127,7 @@ class Player:
     def _restless(self, call: CallKey) -> bool | None:
         """Whether the tool's answers change by themselves; None: only in what is declared volatile."""
         if self._cassette.recordings and self._cassette.recordings[0].mark.kind == "model":
-            return False  # a model is asked again for another sample of the same
+            return False  # the same model request may be repeated for another sample
         changing = self._cassette.changing(call.tool)
         declared = self._volatile.get(call.tool, ())
         if not changing:
@@ -156,6 +162,6 @@ class Player:
         return max(elsewhere, key=lambda item: item.mark.writes, default=None)
 
     def unused(self) -> int:
-        """How many recordings this trial has not asked for."""
+        """The number of recordings that this trial has not used."""
         with self._lock:
             return len(self._cassette) - len(self._used)

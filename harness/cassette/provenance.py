@@ -21,7 +21,7 @@ _WORDS: Final = {
 
 
 def provenance_of(recording: Recording) -> str:
-    """`unknown` where the recording does not say it."""
+    """The provenance of a recording; `unknown` where it states none."""
     return recording.mark.provenance or UNKNOWN
 
 
@@ -40,9 +40,9 @@ def provenance_words(counts: Mapping[str, int]) -> str:
 
 
 def state_provenance(path: Path, suite: str, of: Callable[[Recording], Provenance | None]) -> int:
-    """Writes into a cassette what `of` says of the recordings whose provenance is unknown; how many those are.
+    """Writes the results of `of` into a cassette's recordings with unknown provenance, and returns their number.
 
-    What a recording says already stays. Raises CassetteError where the cassette cannot be read.
+    A stated provenance is kept. Raises CassetteError where the cassette cannot be read.
     """
     with only_writer(path.parent):
         held = load_cassette(path).recordings

@@ -1,7 +1,7 @@
-"""One recorded call and its answer, and how it stands in a file of vcrpy's format.
+"""One recorded call and its answer, and its form in a file of vcrpy's format.
 
 Our own data goes to `response["x-harness"]`, which stock vcrpy loads, ignores and keeps when it saves. No time is
-stored: recording the same thing again gives the same bytes.
+stored: recording the same interaction again produces the same bytes.
 """
 
 import hashlib
@@ -22,8 +22,9 @@ Outcome = Literal["answer", "timeout", "reset"]
 """`timeout` and `reset`: the tool gave no answer; the body is empty."""
 
 Kind = Literal["tool", "model", "http", "probe"]
-"""What was called: a tool of the suite, a model, an address that the agent called by itself, or the harness's own read
-of a database or an API."""
+"""The kind of call: to a tool of the suite, to a model, to an address that the agent requested itself, or the harness's
+own read of a database or an API.
+"""
 
 _HEX = r"^[0-9a-f]{32}$"
 
@@ -48,9 +49,9 @@ class Mark(Frozen):
     outcome: Outcome = "answer"
     kind: Kind = "tool"
     chunks: tuple[tuple[int, int], ...] = ()
-    """How a streamed answer came: for each piece its milliseconds since the call, and its length in bytes."""
+    """The pieces of a streamed answer: for each, its milliseconds since the call and its length in bytes."""
     provenance: Provenance | None = None
-    """Where the answer was taken from. None: unknown, it was recorded before this was kept."""
+    """The source of the answer. None where it is unknown, because the recording is older than this field."""
 
     @property
     def state_name(self) -> str:
@@ -64,7 +65,7 @@ class Mark(Frozen):
 
 
 class Recording(Frozen):
-    """A call and what came of it, without secrets."""
+    """A call and its result, without secrets."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -73,7 +74,7 @@ class Recording(Frozen):
     """Canonical JSON, as the key is taken of."""
     status: int = Field(ge=100, le=599)
     headers: dict[str, str] = {}
-    """Of the few that are kept, in lower case."""
+    """The stored response headers, in lower case."""
     body: bytes = b""
 
     @property
@@ -83,7 +84,7 @@ class Recording(Frozen):
 
     @property
     def order(self) -> tuple[str, int, str, str, str, str, int]:
-        """Where it stands in the file: the same for the same content, whoever recorded first."""
+        """The sort key of the recording in the file: it depends on the content only, not on the order of recording."""
         mark = self.mark
         return mark.server, mark.writes, mark.state, mark.tool, self.arguments, mark.key, mark.occurrence
 
@@ -118,10 +119,11 @@ class Recording(Frozen):
 
 
 def to_interaction(recording: Recording) -> tuple[Request, dict[str, Any]]:
-    """As vcrpy's request and response; every part is fresh, since vcrpy changes what it serialises.
+    """The recording as vcrpy's request and response; every part is a copy, because vcrpy modifies the objects that it
+    serialises.
 
-    A request to a host stands there as it was made, so that stock vcrpy gives its answer to the client that made it;
-    what the key is taken of is then in `x-harness`.
+    A request to a host is stored as it was made, so that stock vcrpy returns its answer to the client that made it; the
+    input of the key is then in `x-harness`.
     """
     marked = _marked(recording)
     sent = sent_request(recording.arguments) if recording.mark.kind == "http" else None

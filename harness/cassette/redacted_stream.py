@@ -1,6 +1,6 @@
-"""Known secrets taken out of a stream, also where one is split over several chunks.
+"""Removes known secrets from a stream, also where one is split over several chunks.
 
-Only what may be the beginning of a secret is held back, so that a stream without any passes as it comes.
+Only a possible beginning of a secret is buffered, so that a stream without secrets passes without delay.
 """
 
 from harness.cassette.redaction import Redactor, pseudonym_of
@@ -28,6 +28,6 @@ class RedactedStream:
         return b"".join([*passed, text[at:found]])
 
     def finish(self) -> bytes:
-        """What was held back, at the end of the stream."""
+        """Returns the buffered bytes at the end of the stream."""
         held, self._held = self._held, b""
         return self._redactor.known(held)

@@ -1,9 +1,9 @@
-"""Takes secrets out of whatever is about to be stored, and tells whether one is left.
+"""Removes secrets from data before it is stored, and detects remaining ones.
 
-Known values (the suite's `secrets`) become `<secret:NAME>` wherever they stand, in every form of `secret_forms`. Values
-of fields that are secret by their name become `<secret:field:digits>`: the digits tell two values apart, since two
+Known values (the suite's `secrets`) become `<secret:NAME>` wherever they occur, in every form of `secret_forms`. Values
+of fields that are secret by their name become `<secret:field:digits>`: the digits distinguish two values, because two
 different passwords are two different calls, and are slow to compute, so that a weak password cannot be guessed from
-them. A pseudonym is left as it is: an agent that was replayed one and sends it back makes the recorded call.
+them. A pseudonym is left unchanged: an agent that received one in a replay and sends it back makes the recorded call.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ _SECRET_FIELDS = frozenset(
 )
 _PSEUDONYM = re.compile(rf"<secret:(?:[A-Za-z_][A-Za-z0-9_]*|{FIELD_PSEUDONYM})>")
 SHORTEST = 4
-"""Characters below which a secret cannot be told from ordinary text."""
+"""The number of characters below which a secret cannot be distinguished from ordinary text."""
 _LEARNABLE = 8
 
 
@@ -98,9 +98,9 @@ class Redactor:
         return content if self.search is None else _replaced(self.search, content)
 
     def everywhere(self, text: str) -> str:
-        """`text` without known secrets and without what was learned, also where that stands inside a longer text."""
+        """`text` without known secrets and without learned values, even where they occur inside a longer text."""
         for value, pseudonym in self._learned.items():
-            # A short value may stand in a longer text by chance.
+            # A short value may occur in a longer text by chance.
             if len(value) >= _LEARNABLE and value in text:
                 text = text.replace(value, pseudonym)
         return self.text(text)
@@ -108,12 +108,12 @@ class Redactor:
     def value(self, value: JsonValue, *, learn: bool = False) -> JsonValue:
         """A JSON value without known secrets and without the content of secret fields.
 
-        With `learn`, the content of secret fields is recognised when it comes back later under another name.
+        With `learn`, the content of secret fields is recognised when it appears later under another name.
         """
         return value if self._is_clean(value) else self._cleaned(value, learn)
 
     def _is_clean(self, value: JsonValue) -> bool:
-        """Told at a glance; False where it takes more than that."""
+        """A quick check; False where a full check is necessary."""
         if self._learned or _names_a_secret(value):
             return False
         return self.search is None or self.search.next(_dumped(value)) is None
@@ -152,9 +152,10 @@ class Redactor:
         return clean
 
     def for_agent(self, body: bytes) -> bytes:
-        """A tool's answer as the agent may see it: known secrets stay in the gateway, whatever the tool says.
+        """A tool's answer in the form that the agent may see: known secrets stay in the gateway, whatever the tool
+        returns.
 
-        What the tool itself hands out (a token to log in with) is the agent's to use, and stays.
+        A value that the tool itself issues to the agent (such as a login token) is kept.
         """
         if self.search is None or self.search.next(body) is None:
             return body
@@ -176,7 +177,7 @@ class Redactor:
         return clean
 
     def left_in(self, texts: Iterable[str]) -> str | None:
-        """The name of a known secret that still stands in one of the texts."""
+        """The name of a known secret that one of the texts still contains."""
         if self.search is None:
             return None
         for text in texts:
@@ -240,7 +241,7 @@ def _replaced(search: SecretSearch, content: bytes) -> bytes:
 
 
 def pseudonym_of(name: str) -> bytes:
-    """What stands for a known secret."""
+    """The replacement of a known secret."""
     return f"<secret:{name}>".encode()
 
 

@@ -1,6 +1,6 @@
-"""Recordings brought up to date with what a tool answers today, as a patch to review or at once.
+"""Updates recordings to a tool's current answers, as a patch for review or directly.
 
-Only the answers that are given are replaced: what else a cassette holds stays byte for byte what it says.
+Only the passed answers are replaced: the rest of a cassette stays unchanged byte for byte.
 """
 
 import difflib
@@ -18,7 +18,7 @@ from harness.documents import write_atomically
 Fresh = Mapping[tuple[str, str, int], Recording]
 """Place on the cassette -> the answer of today."""
 _OF_ANSWER = ("outcome", "chunks", "provenance")
-"""What a mark says of the answer, and not of the call."""
+"""The fields of a mark that concern the answer, and not the call."""
 _NO_END = "\\ No newline at end of file\n"
 
 
@@ -41,7 +41,7 @@ def with_answers(cassette: Cassette, fresh: Fresh) -> Cassette:
 def refreshed_cassettes(
     cassettes: Path, suite: str, fresh: Mapping[str, Fresh], redactor: Redactor
 ) -> Iterator[RefreshedCassette]:
-    """By case, the cassettes that the answers change. Raises CassetteError where a known secret stands in one."""
+    """The cassettes that the answers change, by case. Raises CassetteError where one contains a known secret."""
     for case, answers in sorted(fresh.items()):
         path = cassette_path(cassettes, suite, case)
         old = load_cassette(path)
@@ -54,7 +54,7 @@ def refreshed_cassettes(
 
 
 def apply_refresh(cassettes: Iterable[RefreshedCassette]) -> None:
-    """Writes every cassette at once, and nobody else meanwhile."""
+    """Writes every cassette under one lock that excludes other writers."""
     changed = list(cassettes)
     with ExitStack() as stack:
         for folder in sorted({cassette.path.parent for cassette in changed}):

@@ -14,10 +14,12 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 _LONG_ENOUGH: Final = 8
-"""Bytes from which on an encoded form is no longer likely to stand somewhere by chance."""
+"""The number of bytes from which an encoded form is unlikely to occur by chance."""
 
 _UNBROKEN: Final = 4
-"""Characters of base64 in which no line break is looked for: where one stands there, what follows them is found."""
+"""The number of initial base64 characters without a search for line breaks: where a line break occurs among them, the
+characters after it are found.
+"""
 
 BACKSLASHES: Final = rb"\\{1,16}"
 _ZEROS: Final = b"0{0,8}"
@@ -56,7 +58,7 @@ Form = tuple[Token, ...]
 
 
 def forms_of(value: str) -> Iterable[Form]:
-    """All forms of a value, those that stand for themselves first."""
+    """All forms of a value, with literal forms first."""
     yield tuple(_character(char, raw_first=True) for char in value)
     if not _AMBIGUOUS.isdisjoint(value):
         yield tuple(_character(char, raw_first=False) for char in value)
@@ -100,7 +102,7 @@ def _single(byte: int) -> Token:
 
 @cache
 def _utf16(byte: int) -> Token:
-    """A byte of UTF-16, also as it stands in JSON."""
+    """A byte of UTF-16, including its escaped form in JSON."""
     if byte == 0:
         return Token((_byte(0),), (BACKSLASHES, b"u", b"0", b"0", b"0", b"0"))
     return Token((_byte(byte),), (BACKSLASHES, _byte(byte))) if byte in b'"\\' else _single(byte)

@@ -1,8 +1,8 @@
-"""Finds known secrets in bytes, in whatever form they are written.
+"""Finds known secrets in bytes, in every encoded form.
 
-One regular expression finds where the first characters of a form may stand; from there the form is followed token by
-token. So the expression stays small however long the secrets are, and a text that ends in the middle of a form can be
-told from one that holds none.
+One regular expression finds the possible first characters of a form; from there the form is matched token by token. The
+expression therefore stays small however long the secrets are, and a text that ends in the middle of a form can be
+distinguished from one without any.
 """
 
 import re
@@ -25,7 +25,7 @@ _MOST_GLANCES: Final = 65_536
 
 
 class SecretMatch(NamedTuple):
-    """Where a secret stands."""
+    """The position of a secret."""
 
     start: int
     end: int
@@ -54,7 +54,7 @@ class SecretSearch:
         self._first = re.compile(_one_of(branches))
 
     def found(self, text: bytes) -> Iterator[SecretMatch]:
-        """What stands in the text, from left to right. Pseudonyms that were put there before are stepped over."""
+        """The secrets in the text, from left to right. Existing pseudonyms are skipped."""
         at = 0
         while (found := self.next(text, at)) is not None:
             yield found
@@ -69,7 +69,9 @@ class SecretSearch:
         return None
 
     def next_or_open(self, text: bytes, at: int) -> SecretMatch | int:
-        """The first secret; or where one may have begun that more text could make whole: the text's length: nowhere."""
+        """The first secret, or the position at which an incomplete one may start; the text's length where there is
+        neither.
+        """
         tail = max(at, len(text) - self._widest)
         for start in self._anchors_in(text, at):
             if start >= tail:

@@ -1,6 +1,7 @@
-"""A request to a host as its client sent it, put together of what a cassette knows of it.
+"""A request to a host as its client sent it, rebuilt from the data in a cassette.
 
-Secrets, and what the suite leaves out of the key, are not in it; of a body that was kept as a digest nothing is left.
+Secrets, and the parts that the suite excludes from the key, are missing; a body that was stored as a digest cannot be
+rebuilt.
 """
 
 import json

@@ -18,7 +18,7 @@ class SharedBackend(Frozen):
 
     @property
     def advice(self) -> str:
-        """What was seen, and the lines that declare it."""
+        """The observation, and the lines that declare it."""
         names = " and ".join(repr(name) for name in self.others)
         return (
             f"{self.tool} of {self.server!r} gave another answer after a write to {names}: they seem to share a "

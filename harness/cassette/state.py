@@ -1,8 +1,8 @@
-"""What has happened before a call: the writes of the trial, as a hash chain.
+"""The state before a call: the writes of the trial, as a hash chain.
 
-Servers and hosts that share a backend share one chain: a read after a different write is a different question. Of a
-server that may share a state with others, and does not say so, the writes to the others are part of the state too:
-what was read after them is not given where they were not made.
+Servers and hosts that share a backend share one chain: a read after a different write is a different request. For a
+server that may share its state with others, without a declaration, the writes to the others are part of the state too:
+answers recorded after them are not returned where they were not made.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from harness.case import StateNames
 from harness.cassette.keys import CallKey, chained_digest
 
 WORLD = "world"
-"""Stands for all servers together: what is read there may depend on a write to any of them."""
+"""Represents all servers together: a read there may depend on a write to any of them."""
 
 
 class StateChain:
     """The write states of one trial: one for each state that the suite names, and one of all together (`WORLD`)."""
 
     def __init__(self, names: StateNames | None = None) -> None:
-        """`names` None: every server has a state of its own, which no other one's writes touch."""
+        """With `names` None, every server has a state of its own, which writes to other servers do not change."""
         self.names = StateNames() if names is None else names
         self._states: dict[str, str] = {}
         self._writes: dict[str, int] = {}
@@ -33,12 +33,14 @@ class StateChain:
         return chained_digest("elsewhere", self.own(server), *_pairs(others)) if others else self.own(server)
 
     def own(self, server: str) -> str:
-        """The state without what was written to others."""
+        """The state without the writes to other servers."""
         name = self.names.of(server)
         return self._states.get(name) or initial_state(name)
 
     def others(self, server: str) -> dict[str, str]:
-        """The written states of others that the server may share, where the suite does not say; by name."""
+        """The states of the other servers, by name, that the server may share where the suite does not declare it; only
+        those with writes.
+        """
         if server not in self.names.undeclared:
             return {}
         return {name: state for name, state in self._states.items() if name != self.names.of(server)}
@@ -56,13 +58,13 @@ class StateChain:
         return sum(self._writes.values()) - self.writes(server)
 
     def advance(self, call: CallKey) -> None:
-        """A write was made, whatever came of it: even a refused or lost one may have changed something."""
+        """Adds a write, whatever its result: even a rejected or lost write may have changed something."""
         name = self.names.of(call.server)
         self._states[name] = next_state(self.own(call.server), call.key)
         self._writes[name] = self._writes.get(name, 0) + 1
 
     def turn(self, server: str) -> asyncio.Lock:
-        """Held while a call is recorded: which writes came before is only known where none is under way."""
+        """A lock held while a call is recorded: the preceding writes are only known where none is in progress."""
         return self._turns["" if server in self.names.undeclared else self.names.of(server)]
 
 

@@ -1,7 +1,7 @@
-"""What one trial records of its tools, hosts and probes: where each call stands, what of it is kept, and what is not.
+"""The recording of one trial's tools, hosts and probes: the position of each call, and which answers are stored.
 
-Kept is what the service made of a call. A failure of the moment (no connection, a time-out, 503) is given to the agent
-and not kept; after a *write* that was lost, nobody knows what the service holds, so nothing is kept that depends on it.
+The service's answers are stored. The agent receives a transient error (no connection, a timeout, 503), but it is not
+stored; after a *write* that was lost, the state of the service is unknown, so no answer that depends on it is stored.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from harness.cassette.transient_errors import is_transient
 
 @dataclass(frozen=True, kw_only=True)
 class CallPosition:
-    """Where a call stands in the trial, taken before it is made."""
+    """The position of a call in the trial, determined before the call is made."""
 
     call: CallKey
     state: str
@@ -30,9 +30,9 @@ class CallPosition:
     elsewhere: int | None
     occurrence: int
     settled: bool
-    """False: a write that may have been made came before."""
+    """False where a write that may have been made precedes the call."""
     doubles: Doubles | None = None
-    """None: the answer is not recorded where it is given."""
+    """None where the answer is not recorded in the place where it is returned."""
 
     def mark(self, kind: Kind, outcome: Outcome = "answer", chunks: tuple[tuple[int, int], ...] = ()) -> Mark:
         """The mark of a recording of the call, which is being answered now."""
@@ -57,7 +57,7 @@ class CallPosition:
 def position_of(
     chain: StateChain, call: CallKey, occurrence: int, *, settled: bool = True, doubles: Doubles | None = None
 ) -> CallPosition:
-    """Where a call stands that is made now for the `occurrence`-th time, counted from 0."""
+    """The position of a call that is made now for the `occurrence`-th time, counted from 0."""
     server = call.server
     name = chain.names.of(server)
     return CallPosition(
@@ -76,35 +76,35 @@ def position_of(
 
 @dataclass(kw_only=True)
 class TrialRecording:
-    """One trial's. What is asked through it is asked by one at a time of each state: see `StateChain.turn`."""
+    """The recording of one trial. Calls in the same state are made one at a time: see `StateChain.turn`."""
 
     journal: Journal
     chain: StateChain
     doubles: Doubles = field(default_factory=Doubles)
-    """What of the suite's servers and hosts stands for another."""
+    """Which of the suite's servers and hosts are doubles of others."""
     keeps_failures: bool = False
     """Of a trial whose answers are compared and not replayed."""
     failed: Counter[str] = field(default_factory=Counter)
     """Tool -> calls that failed for the moment."""
     unsettled: int = 0
-    """Answers that were not kept, since a lost write came before them."""
+    """The number of answers that were not recorded, because a lost write came before them."""
     sharing: SharingWatch = field(default_factory=SharingWatch)
     _made: defaultdict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     _lost: set[str] = field(default_factory=set)
 
     def position(self, call: CallKey) -> CallPosition:
-        """Where the call stands now."""
+        """The current position of the call."""
         number = self._made[call.key, self.chain.state(call.server)]
         settled = self._is_settled(call.server)
         return position_of(self.chain, call, number, settled=settled, doubles=self.doubles)
 
     def wrote(self, call: CallKey) -> None:
-        """The call was sent; a write moves the state on, whatever came of it."""
+        """Notes that the call was sent; a write advances the state, whatever its result."""
         if call.effect == "write":
             self.chain.advance(call)
 
     def outcome(self, position: CallPosition, outcome: str, status: int) -> Outcome | None:
-        """As what the answer is to be kept; None: not at all, and counted as such."""
+        """The outcome under which the answer is recorded; None where it is not recorded, which is counted."""
         call = position.call
         match outcome:
             case "answer" if not is_transient(status):
@@ -120,7 +120,7 @@ class TrialRecording:
         return kept
 
     def keep(self, position: CallPosition, recording: Recording) -> None:
-        """Writes the recording of a call down. Raises CassetteError where a known secret stands in it."""
+        """Stores the recording of a call. Raises CassetteError where it contains a known secret."""
         call = position.call
         self._made[call.key, position.state] += 1
         if call.effect == "read" and call.server != WORLD:
@@ -129,7 +129,7 @@ class TrialRecording:
         self.journal.add(recording)
 
     def fail(self, call: CallKey) -> None:
-        """The call has no answer of its service's. Of a write it is not known then whether it was made."""
+        """Notes that the service did not answer the call. Whether a write was made is then unknown."""
         self.failed[call.tool] += 1
         if call.effect == "write" and not self.keeps_failures:
             self._lost.add(self.chain.names.of(call.server))

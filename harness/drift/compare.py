@@ -85,7 +85,7 @@ def _media(old: Answer, new: Answer) -> Iterator[Change]:
 
 
 def _ruled_out(change: Change, rules: PathRules) -> bool:
-    """Whether a rule removes the change: `ignore` removes all changes at a path, other rules only those of values."""
+    """Whether the rule `ignore` removes the change; the other rules keep changes of the shape."""
     rule = rules.at(change.path)
     return rule is not None and rule.compare == "ignore"
 
