@@ -8,16 +8,18 @@ from functools import partial
 from pathlib import Path
 
 CONNECTIONS_MAX = 256
-"""Of one socket at once. Who comes later waits in the kernel's queue, and behind it in the sandbox, until one ends."""
+"""The limit of connections per socket. Further connections wait in the kernel's queue, and in the sandbox, until one
+ends.
+"""
 _BACKLOG = 1024
 _DESCRIPTORS = 65_536
 _LOOK_AGAIN_S = 0.02
 
 
 def listening(path: Path) -> socket.socket:
-    """A socket that any user who can see it may connect to; who comes before an `Acceptor` has it waits.
+    """A socket that any user with access to its folder may connect to; connections wait until an `Acceptor` serves it.
 
-    Raises OSError where there can be none.
+    Raises OSError where it cannot be created.
     """
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -90,12 +92,14 @@ class Acceptor:
 
 
 def _is_gone(transport: asyncio.BaseTransport) -> bool:
-    """One that is closing still holds its descriptor while somebody does not read what was sent."""
+    """Whether the transport has released its descriptor: a closing one holds it while the client does not read the sent
+    data.
+    """
     return bool(transport.get_extra_info("socket").fileno() < 0)
 
 
 def allow_descriptors() -> None:
-    """Many systems let a program open 1024 files until it asks for more, which four busy trials would use up."""
+    """Raises the limit of open files: many systems allow 1024 by default, which four busy trials would exhaust."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < most:

@@ -1,10 +1,10 @@
-"""What the C library's allocator keeps of memory that was freed: most of it goes back to the system.
+"""Configures the C library's allocator so that most freed memory is returned to the system.
 
-A trial whose agent floods (bodies, answers of hundreds of kilobytes that become spans and files) takes tens of
-megabytes for a moment. Left to itself glibc learns from the first of them to serve blocks of up to 32 MB from its
-arenas, of which two processors have 16, and to keep up to 64 MB of what is free at the end of each. Measured, 1,008
-trials with 64 in flight of which one in four misbehaves: the least that was resident rose from 192 MB early to 256 at
-the end, of which 32 were in use of the C library's; Python's own heap stood still. So set, it is 110 MB and 116.
+A trial whose agent sends large amounts of data (bodies, answers of hundreds of kilobytes that become spans and files)
+temporarily needs tens of megabytes. Left to itself glibc learns from the first of them to serve blocks of up to 32 MB
+from its arenas, of which two processors have 16, and to keep up to 64 MB of what is free at the end of each. Measured,
+1,008 trials with 64 in flight of which one in four misbehaves: the least that was resident rose from 192 MB early to
+256 at the end, of which 32 were in use of the C library's; Python's own heap stood still. So set, it is 110 MB and 116.
 """
 
 import ctypes

@@ -80,7 +80,7 @@ class Answering:
         return RecordingSource(source, trial_recording, redactor, normalisation, self.outside.suite.header_rules), ()
 
     def world(self) -> LiveProbes | None:
-        """What answers the probes, begun; None: they are replayed. Raises ServiceError."""
+        """The started source of probe answers; None where they are replayed. Raises ServiceError."""
         if self.mode == "replay":
             return None
         http = HttpSource(self.outside.client, self.reached, self.outside.limiter, self.tier, self.outside.waits)

@@ -21,7 +21,9 @@ def budget_of(usd: float | None, tokens: int | None, calls: Sequence[str]) -> "B
 
 
 class OutOfBudget(Exception):
-    """A trial could not go on because the run's budget is spent; it measures nothing, and nobody failed."""
+    """A trial could not continue because the run's budget is spent; the trial is not measured, and no failure is
+    recorded.
+    """
 
 
 @dataclass(kw_only=True)

@@ -4,9 +4,9 @@ import aiohttp
 
 
 def header_text(value: str) -> str:
-    """A server's header as text that can be stored: aiohttp leaves bytes that are no UTF-8 as lone surrogates.
+    """A server's header as text that can be stored: aiohttp represents bytes that are not UTF-8 as lone surrogates.
 
-    Such a header is read as Latin-1, as HTTP once had them.
+    Such a header is decoded as Latin-1, as in earlier versions of HTTP.
     """
     try:
         value.encode()
@@ -18,8 +18,8 @@ def header_text(value: str) -> str:
 async def open_client() -> aiohttp.ClientSession:
     """A client that keeps no cookies, uses no proxy and sends nothing twice; to be closed."""
     client = aiohttp.ClientSession(
-        # A kept connection that the server is just closing cannot be told from a lost call, and a call that was lost
-        # by us would be scored as the tool's failure: a handshake for each call is the cheaper of the two.
+        # A connection reset by a server that is closing a kept-alive connection cannot be distinguished from a lost
+        # call, and such a call would be scored as the tool's failure. A handshake for each call costs less.
         connector=aiohttp.TCPConnector(limit=256, force_close=True),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None),
@@ -27,7 +27,7 @@ async def open_client() -> aiohttp.ClientSession:
         auto_decompress=True,
         trust_env=False,
     )
-    # By itself aiohttp would send a GET, and a PUT and a DELETE too, once more when the connection is lost before the
-    # answer. There is no other switch; its own test client turns the same one.
+    # By default aiohttp would repeat a GET, and also a PUT or a DELETE, when the connection is lost before the answer.
+    # There is no other switch; aiohttp's own test client sets the same one.
     client._retry_connection = False
     return client

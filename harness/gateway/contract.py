@@ -1,4 +1,4 @@
-"""What the gateway is asked for and what it gives back."""
+"""The interface of the gateway: requests for sessions, and their records."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -15,16 +15,16 @@ ToolMode = Literal["replay", "record", "live", "sealed"]
 `sealed`: from a service of the trial's own, restored from the snapshot."""
 
 SHARED = "shared"
-"""What a ServiceOpener is asked for where one set of services serves all trials of a run."""
+"""The argument of a ServiceOpener where one set of services serves all trials of a run."""
 
 
 class ServiceOpener(Protocol):
     """Starts the environment's services, restored from the snapshot."""
 
     def open(self, trial_id: str) -> AbstractContextManager[Mapping[str, str]]:
-        """Service name -> base URL, for as long as the context is entered; `trial_id` may be SHARED.
+        """Maps service names to base URLs while the context is entered; `trial_id` may be SHARED.
 
-        A mapping that is AskedServices as well is watched, and its databases can be asked.
+        A mapping that also implements AskedServices is monitored, and its databases can be queried.
         """
         ...
 
@@ -38,7 +38,7 @@ class AskedServices(Protocol):
         ...
 
     def tails(self) -> dict[str, str]:
-        """The end of each one's log."""
+        """The end of the log of each service."""
         ...
 
     def rows(self, name: str, query: str, timeout_s: float) -> list[JsonValue]:
@@ -50,7 +50,7 @@ class AskedServices(Protocol):
         ...
 
     def tables(self, name: str, wanted: Sequence[str], timeout_s: float) -> dict[str, Table]:
-        """The rows of the wanted tables (none given: of all); raises likewise."""
+        """The rows of the wanted tables (an empty sequence selects all); raises the same errors."""
         ...
 
 
@@ -78,16 +78,18 @@ class SessionRecord:
     misses: tuple[JsonObject, ...]
     """Each distinct one once, the first hundred; `tiers` counts them all."""
     tiers: Mapping[str, int]
-    """Calls that a source was asked for, probes included, by where the answer came from."""
+    """The number of calls to sources, including probes, by the source of the answer."""
     limit_reached: str | None
     model_tiers: Mapping[str, int] = field(default_factory=dict)
-    """Requests to models, by where the answer came from."""
+    """The number of requests to models, by the source of the answer."""
     reused_once_recorded: int = 0
-    """Of `tiers`, reads that were given again an answer whose tool was never recorded twice for one call."""
+    """The part of `tiers` that is reads which received an answer again although the tool was never recorded twice for
+    one call.
+    """
     provenances: Mapping[str, int] = field(default_factory=dict)
-    """Answers of tools, hosts, models and probes, by where they were taken from; `unknown` where nobody knows."""
+    """The number of answers of tools, hosts, models and probes, by provenance; `unknown` where it is not known."""
     used: ModelUse | None = None
-    """What the model's replies used; None: none was given."""
+    """The usage of the model's replies; None where there was no reply."""
     out_of_budget: str | None = None
     """Why a call was refused that only the run's budget forbade: such a trial measures nothing."""
     recorded: int = 0
@@ -99,6 +101,6 @@ class SessionRecord:
     unfired_faults: tuple[str, ...] = ()
     """The case's faults that no call has met, in words."""
     unsaid_turns: tuple[str, ...] = ()
-    """What the scripted user never said."""
+    """Messages that the scripted user did not send."""
     unused: int = 0
     """Recordings of the cassette that the trial did not ask for (replay)."""

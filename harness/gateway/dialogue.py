@@ -1,4 +1,4 @@
-"""The user's side of a trial: which message comes next, and when it is decided."""
+"""The user's side of a trial: the next message, and the time at which it is chosen."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -14,7 +14,9 @@ class Dialogue:
     """
 
     def __init__(self, case: Case, called: Collection[str], user: User | None = None) -> None:
-        """`called` is read when the user is asked: tools that were called without an error."""
+        """`called` holds the tools that were called without an error; it is read when the user's next message is
+        requested.
+        """
         conversation = case.conversation
         self._opening = case.task
         self._user = user or (None if conversation is None else ScriptedUser(conversation))
@@ -27,7 +29,9 @@ class Dialogue:
         self._over = False
 
     async def next(self, gone: Callable[[], bool]) -> str | None:
-        """The user's next message; None: the conversation is over. `gone` tells that nobody waits for it any more."""
+        """The user's next message; None where the conversation is over. `gone` returns whether the client has stopped
+        waiting.
+        """
         async with self._turn:
             if not self._said:
                 return self._say(self._opening)
@@ -44,12 +48,12 @@ class Dialogue:
             return None if message is None else self._say(message)
 
     def hear(self, reply: str) -> None:
-        """The agent has said something."""
+        """Notes a message of the agent."""
         self._replies.append(reply)
         self._replied.set()
 
     def close(self) -> None:
-        """Lets nobody wait any longer."""
+        """Releases all waiting requests."""
         self._over = True
         self._replied.set()
 

@@ -1,4 +1,4 @@
-"""How a failed call is told to the agent: a status, and JSON that says what is wrong."""
+"""The form in which the agent receives a failed call: a status, and JSON that describes the problem."""
 
 import json
 from dataclasses import dataclass, field
@@ -31,13 +31,13 @@ TOOL_STATUSES: dict[int, tuple[ToolErrorType, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """A call that failed. `status` None: the one that belongs to the type."""
+    """A call that failed. Where `status` is None, the default status of the type applies."""
 
     type: ToolErrorType
     message: str
     status: int | None = None
     body: JsonValue = None
-    """What the tool itself said; only of a tool_error."""
+    """The tool's own text; set only for a tool_error."""
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -61,7 +61,7 @@ class Failure:
 
     @property
     def content(self) -> JsonObject:
-        """The JSON that the agent is given."""
+        """The JSON that the agent receives."""
         told: JsonObject = {"type": self.type, "message": self.message}
         if self.type == "tool_error":
             told["body"] = self.body

@@ -94,7 +94,7 @@ class Gateway:
             live=options.get("live_cassettes") if mode == "live" else None,
         )
         check_servers(suite, mode, self._secrets)
-        Redactor(self._secrets)  # refuses a secret that cannot be told from text before anything runs
+        Redactor(self._secrets)  # rejects a secret that cannot be distinguished from text, before the run starts
         if needs_services(suite, mode) and self._services is None:
             raise UsageError(
                 f"the tools of suite {suite.name!r} are served by services, and nothing was given to start them",
@@ -150,7 +150,7 @@ class Gateway:
         return session
 
     def clean(self, text: str) -> str:
-        """`text` without the suite's secrets, for what is stored of a trial that has no session any more."""
+        """`text` without the suite's secrets, for stored texts of a trial that has no session any more."""
         return Redactor(self._secrets).everywhere(text)
 
     def _forget(self, session: Session) -> None:
@@ -307,7 +307,7 @@ class Gateway:
 
     def _cassette(self, case: Case) -> Cassette:
         with self._lock:
-            # What is recorded grows while the run goes on: a case's next trial is given what its last has recorded.
+            # The recordings grow during the run: the next trial of a case uses those of the previous one.
             if case.id not in self._loaded_cassettes or self._journals.records_tools:
                 path = cassette_path(self._cassettes, self._suite.name, case.id)
                 cassette = open_cassette(path) if path.exists() else Cassette()
@@ -317,5 +317,5 @@ class Gateway:
 
 
 def _new_socket(closing: ExitStack) -> Path:
-    """Where a trial's socket is to lie: in a folder of its own, since a sandbox mounts the folder."""
+    """The path of a trial's socket: in a folder of its own, because a sandbox mounts the folder."""
     return closing.enter_context(temporary_folder()) / _SOCKET

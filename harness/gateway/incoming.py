@@ -28,7 +28,7 @@ class RouteHandler(Protocol):
 
 
 class Refusal(Exception):
-    """Ends a request with an error that is no call's."""
+    """Ends a request with an error that does not belong to a call."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ def error_body(kind: str, message: str) -> bytes:
 
 
 def check_head(request: web.BaseRequest) -> None:
-    """Raises Refusal for headers with bytes that are no UTF-8, which could be passed on and stored nowhere."""
+    """Raises Refusal for headers with bytes that are not UTF-8, because they could be passed on but not stored."""
     for name, value in request.headers.items():
         try:
             f"{name}{value}".encode()

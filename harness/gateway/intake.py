@@ -30,13 +30,13 @@ class Intake:
             self.held -= body.held
 
     def close(self) -> None:
-        """Lets the system have the memory of what was much: the allocator would keep it for the rest of the run."""
+        """Returns the memory of large requests to the system: the allocator would keep it for the rest of the run."""
         if self.most > _MUCH_BYTES:
             asyncio.get_running_loop().call_later(_UNTIL_FREED_S, give_back)
 
 
 class Body:
-    """What is held of one request's body."""
+    """The buffered part of one request's body."""
 
     def __init__(self, intake: Intake) -> None:
         self._intake = intake

@@ -1,4 +1,4 @@
-"""What one trial's answers are written down in: the case's own cassette, or a cassette that is kept with the run."""
+"""The journals of one trial: of the case's own cassette, or of a cassette that is stored with the run."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -17,8 +17,8 @@ class Journals:
     """Of tools and hosts."""
     models: Journal | None = None
     finish: Callable[[], Merge | None] | None = None
-    """Puts what was recorded onto its cassette; gives what became of the case's own cassette, None where it is not
-    recorded.
+    """Merges the recordings into their cassette; returns the result for the case's own cassette, or None where it is
+    not recorded.
     """
 
 
@@ -32,10 +32,12 @@ class JournalKeeper:
     records_models: bool
     refresh: bool
     live: Path | None
-    """Where the cassettes of tools that answer live are kept."""
+    """The folder for the cassettes of tools that answer live."""
 
     def open(self, request: SessionRequest, redactor: Redactor, closing: ExitStack) -> Journals:
-        """Closed with `closing`; of what is only kept, nothing is left where the trial has not ended."""
+        """Opens the journals of a trial, which are closed with `closing`; journals for the run's own cassettes are
+        deleted where the trial has not ended.
+        """
         case, recorded, kept = request.case.id, None, None
         name = f"{case}.{request.attempt}"
         if self.records_tools or self.records_models:

@@ -1,4 +1,4 @@
-"""What one session counts and keeps while the trial goes on."""
+"""The counters and data that one session collects during a trial."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -29,10 +29,10 @@ class Ledger:
     """The run's; None: what this trial does there costs nothing."""
     calls: int = 0
     doubles: Doubles = field(default_factory=Doubles)
-    """What of the suite stands for another."""
+    """Which of the suite's servers and hosts are doubles of others."""
     tiers: Counter[ReplayTier] = field(default_factory=Counter)
     reused_once_recorded: int = 0
-    """Reads that were given again an answer that was recorded once only."""
+    """The number of reads that received an answer again that was recorded only once."""
     provenances: Counter[str] = field(default_factory=Counter)
     """Answers of tools, hosts, models and probes, by where they were taken from."""
     answered: set[str] = field(default_factory=set)
@@ -44,7 +44,7 @@ class Ledger:
     input_tokens: int = 0
     output_tokens: int = 0
     spent_usd: float | None = None
-    """None while no reply with a price was given."""
+    """None until a reply with a price was returned."""
     out_of_budget: str | None = None
     """Why a call was refused that the case would have allowed."""
     misses: list[JsonObject] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Ledger:
         return False
 
     def admits_saying(self, size: int) -> bool:
-        """Counts a thought or a reply; False past what one trial may say, which bounds the gateway's memory."""
+        """Counts a thought or a reply; False beyond the limit of one trial, which bounds the gateway's memory."""
         self.sayings += 1
         self.said_bytes += size
         if self.sayings > _MAX_SAYINGS:
@@ -85,7 +85,7 @@ class Ledger:
     def count_provenance(
         self, kind: CalledKind, tier: ReplayTier, key: CallKey, recorded: Provenance | None = None
     ) -> None:
-        """Counts an answer. `recorded`: what its recording says, where it was replayed."""
+        """Counts an answer. `recorded` is the provenance in its recording, where it was replayed."""
         if tier in ("live", "sealed"):
             given = self.doubles.provenance(kind, key.server, key.arguments)
             self.provenances.update(() if given is None else (given,))
@@ -99,7 +99,7 @@ class Ledger:
         return self.cost_usd is not None or (self.model_budget is not None and self.model_budget.usd is not None)
 
     def refuses_model(self) -> str | None:
-        """Why the model is asked no more: the call after the one that reached a limit is refused."""
+        """Why further model requests are rejected: the limit applies to the request after the one that reached it."""
         if self.model_budget is not None and not self.model_budget.admits_model():
             self.out_of_budget = self.model_budget.reached
             return self.out_of_budget
@@ -113,7 +113,7 @@ class Ledger:
 
     @property
     def used(self) -> ModelUse | None:
-        """What the model's replies used; None: none was given."""
+        """The usage of the model's replies; None where there was no reply."""
         if not self.replies:
             return None
         return ModelUse(
@@ -124,7 +124,9 @@ class Ledger:
         )
 
     def charge(self, *, input_tokens: int, output_tokens: int, usd: float | None, real: bool) -> None:
-        """Counts what a model's reply has used; `real`: the provider was asked, so the run's budget pays."""
+        """Counts the usage of a model's reply; `real` states that the provider was called, so that the run's budget is
+        charged.
+        """
         self.replies += 1
         self.input_tokens += input_tokens
         self.output_tokens += output_tokens
@@ -149,7 +151,7 @@ class Ledger:
             self.misses.append(missed)
 
     def take_thought(self) -> tuple[str | None, tuple[str, ...] | None]:
-        """What was thought since the last step."""
+        """Returns and clears the thoughts since the last step."""
         thought, plan = "\n".join(self.thoughts) if self.thoughts else None, self.plan
         self.thoughts, self.plan = [], None
         return thought, plan

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 _SHUTDOWN_S = 1.0
 _TURNS_TO_TAKE_UP = 2
-"""Of the loop: a request that came before the client's end is taken up in fewer. Turns and not time, because every
-trial whose agent keeps its connection to the end waits for this."""
+"""Iterations of the loop: a request that arrived before the client closed is accepted within fewer. The limit is not a
+time, because every trial whose agent keeps its connection open until the end waits for it.
+"""
 
 
 class Serving(Protocol):
-    """Answers every request that comes in."""
+    """Answers every incoming request."""
 
     async def handle(self, request: web.BaseRequest, bound: HostPort | None = None) -> web.StreamResponse: ...
 
@@ -124,7 +125,9 @@ class _ClientConnection(web.RequestHandler):
 
     @override
     def log_exception(self, *args: Any, **kw: Any) -> None:
-        """Says nothing: what fails in a handler comes by `handle_error`, the rest is how a client broke off."""
+        """Logs nothing: failures of a handler are passed to `handle_error`, and the others are disconnects of
+        clients.
+        """
 
     def _close_in(self, turns: int) -> None:
         """Then: as soon as what is being answered is answered."""
@@ -143,7 +146,9 @@ class _ClientConnection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """What aiohttp asks for where HTTP cannot be parsed (400) or a handler failed (500, which is our defect)."""
+        """Handles a request that aiohttp cannot parse as HTTP (400) or whose handler failed (500, a defect of the
+        gateway).
+        """
         error = exc or sys.exc_info()[1]
         if isinstance(error, ConnectionError):
             raise error

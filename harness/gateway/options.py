@@ -1,4 +1,4 @@
-"""What a gateway may be given beside its suite and its mode."""
+"""The options of a gateway besides its suite and its mode."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,16 +18,18 @@ class GatewayOptions(TypedDict, total=False):
     """Secret name -> value: never stored, and filled into the servers' headers."""
     services: ServiceOpener | None
     tracing: Tracing | None
-    """What trials' spans are made with, and who else is given them; None: they are stored, and go nowhere else."""
+    """The tracer provider of the trials and its additional span processors; None stores spans without
+    exporting them.
+    """
     refresh: bool
     """In `record` mode, an answer that differs replaces the recorded one."""
     lenient: bool
     """In `replay` mode, a call that was not recorded in this state is answered as at an earlier one."""
     live_cassettes: Path | None
-    """Where the answers of `live` tools are kept, a cassette a trial; None: nowhere."""
+    """The folder for answers of `live` tools, with one cassette per trial; None stores none."""
     model_mode: ModelMode | None
-    """None: as the suite says."""
+    """None selects the suite's setting."""
     budget: Budget | None
     """What the run may spend."""
     limiter: RateLimiter
-    """Keeps live calls within their rate limits, also those of other gateways that are given the same."""
+    """Enforces the rate limits of live calls, also over other gateways with the same limiter."""

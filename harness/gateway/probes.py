@@ -1,8 +1,8 @@
-"""The harness's own reads of databases and APIs around a trial: made, recorded, and replayed.
+"""The harness's own reads of databases and APIs before and after a trial: sent, recorded, and replayed.
 
-They are no calls of the agent: no step, no limit, no fault strikes them. A recording of one is the answer after the
-same writes to all servers, so that a replayed trial is judged by what the world held at exactly this point, or by
-nothing.
+They are not calls of the agent: they are no steps, count towards no limit, and receive no faults. A recording is the
+answer after the same writes to all servers, so that a replayed trial is scored by the state at exactly this point, or
+not at all.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ class ProbeClient(Protocol):
     """Makes the reads of one trial in the real world."""
 
     async def ask(self, probe: StateProbe) -> JsonObject | None:
-        """None: it gave nothing that could be kept. Raises ServiceError where a service is gone."""
+        """None where the answer cannot be stored. Raises ServiceError where a service has ended."""
         ...
 
 
@@ -52,7 +52,7 @@ class LiveProbes:
         return await self._of_api(probe.api)
 
     def _of_database(self, name: str, sql: SqlProbe) -> JsonObject:
-        """Raises ServiceError; what the database refuses, and what cannot be read of it within the limits, is told."""
+        """Raises ServiceError; an error of the database, and an answer beyond the limits, are returned as values."""
         before = self._before.get(name, {})
         if isinstance(before, str):
             return {"error": before}
@@ -188,7 +188,7 @@ def asks_service(probe: StateProbe) -> bool:
 
 
 def probe_key(probe: StateProbe, redactor: Redactor) -> CallKey:
-    """What a recording of the probe is found by: what it asks, whatever it is called."""
+    """The cassette key of a probe: it depends on the probe's request, not on its name."""
     kind, asked = ("sql", probe.sql) if probe.sql is not None else ("api", probe.api)
     assert asked is not None
     plain = asked.model_dump(mode="json", exclude={"timeout_s"}, exclude_defaults=True)

@@ -10,14 +10,16 @@ LONGEST_HOLD_S = 60.0
 
 
 class RateLimiter:
-    """Lets at most `calls` begin in any `per_s` seconds; those who wait are served in the order they came."""
+    """Lets at most `calls` calls start in any `per_s` seconds; waiting calls are served in order of arrival."""
 
     def __init__(self) -> None:
         self._begun: dict[str, deque[float]] = {}
         self._held: dict[str, float] = {}
 
     def hold(self, name: str, for_s: float) -> None:
-        """Whatever is called `name` is left alone so long, a minute at most: it told one caller to come later."""
+        """Delays calls to the upstream `name` for this time, at most a minute, because it has asked one
+        client to wait.
+        """
         until = time.monotonic() + min(for_s, LONGEST_HOLD_S)
         self._held[name] = max(until, self._held.get(name, until))
 

@@ -47,7 +47,7 @@ class Resets:
 async def reset_servers(
     suite: Suite, upstreams: Mapping[str, ToolUpstream], client: aiohttp.ClientSession, names: Iterable[str]
 ) -> None:
-    """Resets the named servers, which declare how. Raises ServiceError that names the server and what came of it."""
+    """Resets the named servers by their declared resets. Raises ServiceError that names the server and the problem."""
     declared = declared_resets(suite)
     for name in names:
         reset = declared[name]

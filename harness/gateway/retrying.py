@@ -27,7 +27,7 @@ _LONGEST_WAIT_S = 5.0
 
 
 class NoAnswer(Exception):
-    """The transport failed before an answer began; `cause` says how."""
+    """The transport failed before an answer started; `cause` describes the failure."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -65,7 +65,9 @@ class Tries:
 
 
 async def begun(request: aiohttp.client._RequestContextManager) -> aiohttp.ClientResponse:
-    """The response when its head has come. Raises NoAnswer, or ClientResponseError for what is no HTTP."""
+    """The response, once its head has arrived. Raises NoAnswer, or ClientResponseError for an answer that is
+    not HTTP.
+    """
     try:
         return await request
     except aiohttp.ClientResponseError:

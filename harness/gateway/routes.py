@@ -51,7 +51,7 @@ class RouteContext:
     recorder: TraceRecorder
     redactor: Redactor
     route_handlers: tuple[RouteHandler, ...] = ()
-    """Asked in this order, before the routes of the agent-facing protocol."""
+    """Tried in this order, before the routes of the agent-facing protocol."""
 
 
 class Routes:
@@ -64,12 +64,12 @@ class Routes:
         self.is_open = True
 
     def end(self) -> None:
-        """The trial has ended: whoever waits for the user's next message is told that there is none."""
+        """Ends the trial: requests that wait for the user's next message are told that there is none."""
         self.is_open = False
         self._dialogue.close()
 
     def unsaid(self) -> tuple[str, ...]:
-        """What the user never came to say."""
+        """Messages that the user did not send."""
         return self._dialogue.unsaid()
 
     async def handle(self, request: web.BaseRequest, bound: HostPort | None = None) -> web.StreamResponse:
@@ -155,7 +155,7 @@ _JSON = "application/json"
 
 
 def thought_attributes(ledger: Ledger) -> dict[str, str | None]:
-    """What was thought since the last step, as a span's attributes."""
+    """The thoughts since the last step, as a span's attributes."""
     thought, plan = ledger.take_thought()
     return {names.THOUGHT: thought, names.PLAN: None if plan is None else json.dumps(plan, ensure_ascii=False)}
 

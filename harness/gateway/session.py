@@ -30,7 +30,7 @@ _GRACE_S = 5.0
 Await = Callable[[Coroutine[Any, Any, Any]], Any]
 """Runs a coroutine on the gateway's own thread and waits for it."""
 Soon = Callable[[Callable[[], object]], None]
-"""Calls something there before anything that is asked for later."""
+"""Schedules a call before all calls that are submitted later."""
 
 
 @dataclass(kw_only=True)
@@ -47,13 +47,13 @@ class SessionParts:
     """Undone when the session is closed: the trial's services, its journal, its folder."""
     world: TrialProbes
     services: AskedServices | None
-    """Services of our own, which the trial cannot do without; None: there are none, or somebody else's."""
+    """The started services that the trial needs; None where there are none, or where they are external."""
     players: tuple[Player, ...] = ()
     web: TrialProxy | None = None
     overlay: FaultySource | None = None
     own: OwnSources = field(default_factory=OwnSources)
     pages_socket: Path | None = None
-    """Where the trial's browser comes in; None: it needs none."""
+    """The socket of the trial's browser; None where the trial needs none."""
     trial_recording: TrialRecording | None = None
     normalisation: Normalisation | None = None
     merge: Callable[[], Merge | None] | None = None
@@ -101,10 +101,10 @@ class Session:
         self._parts.own.browser.attach(open_browser)
 
     def end(self) -> SessionRecord:
-        """Refuses the agent from now on, waits for calls under way, runs the probes, merges what was recorded.
+        """Rejects further requests, waits for calls in progress, runs the probes, and merges the recordings.
 
-        Raises GatewayError where the gateway itself failed during the trial, or CassetteError where the recording
-        must not be stored. A second call gives the same record.
+        Raises GatewayError where the gateway itself failed during the trial, or CassetteError where the recording must
+        not be stored. A second call returns the same record.
         """
         if self._record is not None:
             return self._record
@@ -150,14 +150,14 @@ class Session:
         self._parts.soon(begin)
 
     def _finished(self) -> dict[str, JsonValue]:
-        """What the probes gave; a service that failed is told with what it printed."""
+        """The results of the probes; the error of a failed service includes its output."""
         services = self._parts.services
         try:
             if services is None:
                 states: dict[str, JsonValue] = self._parts.wait_for(self._finish_and_probe())
                 return states
             self._parts.wait_for(self._finish())
-            services.check()  # it asks the engine, which may take its time
+            services.check()  # queries the container engine, which may be slow
             states = self._parts.wait_for(self._probed())
         except ServiceError as error:
             if services is not None and not error.logs:

@@ -36,7 +36,7 @@ class LoopThread:
         stack.callback(self._forget)
 
     def soon(self, call: Callable[[], object]) -> None:
-        """Calls it on the thread before anything that is asked for later; nobody waits. Raises GatewayError."""
+        """Schedules the call on the thread before all later ones, without waiting. Raises GatewayError."""
         if self._loop is None:
             raise GatewayError("the gateway is not running")
         self._loop.call_soon_threadsafe(call)

@@ -29,12 +29,12 @@ class ToolReply:
     pace_s: float = 0.0
     """The body is sent in pieces over so long."""
     failure: Failure | None = None
-    """What `body` tells, for those who tell it in another form."""
+    """The failure in `body`, for endpoints that report it in another form."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Made:
-    """A call as it came in."""
+    """A received call."""
 
     name: str
     id: str
@@ -48,7 +48,7 @@ class _Made:
 
 @dataclass(frozen=True, kw_only=True)
 class _Done:
-    """What came of a call."""
+    """The result of a call."""
 
     content: JsonValue = None
     body: bytes = b"null"
@@ -61,7 +61,7 @@ class _Done:
 
 
 class ToolCallHandler:
-    """Serves the tool calls of one trial; may be asked by many connections at once."""
+    """Serves the tool calls of one trial; it may serve many connections at once."""
 
     def __init__(
         self, toolbox: Toolbox, offered: frozenset[str], source: ToolSource, recorder: TraceRecorder, redactor: Redactor
@@ -103,7 +103,8 @@ class ToolCallHandler:
             failure = _limit(ledger)
         done = self._seen(await self._done(made, failure or problem, ledger))
         if admitted or ledger.calls == ledger.steps + 1:
-            # Of the calls past the limit only the first is kept: an agent that never stops must not fill the disk.
+            # Of the calls beyond the limit only the first is recorded: an agent in an endless loop must not fill the
+            # disk.
             self._trace(made, done)
         if done.failure is not None:
             return ToolReply(
@@ -128,7 +129,7 @@ class ToolCallHandler:
 
     async def probe(self, probe: StateProbe, ledger: Ledger) -> tuple[JsonValue, Failure | None]:
         """The harness's own read: the same path as a call, but no step and under no limit."""
-        assert probe.tool is not None  # others are no calls
+        assert probe.tool is not None  # the others are not calls
         made = _Made(
             name=probe.tool,
             id=self._next_id(),
@@ -247,7 +248,7 @@ class ToolCallHandler:
 
 
 def _parsed(raw: bytes) -> tuple[JsonObject | None, str | None, Failure | None]:
-    """The arguments; or what was sent instead, and what is wrong with it."""
+    """The arguments, or the received text and a description of its problem."""
     try:
         value = parse_json(raw)
     except NotJson as error:

@@ -28,10 +28,12 @@ class Tool:
     spec: ToolSpec
     schema: Schema
     fits: Fits
-    """Whether arguments are surely valid: what is asked first, since it is quick."""
+    """Returns whether arguments are certainly valid: called first, because it is fast."""
 
     def may_take_long(self, arguments: JsonObject) -> bool:
-        """Whether expressions have to be asked: by `problem_with`, or for what is left out of the cassette key."""
+        """Whether regular expressions must be evaluated: by `problem_with`, or for parts that are left out of the
+        cassette key.
+        """
         if any(isinstance(rule, VolatilePart) for rule in self.spec.ignore_arguments):
             return True
         return self.schema.asks_expressions and not self.fits(arguments)

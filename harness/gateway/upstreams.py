@@ -29,9 +29,9 @@ def check_servers(suite: Suite, mode: ToolMode, secrets: Mapping[str, str]) -> N
 
 
 def share_services(suite: Suite, mode: ToolMode) -> bool:
-    """Whether all trials can use one set of services: only where a header keeps their states apart.
+    """Whether all trials can share one set of services: only where a header separates their states.
 
-    No header keeps apart what a database holds, so a suite that asks one gives each trial its own.
+    No header separates the content of a database, so a suite that queries one starts separate services for each trial.
     """
     if _asks_databases(suite):
         return False

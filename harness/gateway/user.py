@@ -1,4 +1,4 @@
-"""The user that an agent talks with: the seam, and the user who follows a script."""
+"""The user that an agent talks to: the seam, and the scripted user."""
 
 import asyncio
 import re
@@ -11,7 +11,7 @@ from harness.validation import finds, is_quick
 
 @dataclass(frozen=True, kw_only=True)
 class Heard:
-    """What a user knows when it is their turn."""
+    """The information that a user has before their next message."""
 
     said: tuple[str, ...]
     """Their own messages so far, the opening first."""
@@ -22,19 +22,19 @@ class Heard:
 
 
 class User(Protocol):
-    """Somebody whom the agent serves."""
+    """The user whom the agent serves."""
 
     async def reply(self, heard: Heard) -> str | None:
-        """The next message; None: nothing more to say, now and later."""
+        """The next message; None where there is nothing more to say, now and later."""
         ...
 
     def unsaid(self) -> tuple[str, ...]:
-        """What this user would have said and never came to say, for the report."""
+        """Messages that this user would have sent but did not, for the report."""
         ...
 
 
 class ScriptedUser:
-    """Says the turns of a conversation as their conditions come true, each at most once."""
+    """Sends the turns of a conversation when their conditions become true, each at most once."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._turns = conversation.turns
@@ -52,7 +52,7 @@ class ScriptedUser:
         return self._turns[place].say
 
     async def _found(self, heard: Heard) -> int | None:
-        """The turn that is said now. While an expression takes its time, the gateway serves the other trials."""
+        """The turn to send now. While an expression is evaluated, the gateway serves the other trials."""
         expressions = [when.regex for turn in self._turns if (when := turn.when) is not None and when.regex is not None]
         if all(is_quick(expression, len(heard.replies[-1])) for expression in expressions):
             return self._next(heard)
@@ -62,7 +62,7 @@ class ScriptedUser:
         return next((place for place in self._left if self._holds(place, heard)), None)
 
     def unsaid(self) -> tuple[str, ...]:
-        """Turns whose condition never held while the conversation went on; and a plan that no script can follow."""
+        """Turns whose condition never held during the conversation, and a plan that a script cannot follow."""
         turns = (self._turns[place] for place in self._left)
         left = [_words(turn) for turn in turns if turn.say is not None and not turn.optional]
         if self._plan is not None:

@@ -1,4 +1,4 @@
-"""Which trials of a run wait for somebody else's answer, so that others can use the processor meanwhile."""
+"""The trials of a run that wait for an external answer, so that others can use the processor."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator

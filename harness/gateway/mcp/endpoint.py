@@ -1,7 +1,7 @@
-"""`/mcp`: MCP over streamable HTTP, for one trial. Every call goes the way of `/tools/<name>`.
+"""`/mcp`: MCP over streamable HTTP, for one trial. Every call is handled like a request to `/tools/<name>`.
 
-Answers are JSON and never streams: there is nothing that this server says by itself, so GET is refused as the protocol
-allows. What comes in a batch is done in the order in which it stands there.
+Answers are JSON and never streams: the server sends no messages of its own, so GET is rejected as the protocol allows.
+The messages of a batch are handled in their order.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ class McpHandler:
 
 
 class McpEndpoint:
-    """The MCP server of one trial; may be asked by many connections at once."""
+    """The MCP server of one trial; it may serve many connections at once."""
 
     def __init__(self, calls: ToolCallHandler, ledger: Ledger) -> None:
         self._calls = calls
@@ -158,7 +158,7 @@ class McpEndpoint:
         arguments = params.get("arguments")
         raw = json.dumps({} if arguments is None else arguments).encode()
         reply = await self._calls.call(name, raw, self._ledger)
-        if reply.pace_s:  # a result is one message: in pieces it would be none, so it comes late as a whole
+        if reply.pace_s:  # a result is one message and cannot be split, so all of it is delayed
             await asyncio.sleep(reply.pace_s)
         result = call_result(self._calls.spec(name), reply)
         missed = reply.failure is not None and reply.failure.type == "replay_miss"

@@ -71,7 +71,7 @@ class Handshakes:
 
 
 def era_of(headers: Headers, body: JsonValue) -> Era:
-    """Which era the client lives in. Raises RpcError for a version that nobody knows."""
+    """The protocol era of the client. Raises RpcError for an unknown version."""
     version = headers.get(VERSION_HEADER)
     if version in MODERN or _is_modern(body):
         return "modern"
@@ -90,7 +90,9 @@ def unsupported(version: str) -> RpcError:
 
 
 def check_envelope(message: RpcMessage, headers: Headers) -> None:
-    """A modern request says version and capabilities in its body, and its headers agree with it. Raises RpcError."""
+    """Checks that a modern request states version and capabilities in its body, and that its headers agree. Raises
+    RpcError.
+    """
     meta = message.params.get("_meta")
     missing = [key for key in (VERSION_META, CAPABILITIES_META) if not isinstance(meta, dict) or key not in meta]
     if missing:
@@ -122,7 +124,7 @@ def discovery() -> JsonObject:
 
 
 LIST_MARKS: JsonObject = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-"""What a modern listing says beside its content: do not keep it."""
+"""The fields of a modern listing besides its content: clients must not cache it."""
 
 
 def _is_modern(body: JsonValue) -> bool:
@@ -138,7 +140,9 @@ def _mismatch(header: str, field: str) -> RpcError:
 
 
 def _unwrapped(value: str | None) -> str | None:
-    """A header's value, which clients wrap where it is no plain ASCII; None where the wrapping is broken."""
+    """A header's value, decoded where the client encoded it because it is not plain ASCII; None where the encoding is
+    invalid.
+    """
     found = None if value is None else _WRAPPED.fullmatch(value)
     if found is None:
         return value

@@ -1,4 +1,4 @@
-"""The tools as MCP lists them, and the answer to a call as MCP tells it."""
+"""The form of tools in MCP listings, and of answers in MCP results."""
 
 import base64
 import json
@@ -16,14 +16,14 @@ _PREFIX = b"page:"
 
 
 def listed_tool(spec: ToolSpec) -> JsonObject:
-    """One entry of tools/list: what the tool's own source says of it, under the name that it has here."""
+    """One entry of tools/list: the source's description of the tool, under the tool's name in the suite."""
     entry: JsonObject = dict(spec.listed)
     entry.setdefault("annotations", {"readOnlyHint": spec.effect == "read"})
     return entry | {"name": spec.name, "description": spec.description, "inputSchema": spec.parameters}
 
 
 def page_of(tools: list[JsonObject], cursor: JsonValue) -> JsonObject:
-    """One page of the listing. Raises RpcError for a cursor that was never given out."""
+    """One page of the listing. Raises RpcError for a cursor that the server never issued."""
     start = _start(cursor)
     if start and start >= len(tools):
         raise _no_cursor()
@@ -34,9 +34,9 @@ def page_of(tools: list[JsonObject], cursor: JsonValue) -> JsonObject:
 
 
 def call_result(spec: ToolSpec | None, reply: ToolReply) -> bytes:
-    """The JSON text of a CallToolResult. Raises RpcError for what the protocol does not call a result.
+    """The JSON text of a CallToolResult. Raises RpcError for an answer that the protocol reports as an error.
 
-    What an MCP server said is passed on as it is.
+    The answer of an MCP server is passed on unchanged.
     """
     if reply.failure is not None:
         return _failed(spec, reply.failure)
@@ -48,7 +48,7 @@ def call_result(spec: ToolSpec | None, reply: ToolReply) -> bytes:
 
 
 def completed(result: bytes) -> bytes:
-    """The result as a modern client wants it: it says that it is complete, unless it says something itself."""
+    """The result in the form for modern clients: it is marked as complete, unless it has a mark already."""
     value = json.loads(result)
     if "resultType" in value:
         return result

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as MCP uses it: messages told apart, replies written, errors with their codes."""
+"""JSON-RPC 2.0 as used by MCP: parses messages, writes replies, and defines errors with their codes."""
 
 import json
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class RpcMessage:
 
 
 def parse_body(raw: bytes) -> JsonValue:
-    """What was posted. Raises RpcError."""
+    """The JSON of a posted body. Raises RpcError."""
     try:
         return parse_json(raw)
     except NotJson as error:
@@ -56,7 +56,7 @@ def parse_body(raw: bytes) -> JsonValue:
 
 
 def message_of(value: JsonValue) -> RpcMessage:
-    """One JSON-RPC message. Raises RpcError that says what is wrong with it."""
+    """One JSON-RPC message. Raises RpcError that describes the problem."""
     if not isinstance(value, dict):
         raise RpcError(INVALID_REQUEST, "a message is a JSON object")
     if value.get("jsonrpc") != "2.0":
@@ -74,7 +74,7 @@ def message_of(value: JsonValue) -> RpcMessage:
 
 
 def id_of(value: JsonValue) -> MessageId:
-    """The id of a message that may be malformed; None where it has none that can be told."""
+    """The id of a message that may be malformed; None where it has no readable one."""
     try:
         return _valid_id(value.get("id")) if isinstance(value, dict) else None
     except RpcError:

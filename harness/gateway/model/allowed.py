@@ -1,7 +1,7 @@
-"""What of a request to a model endpoint goes to the provider: known paths, parameters, headers, fields and models.
+"""The allow-list for requests to a provider of models: known paths, parameters, headers, fields and models.
 
-Whatever is not named here is refused or left out, since the provider's key goes with the request: an unknown field may
-switch on a tool of the provider's own. A suite names what else its agent needs (`model.allow_fields`).
+All others are rejected or removed, because the request carries the provider's key: an unknown field may enable a tool
+of the provider. A suite lists further fields that its agent needs (`model.allow_fields`).
 """
 
 import re
@@ -18,7 +18,7 @@ _MOST_SEGMENTS: Final = 4
 """A model's id may have slashes: who published it, and its name."""
 _MOST_PAIRS: Final = 20
 LONGEST_MODEL: Final = 200
-"""Characters of a model's name, which stands in every report."""
+"""The number of characters of a model's name, which every report shows."""
 
 _PAGES: Final = frozenset({"after", "after_id", "before_id", "limit", "order"})
 _QUERY: Final[Mapping[str, frozenset[str]]] = {
@@ -97,7 +97,9 @@ _NOTHING: Final[tuple[object, ...]] = (None, [], "", False)
 
 
 def plain_path(path: str) -> str | None:
-    """A path as it is asked for upstream: decoded once, without anything that leads out of it. None: it has none."""
+    """The path for the upstream request: decoded once, without parts that leave its root. None where it has
+    such parts.
+    """
     segments = unquote(path).split("/")
     if path == "/" or segments[0] or len(segments) > 2 + _MOST_SEGMENTS:
         return None
@@ -126,7 +128,7 @@ def plain_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def hosted_field(endpoint: Endpoint, body: JsonObject) -> str | None:
-    """A field by which the provider would do something by itself; one that says nothing is none."""
+    """The name of a field that enables a tool of the provider; a field without a value is ignored."""
     hosted = _HOSTED.get(endpoint.path, frozenset())
     return next(
         (f"the field {name!r}" for name, value in body.items() if name in hosted and value not in _NOTHING), None

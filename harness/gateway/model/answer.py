@@ -1,4 +1,4 @@
-"""An answer of a model endpoint on its way to the agent: bytes as they are, kept as they pass."""
+"""Passes an answer of a model endpoint to the agent unchanged, and stores its bytes."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ _NS_PER_MS = 1_000_000
 
 @dataclass(kw_only=True)
 class ModelAnswer:
-    """What the agent was given."""
+    """The answer that the agent received."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class ModelAnswer:
 
 
 class Delivery:
-    """Writes an answer to the agent piece by piece; an agent that has gone is no reason to stop."""
+    """Writes an answer to the agent in pieces; a disconnect of the agent does not stop it."""
 
     def __init__(self, request: web.BaseRequest) -> None:
         self._request = request
@@ -54,7 +54,7 @@ class Delivery:
             self.gone = True
 
     async def write(self, piece: bytes) -> None:
-        """Passes on at once what came."""
+        """Passes a piece on immediately."""
         since_ms = (time.monotonic_ns() - self._began_ns) / _NS_PER_MS
         self.first_chunk_ms = since_ms if self.first_chunk_ms is None else self.first_chunk_ms
         self._body += piece
@@ -76,7 +76,7 @@ class Delivery:
         return self._response
 
     def cut(self) -> web.StreamResponse:
-        """Ends the connection where it stands: the agent sees what the provider's failure looks like."""
+        """Closes the connection in the middle of the answer, so that the agent observes the provider's failure."""
         assert self._response is not None
         self._response.force_close()
         if self._request.transport is not None:

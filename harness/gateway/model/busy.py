@@ -1,4 +1,4 @@
-"""A provider that is busy says so to one caller; all the others should hear it."""
+"""Shares a busy provider's back-off with all trials of a run."""
 
 import time
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ _UNTOLD_S: Final = 0.5
 
 
 def hold_where_busy(limiter: RateLimiter, server: str, status: int, headers: Mapping[str, str]) -> None:
-    """Holds back the calls of all trials to a provider that answered one of them so, as long as it says."""
+    """Delays the calls of all trials to a provider whose answer to one of them requests it, for the requested time."""
     if status in _BUSY:
         limiter.hold(server, told_to_wait_s(headers) or _UNTOLD_S)
 
 
 def told_to_wait_s(headers: Mapping[str, str]) -> float:
-    """What `Retry-After` says, in seconds or as a date; 0 where it says nothing that can be read."""
+    """The value of `Retry-After` in seconds, from seconds or a date; 0 where it cannot be read."""
     told = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
     try:
         return max(float(told), 0.0)

@@ -1,8 +1,8 @@
-"""A model that the harness itself asks: a judge, not an agent.
+"""The client for models that the harness itself calls: a judge's model, not an agent's.
 
 Requests have the same keys, cassettes, secrets, rate limits, prices and budgets as an agent's, and no socket and no
-trial. What is on the cassette is not asked again; what is not is asked, and kept. A provider that is busy is asked
-again after a while, which an agent's own client would see to by itself.
+trial. Requests on the cassette are replayed; others are sent, and recorded. Requests to a busy provider are retried
+after a pause, as an agent's own client would do.
 """
 
 import asyncio
@@ -48,8 +48,8 @@ from harness.gateway.rate import RateLimiter
 from harness.values import JsonObject
 
 AskMode = Literal["auto", "replay", "live"]
-"""`auto`: from the cassette, else from the provider and onto the cassette. `replay`: from the cassette alone. `live`:
-from the provider, past the cassette, and kept nowhere.
+"""`auto`: from the cassette, else from the provider with recording. `replay`: from the cassette alone. `live`: from the
+provider, without a cassette.
 """
 
 _PATHS: Final[dict[Provider, str]] = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
@@ -62,7 +62,7 @@ _MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class ModelReply:
-    """What came back. `problem` None: `replied` is a model's whole reply."""
+    """The result of a request. Where `problem` is None, `replied` is a complete reply."""
 
     replied: Replied
     recorded: bool
@@ -71,7 +71,7 @@ class ModelReply:
 
 @dataclass(kw_only=True)
 class ModelSpend:
-    """What was asked and what it cost, over all cassettes."""
+    """The number and cost of requests, over all cassettes."""
 
     calls: int = 0
     """Requests that reached the provider, repetitions included."""
@@ -84,22 +84,22 @@ class ModelSpend:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelClientOptions:
-    """How a model is asked."""
+    """The options of a model client."""
 
     mode: AskMode = "auto"
     cassettes: Path | None = None
-    """Where cassettes lie; None: there are none, whatever the mode."""
+    """The folder of cassettes; None where there are none, whatever the mode."""
     suite: str = "judge"
     """Their folder."""
     secrets: Mapping[str, str] = field(default_factory=dict)
     budget: Budget | None = None
     tries: int = 5
     first_wait_s: float = 0.5
-    """Before the second try; doubled each time, unless the provider says how long."""
+    """The pause before the second try; doubled each time, unless the provider states a duration."""
     sampling: Sampling | None = None
-    """What is sent with every request; None: what its body says."""
+    """The parameters of every request; None leaves the parameters of its body."""
     say: Callable[[str], None] = lambda _: None
-    """Told once of each parameter that the model refuses."""
+    """Receives one message for each parameter that the model rejects."""
 
 
 class ModelCassette:
@@ -116,7 +116,7 @@ class ModelCassette:
         self._path: Path | None = None
         if options.cassettes is not None and options.mode != "live":
             path = cassette_path(options.cassettes, options.suite, case)
-            # As JSON a cassette is written and read many times faster, and nobody edits a judge's answers by hand.
+            # A JSON cassette is written and read many times faster, and users do not edit a judge's answers.
             self._path = path if path.exists() else path.parent / f"{case}.json"
             if self._path.exists():
                 self._cassette = open_cassette(self._path).only("model")
@@ -144,7 +144,7 @@ class ModelCassette:
         self._recorder.keep(exchange)
 
     def close(self) -> None:
-        """Puts what was kept on the cassette."""
+        """Merges the recordings into the cassette."""
         journal, self._journal = self._journal, None
         if journal is not None and self._path is not None:
             merge_recordings(self._path, journal.recordings, self._options.suite, self._case, redactor=journal.redactor)
@@ -152,7 +152,7 @@ class ModelCassette:
 
 
 class ModelClient:
-    """Asks one model; an asynchronous context manager."""
+    """Sends requests to one model; an asynchronous context manager."""
 
     def __init__(self, spec: ModelSpec, provider: Provider, options: ModelClientOptions) -> None:
         """Raises UsageError where the provider is not declared or its key is not there."""
@@ -180,7 +180,7 @@ class ModelClient:
             recover_journals(self.options.cassettes, self.options.suite, Redactor(self.options.secrets))
         server = self.spec.servers[self.provider]
         self._client = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),  # how many at a time is for whoever asks to say
+            connector=aiohttp.TCPConnector(limit=0),  # the caller limits the number of parallel requests
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=self.spec.timeout_s),
             headers={"User-Agent": "trial-harness", "Accept": "application/json"},
@@ -197,7 +197,7 @@ class ModelClient:
 
     @asynccontextmanager
     async def cassette(self, case: str) -> AsyncIterator[ModelCassette]:
-        """The cassette of one case; what was kept is on it when this ends."""
+        """The cassette of one case; recordings are merged into it at the end of the context."""
         cassette = self.open_cassette(case)
         try:
             yield cassette

@@ -18,7 +18,7 @@ _MODELS = "/v1/models"
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """One path of one provider; `wire` None: it gives no reply of a model, and is no step."""
+    """One path of one provider; where `wire` is None, it returns no model reply, and is not a step."""
 
     provider: Provider
     path: str
@@ -56,7 +56,7 @@ _POSTED = {
 
 
 def endpoint_of(method: str, path: str, *, anthropic: bool) -> Endpoint | None:
-    """The endpoint of a request; `anthropic`: it says that it is for Anthropic, which only `/v1/models` needs."""
+    """The endpoint of a request; `anthropic` states that the request names Anthropic, which only `/v1/models` needs."""
     if method == "POST":
         return _POSTED.get(path)
     if method == "GET" and (path == _MODELS or path.startswith(f"{_MODELS}/")):

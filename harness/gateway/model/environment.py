@@ -1,4 +1,4 @@
-"""What an unchanged agent is told about its models: the variables that the providers' own clients read."""
+"""Configures an unchanged agent's models: the environment variables that the providers' own clients read."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ _DUMMY_KEY = "harness"
 
 
 def model_environment(gateway_url: str | None) -> Mapping[str, str]:
-    """Variables for the agent's program; none where the gateway has no address."""
+    """The variables for the agent's program; empty where the gateway has no address."""
     if gateway_url is None:
         return {}
     return {

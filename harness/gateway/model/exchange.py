@@ -19,12 +19,12 @@ from harness.trace.recorder import Plain
 from harness.values import JsonObject, JsonValue, canonical_json
 
 _OWN_ATTRIBUTES = frozenset({"model", "messages", "input", "instructions", "system", "tools", "functions"})
-"""Fields of a request that stand in attributes of their own."""
+"""Fields of a request that have attributes of their own."""
 
 
 @dataclass(kw_only=True)
 class ModelExchange:
-    """What is known of one request; filled while it goes on."""
+    """The data of one request; completed while it is handled."""
 
     endpoint: Endpoint
     started_ns: int
@@ -41,14 +41,14 @@ class ModelExchange:
     kept: bool = False
     """Whether its answer is one that a recording may hold: no failure of the moment."""
     provenance: Provenance | None = None
-    """What the recording says, where the answer was replayed."""
+    """The provenance in the recording, where the answer was replayed."""
     error: tuple[str, str] | None = None
     """Why the gateway itself refused: type and message."""
     nearest: tuple[JsonObject, ...] = ()
 
     @property
     def plain(self) -> bytes:
-        """The body as it is passed on: what was read of it, written anew, so that nobody can read it differently."""
+        """The body to send: serialised again from the parsed body, so that no other parser can read it differently."""
         if not self.raw.strip():
             return b""
         return json.dumps(self.body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
@@ -63,7 +63,7 @@ class ModelExchange:
 
     @property
     def replied(self) -> Replied:
-        """What the reply says; nothing where there is none, or where it is an error."""
+        """The parsed reply; empty where there is none, or where it is an error."""
         wire, answer = self.endpoint.wire, self.answer
         if answer is None or answer.status // 100 != 2:
             return Replied()
@@ -79,7 +79,7 @@ class ModelExchange:
 def trace_exchange(
     exchange: ModelExchange, replied: Replied, recorder: TraceRecorder, keys: RequestKeys, spec: ModelSpec
 ) -> None:
-    """One span with everything that was asked and said."""
+    """Records one span with the request and the reply."""
     asked, answer = exchange.asked, exchange.answer
     attributes: dict[str, JsonValue] = {
         names.OPERATION: exchange.endpoint.operation,
@@ -118,7 +118,7 @@ def trace_exchange(
 
 
 def summary_of(exchange: ModelExchange) -> JsonObject:
-    """A request in short, for a report: who is asked, and the last thing that was said."""
+    """A summary of a request for a report: the model, and the last message."""
     asked = exchange.asked
     last = asked.messages[-1] if asked.messages else {}
     return {"model": asked.model, "messages": len(asked.messages), "last": _shown(last)}
@@ -157,7 +157,7 @@ def _plain(value: JsonValue) -> Plain | None:
 
 
 def _mended(text: str) -> str:
-    """Surrogate pairs whose halves came in two pieces of a stream are put together; a lone half is replaced."""
+    """Joins surrogate pairs whose halves arrived in two pieces of a stream; a lone half is replaced."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

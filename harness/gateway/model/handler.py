@@ -97,7 +97,7 @@ class ModelHandler:
         return await source.answer(request, exchange, self._parts.cassette.keep)
 
     def _problem(self, exchange: ModelExchange) -> tuple[ErrorKind, str] | None:
-        """Why the request goes no further."""
+        """The reason why the request is rejected."""
         parts, endpoint = self._parts, exchange.endpoint
         if endpoint.provider not in parts.spec.servers:
             return "not_declared", f"the suite declares no model of the provider {endpoint.provider!r}"
@@ -117,7 +117,7 @@ class ModelHandler:
         model = exchange.asked.model or ""
         if ledger.counts_cost and exchange.endpoint.wire is not None and spec.price_of(model) is None:
             said = f"the model {model!r} has no price, so a limit of its cost cannot be held"
-            if not spec.prices:  # whatever the agent had asked for: the suite is wrong
+            if not spec.prices:  # independent of the agent's request: the suite is wrong
                 raise GatewayError(said, remedy="give it one in the suite: `model.prices`")
             ledger.limit_reached = ledger.limit_reached or f"{said} (priced: {', '.join(sorted(spec.prices))})"
             return "limit_reached", said
@@ -165,7 +165,7 @@ class ModelHandler:
         return await self._refuse(request, exchange, "replay_miss", "; ".join(said))
 
     def _finish(self, exchange: ModelExchange) -> None:
-        """Counts what was used and writes the span, however the request ended."""
+        """Counts the usage and records the span, however the request ended."""
         parts, replied = self._parts, exchange.replied
         self._charge(exchange, replied)
         if exchange.tier is not None:

@@ -42,10 +42,10 @@ class LiveModel:
     async def answer(
         self, request: web.BaseRequest, exchange: ModelExchange, keep: Callable[[ModelExchange], None]
     ) -> web.StreamResponse:
-        """The provider's answer, also one that breaks off; `keep` is called when it is whole or broken.
+        """Passes on the provider's answer, also an incomplete one; `keep` is called at its end.
 
-        Raises GatewayError where the provider does not take the key, UpstreamUnavailable where no connection gave an
-        answer after all retries: neither says anything about the agent.
+        Raises GatewayError where the provider rejects the key, UpstreamUnavailable where no connection produced an
+        answer after all retries: neither is a failure of the agent.
         """
         exchange.tier = "live"
         with self.waits():
@@ -119,7 +119,9 @@ class LiveModel:
         what: Literal["timeout", "reset"],
         keep: Callable[[ModelExchange], None],
     ) -> web.StreamResponse:
-        """The provider gave no whole answer: what came of a stream is kept as it came, and cut where it was cut."""
+        """Handles an incomplete answer of the provider: the received part of a stream is recorded, and cut at the same
+        place.
+        """
         delivery = passage.delivery
         if delivery.begun and exchange.answer is not None:
             await passage.finish()

@@ -8,7 +8,7 @@ _BYTES_PER_TOKEN = 4
 
 
 def cost_usd(price: Price | None, used: Used) -> float | None:
-    """None where the model has no price or the provider did not tell what was used."""
+    """None where the model has no price or the provider reported no usage."""
     if price is None or not used.told:
         return None
     cached = used.cache_read or 0
@@ -21,7 +21,7 @@ def cost_usd(price: Price | None, used: Used) -> float | None:
 
 
 def estimated(used: Used, asked_bytes: int, replied_bytes: int) -> Used:
-    """What limits count where the provider does not tell (a stream without usage): a token for every four bytes."""
+    """The usage for limits where the provider reports none (a stream without usage): one token for every four bytes."""
     if used.told:
         return used
     return Used(input=-(-asked_bytes // _BYTES_PER_TOKEN), output=-(-replied_bytes // _BYTES_PER_TOKEN))

@@ -29,7 +29,7 @@ class ReplyRecorder:
         return self._journal is not None
 
     def keep(self, exchange: ModelExchange) -> None:
-        """A reply that came from the provider."""
+        """Records a reply of the provider."""
         answer, key = exchange.answer, exchange.key
         assert answer is not None
         assert key is not None
@@ -62,7 +62,7 @@ class ReplyRecorder:
         )
 
     def bind(self, exchange: ModelExchange) -> None:
-        """Of a reply that was given, wherever it came from."""
+        """Stores the key of a returned reply, whatever its source."""
         assert exchange.key is not None
         if exchange.endpoint.path == _KEEPS_HISTORY:
             self._keys.bind(exchange.replied.id, exchange.key.key, exchange.occurrence)

@@ -39,7 +39,7 @@ class RunModels:
     """The suite's models in one mode."""
 
     def __init__(self, spec: ModelSpec, mode: ModelMode, secrets: Mapping[str, str], limiter: RateLimiter) -> None:
-        """Raises UsageError where a real provider is to be asked and its key is not there."""
+        """Raises UsageError where a real provider is to be called and its key is missing."""
         self._spec = spec
         self.mode = mode
         self._secrets = secrets

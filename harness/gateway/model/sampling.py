@@ -1,8 +1,8 @@
-"""Sampling parameters of a request, and which of them a model refuses.
+"""Sampling parameters of a request, and those that a model rejects.
 
-Current models refuse parameters that older ones took: `temperature` other than the default, `top_p`, `seed`, or
-`max_tokens`, which is `max_completion_tokens` there. The provider's own error says so; what it names is left out from
-then on, and reported.
+Current models reject parameters that older ones accepted: `temperature` other than the default, `top_p`, `seed`, or
+`max_tokens`, which is `max_completion_tokens` there. The provider's error names the parameter, which is then left out
+of further requests, and reported.
 """
 
 import re
@@ -20,7 +20,7 @@ from harness.values import Frozen, JsonObject
 
 _RENAMED: Final = "max_completion_tokens"
 _LEARNABLE: Final = ("top_p", "seed", "temperature", "max_tokens", _RENAMED)
-"""In the order in which one is given up where an error names several."""
+"""The order in which parameters are dropped where an error names several."""
 _NEEDED: Final[dict[Provider, frozenset[str]]] = {"anthropic": frozenset({"max_tokens"}), "openai": frozenset()}
 _STATUSES: Final = frozenset({400, 422})
 _REFUSAL: Final = re.compile(
@@ -59,13 +59,13 @@ class SentParameters:
 
     provider: Provider
     sampling: Sampling | None = None
-    """None: requests carry what their bodies say."""
+    """None leaves the parameters of the request's body."""
     refused: dict[str, str] = field(default_factory=dict)
     """Parameter -> the provider's words."""
     _renames: bool = False
 
     def complete(self, body: JsonObject) -> JsonObject:
-        """The body with all parameters; what the body says itself counts."""
+        """The body with all parameters; those of the body itself take precedence."""
         return body if self.sampling is None else self.sampling.parameters(self.provider) | body
 
     def accepted(self, body: JsonObject) -> JsonObject:

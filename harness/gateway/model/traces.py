@@ -15,7 +15,9 @@ _PROTOBUF = "application/x-protobuf"
 
 
 class TracesHandler:
-    """Takes OTLP over HTTP, protobuf and JSON; a trial keeps so many spans, and the rest is told to be left out."""
+    """Accepts OTLP over HTTP, as protobuf and JSON; a trial stores a limited number of spans, and reports that further
+    ones were dropped.
+    """
 
     def __init__(self, recorder: TraceRecorder, redactor: Redactor) -> None:
         self._recorder = recorder

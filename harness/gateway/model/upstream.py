@@ -75,7 +75,7 @@ class ProviderUpstream:
     def _url(self, path: str) -> str:
         base = (self._server.base_url or "").rstrip("/")
         versioned = bool(urlsplit(base).path) if self._provider == "openai" else base.endswith("/v1")
-        # OpenAI's clients are given an address with its version, Anthropic's one without.
+        # The base address of OpenAI's clients contains the version, that of Anthropic's does not.
         return base + (path.removeprefix("/v1") if versioned else path)
 
     def _credentials(self) -> dict[str, str]:

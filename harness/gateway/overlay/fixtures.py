@@ -1,4 +1,4 @@
-"""Answers from fixture packs, before any other source is asked."""
+"""Answers from fixture packs, which take precedence over all other sources."""
 
 import json
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
-"""Answers from the trial's own browser, which the trial starts when it is first asked for.
+"""Answers from the trial's own browser, which the trial starts on first use.
 
-They are the same in every tool mode and on no cassette: what its pages ask for passes the gateway, and is replayed
+They are the same in every tool mode and are not recorded: the requests of its pages pass the gateway, and are replayed
 there.
 """
 

@@ -27,7 +27,7 @@ _CHUNK = 65_536
 _OF_THE_CONNECTION = frozenset(
     {"age", "connection", "date", "keep-alive", "server", "set-cookie", "transfer-encoding", "via"}
 )
-"""Headers of a HEAD answer that say nothing about what was asked for."""
+"""Headers of a HEAD answer that do not describe the resource."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class ToolUpstream:
     base_url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     service: str | None = None
-    """The service of the environment that this is; None: somebody else's server."""
+    """The environment's service; None for an external server."""
     retries: int = 0
     """Of live reads; see `harness.gateway.retrying`."""
 
@@ -45,7 +45,7 @@ class ToolUpstream:
 class HttpSource:
     """Calls the servers of a suite for one trial. Redirects are not followed and cookies not kept.
 
-    Raises ServiceError where a service of the environment is gone.
+    Raises ServiceError where a service of the environment has ended.
     """
 
     def __init__(
@@ -89,12 +89,12 @@ class HttpSource:
     def _unreachable(self, request: ToolRequest, error: aiohttp.ClientConnectorError) -> ToolAnswer:
         service = self._upstreams[request.tool.server].service
         if service is not None:
-            # The harness started it for the trial, so its absence says nothing about the agent or the tool.
+            # The harness started it for the trial, so its absence is not a failure of the agent or the tool.
             raise ServiceError(f"service {service!r} cannot be reached any more: {error}") from error
         return ToolAnswer(outcome="unreachable", tier=self._tier)
 
     def _refuse_garbage(self, request: ToolRequest, what: str) -> None:
-        """A service is part of the trial's world: what it garbles says nothing about the agent."""
+        """A service is part of the trial's environment: its invalid answers are not failures of the agent."""
         service = self._upstreams[request.tool.server].service
         if service is not None:
             raise ServiceError(
@@ -113,7 +113,7 @@ class HttpSource:
             await self._limiter.wait(request.tool)
         upstream = self._upstreams[request.tool.server]
         route = request.tool.http
-        assert route is not None  # who sends a tool here has asked for its source
+        assert route is not None  # the caller has looked up the tool's source
         body = _body(route, request.arguments)
         headers = dict(upstream.headers) | ({} if body is None else {"Content-Type": "application/json"})
         url = route_url(upstream.base_url, route, request.arguments)
@@ -138,7 +138,7 @@ class HttpSource:
 
 
 def _head_result(status: int, headers: Mapping[str, str]) -> bytes:
-    """What a tool asked by HEAD gives, whose answer has no body of its own."""
+    """The result of a tool with the method HEAD, whose answer has no body."""
     told: JsonObject = {name: value for name, value in headers.items() if name not in _OF_THE_CONNECTION}
     return canonical_json({"status": status, "headers": told}).encode()
 

@@ -80,7 +80,7 @@ def _write(sandbox: Sandbox, request: ToolRequest) -> _Done:
 
 def _text(request: ToolRequest, name: str) -> str:
     value = request.arguments[name]
-    assert isinstance(value, str)  # the schema says so
+    assert isinstance(value, str)  # the schema requires it
     return value
 
 

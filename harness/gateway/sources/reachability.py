@@ -1,7 +1,8 @@
-"""Whether the servers of others answered, so that their outage is not charged to the agent.
+"""Records whether external servers answered, so that their outages are not counted as failures of the agent.
 
-A call of a live server, host or model that meets no connection, or loses it before an answer, after all retries, ends
-the measurement of its trial: `UpstreamUnavailable`. A timeout is given to the agent: it may be the tool's own doing.
+A call of a live server, host or model without a connection, or with one that is lost before an answer, after all
+retries, ends the measurement of its trial: `UpstreamUnavailable`. A timeout is returned to the agent, because the tool
+itself may cause it.
 """
 
 from typing import Final
@@ -35,7 +36,7 @@ class Reachability:
         self._answered: set[str] = set()
 
     def note(self, server: str, tool: str, answer: ToolAnswer) -> None:
-        """Notes what came of a call. Raises UpstreamUnavailable for a connection that failed before any answer."""
+        """Notes the result of a call. Raises UpstreamUnavailable for a connection that failed before any answer."""
         if answer.status == 0 and answer.outcome in _LOST:
             detail = f" ({answer.retried[-1]})" if answer.retried else ""
             raise self.lost(server, tool, _LOST[answer.outcome] + detail)

@@ -19,8 +19,8 @@ from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, To
 class RecordingSource:
     """Records every answer that belongs to the call.
 
-    The calls that meet one state are made one after the other: the cassette says which writes came before each answer,
-    and that is only known where no write is under way.
+    Calls in the same state are made one after the other: the cassette stores which writes preceded each answer, which
+    is only known where no write is in progress.
     """
 
     def __init__(
@@ -31,8 +31,8 @@ class RecordingSource:
         normalisation: Normalisation | None = None,
         headers: Callable[[str], Collection[str]] = lambda _: (),
     ) -> None:
-        """`normalisation` None: the agent is given every answer as it comes. `headers`: tool -> the response headers,
-        in lower case, that are kept beside `KEPT_HEADERS`.
+        """With `normalisation` None, the agent receives every answer unchanged. `headers` maps a tool to the response
+        headers, in lower case, that are stored besides `KEPT_HEADERS`.
         """
         self._inner = inner
         self._trial_recording = trial_recording
@@ -87,6 +87,6 @@ class RecordingSource:
 
 
 def levelled_answer(answer: ToolAnswer, levelled: NormalisedAnswer) -> ToolAnswer:
-    """The answer as the agent is given it."""
+    """The answer in the form that the agent receives."""
     headers = answer.headers if levelled.headers is None else levelled.headers
     return replace(answer, status=levelled.status, headers=headers, body=levelled.body)

@@ -27,12 +27,14 @@ class ToolRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolAnswer:
-    """What came back. `unreachable`: no connection could be made, so the tool never saw the call."""
+    """The answer of a tool. `unreachable` states that no connection could be made, so that the tool never received the
+    call.
+    """
 
     outcome: Literal["answer", "timeout", "reset", "unreachable", "oversized", "garbled"]
     tier: ReplayTier
     provenance: Provenance | None = None
-    """What the recording says, where the answer was replayed."""
+    """The provenance in the recording, where the answer was replayed."""
     once_recorded: bool = False
     """See Played.once_recorded."""
     status: int = 0
@@ -43,12 +45,12 @@ class ToolAnswer:
     retried: tuple[str, ...] = ()
     """How the transport failed each time before the call was sent again (live reads only)."""
     pace_s: float = 0.0
-    """The agent is given the body in pieces over so long."""
+    """The body is sent to the agent in pieces over this time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolMiss:
-    """Nothing answers the call; `nearest` says what would have been."""
+    """No source answers the call; `nearest` describes the nearest recording."""
 
     message: str
     nearest: tuple[JsonObject, ...]

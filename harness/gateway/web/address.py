@@ -1,4 +1,4 @@
-"""Where a request of the agent goes: told by its target, its Host header, or the connection that it came on."""
+"""The destination of an agent's request: from its target, its Host header, or its connection."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
 
 @dataclass(frozen=True, kw_only=True)
 class HostPort:
-    """A host and a port; the port 0 of a connection stands for one that it does not tell."""
+    """A host and a port; the port 0 stands for the unknown port of a connection."""
 
     scheme: Scheme
     host: str
@@ -27,13 +27,13 @@ class HostPort:
 
     @property
     def origin(self) -> str:
-        """As a URL begins; a port that goes without saying is left out."""
+        """The origin of the URL; a default port is left out."""
         return f"{self.scheme}://{self.host}" + ("" if self.port == PORTS[self.scheme] else f":{self.port}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """A place, and what is asked for there. Path and query as they were sent, undecoded."""
+    """A destination with path and query as they were sent, undecoded."""
 
     place: HostPort
     path: str
@@ -60,7 +60,7 @@ def is_absolute(target: str) -> bool:
 
 
 def absolute_address(target: str) -> Address:
-    """A whole URL. User and password in it are not kept. Raises Refusal for one that leads nowhere."""
+    """Parses an absolute URL, without its user and password. Raises Refusal for one without a valid destination."""
     try:
         parts = urlsplit(target)
     except ValueError:

@@ -27,7 +27,9 @@ class Authority:
         return self._contexts[host]
 
     def context_by_name(self, choose: Callable[[str | None], bool]) -> ssl.SSLContext:
-        """For a client that says only in the handshake whom it wants; `choose` tells whether that name is served."""
+        """The context for a client that names its server only in the handshake; `choose` returns whether that name is
+        served.
+        """
 
         def named(connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> int | None:
             wanted = None if name is None else name.lower().rstrip(".")

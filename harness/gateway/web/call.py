@@ -1,4 +1,4 @@
-"""A request of the agent as a call: what it asks, what of that matters, and the key that a cassette knows it by."""
+"""A request of the agent as a call: its content, the parts that matter, and its cassette key."""
 
 import hashlib
 import re
@@ -44,13 +44,13 @@ class WebCall:
     """As the agent sent them."""
     body: bytes
     asked: JsonObject
-    """Everything that is asked, for the trace; secrets still in it."""
+    """The whole request, for the trace; it still contains secrets."""
     key: CallKey
 
 
 @dataclass(frozen=True, kw_only=True)
 class Incoming:
-    """A request as it came in, read to its end."""
+    """A completely received request."""
 
     method: str
     headers: Mapping[str, str]
@@ -96,7 +96,7 @@ def _query(query: str, ignored: Iterable[str]) -> JsonValue:
 
 
 def _pairs(text: str) -> list[tuple[str, str]] | None:
-    """None: there are bytes in it that are no UTF-8."""
+    """None where the text contains bytes that are not UTF-8."""
     try:
         return parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_PAIRS, errors="strict")
     except UnicodeDecodeError:
@@ -106,7 +106,7 @@ def _pairs(text: str) -> list[tuple[str, str]] | None:
 
 
 def _by_name(pairs: Iterable[tuple[str, str]], ignored: Iterable[str]) -> JsonObject:
-    """Values under their names, those of one name in their order: the redactor knows secrets by name."""
+    """Values by name, with values of the same name in order: the redactor recognises secrets by name."""
     left_out, found = set(ignored), dict[str, list[JsonValue]]()
     for name, value in pairs:
         if name not in left_out:

@@ -17,7 +17,7 @@ _MAX_BODY_BYTES = MAX_ANSWER_BYTES
 _OURSELVES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _REFUSED_METHODS = frozenset({"CONNECT", "TRACE"})
 REASON_HEADER = "x-harness-refused"
-"""On what the gateway itself says in place of a host: why."""
+"""The header of the gateway's own answer in place of a host's, with the reason."""
 
 
 def reason_header(message: str) -> str:
@@ -26,7 +26,7 @@ def reason_header(message: str) -> str:
 
 
 class ForwardProxy:
-    """Opens for the declared hosts and for nobody else."""
+    """Accepts requests to the declared hosts, and rejects all others."""
 
     def __init__(self, hosts: Iterable[HostSpec], handler: WebHandler, redactor: Redactor) -> None:
         self._hosts = {host.host: host for host in hosts}
@@ -43,16 +43,16 @@ class ForwardProxy:
         return name in self._hosts
 
     def refuse(self, place: str, reason: str | None = None) -> Refusal:
-        """Keeps that the agent tried; what it is to be told."""
+        """Notes the agent's attempt and returns the answer to it."""
         known = ", ".join(sorted(self._hosts))
         told = reason or f"there is no host {place[:200]!r} here; the hosts are: {known}"
         self._handler.refuse(place[:200], told)
         return Refusal(403, "unknown_host", told)
 
     def address(self, request: web.BaseRequest, bound: HostPort | None) -> Address | None:
-        """Where the request goes; None: to the gateway itself. `bound`: whom the connection was made to.
+        """The destination of the request; None for the gateway itself. `bound` is the destination of the connection.
 
-        Raises Refusal for a host that is none of the declared ones.
+        Raises Refusal for an undeclared host.
         """
         target = request.raw_path
         if is_absolute(target):

@@ -33,7 +33,7 @@ class WebAccount:
 
 @dataclass(kw_only=True)
 class _Exchange:
-    """One request, and what came of it."""
+    """One request and its result."""
 
     call: WebCall
     number: int
@@ -49,7 +49,7 @@ class _Exchange:
 
 @dataclass(kw_only=True)
 class WebHandler:
-    """Serves the requests of one trial; may be asked by many connections at once."""
+    """Serves the requests of one trial; it may serve many connections at once."""
 
     account: WebAccount
     source: WebSource
@@ -61,7 +61,7 @@ class WebHandler:
     _refused: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     async def answer(self, call: WebCall, sink: Sink) -> tuple[Failure | None, bool]:
-        """Why it failed, and whether the agent was given something of the host's answer."""
+        """Returns the reason of a failure, and whether the agent received a part of the host's answer."""
         ledger = self.account.ledger
         thought, plan = ledger.take_thought()
         exchange = self._begun(call, thought, plan)
@@ -88,7 +88,7 @@ class WebHandler:
 
     @property
     def _refused_kind(self) -> str:
-        """What a host that nobody declared is in the trace."""
+        """The kind of an undeclared host in the trace."""
         return names.REFUSED
 
     def refuse(self, host: str, reason: str) -> None:

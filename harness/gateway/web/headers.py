@@ -21,7 +21,7 @@ _OF_A_CONNECTION = frozenset(
     }
 )
 _NOT_FORWARDED = _OF_A_CONNECTION | {
-    "accept-encoding",  # asked for without: cassettes hold what people can read
+    "accept-encoding",  # requests are sent without it, so that cassettes contain readable text
     "content-encoding",  # undone when the body was read
     "content-length",
     "expect",
@@ -56,7 +56,7 @@ _OF_THE_BYTES = frozenset(
 
 
 def forwarded(headers: Mapping[str, str], more: Mapping[str, str], *, whole: bool) -> CIMultiDict[str]:
-    """What a host is sent: the agent's headers, and over them the gateway's. `whole`: no part is asked for."""
+    """The headers for a host: the agent's, overridden by the gateway's. `whole` removes requests for a part."""
     left_out = _NOT_FORWARDED | (_OF_A_PART if whole else frozenset())
     named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
     passed = CIMultiDict[str]()
@@ -79,10 +79,10 @@ def is_part(status: int, headers: Mapping[str, str]) -> bool:
 def passed_back(
     headers: CIMultiDict[str] | Mapping[str, str], *, decoded: bool, redactor: Redactor, bodiless: bool = False
 ) -> CIMultiDict[str]:
-    """What the agent is given, in lower case, without known secrets. `decoded`: the length is another.
+    """The headers for the agent, in lower case, without known secrets. `decoded` states that the length has changed.
 
-    Several of one name stand in one line, cookies aside: each of those is a header of its own. `bodiless`: the
-    answer to HEAD, whose length is that of no body.
+    Headers of the same name are joined into one line, except for cookies, each of which is a header of its own.
+    `bodiless` marks the answer to HEAD, whose length does not describe a sent body.
     """
     named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
     dropped = set() if bodiless or redactor.search is None else _OF_THE_BYTES

@@ -1,4 +1,4 @@
-"""Hosts as they really are, or what stands for them: asked over the network, answered piece by piece."""
+"""Real hosts, or their doubles: requests are sent over the network, and answers are passed on in pieces."""
 
 import asyncio
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ class LiveWeb:
         self._waits = waits
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer:
-        """Raises ServiceError where a service of the environment is gone."""
+        """Raises ServiceError where a service of the environment has ended."""
         with self._waits() if call.host.service is None else nullcontext():
             return await self._tried(call, sink)
 
@@ -152,7 +152,9 @@ class _BodyStream:
         await self._pass(self.redacted.feed(piece))
 
     async def finish(self) -> None:
-        """What was held back. Where the host breaks off it is not passed on: it may be the first part of a secret."""
+        """Returns the buffered bytes. Where the host disconnects they are dropped, because they may be the beginning of
+        a secret.
+        """
         await self._pass(self.redacted.finish())
 
     async def _pass(self, clean: bytes) -> None:

@@ -1,7 +1,7 @@
-"""What the trial's browser asks for: pages of the declared hosts, and nothing else of the gateway.
+"""Requests of the trial's browser: it can reach the declared hosts, and no other part of the gateway.
 
-A page is not the agent: its scripts must not be able to call the agent's tools or speak in its name. So the browser has
-a socket of its own, which serves the forward proxy alone. Its requests are traced beside the steps, and count as none.
+A page is not the agent: its scripts must not be able to call the agent's tools or send messages in its name. Therefore
+the browser has a socket of its own, which serves only the forward proxy. Its requests are traced, but are not steps.
 """
 
 from collections.abc import Callable
@@ -40,11 +40,11 @@ class PageHandler(WebHandler):
 
     @property
     def _refused_kind(self) -> str:
-        return names.PAGE  # what a page asks for is not the agent's doing
+        return names.PAGE  # a request of a page is not an action of the agent
 
 
 class PageRoutes:
-    """Answers what comes in through the browser's socket."""
+    """Answers requests on the browser's socket."""
 
     def __init__(self, proxy: ForwardProxy, is_open: Callable[[], bool]) -> None:
         self._proxy = proxy

@@ -51,7 +51,7 @@ class WebTrial:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialProxy:
-    """One trial's proxy, who vouches for the hosts behind it, and what the sandbox is told of them."""
+    """The forward proxy of one trial, its certificate authority, and the settings for the sandbox."""
 
     proxy: ForwardProxy | None
     """The agent's; None: no host is for the agent itself."""

@@ -1,7 +1,7 @@
-"""The first bytes of a connection: a tunnel that is asked for, a TLS handshake, or HTTP at once.
+"""Classifies a connection by its first bytes: a request for a tunnel, a TLS handshake, or HTTP.
 
-Only one byte is looked at before it is decided who reads the connection; it is left in the socket, since what has been
-read cannot be given back to a TLS handshake.
+Only one byte is inspected before the reader of the connection is chosen; it is left in the socket, because bytes that
+were read cannot be returned to a TLS handshake.
 """
 
 import asyncio
@@ -42,11 +42,11 @@ class ListenerContext:
     serve: Serve
     on_failure: Callable[[BaseException], None]
     transports: set[asyncio.Transport] = field(default_factory=set)
-    """Connections that nobody serves yet."""
+    """Connections that have no handler yet."""
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def close(self) -> None:
-        """Ends what nobody serves yet."""
+        """Closes the connections that have no handler yet."""
         for task in tuple(self.tasks):
             task.cancel()
         for transport in tuple(self.transports):

@@ -1,7 +1,6 @@
-"""Where the answers of hosts come from: a cassette, the host itself or what stands for it, or that while it is
-recorded.
+"""The sources of hosts' answers: a cassette, the host itself or its double, or either of these with recording.
 
-An answer is passed on piece by piece, as it comes: streams stay streams.
+An answer is passed on in pieces as it arrives, so that streams remain streams.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ from harness.values import JsonObject
 
 
 class Sink(Protocol):
-    """Takes an answer as it comes. Neither method raises for an agent that has left."""
+    """Receives an answer in pieces. Neither method raises where the agent has disconnected."""
 
     async def begin(self, status: int, headers: Mapping[str, str]) -> None: ...
 
@@ -34,8 +33,8 @@ class WebMiss:
 class WebSource(Protocol):
     """Answers the requests of one trial.
 
-    An answer whose outcome is none (`reset`, `timeout`, `oversized`) may have begun: its status is then not 0, and
-    its body what had come.
+    A failed answer (`reset`, `timeout`, `oversized`) may have started: its status is then not 0, and its body holds the
+    received part.
     """
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | WebMiss:
@@ -73,7 +72,7 @@ class ReplayWeb:
 
 @dataclass(kw_only=True)
 class _Held:
-    """Keeps back what comes: it may be given otherwise."""
+    """Buffers the answer, because it may be changed before the agent receives it."""
 
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -95,7 +94,7 @@ class RecordingWeb:
         redactor: Redactor,
         normalisation: Normalisation | None = None,
     ) -> None:
-        """`normalisation` None: the agent is given every answer as it comes."""
+        """With `normalisation` None, the agent receives every answer unchanged."""
         self._inner = inner
         self._trial_recording = trial_recording
         self._redactor = redactor
@@ -126,7 +125,7 @@ class RecordingWeb:
             if holds_back:
                 await _give(call, given, sink)
             if outcome is not None:
-                # An answer that was cut is told by its piece from one that never began.
+                # The chunk distinguishes an incomplete answer from one that never started.
                 chunks = ((0, len(answer.body)),) if outcome != "answer" and answer.status else ()
                 trial_recording.keep(
                     position, held or self._recording(call, position.mark("http", outcome, chunks), today)
@@ -160,7 +159,7 @@ class RecordingWeb:
 
 
 _NAMING = frozenset({"if-match", "if-none-match", "if-modified-since", "if-unmodified-since"})
-"""Request headers that name what an answer has told."""
+"""Request headers that repeat values of an earlier answer."""
 
 
 def _sent_pair(pair: str, sent: Callable[[str], str]) -> str:
@@ -169,7 +168,7 @@ def _sent_pair(pair: str, sent: Callable[[str], str]) -> str:
 
 
 async def _give(call: WebCall, answer: ToolAnswer, sink: Sink) -> None:
-    """What was kept back; nothing where the host has not begun to answer."""
+    """Sends the buffered answer; nothing where the host has not started to answer."""
     if answer.status:
         headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
         if call.method != "HEAD" and answer.status not in {204, 304} and answer.outcome == "answer":
@@ -179,7 +178,7 @@ async def _give(call: WebCall, answer: ToolAnswer, sink: Sink) -> None:
 
 
 def _with_length(call: WebCall, recording: Recording) -> Mapping[str, str]:
-    """The length of what is on the cassette: without its secrets a body has another one than the host told."""
+    """The length of the recorded body: without its secrets a body has a different length from the host's."""
     headers = recording.headers
     whole = recording.mark.outcome == "answer" and recording.status not in {204, 304} and call.method != "HEAD"
     if not whole or headers.get("content-type", "").startswith("text/event-stream"):

@@ -1,1 +1,1 @@
-"""The wire formats: what a request asks, what a reply says, and how an error is worded. Nothing here is sent."""
+"""The wire formats: how to parse requests and replies, and how errors are formatted. This package sends nothing."""

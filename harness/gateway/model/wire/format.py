@@ -1,7 +1,7 @@
-"""What every wire format can tell, in the shape of OpenTelemetry's GenAI conventions.
+"""The common data of all wire formats, in the shape of OpenTelemetry's GenAI conventions.
 
-A message is `{"role", "parts"}`; parts are `text`, `reasoning`, `tool_call` and `tool_call_response`. What a format has
-beyond that is named in brackets: the trace says that it was there, the cassette has its bytes.
+A message is `{"role", "parts"}`; parts are `text`, `reasoning`, `tool_call` and `tool_call_response`. Other parts of a
+format are named in brackets: the trace shows their presence, the cassette holds their bytes.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from harness.values import JsonObject, JsonValue
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a request asks of a model."""
+    """The parsed content of a model request."""
 
     model: str | None
     messages: tuple[JsonObject, ...] = ()
@@ -23,12 +23,14 @@ class Asked:
     tools: tuple[JsonObject, ...] = ()
     streams: bool = False
     previous: str | None = None
-    """Id of the reply that this request goes on from, where the history stays at the provider."""
+    """The id of the reply that this request continues, where the provider stores the history."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Used:
-    """Tokens; `input` holds those that were read from and written to a cache. None: not told."""
+    """Token counts; `input` includes those that were read from and written to a cache. None where they are not
+    reported.
+    """
 
     input: int | None = None
     output: int | None = None
@@ -42,7 +44,7 @@ class Used:
 
 @dataclass(frozen=True, kw_only=True)
 class Replied:
-    """What a reply says. `message` None: the model answered with an error, or with nothing that can be read."""
+    """The content of a reply. Where `message` is None, the model answered with an error, or with an unreadable body."""
 
     message: JsonObject | None = None
     id: str | None = None
@@ -127,9 +129,9 @@ def fetched(part: JsonObject) -> Iterator[str]:
 
 
 def is_remote(url: JsonValue) -> bool:
-    """Whether the provider would have to fetch it: every address but one that holds its data itself.
+    """Whether the provider would have to fetch the URL: every address except one that contains its data.
 
-    Base64 without an address, which some servers take, has no colon.
+    Base64 without an address, which some servers accept, contains no colon.
     """
     text = url.strip().lower() if isinstance(url, str) else ""
     return text.startswith("//") or (":" in text and not text.startswith("data:"))

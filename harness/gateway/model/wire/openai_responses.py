@@ -1,4 +1,4 @@
-"""OpenAI's responses: a history of items, kept by the client or, by a reply's id, at the provider."""
+"""OpenAI's Responses API: a history of items, stored by the client or, under a reply's id, by the provider."""
 
 from collections.abc import Iterator
 

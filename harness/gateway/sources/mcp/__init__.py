@@ -1,1 +1,1 @@
-"""Answers from MCP servers: JSON-RPC of our own, so that nothing that a server says is dropped."""
+"""Answers from MCP servers: uses an own JSON-RPC client, so that no part of a server's answer is lost."""

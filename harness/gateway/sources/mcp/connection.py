@@ -14,11 +14,11 @@ _MAX_PAGES = 1000
 
 
 class Lost(Exception):
-    """The server is gone, or hung up before it had answered."""
+    """The server has ended, or closed the connection before its answer."""
 
 
 class Oversized(Exception):
-    """The server answered more than is kept."""
+    """The answer of the server exceeds the size limit."""
 
 
 class Garbled(Exception):
@@ -37,11 +37,11 @@ class McpTransport(Protocol):
     """Carries messages to one server."""
 
     async def open(self) -> None:
-        """Raises ServiceError where there is nobody to talk to."""
+        """Raises ServiceError where no server answers."""
         ...
 
     async def request(self, method: str, params: JsonObject, version: str | None) -> JsonObject:
-        """The `result`. Raises ServerError, Lost, Oversized or Garbled; cancelled, it tells the server."""
+        """The `result`. Raises ServerError, Lost, Oversized or Garbled; on cancellation, it notifies the server."""
         ...
 
     async def notify(self, method: str, version: str | None) -> None: ...
@@ -54,7 +54,7 @@ class McpTransport(Protocol):
 
 
 class McpConnection:
-    """Talks to one server after the handshake; a server that knows none is talked to without."""
+    """Communicates with one server after the handshake; a server without a handshake is supported too."""
 
     def __init__(self, name: str, channel: McpTransport) -> None:
         self._name = name
@@ -62,7 +62,7 @@ class McpConnection:
         self._version: str | None = None
 
     async def open(self) -> None:
-        """Agrees on a version. Raises ServiceError that says what the server wrote."""
+        """Negotiates a version. Raises ServiceError with the server's output."""
         await self._channel.open()
         try:
             try:

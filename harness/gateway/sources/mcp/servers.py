@@ -1,4 +1,4 @@
-"""How each MCP server of a suite, and each file of Python functions, is begun for one trial."""
+"""Starts each MCP server of a suite, and each file of Python functions, for one trial."""
 
 import shutil
 import sys
@@ -35,7 +35,7 @@ class ServerStart:
     """With the secrets filled in."""
 
     def __call__(self, closing: ExitStack) -> McpConnection:
-        """`closing` undoes what was made for it: the server's working folder."""
+        """`closing` removes the server's working folder."""
         mcp = self.server.mcp
         if self.server.python is not None:
             work = _work_folder(closing, None)

@@ -1,4 +1,4 @@
-"""Answers from the MCP servers of a suite: one conversation a server and trial, begun with its first call."""
+"""Answers from the MCP servers of a suite: one connection per server and trial, opened on the first call."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from harness.gateway.sources.source import Reached, ToolAnswer, ToolMiss, ToolRe
 from harness.values import JsonObject
 
 SAID_ERROR = 400
-"""The status of a result that says `isError`: the tool refused."""
+"""The status of a result with `isError`: the tool reported an error."""
 RPC_ERROR = 422
 """The status of a JSON-RPC error: the body is its `error` member."""
 
@@ -27,12 +27,14 @@ Begin = Callable[[ExitStack], McpConnection]
 
 
 class McpSource:
-    """Calls the servers for one trial. What a server said is passed on word for word."""
+    """Calls the servers for one trial. The answer of a server is passed on unchanged."""
 
     def __init__(
         self, begin: Mapping[str, Begin], limiter: RateLimiter, tier: Reached, services: Collection[str] = ()
     ) -> None:
-        """`services`: the servers that are services of the environment, whose garbage is no tool's own."""
+        """`services` are the servers that are services of the environment, whose invalid answers are not failures of a
+        tool.
+        """
         self._services = frozenset(services)
         self._begin = begin
         self._limiter = limiter
@@ -62,7 +64,7 @@ class McpSource:
         return self._answer(SAID_ERROR if result.get("isError") is True else 200, result)
 
     async def close(self) -> None:
-        """Ends every conversation, and what was started for it."""
+        """Closes every connection, and ends the processes that were started for it."""
         try:
             await asyncio.gather(*(conversation.close() for conversation in self._begun.values()))
         finally:
@@ -83,7 +85,7 @@ class McpSource:
             return self._begun[server]
 
     def _returned(self, result: JsonObject) -> ToolAnswer:
-        """A function is told by what it returned or raised, not by how that was carried."""
+        """A function's answer is its return value or exception, not the form in which MCP carries it."""
         told = result.get("structuredContent")
         assert isinstance(told, dict)  # our own program wrote it
         if result.get("isError") is True:

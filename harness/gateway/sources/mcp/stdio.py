@@ -83,11 +83,11 @@ class StdioTransport:
         process = self._process
         if process is None:
             return
-        assert process.stdin is not None  # it was asked for
+        assert process.stdin is not None  # requested above
         process.stdin.close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _ENDS_WITHIN_S)
-        with contextlib.suppress(ProcessLookupError):  # nobody of the group is left
+        with contextlib.suppress(ProcessLookupError):  # no process of the group remains
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
         for reader in self._readers:
@@ -113,7 +113,7 @@ class StdioTransport:
             self._process.stdin.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
 
     async def _listen(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None  # it was asked for
+        assert process.stdout is not None  # requested above
         ended: Exception = Lost("it ended")
         try:
             while line := await process.stdout.readline():
@@ -148,7 +148,7 @@ class StdioTransport:
             settle(answer, message)
 
     async def _overhear(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stderr is not None  # it was asked for
+        assert process.stderr is not None  # requested above
         while chunk := await process.stderr.read(65536):
             for line in chunk.decode("utf-8", "replace").splitlines():
                 self._said.append(line[:_KEPT_LINE])
@@ -166,7 +166,7 @@ def settle(answer: asyncio.Future[JsonObject], message: JsonObject) -> None:
 
 
 def refusal(message: JsonObject) -> JsonObject:
-    """The answer to what a server asks: it is alive, and nobody samples, elicits or lists roots here."""
+    """The answer to a server's request: pings are answered, and sampling, elicitation and roots are not supported."""
     if message.get("method") == "ping":
         return {"jsonrpc": "2.0", "id": message["id"], "result": {}}
     error: JsonObject = {"code": -32601, "message": "this client serves no such method"}
