@@ -1,4 +1,4 @@
-"""What a change between two runs can be put down to: the parts that differ, and the run that would tell them apart."""
+"""Attributes a change between two runs to the parts that differ, and names the run that would separate them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -24,12 +24,13 @@ class PartChange(Frozen):
 
 class Attribution(Frozen):
     """`agent`: its code and declaration apart from declared prompts. `prompt`: its declared prompt files or, where it
-    declares none, the system messages seen in the model traffic. `model`: the models seen to answer. `conditions`:
-    where answers came from, the kind of sandbox, what was pinned."""
+    declares none, the system messages seen in the model traffic. `model`: the observed models. `conditions`: the
+    sources of answers, the kind of sandbox, the pinned values.
+    """
 
     changed: tuple[PartChange, ...]
     separating: tuple[str, ...] = ()
-    """Where several parts changed: the runs that would tell them apart, in words."""
+    """Descriptions of the runs that would separate the parts, where several changed."""
 
     @property
     def verdict(self) -> str:

@@ -1,4 +1,4 @@
-"""A run held against its suite's baseline: what became worse, and whether that is enough to stop a change."""
+"""Compares a run with its suite's baseline: what became worse, and whether that is enough to reject a change."""
 
 from collections.abc import Collection, Sequence
 
@@ -16,10 +16,11 @@ _REPLAYED = ("replay", "sealed")
 class BaselineGate(Frozen):
     """Whether a run is at least as good as its baseline.
 
-    Where tools and model were replayed, the same agent does the same again: a trial that succeeded and now fails is
-    lost, and one is enough. Where a model answered live, chance has a part: the gate fails where the success rate is
-    worse by the paired test of the comparison. A trial that succeeded and cannot be told now, because a check cannot
-    tell or a call met no recording, is lost like one that fails: an agent must gain nothing by hiding.
+    Where tools and model were replayed, the same agent behaves identically: a trial that succeeded and now fails is
+    lost, and one is enough to fail the gate. Where a model answered live, results vary by chance: the gate fails where
+    the success rate is worse by the paired test of the comparison. A trial that succeeded and whose success is now
+    unknown, because a check is undecided or a call had a replay miss, counts as lost: an agent must not gain by hiding
+    a failure.
     """
 
     holding: Holding

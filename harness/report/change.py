@@ -1,4 +1,6 @@
-"""One figure before and after: how it changed, how sure that is, and how many cases would tell."""
+"""One metric before and after: its change, the certainty of the change, and the number of cases that a
+decision needs.
+"""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +12,7 @@ from harness.values import Frozen
 _SAME = 1e-9
 LEVEL = 0.05
 _FEWEST = 6
-"""Changed cases of which an exact two-sided sign test can say anything at 5 %."""
+"""The minimum number of changed cases with which an exact two-sided sign test can be significant at 5 %."""
 
 Found = Literal["better", "worse", "same", "cannot_tell"]
 
@@ -38,9 +40,11 @@ class MetricChange(Frozen):
     interval: Interval | None = None
     """Of the difference of the means, 95 %, cases being what is counted."""
     width: float = 1.0
-    """The metric's range: 1 for shares, else that of what was seen."""
+    """The metric's range: 1 for shares, else the range of the observed values."""
     cases_needed: int | None = None
-    """Cases after which a difference of this size would be told in four of five comparisons; None: none was seen."""
+    """The number of cases with which a difference of this size would be detected in four of five comparisons; None
+    where no difference was observed.
+    """
 
     @property
     def difference(self) -> float | None:
@@ -48,7 +52,7 @@ class MetricChange(Frozen):
 
     @property
     def found(self) -> Found:
-        """What can be said at 5 %, corrected for many metrics where the comparison has many."""
+        """The conclusion at 5 %, corrected for multiple metrics where the comparison has several."""
         p = self.p if self.p_corrected is None else self.p_corrected
         if p is None:
             return "same" if self.pairs else "cannot_tell"
@@ -80,7 +84,7 @@ Values = tuple[str, float, float]
 def change(
     metric: str, values: Sequence[Values], *, lower_is_better: bool = False, tested: bool = True
 ) -> MetricChange:
-    """`tested` False: counts and means only, for small parts that nobody should read a test into."""
+    """The change of one metric. With `tested` False, it has counts and means only: slices are too small for a test."""
     n = len(values)
     sign = -1.0 if lower_is_better else 1.0
     steps = [sign * (after - before) for _, before, after in values]
@@ -106,13 +110,13 @@ def case_differences(values: Sequence[Values]) -> list[float]:
 
 
 def spread_of(values: Sequence[Values]) -> float:
-    """The width that a metric has: 1 for shares, else the range of what was seen."""
+    """The range of a metric: 1 for shares, else the range of the observed values."""
     seen = [value for _, before, after in values for value in (before, after)]
     return 1.0 if all(0 <= value <= 1 for value in seen) else max(seen) - min(seen)
 
 
 def corrected(changes: Sequence[MetricChange]) -> tuple[MetricChange, ...]:
-    """Holm's correction of all tests that were made; the order is kept."""
+    """Holm's correction of all performed tests; the order is kept."""
     found = holm([one.p for one in changes])
     return tuple(one.model_copy(update={"p_corrected": p}) for one, p in zip(changes, found, strict=True))
 

@@ -28,7 +28,7 @@ SliceKind = Literal["difficulty", "tag", "model", "prompt"]
 
 
 class SliceChange(Frozen):
-    """Success within a part of the trials; tested, and not corrected: where to look, no verdict."""
+    """Success within a slice of the trials; tested without correction: a hint where to look, not a verdict."""
 
     kind: SliceKind
     name: str
@@ -43,9 +43,9 @@ class CaseChange(Frozen):
     category: str
     before: bool
     after: bool | None
-    """None: it succeeded before, and cannot be told now."""
+    """None where the trial succeeded before, and its success is now unknown."""
     reasons: tuple[str, ...]
-    """Why it fails, or cannot be told."""
+    """Why it fails, or why its success is unknown."""
 
 
 class Comparison(Frozen):
@@ -61,9 +61,9 @@ class Comparison(Frozen):
     categories: tuple[GroupChange, ...]
     changed: tuple[CaseChange, ...]
     hidden: tuple[CaseChange, ...] = ()
-    """Trials that succeeded before and of which it cannot be told now, by the agent's doing as far as anybody knows: a
-    check that cannot tell, a call without a recording. Gates count them as lost. Trials that the harness could not run
-    are none of them."""
+    """Trials that succeeded before and whose success is now unknown for a reason that the agent may have caused: an
+    undecided check, or a replay miss. Gates count them as lost. Trials that the harness could not run are not included.
+    """
     held: MetricChange | None = None
     """`success` with the hidden trials counted as failed: what gates decide by. None: nothing is hidden."""
     unpaired: int
@@ -79,7 +79,7 @@ class Comparison(Frozen):
 
 @gc_paused()
 def compare_runs(before: RunFolder, after: RunFolder) -> Comparison:
-    """Two stored runs, with what was found of drift in the live one; raises as `compare` does."""
+    """Compares two stored runs, with the drift report of the live one; raises the same errors as `compare`."""
     drift = next((read_drift(run.path) for run in (after, before) if _has_drift(run)), None)
     return compare(before.manifest, before.scorecards(), after.manifest, after.scorecards(), drift)
 
@@ -97,8 +97,8 @@ def compare(
 ) -> Comparison:
     """Pairs the trials of two runs by case and attempt.
 
-    Raises UsageError where the runs were asked different things (suite digest), were scored by different versions, or
-    share no trial: such a difference would say nothing about the agent.
+    Raises UsageError where the runs have different suite digests, were scored by different versions, or share no trial:
+    such a difference would not be due to the agent.
     """
     _refuse_unlike(before, after)
     old = {(card.case_id, card.attempt): card for card in before_cards}
@@ -161,7 +161,7 @@ def _success(known: Sequence[_Pair], *, tested: bool = True) -> MetricChange:
 
 
 def _metrics(pairs: Sequence[_Pair], *, tested: bool = True) -> tuple[MetricChange, ...]:
-    """All metrics but the success rate, which stands apart."""
+    """All metrics except the success rate, which is listed separately."""
     lower = {score.metric: score.lower_is_better for _, card in pairs for score in card.scores}
     values: dict[str, list[Values]] = {name: [] for name in lower if name != "task_success"}
     for old, new in pairs:

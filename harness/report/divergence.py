@@ -1,6 +1,7 @@
-"""Mocked beside live: the same agent with recorded answers and with those of the real services, case by case.
+"""Compares mocked and live runs: the same agent with recorded answers and with those of the real services, case by
+case.
 
-A case differs where its share of successes does. What that is down to, the first that applies:
+A case differs where its share of successes differs. Its cause is the first of these that applies:
 
 tool         a tool's answer in that case drifted, and the verdict flips back when the recorded answer is laid over it
 chance       attempts in one of the modes differ among themselves as much as the modes do
@@ -49,7 +50,7 @@ class CaseDivergence(Frozen):
     live: Attempts
     cause: Cause
     because: str
-    """What the cause was told from, in words."""
+    """A description of the evidence for the cause."""
     tools: tuple[str, ...] = ()
     """Tools that drifted in this case, confirmed or not."""
 
@@ -80,10 +81,10 @@ class _KnownSuccess:
 
 
 def divergence(one: Side, other: Side, drift: DriftReport | None) -> Divergence | None:
-    """`drift` is what was found in the live run, None where nobody looked.
+    """The divergence of two runs. `drift` is the drift report of the live run, None where there is none.
 
     None unless one of the runs is mocked and the other one live, both with the same agent: its code, prompt and
-    declared model. A difference between agents is no difference between the modes.
+    declared model. A difference between agents is not a difference between the modes.
     """
     sides = sorted((one, other), key=lambda side: side[0].tool_mode in LIVE)
     (mocked, mocked_cards), (live, live_cards) = sides

@@ -1,4 +1,4 @@
-"""How often each failure mode was found in a run, and where to look first."""
+"""The frequency of each failure mode in a run, and the trials to inspect first."""
 
 from collections import Counter
 from collections.abc import Sequence

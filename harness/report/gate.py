@@ -16,7 +16,7 @@ from harness.values import Frozen
 Holding = Literal["holds", "fails", "not_measured"]
 
 _SPEC = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*=\s*(\S+)\s*")
-_SLACK = 1e-9  # a mean of 0.9 is meant to reach 0.9
+_SLACK = 1e-9  # a mean of 0.9 must reach a floor of 0.9 despite rounding
 
 
 class GateCheck(Frozen):
@@ -30,7 +30,7 @@ class GateCheck(Frozen):
 
 
 class GateResult(Frozen):
-    """`not_measured` outweighs `fails`: what was not measured is neither good nor bad."""
+    """`not_measured` takes precedence over `fails`: an unmeasured trial is neither good nor bad."""
 
     checks: tuple[GateCheck, ...]
     holding: Holding
@@ -47,11 +47,12 @@ class GateResult(Frozen):
 
 
 def gate(summary: Summary, floors: Sequence[str], allow_unmeasured: int = 0) -> GateResult:
-    """Holds a run against floors such as `task_success=0.9`; a value that reaches its floor is enough.
+    """Checks a run against floors such as `task_success=0.9`; a value that reaches its floor is enough.
 
-    `task_success` is the success rate; other names are metrics' means or the suite's run metrics. Not measured: no
-    trial was, more are unmeasured than allowed (for `task_success` those where success is not known too), or the
-    figure is None. Of those allowed, a measured trial whose checks cannot tell counts as failed.
+    `task_success` is the success rate; other names are metrics' means or the suite's run metrics. The result is not
+    measured where no trial was measured, where more are unmeasured than allowed (for `task_success`, including those
+    with unknown success), or where the figure is None. An allowed measured trial whose checks are undecided counts as
+    failed.
 
     Raises UsageError for a floor that is malformed or names no figure of the run.
     """
@@ -137,7 +138,9 @@ def _check(summary: Summary, metric: str, floor: float, allow_unmeasured: int) -
 
 
 def _success_at_least(summary: Summary) -> float | None:
-    """The success rate, each measured trial whose checks cannot tell counted as failed: hiding must not pay."""
+    """The success rate in which each measured trial with undecided checks counts as failed: hiding a failure must not
+    pay.
+    """
     rate = summary.success
     if rate.rate is None or not summary.counts.undecided:
         return rate.rate

@@ -1,4 +1,4 @@
-"""A run as judges saw it: scores by rubric, domain and criterion, how much could be told, and how far to trust it."""
+"""The judgements of a run: scores by rubric, domain and criterion, their coverage, and how reliable they are."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ class JudgedDomain(Frozen):
 
 
 class JudgedCriterion(Frozen):
-    """One criterion over the run's trials; items of checklists stand under the criterion they belong to."""
+    """One criterion over the run's trials; items of checklists are listed under their criterion."""
 
     criterion: str
     domain: str
@@ -126,7 +126,7 @@ class _Read:
     """Project and suite."""
 
     def place_of(self, one: Judgement) -> int:
-        """Among the rubric's criteria; what is none of them comes last."""
+        """The position among the rubric's criteria; other criteria come last."""
         known = self.rubric.criterion(one.criterion)
         return len(self.rubric.criteria) if known is None else self.rubric.criteria.index(known)
 
@@ -155,7 +155,7 @@ def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Itera
     coverage = sum(one.coverage for one in scores.values()) / len(scores) if scores else None
     known = [one for one in scores.values() if one.coverage >= rubric.min_coverage]
     if coverage is not None and coverage < rubric.min_coverage:
-        values, known = {}, []  # the few trials that were judged in full are no sample of the run
+        values, known = {}, []  # the few fully judged trials are not a representative sample of the run
     flat = [value for each in values.values() for value in each]
     told = [value for each in passes.values() for value in each]
     rate = sum(told) / len(told) if told else None

@@ -1,4 +1,4 @@
-"""How long things took, where real services answered: a replay's times say nothing about the agent's users."""
+"""Durations, where real services answered: a replay's times do not describe what the agent's users experience."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ class Spread(Frozen):
 
 
 class Latency(Frozen):
-    """What was measured in a run; None: nothing of the kind."""
+    """The measured durations of a run; None where nothing of the kind was measured."""
 
     first_token: Spread | None
     """From a model request to the first piece of its reply."""
@@ -41,7 +41,7 @@ class LatencyBook:
         self._tools: dict[str, list[float]] = {}
 
     def add(self, stored: StoredTrial) -> None:
-        """Reads the trial's spans only where a model was asked for real."""
+        """Reads the trial's spans only where a model was called live."""
         if self._models_real:
             self._first.extend(_first_tokens(stored.spans))
         if self._tools_real or self._models_real:

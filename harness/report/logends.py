@@ -1,4 +1,4 @@
-"""What was printed last in trials that failed, by services and by the agent's program, and how long trials took."""
+"""The last output of services and the agent's program in failed trials, and the durations of trials."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,7 @@
-"""`--no-worse-than METRIC=MARGIN`: whether a run is better than another, as good, worse, or cannot be told.
+"""`--no-worse-than METRIC=MARGIN`: whether a run is better than another, as good, worse, or undecided.
 
-The margin is what the user is ready to lose. Beside the verdict stands the noise floor: how far repeated runs of one
-and the same version lie apart; a margin below it asks for more than the measurement can give.
+The margin is the loss that the user accepts. The verdict comes with the noise floor: the difference between repeated
+runs of the same version; a margin below it exceeds the precision of the measurement.
 """
 
 import math
@@ -60,11 +60,12 @@ class MarginCheck(Frozen):
 
 
 def no_worse_than(comparison: Comparison, specs: Sequence[str], runs: Sequence[RunFolder] = ()) -> list[MarginCheck]:
-    """Raises UsageError for a margin that is malformed or names no metric of the comparison.
+    """Checks a comparison against margins. Raises UsageError for a margin that is malformed or names no metric of the
+    comparison.
 
     `better`: the whole interval is above 0. `parity`: it is above minus the margin. `worse`: it is below minus the
-    margin. `cannot_tell`: it lies across; more cases would tell. A success that turned unknown counts as
-    lost. `runs` are those in which repetitions are looked for.
+    margin. `cannot_tell`: it contains the boundary; more cases would decide. A success that became unknown counts as
+    lost. `runs` are searched for repetitions.
     """
     parsed = [_parsed(comparison, spec) for spec in specs]
     cards = [(run.manifest, run.scorecards()) for run in runs]
@@ -72,9 +73,9 @@ def no_worse_than(comparison: Comparison, specs: Sequence[str], runs: Sequence[R
 
 
 def refuse_unusable(specs: Iterable[str], manifests: Sequence[RunManifest]) -> None:
-    """What can be said of margins before runs are read and compared.
+    """Validates margins before runs are read and compared.
 
-    Raises UsageError for one that is malformed, or whose metric neither run was scored with.
+    Raises UsageError for a malformed margin, or one whose metric neither run was scored with.
     """
     scored = {name for manifest in manifests for name in manifest.scorer_versions}
     known = {name.removeprefix("metric:") for name in scored if name.startswith("metric:")} | _ALWAYS

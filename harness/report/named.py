@@ -15,9 +15,10 @@ _PREFIX = "baseline:"
 def compare_named(
     project: Path, before: str, after: Path, margins: Sequence[str] = ()
 ) -> tuple[Comparison, Callable[[], list[RunFolder]]]:
-    """The run `before`, or a suite's baseline, and the run `after`; and where repetitions of the two are.
+    """Compares the run `before`, or a suite's baseline, with the run `after`; also returns a function that finds
+    repetitions of the two.
 
-    Raises UsageError for `margins` that the two cannot be held to, before anything is compared.
+    Raises UsageError for `margins` that do not apply to the two, before the comparison.
     """
     new = RunFolder.open(after)
     if not before.startswith(_PREFIX):

@@ -1,4 +1,4 @@
-"""What an agent's program printed last: the first thing to look at when its trial failed."""
+"""The last output of an agent's program: the first evidence to inspect where its trial failed."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -12,14 +12,16 @@ _LINE_CHARACTERS = 500
 
 
 class PrintedEnd(Frozen):
-    """The end of one stream of the agent's program, as far as it was kept. The text is the agent's: hostile."""
+    """The stored end of one stream of the agent's program. The text comes from the agent and is untrusted."""
 
     stream: Stream
     lines: tuple[str, ...]
     """The last ones that are not blank, each cut at 500 characters."""
     kept_bytes: int
     printed_bytes: int
-    """More than was kept: the rest was thrown away, and `lines` are the last of what was kept."""
+    """The total number of bytes, which may exceed the stored ones: the rest was discarded, and `lines` are the last of
+    the stored ones.
+    """
 
 
 def printed_ends(exit_: ProgramExit | None) -> tuple[PrintedEnd, ...]:

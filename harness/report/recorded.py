@@ -1,4 +1,6 @@
-"""What a run has made of its cassettes: what was added, kept and replaced, and what could not be recorded."""
+"""The changes of a run to its cassettes: recordings that were added, kept and replaced, and calls that could not be
+recorded.
+"""
 
 from collections import Counter
 from collections.abc import Iterable

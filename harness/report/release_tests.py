@@ -54,7 +54,7 @@ def looked_at(lines: Sequence[Line], runs: Sequence[RunCards], releases: Sequenc
 
 
 def _kept(old: Tested, new: Tested, look: int) -> Tested:
-    """The first look that flagged, else the newest that could test."""
+    """Keeps the first look with a flag, else the newest one with a test."""
     return old if old.get("spike") or not new else new | {"look": look}
 
 
@@ -103,7 +103,9 @@ def level_of(number: int) -> float:
 
 
 def level_of_look(number: int, look: int) -> float:
-    """Of the `look`-th look at that release, both counted from 1; all of them together are `level_of(number)`."""
+    """The level of the `look`-th look at that release, both counted from 1; the levels of all looks sum to
+    `level_of(number)`.
+    """
     return level_of(number) / (look * (look + 1))
 
 

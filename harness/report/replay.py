@@ -1,4 +1,4 @@
-"""Where the answers of a run came from, and what its cases asked for in vain."""
+"""The sources of a run's answers, and the requests of its cases that had no effect."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ _REPLAYED = (*_TRUE, "volatile_reused", "earlier_state", "miss")
 
 
 class MissedTool(Frozen):
-    """A tool that was asked something which no recording answers."""
+    """A tool with calls that no recording answers."""
 
     tool: str
     calls: int
@@ -38,13 +38,15 @@ class Replay(Frozen):
     recorded: tuple[RecordedCassette, ...] = ()
     """By case; empty where nothing was recorded."""
     unsaid_turns: tuple[str, ...] = ()
-    """`case/attempt: message`: the scripted user never came to say it."""
+    """`case/attempt: message` for each message that the scripted user did not send."""
     self_reported_calls: int = 0
-    """Calls that only the agent tells of: none of them crossed the gateway."""
+    """The number of calls that only the agent reports: none of them crossed the gateway."""
     model_tiers: dict[str, int] = {}
-    """Requests to models, by where the answer came from."""
+    """The number of requests to models by the source of the answer."""
     reused_once_recorded: int = 0
-    """Reads whose answer was given again though it was recorded once; see Trial.reused_once_recorded."""
+    """The number of reads whose answer was returned again although it was recorded once; see
+    Trial.reused_once_recorded.
+    """
     provenances: dict[str, int] = {}
     """Answers of tools, hosts, models and probes, by where they were taken from; see Trial.provenances."""
     model_use: ModelUse | None = None

@@ -1,4 +1,4 @@
-"""Any verdict that a trial already has, as what a judge is held against."""
+"""Existing verdicts of trials as the reference that a judge is compared with."""
 
 from collections.abc import Callable, Iterable
 
@@ -11,10 +11,10 @@ _HALF = 0.5
 
 
 def rewards_of(folders: Iterable[RunFolder], against: str) -> Callable[[Judgement], Right | None]:
-    """`reward`: whether the trial succeeded; `verifier:<name>`: what that check, or all checks of that verifier, said;
-    `metric:<name>`: above one half.
+    """`reward`: whether the trial succeeded; `verifier:<name>`: the result of that check, or of all checks of that
+    verifier; `metric:<name>`: above one half.
 
-    Says nothing about eligibility. Raises UsageError for another word, and for a check or metric that no trial has.
+    Eligibility is not covered. Raises UsageError for another word, and for a check or metric that no trial has.
     """
     kind, _, name = against.partition(":")
     if (kind == "reward") == bool(name) or kind not in ("reward", "verifier", "metric"):

@@ -1,4 +1,4 @@
-"""A run in figures: what was measured, how sure it is, and what was not measured and why."""
+"""The figures of a run: measured values, their confidence intervals, and unmeasured trials with their reasons."""
 
 import math
 from collections import Counter
@@ -32,7 +32,7 @@ class Rate(Frozen):
     n: int
     rate: float | None
     interval: Interval | None
-    """Wilson; where cases were tried several times, over as many observations as the trials are worth."""
+    """The Wilson interval; where cases were tried several times, over the effective number of observations."""
     unknown: int = 0
     """Further trials of which it is not known: measured and undecided, without a check, or not measured."""
 
@@ -44,7 +44,7 @@ class Figure(Frozen):
     n: int
     mean: float | None
     interval: Interval | None = None
-    """Bootstrap over cases; None where the values do not differ, or it was not asked for."""
+    """The bootstrap interval over cases; None where the values do not differ, or where it was not requested."""
     lower_is_better: bool = False
 
 
@@ -53,7 +53,7 @@ class Counts(Frozen):
 
     planned: int
     undecided: int = 0
-    """Of the measured ones, those whose checks do not say whether they succeeded."""
+    """The number of measured trials whose checks do not decide whether they succeeded."""
     finished: int = 0
     limit_reached: int = 0
     agent_failed: int = 0
@@ -63,7 +63,7 @@ class Counts(Frozen):
 
     @property
     def measured(self) -> int:
-        """What stands in the denominators."""
+        """The number of trials in the denominators."""
         return self.finished + self.limit_reached + self.agent_failed
 
     @property
@@ -86,7 +86,7 @@ class Group(Frozen):
 
 
 class Unmeasured(Frozen):
-    """A trial that stands in no denominator."""
+    """A trial that is excluded from all denominators."""
 
     case_id: str
     attempt: int
@@ -99,7 +99,7 @@ class Unmeasured(Frozen):
 
 
 class FailedCase(Frozen):
-    """A trial in which a check failed or could not tell."""
+    """A trial with a failed or undecided check."""
 
     case_id: str
     attempt: int
@@ -174,9 +174,9 @@ def summarise(
     stopped: str | None = None,
     book: LatencyBook | None = None,
 ) -> Summary:
-    """The figures of a run; `trials` are read one at a time, for replay, durations and what was printed.
+    """The figures of a run; `trials` are read one at a time, for replay figures, durations and printed output.
 
-    `book` holds the times, once the trials were read.
+    `book` holds the durations after the trials have been read.
     """
     ordered = _in_planned_order(manifest, scorecards)
     parts = _parted((card.difficulty, card) for card in ordered)

@@ -1,4 +1,4 @@
-"""The table by tool: how each was called, with what faults, and what came of it."""
+"""The table by tool: the number of calls, their faults, and their results."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,9 @@ class ToolRow(Frozen):
     """Injected ones that were met."""
     misses: int
     cost_usd: float | None
-    """Of the model replies that decided the calls, shared among the calls of a reply; None: not told."""
+    """The cost of the model replies that decided the calls, divided among the calls of a reply; None where it is not
+    known.
+    """
     latency: Spread | None = None
     """Milliseconds of a call, real services only; None: replayed, or not measured."""
 

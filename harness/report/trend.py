@@ -49,9 +49,11 @@ class TrendPoint(Frozen):
     test: Test | None = None
     spike: bool = False
     level: float | None = None
-    """At which `p` is flagged: the look's part of the release's part of 5 %."""
+    """The level at which `p` is flagged: the look's share of the release's share of 5 %."""
     look: int | None = None
-    """The look that `p` is of: the first one that was flagged, else the newest in which the figure could be tested."""
+    """The look that `p` belongs to: the first one that was flagged, else the newest in which the figure could be
+    tested.
+    """
     looks: int = 0
     """How often the release could be looked at, a run more each time."""
     cases: int = 0
@@ -152,7 +154,7 @@ def _lines(runs: Sequence[RunCards]) -> list[Line]:
 
 
 def _success(card: Scorecard) -> float | None:
-    """A trial whose checks cannot tell counts as failed: a release must not look better by hiding."""
+    """A trial with undecided checks counts as failed: hiding a failure must not improve a release."""
     return 0.0 if card.undecided else None if card.success is None else float(card.success)
 
 
@@ -174,7 +176,7 @@ def _values(cards: Iterable[Scorecard], figure: Callable[[Scorecard], float | No
 
 
 def _flagged(lines: Sequence[Line], runs: Sequence[RunCards], unseen: int) -> tuple[TrendLine, ...]:
-    """`runs` in the order in which they were begun; `unseen`: stored releases before these."""
+    """`runs` are in the order in which they were started; `unseen` is the number of stored releases before them."""
     points: list[list[TrendPoint]] = [[] for _ in lines]
     releases = list(dict.fromkeys(run.release for run in runs))
     for number, release in enumerate(releases):

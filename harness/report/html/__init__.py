@@ -1,4 +1,4 @@
-"""The report that people look at: one HTML file that needs nothing else, neither a network nor a library."""
+"""The HTML report: one self-contained file, without network access or external libraries."""
 
 from harness.report.html.page import html_report, write_html
 

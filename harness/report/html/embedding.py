@@ -1,7 +1,7 @@
-"""Data inside an HTML file, where it can be nothing but data.
+"""Embeds data in an HTML file so that it is never interpreted as markup or code.
 
-What agents and tools said is hostile until shown otherwise: it must not end the element that holds it, nor begin
-another. So no `<`, `>` or `&` and nothing beyond ASCII stands in the embedded text as itself.
+Text of agents and tools is untrusted: it must not end the element that contains it, nor start another. Therefore `<`,
+`>`, `&` and all characters outside ASCII are escaped in the embedded text.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What judges said: a table for each rubric, and the verdicts of one trial with their reasons."""
+"""The judgements in the HTML report: a table for each rubric, and the verdicts of one trial with their reasons."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

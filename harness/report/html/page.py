@@ -48,10 +48,10 @@ _LEAST, _MOST = 6_000, 400_000
 
 @gc_paused()
 def html_report(folder: RunFolder, against: RunFolder | None = None) -> str:
-    """The report of a run, beside another one where `against` is given.
+    """The report of a run, compared with `against` where that is set.
 
-    Neighbouring runs of the same suite are counted too, for the failure modes by release. Raises ResultsError naming
-    a damaged file of either run.
+    Other runs of the same suite in the same folder are counted too, for the failure modes by release. Raises
+    ResultsError naming a damaged file of either run.
     """
     data: list[str] = []
     page: JsonObject = {"runs": [], "releases": releases_view(folder)}
@@ -76,7 +76,7 @@ def write_html(folder: RunFolder, target: Path, against: RunFolder | None = None
 
 
 def _embedding(run: RunFolder, cards: Sequence[Scorecard], number: int, data: list[str]) -> Iterator[StoredTrial]:
-    """The run's trials, each put into `data` as it passes: none is held longer."""
+    """Yields the run's trials and adds each to `data`: only one is held in memory at a time."""
     budget = max(_LEAST, min(_MOST, _BUDGET // max(1, len(cards))))
     by_key = {(card.case_id, card.attempt): card for card in cards}
     judged = judged_trials(run)

@@ -1,7 +1,7 @@
-"""What an agent or a tool said, as the page holds it: whole where it is short, else its beginning, of a log its
-end, and its length.
+"""The form of an agent's or tool's text in the page: the whole text where it is short, else its beginning (of a log,
+its end) and its length.
 
-JSON is kept as text and laid out in the browser: a browser's numbers would round long integers.
+JSON is stored as text and formatted in the browser: a browser's numbers would round long integers.
 """
 
 import json
@@ -20,7 +20,7 @@ class Cutter:
         return self._cut("text", text)
 
     def last(self, text: str) -> JsonObject:
-        """The end of a log, which tells more than its beginning."""
+        """The end of a log, which is more informative than its beginning."""
         if len(text) <= self.limit:
             return {"text": text}
         return {"text": text[-self.limit :], "of": len(text), "end": True}
@@ -41,5 +41,5 @@ class Cutter:
 
 
 def present(**fields: JsonValue) -> JsonObject:
-    """The fields that say something: a page of a thousand trials need not repeat what is not known."""
+    """The fields with a value: a page of a thousand trials need not repeat empty fields."""
     return {name: value for name, value in fields.items() if value not in (None, "", [], {}, ())}

@@ -1,4 +1,4 @@
-"""A run as the page knows it from the start: its facts and figures, and one row for each of its trials."""
+"""The initial data of a run's page: its facts and figures, and one row for each of its trials."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -18,7 +18,7 @@ from harness.trace import Trial
 from harness.values import JsonObject, JsonValue
 
 _REASON = 4000
-"""Characters of a reason in the table of cases; it is cut where an agent makes it longer, and says so."""
+"""The number of characters of a reason in the table of cases; a longer one is truncated and marked."""
 
 
 def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[StoredTrial]) -> JsonObject:
@@ -86,7 +86,9 @@ def row(trial: Trial, card: Scorecard) -> JsonObject:
 
 
 def comparison_view(before: RunFolder, after: RunFolder) -> JsonObject:
-    """How sure the difference is; `refused` says why two runs cannot be compared, only looked at side by side."""
+    """The certainty of the difference; `refused` holds the reason why two runs cannot be compared, only shown side by
+    side.
+    """
     try:
         found = compare_runs(before, after)
     except UsageError as error:

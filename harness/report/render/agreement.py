@@ -25,7 +25,7 @@ class AgreementView:
         self._report = report
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Two tables, the disagreements and what was left out."""
+        """Renders two tables, the disagreements, and the omitted items."""
         del console, options
         for section in agreement_sections(self._report):
             yield from section_table(section)

@@ -1,4 +1,4 @@
-"""What came of a calibration, of a stability check and of a triage, as tables."""
+"""The results of a calibration, of a stability check and of a triage, as tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -22,7 +22,7 @@ class _View:
         self._section = section
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table, or its title and notes where it has no row."""
+        """Renders the table, or its title and notes where it has no rows."""
         del console, options
         if self._section.rows:
             yield from section_table(self._section)
@@ -32,7 +32,7 @@ class _View:
 
 
 class CalibrationView(_View):
-    """Validation and held-out, before and after."""
+    """The figures of validation and held-out cases, before and after."""
 
     def __init__(self, done: Calibrated) -> None:
         outcome = done.outcome

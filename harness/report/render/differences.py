@@ -1,4 +1,4 @@
-"""What a comparison says beside its first tables, in words and tables that every rendering shows alike."""
+"""The parts of a comparison after its first tables, in sentences and tables that are the same in every rendering."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, get_args
@@ -24,20 +24,20 @@ def comparison_sections(comparison: Comparison) -> tuple[Section, ...]:
 
 
 def chance(change: MetricChange) -> str:
-    """The corrected p where there is one; what cannot be told is marked."""
+    """The corrected p-value where there is one; undecided changes are marked."""
     p = change.p if change.p_corrected is None else change.p_corrected
     return UNKNOWN if p is None else f"{p:.2g}"
 
 
 def told(change: MetricChange) -> str:
-    """What the test says; see NOTATION."""
+    """The result of the test; see NOTATION."""
     if change.found == "cannot_tell" and change.cases_needed is not None and change.cases_needed > change.cases:
         return f"? {change.cases_needed}"
     return {"better": "better", "worse": "worse", "same": "=", "cannot_tell": "?"}[change.found]
 
 
 def attribution_lines(comparison: Comparison) -> Iterator[str]:
-    """What the change can be put down to, what differs, and the runs that would tell more."""
+    """The attribution of the change, the differences, and the runs that would separate them."""
     yield comparison.attribution.verdict
     for one in comparison.attribution.changed:
         yield f"{one.part}: {one.before} → {one.after}"

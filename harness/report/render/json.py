@@ -14,7 +14,7 @@ def summary_json(summary: Summary) -> str:
 
 
 def comparison_json(comparison: Comparison, margins: Sequence[MarginCheck] = ()) -> str:
-    """With the verdicts on margins, where some were asked for."""
+    """The comparison as JSON, with the verdicts on requested margins."""
     checks: JsonObject = {"margins": [check.model_dump() for check in margins]} if margins else {}
     return _text({**comparison.model_dump(), **checks})
 

@@ -1,4 +1,4 @@
-"""What judges said, as a table: domains, then criteria."""
+"""Judgements as a table: domains, then criteria."""
 
 from harness.judge import JudgeIdentity
 from harness.report.judged import JudgedCriterion, JudgedRubric

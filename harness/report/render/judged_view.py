@@ -1,4 +1,4 @@
-"""What judges said, for a terminal."""
+"""Judgements for a terminal."""
 
 from rich.console import Console, ConsoleOptions, RenderResult
 

@@ -1,10 +1,10 @@
-"""A run as JUnit XML, as continuous integration reads it.
+"""A run as JUnit XML for continuous integration.
 
-A failed check is a `failure`; a trial that the harness could not run and one whose checks cannot tell are an `error`,
-which no reader of the file takes for a pass. So are inconclusive trials, which end a run with exit 1, unless no more of
-them are there than are allowed, and trials that never ran, which end it with exit 3. Only what is allowed to be
-inconclusive and a case without a check are `skipped`. What the agent's program printed last stands in `system-err` and
-`system-out` of a trial without success.
+A failed check is a `failure`; a trial that the harness could not run and one with undecided checks are an `error`,
+which no reader of the file counts as passed. Inconclusive trials, which end a run with exit status 1, are errors too,
+unless their number is allowed, and so are trials that never ran, which end it with exit status 3. Only allowed
+inconclusive trials and cases without a check are `skipped`. The last output of the agent's program is in `system-err`
+and `system-out` of a trial without success.
 """
 
 from collections.abc import Sequence

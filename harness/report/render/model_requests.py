@@ -23,7 +23,7 @@ def model_requests(spans: Sequence[Span]) -> list[JsonObject]:
 
 
 def model_lines(spans: Sequence[Span]) -> Iterator[str]:
-    """The same as text. What a request repeats from the one before it is said in a word."""
+    """The same as text. Parts that a request repeats from the previous one are abbreviated."""
     before: JsonObject = {}
     requests = model_requests(spans)
     if not requests:
@@ -34,7 +34,7 @@ def model_lines(spans: Sequence[Span]) -> Iterator[str]:
 
 
 def _passed(span: Span) -> bool:
-    """What the agent told of itself is no request that the gateway saw."""
+    """Whether the gateway observed the request; an agent's own spans are not model requests."""
     return span.attributes.get(names.STEP_KIND) == names.MODEL and names.ORIGIN not in span.attributes
 
 
@@ -57,7 +57,7 @@ def _request(span: Span) -> JsonObject:
 
 
 def _read(value: JsonValue) -> JsonValue:
-    """Lists and objects stand in a span as JSON texts."""
+    """Parses lists and objects, which spans store as JSON texts."""
     if isinstance(value, str) and value[:1] in {"[", "{"}:
         try:
             read: JsonValue = json.loads(value)
@@ -101,5 +101,5 @@ def _block(name: str, value: JsonValue) -> Iterator[str]:
 
 
 def _clean(line: str) -> str:
-    """Whatever is no printable character is shown as an escape: the texts are the agent's and the model's."""
+    """Escapes all characters that are not printable: the texts come from the agent and the model."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)

@@ -7,7 +7,9 @@ from harness.report.summary import Summary
 
 
 def recorded_lines(summary: Summary) -> list[str]:
-    """A line for each cassette, and under it what was not recorded and why; empty where nothing was recorded."""
+    """A line for each cassette, followed by the calls that were not recorded and the reasons; empty where nothing was
+    recorded.
+    """
     return [line for one in summary.recorded for line in _lines(one, summary.manifest.suite)]
 
 

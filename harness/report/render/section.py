@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A table of words: the first column names the row, the others are figures; `notes` stand below."""
+    """A table of texts: the first column names the row, the others are figures; `notes` are printed below."""
 
     title: str
     heads: tuple[str, ...]

@@ -62,7 +62,7 @@ def _cells(row: ToolRow) -> tuple[str, ...]:
 def _with_content(
     heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Without the columns in which nothing stands."""
+    """Removes the columns without content."""
     kept = [place for place in range(len(heads)) if place < 2 or any(row[place] != UNKNOWN for row in rows)]
     return tuple(heads[place] for place in kept), tuple(tuple(row[place] for place in kept) for row in rows)
 

@@ -16,7 +16,9 @@ _SETTLED = ("exact", "exact_reused", "live", "sealed")
 
 
 def explained(trial: Trial, card: Scorecard, longest: int = _LONGEST, *, hints: bool = False) -> Iterator[str]:
-    """Lines: how it ended, every step with what was found there, what the checks said. Texts are cut at `longest`."""
+    """Lines that show the outcome, every step with its findings, and the results of the checks. Texts are cut at
+    `longest`.
+    """
     yield _headline(card)
     yield from _ranked(trial, card, longest)
     for one in card.diagnoses:
@@ -90,7 +92,9 @@ def _step(step: Step, longest: int) -> Iterator[str]:
 
 
 def _is_reported_message(step: Step) -> bool:
-    """A message that the agent says another gave it; of a step with calls, the calls are marked."""
+    """Whether the step is a message between agents that the agent itself reports; of a step with calls, the calls are
+    marked.
+    """
     return step.evidence == "self_reported" and not step.calls
 
 

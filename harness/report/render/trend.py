@@ -1,4 +1,4 @@
-"""A trend as a table: a row a figure, a column a release, jumps marked and told below."""
+"""A trend as a table: one row per figure, one column per release, with jumps marked and described below."""
 
 from collections.abc import Iterator
 
@@ -60,7 +60,7 @@ def _notes(trend: Trend, kind: str) -> tuple[str, ...]:
 
 
 def _power(trend: Trend, kind: str) -> tuple[str, ...]:
-    """From how many worse cases the newest release would have been flagged; success stands for all metrics."""
+    """The number of worse cases at which the newest release would have been flagged; success represents all metrics."""
     newest = [line.points[-1] for line in trend.lines if line.kind == kind and line.points[-1].level is not None]
     if not newest:
         return ()

@@ -1,7 +1,7 @@
-"""Figures and facts in words, the same in every rendering.
+"""Texts for figures and facts, the same in every rendering.
 
-Case texts, answers and reasons come from agents and tools: whatever is no printable character is shown as an escape,
-so that no report can steer a terminal or break a file format.
+Case texts, answers and reasons come from agents and tools: characters that are not printable are shown as escapes, so
+that no report can control a terminal or break a file format.
 """
 
 import math
@@ -51,7 +51,7 @@ def share(rate: Rate) -> str:
 
 
 def unknown_words(rate: Rate) -> str:
-    """The share of the trials of which success is not known, to stand beside the rate."""
+    """The share of trials with unknown success, for display beside the rate."""
     return f"{rate.unknown} of {rate.n + rate.unknown}" if rate.unknown else ""
 
 
@@ -83,7 +83,7 @@ def facts(manifest: RunManifest) -> list[tuple[str, str]]:
 
 
 def unmeasured_words(summary: Summary) -> str | None:
-    """How many trials stand in no denominator; None where all were measured."""
+    """The number of trials that are excluded from all denominators; None where all were measured."""
     counts = summary.counts
     kinds = {
         "inconclusive": counts.inconclusive,
@@ -111,7 +111,7 @@ def size_words(size: int) -> str:
 
 
 def printed_head(end: PrintedEnd) -> str:
-    """What the lines of a stream are, and what was thrown away of it."""
+    """A heading for the lines of a stream, with the amount of discarded output."""
     if end.printed_bytes <= end.kept_bytes:
         return f"the agent's {end.stream} ended with"
     size = f"{size_words(end.printed_bytes)} printed, {size_words(end.kept_bytes)} kept"
@@ -188,7 +188,7 @@ def provenance_words(summary: Summary) -> str | None:
 
 
 def use_words(summary: Summary) -> str | None:
-    """Where the model's answers came from and what they used; None where no model was asked."""
+    """The sources of the model's answers and their usage; None where no model was called."""
     named = ", ".join(f"{count} {tier.replace('_', ' ')}" for tier, count in summary.model_tiers.items() if count)
     use = summary.model_use
     if use is None:
@@ -198,7 +198,7 @@ def use_words(summary: Summary) -> str | None:
 
 
 def overlay_words(summary: Summary) -> list[str]:
-    """What a reader must know of lenient answers, unfired faults, users who were not asked, and self-reports."""
+    """Notes about lenient answers, unfired faults, unused turns of the scripted user, and self-reported calls."""
     degraded = ", ".join(summary.degraded)
     found = [f"answered in part as at an earlier state, which may be wrong: {degraded}"] if degraded else []
     found += [f"fault that never fired: {one}" for one in summary.unfired_faults]
@@ -216,7 +216,7 @@ def _floored(share: float) -> str:
 
 
 def own_metrics_first(metrics: Sequence[str]) -> list[str]:
-    """The suite's own metrics before the built-in ones; the success rate stands apart."""
+    """The suite's own metrics before the built-in ones; the success rate is listed separately."""
     own = [name for name in metrics if name not in METRICS]
     return own + [name for name in metrics if name in METRICS and name != SUCCESS]
 
