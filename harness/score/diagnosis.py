@@ -18,6 +18,8 @@ Kind = Literal[
     "foreign_task",
     "plan_for_another_task",
     "plan_not_carried_out",
+    "goal_left_out",
+    "objective_switched",
     "invented_tool",
     "invented_parameter",
     "claimed_call",
@@ -37,6 +39,10 @@ Kind = Literal[
     "failed_code_carried",
     "first_answer_carried",
     "worker_result_carried",
+    "hidden_error_carried",
+    "injected_answer_carried",
+    "contradicted_answer_carried",
+    "contradicted_user_carried",
     "wrong_target",
     "wrong_argument",
     "wrong_encoding",
@@ -68,6 +74,8 @@ class Diagnosis(Frozen):
     """Later steps that repeat it or rest on it, ascending."""
     evidence: str
     """What was seen, in words."""
+    prevention: str | None = None
+    """What would have stopped it before other steps rested on it, in words; None: not told."""
     confidence: float = Field(ge=0, le=1)
     """The detector's own: 0.9 and more where the finding follows from its definition, less where it is inferred."""
     version: str

@@ -66,10 +66,14 @@ def test_a_premise_of_the_agents_own_that_later_queries_rest_on_is_hinted_at(hin
         ask("mayor of Millbrook"),
         ask("Millbrook 2001 paper"),
     ]
-    assert [("carried_premise", 1)] == hinted(*turns, task=TASK, tools=TOOLS, failed=True)
+
+    def premises(*asked: tuple[Any, ...], **options: Any) -> list[tuple[str, int | None]]:
+        return [one for one in hinted(*asked, tools=TOOLS, **options) if one[0] == "carried_premise"]
+
+    assert [("carried_premise", 1)] == premises(*turns, task=TASK, failed=True)
     given = f"{TASK} It stands in Millbrook."
-    assert [] == hinted(*turns[:3], task=given, tools=TOOLS, failed=True)
-    assert [] == hinted(*turns, task=TASK, tools=TOOLS)
+    assert [] == premises(*turns[:3], task=given, failed=True)
+    assert [] == premises(*turns, task=TASK)
 
 
 def test_drift_inside_the_same_things_is_said_not_to_be_measured(told: Callable[..., Evidence]) -> None:
@@ -77,3 +81,29 @@ def test_drift_inside_the_same_things_is_said_not_to_be_measured(told: Callable[
     assert "goal_drift" not in not_measured(handed_in)
     open_end = told(PLAN, ("call", "web_search", {"query": "x"}, "x"), task=TASK, tools=TOOLS)
     assert "only work on foreign cases" in not_measured(open_end)["goal_drift"]
+
+
+def _asks(*queries: str) -> list[tuple[Any, ...]]:
+    return [("call", "web_search", {"query": query}, "nothing about that was found") for query in queries]
+
+
+def test_queries_that_leave_the_goal_for_another_are_hinted_at_or_told(told: Callable[..., Evidence]) -> None:
+    turns = _asks("year bridge opened", "northern river bridge", "recipe for bread", "sourdough recipe oven time")
+    every = Fitted(told=("goal_left_out", "objective_switched"))
+    facts, _ = findings(told(*turns, task=TASK, tools=TOOLS, failed=True), every)
+    assert {("goal_left_out", 3), ("objective_switched", 3)} == {
+        (one.kind, one.origin_step) for one in facts if one.failure == "goal_drift"
+    }
+    passed = Verdict(check="reward", verifier="reward", version="1", passed=True, reason="right")
+    good = told(*turns, task=TASK, tools=TOOLS).model_copy(update={"verdicts": (passed,)})
+    assert ((), ()) == findings(good, every)
+
+
+def test_queries_that_stay_with_the_goal_or_are_few_or_single_words_are_no_drift(told: Callable[..., Evidence]) -> None:
+    every = Fitted(told=("goal_left_out", "objective_switched"))
+    stays = _asks("bridge river", "mayor and northern paper", "northern river bridge opened")
+    few = _asks("year bridge opened", "recipe for bread")
+    single = [("call", "web_search", {"query": word}, "x") for word in ("bridge", "river", "bread")]
+    for turns in (stays, few, single):
+        found = findings(told(*turns, task=TASK, tools=TOOLS, failed=True), every)[0]
+        assert "goal_drift" not in {one.failure for one in found}

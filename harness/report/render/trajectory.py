@@ -59,10 +59,15 @@ def _ranked(trial: Trial, card: Scorecard, longest: int) -> Iterator[str]:
         yield "most probably went wrong: cannot tell"
     for place, one in enumerate(named[:_SUSPECTS]):
         lead = "most probably went wrong" if not place else "  or"
-        who = f" ({printable(one.agent)})" if one.agent is not None else ""
+        agent = printable(one.agent) if one.agent is not None else None
+        who = (
+            f" ({agent})" if agent is not None else " (a tool's answer)" if one.source == "tool" else f" ({one.source})"
+        )
         sure = f"{one.probability:.0%}" + ("" if one.calibrated else ", not calibrated")
         what = f"{one.failure}: {one.kind}".replace("_", " ")
         yield f"{lead} at step {one.step}{who}, {sure}: {what}: {printable(one.reason, longest)}"
+        if one.prevention is not None:
+            yield f"    what would have stopped it: {printable(one.prevention, longest)}"
 
 
 def _headline(card: Scorecard) -> str:
@@ -120,6 +125,8 @@ def _found(step: Step, diagnoses: Sequence[Diagnosis], longest: int) -> Iterator
             later = ", ".join(map(str, one.dependent_steps[:12]))
             follows = f" -> steps {later}" if later else ""
             yield f"  !!  {_title(one)}: {printable(one.evidence, longest)}{follows}"
+            if one.prevention is not None:
+                yield f"      what would have stopped it: {printable(one.prevention, longest)}"
         elif step.index in one.dependent_steps:
             yield f"   !  follows from {one.failure.replace('_', ' ')} of step {one.origin_step}"
 

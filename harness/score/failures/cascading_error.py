@@ -5,8 +5,8 @@ given, and that it had not been given itself, used again by a later call or told
 an identifier from nowhere that no answer confirmed, used again by a later call of another kind.
 
 Does not count: a wrong value that was used once (nothing rests on it); a failed call tried again with the right value;
-a value computed from others (amounts and dates are not looked at); a wrong answer of a tool, which the trajectory
-alone cannot show.
+a value computed from others (amounts and dates are not looked at); a wrong answer of a tool (see
+`wrong_sources`).
 
 Origin: where the value entered. Dependent steps: the later ones that use it.
 """
@@ -17,10 +17,11 @@ from typing import ClassVar, Final
 from harness.score.failures.diagnosis import Diagnosis
 from harness.score.failures.foreign import Foreign, foreign_of
 from harness.score.failures.grounding import atoms
+from harness.score.failures.prevention import check_of
 from harness.score.failures.reading import Reading, read
 from harness.score.values import Evidence
 
-VERSION: Final = "4"
+VERSION: Final = "5"
 
 
 def carried_values(reading: Reading, foreign: Sequence[Foreign]) -> tuple[Diagnosis, ...]:
@@ -29,9 +30,9 @@ def carried_values(reading: Reading, foreign: Sequence[Foreign]) -> tuple[Diagno
     for one in foreign:
         later = _later_uses(reading, one)
         if one.lookalike is not None and later:
-            found.append(_diagnosis(one, later, miscopied=True))
+            found.append(_diagnosis(one, later, reading, miscopied=True))
         elif one.lookalike is None and not one.confirmed and _kinds(one) > 1:
-            found.append(_diagnosis(one, later, miscopied=False))
+            found.append(_diagnosis(one, later, reading, miscopied=False))
     return tuple(found)
 
 
@@ -50,14 +51,16 @@ def _kinds(one: Foreign) -> int:
     return len({act.key for act in one.acts})
 
 
-def _diagnosis(one: Foreign, later: tuple[int, ...], *, miscopied: bool) -> Diagnosis:
+def _diagnosis(one: Foreign, later: tuple[int, ...], reading: Reading, *, miscopied: bool) -> Diagnosis:
     source = f"where {one.lookalike!r} had been given" if miscopied else "and had been given by nobody"
+    check = check_of(one.value, one.acts[0], reading)
     return Diagnosis(
         failure="cascading_error",
         kind="miscopied_value" if miscopied else "invented_value",
         origin_step=one.acts[0].step,
         dependent_steps=later,
         evidence=f"{one.value!r} was used {source}; {len(later)} later steps rest on it",
+        prevention=f"copying {one.lookalike!r} as it had been given; or {check}" if miscopied else check,
         confidence=0.9 if miscopied else 0.7,
         version=VERSION,
     )

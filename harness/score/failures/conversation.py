@@ -28,7 +28,7 @@ from harness.score.failures.reading import Reading, has_failed, read
 from harness.score.values import Evidence
 from harness.trace import Step
 
-VERSION: Final = "4"
+VERSION: Final = "5"
 _ASSUMED: Final = re.compile(
     r"\b(?:assum\w{1,10}|hypothetical\w{0,4}|simulat\w{1,6}|placeholder\w?|sample data|dummy|mock|fabricat\w{1,6}|"
     r"for demonstration|example data|let's say|typical(?:ly)?|general knowledge|based on my knowledge|"
@@ -42,6 +42,13 @@ _REASONER: Final = re.compile(r"(?i)(?:ai )?assistant|coder|reasoner|analyst|sol
 _SHORT: Final = 40
 _FEW: Final = 4
 _WORKER: Final = 0.3
+_PREVENTION: Final[dict[Kind, str]] = {
+    "worker_result_carried": "the same question to another worker or another source before the rest was built on it",
+    "first_result_carried": "a check of the first code's result by another way before it was gone on with",
+    "failed_code_carried": "the failed code corrected and run again with success before the next step",
+    "first_answer_carried": "a check of the first answer by another agent before it was gone on with",
+    "assumed_data": "getting the data, or saying that it cannot be had, in place of assuming it",
+}
 
 
 def conversation_candidates(reading: Reading) -> tuple[Diagnosis, ...]:
@@ -80,6 +87,7 @@ def _assumption(step: Step) -> Diagnosis:
         kind="assumed_data",
         origin_step=step.index,
         evidence=f"goes on with what it has not got: {_words(step)!r}",
+        prevention=_PREVENTION["assumed_data"],
         confidence=0.5,
         version=VERSION,
     )
@@ -97,6 +105,7 @@ def _carried(reading: Reading, step: Step, kind: Kind, evidence: str, *, confide
         origin_step=step.index,
         dependent_steps=tuple(later),
         evidence=evidence,
+        prevention=_PREVENTION.get(kind),
         confidence=confidence,
         version=VERSION,
     )

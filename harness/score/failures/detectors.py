@@ -24,11 +24,13 @@ DETECTORS: Final = Registry(
         "claims": "harness.score.failures.claims:Claims",
         "unsupported": "harness.score.failures.unsupported:Unsupported",
         "goal_drift": "harness.score.failures.goal_drift:GoalDrift",
+        "objective": "harness.score.failures.objective:Objective",
         "premature_commitment": "harness.score.failures.premature_commitment:PrematureCommitment",
         "wrong_outcome": "harness.score.failures.wrong_outcome:WrongOutcome",
         "cascading_error": "harness.score.failures.cascading_error:CascadingError",
         "conversation": "harness.score.failures.conversation:BrokenConversation",
         "lookups": "harness.score.failures.lookups:Lookups",
+        "wrong_sources": "harness.score.failures.wrong_sources:WrongSources",
         "premises": "harness.score.failures.premises:Premises",
     },
 )

@@ -1,5 +1,5 @@
 """The findings' vocabulary, which stands beside the scorecard's other values because scorecards keep findings."""
 
-from harness.score.diagnosis import Diagnosis, Failure, Kind
+from harness.score.diagnosis import Diagnosis, Failure, Kind, OwnKind
 
-__all__ = ["Diagnosis", "Failure", "Kind"]
+__all__ = ["Diagnosis", "Failure", "Kind", "OwnKind"]

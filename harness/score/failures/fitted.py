@@ -15,6 +15,8 @@ from harness.values import Frozen
 INFERRED: Final[dict[Kind, Failure]] = {
     "plan_for_another_task": "goal_drift",
     "plan_not_carried_out": "goal_drift",
+    "goal_left_out": "goal_drift",
+    "objective_switched": "goal_drift",
     "unsupported_answer": "tool_hallucination",
     "unchecked_answer": "premature_commitment",
     "assumed_data": "premature_commitment",

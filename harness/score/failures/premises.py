@@ -15,10 +15,11 @@ from typing import ClassVar, Final
 from harness.score.failures.diagnosis import Diagnosis
 from harness.score.failures.grounding import atoms, texts
 from harness.score.failures.lookups import is_answer
+from harness.score.failures.prevention import check_of
 from harness.score.failures.reading import Act, Reading, has_failed, read
 from harness.score.values import Evidence
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 _NAME: Final = re.compile(r"\b(?:[A-Z][\w'-]{2,30}|\d{3,6})\b")
 _LONGEST: Final = 300
 _FEWEST: Final = 2
@@ -40,6 +41,7 @@ def carried_premises(reading: Reading) -> tuple[Diagnosis, ...]:
             origin_step=brought[word].step,
             dependent_steps=tuple(sorted(users[word])),
             evidence=f"{word!r} was the agent's own premise, about which no call had asked; later steps rest on it",
+            prevention=check_of(word, brought[word], reading),
             confidence=0.4,
             version=VERSION,
         ),

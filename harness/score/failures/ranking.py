@@ -3,16 +3,17 @@
 The probability of a kind is how often its origin was the step that people named as the decisive mistake, where it stood
 first: hits and cases of labelled failed runs (`Fitted.steps`), drawn towards their common mean as if `_WEIGHT` further
 cases had it. Kinds that no labelled set has are given by the order in which causes come before their consequences, at a
-probability that is marked as not calibrated. A runner-up has its own probability times that of none above it being
-right, so that all together stay below 1. What is missing to it is "cannot tell"; where the first does not reach
-`Fitted.certain`, that is the whole answer.
+probability that is marked as not calibrated. A judge's finding (`judged`) and one of a suite's own detector have no
+place in that order: theirs is the finding's own confidence times `_CITED` or `_OTHERWISE`. A runner-up has its own
+probability times that of none above it being right, so that all together stay below 1. What is missing to it is "cannot
+tell"; where the first does not reach `Fitted.certain`, that is the whole answer.
 """
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
-from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
+from harness.score.failures.diagnosis import Diagnosis, Failure, Kind, OwnKind
 from harness.score.failures.fitted import Fitted, fitted
 from harness.trace import Trajectory
 from harness.values import Frozen
@@ -22,6 +23,8 @@ _ASSUMED: Mapping[str, float] = MappingProxyType(
     {
         "plan_for_another_task": 0.5,
         "plan_not_carried_out": 0.45,
+        "objective_switched": 0.25,
+        "goal_left_out": 0.25,
         "unchecked_answer": 0.4,
         "first_result_carried": 0.45,
         "assumed_data": 0.4,
@@ -29,6 +32,10 @@ _ASSUMED: Mapping[str, float] = MappingProxyType(
         "failed_code_carried": 0.35,
         "first_answer_carried": 0.25,
         "carried_premise": 0.3,
+        "contradicted_user_carried": 0.55,
+        "injected_answer_carried": 0.5,
+        "hidden_error_carried": 0.45,
+        "contradicted_answer_carried": 0.45,
         "miscopied_value": 0.55,
         "invented_tool": 0.35,
         "guessed_argument": 0.4,
@@ -50,6 +57,13 @@ _ASSUMED: Mapping[str, float] = MappingProxyType(
     }
 )
 _OTHERWISE: Final = 0.15
+_JUDGED: Final = "judged"
+_CITED: Final = 0.6
+"""How often the first step that a judge cites is taken to be the decisive one, where the mode is really there."""
+_TOOLS: Final[frozenset[str]] = frozenset(
+    {"hidden_error_carried", "injected_answer_carried", "contradicted_answer_carried"}
+)
+"""Kinds that begin in a tool's answer, which stands in the step of the agent's call."""
 
 
 class Suspect(Frozen):
@@ -57,9 +71,14 @@ class Suspect(Frozen):
 
     step: int
     agent: str | None
+    """Whose step it is; None: the user's, or a tool's answer in it."""
+    source: Literal["agent", "user", "system", "tool"]
+    """Whose message it began in."""
     failure: Failure
-    kind: Kind
+    kind: Kind | OwnKind
     reason: str
+    prevention: str | None
+    """What would have stopped it; None: not told."""
     probability: float
     calibrated: bool
     """Whether the probability was counted on labelled runs."""
@@ -85,21 +104,25 @@ def suspects(
         if step is None or one.failure == "other":
             continue
         known = by_step.get(step)
-        if known is None or raw.of(one.kind) > raw.of(known.kind):
+        if known is None or raw.of(one) > raw.of(known):
             by_step[step] = one
-    agents = {step.index: step.agent or trajectory.agent for step in trajectory.steps if step.source == "agent"}
+    steps = {step.index: step for step in trajectory.steps}
     ranked: list[Suspect] = []
     left = 1.0
-    for step, one in sorted(by_step.items(), key=lambda pair: (-raw.of(pair[1].kind), pair[0])):
-        probability = raw.of(one.kind) * left
+    for step, one in sorted(by_step.items(), key=lambda pair: (-raw.of(pair[1]), pair[0])):
+        probability = raw.of(one) * left
         left -= probability
+        at = steps.get(step)
+        source = "tool" if one.kind in _TOOLS else "agent" if at is None else at.source
         ranked.append(
             Suspect(
                 step=step,
-                agent=agents.get(step),
+                agent=(at.agent or trajectory.agent) if at is not None and source == "agent" else None,
+                source=source,
                 failure=one.failure,
                 kind=one.kind,
                 reason=one.evidence,
+                prevention=one.prevention,
                 probability=round(probability, 2),
                 calibrated=one.kind in raw.numbers.steps,
             )
@@ -114,8 +137,11 @@ class _Probabilities:
         cases = sum(one.cases for one in numbers.steps.values())
         self._mean = sum(one.right for one in numbers.steps.values()) / cases if cases else 0.0
 
-    def of(self, kind: str) -> float:
-        counted = self._steps.get(kind)
-        if counted is None:
-            return _ASSUMED.get(kind, _OTHERWISE)
-        return (counted.right + self._mean * _WEIGHT) / (counted.cases + _WEIGHT)
+    def of(self, one: Diagnosis) -> float:
+        counted = self._steps.get(one.kind)
+        if counted is not None:
+            return (counted.right + self._mean * _WEIGHT) / (counted.cases + _WEIGHT)
+        if one.kind == _JUDGED:
+            return _CITED * one.confidence
+        known = _ASSUMED.get(one.kind)
+        return _OTHERWISE * one.confidence if known is None and ":" in one.kind else known or _OTHERWISE
