@@ -1,4 +1,4 @@
-"""What is asked: suites, cases, tools and agents as people write them."""
+"""Definitions of suites, cases, tools and agents, as people write them."""
 
 from typing import TYPE_CHECKING
 

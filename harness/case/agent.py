@@ -1,4 +1,4 @@
-"""The agent under test as a suite declares it: never part of a snapshot, laid read-only at `/agent`."""
+"""The agent under test as a suite declares it: never part of a snapshot, mounted read-only at `/agent`."""
 
 from typing import Literal
 
@@ -13,10 +13,13 @@ class ChatEndpoint(Frozen):
     path: str = Field(default="/chat", pattern="^/")
     """Path that a message is posted to."""
     port: int | None = Field(default=None, ge=1, le=65535)
-    """None: a free one, which the agent is told as `{port}` in its command and as the environment variable PORT."""
+    """The port of the endpoint; None chooses a free one, which the agent receives as `{port}` in its command and as the
+    environment variable PORT.
+    """
     send: JsonValue = {"message": "{message}"}
     """The request's body; `{message}`, `{messages}` (role and content of all so far), `{system}`, `{profile}` and
-    `{conversation}` are filled in where they stand as whole texts."""
+    `{conversation}` are replaced where they are whole texts.
+    """
     reply: str = Field(default="/message", pattern=r"^(/[^/]*)+$")
     """JSON pointer to the agent's reply in its answer."""
     ready: str | None = Field(default=None, pattern="^/")
@@ -28,7 +31,7 @@ class ChatEndpoint(Frozen):
 class AgentVersion(Frozen):
     """One version of the agent.
 
-    In `command`, `{agent}` is where the agent's files lie and `{work}` its working directory, so that one
+    In `command`, `{agent}` is the folder of the agent's files and `{work}` its working directory, so that one
     declaration serves every sandbox.
     """
 
@@ -40,14 +43,16 @@ class AgentVersion(Frozen):
     prompts: tuple[str, ...] = ()
     """Files inside `files` that hold prompts: they get a digest of their own, so that a change is attributed."""
     env: dict[str, str] = {}
-    """Environment variables of the agent; no secrets: they stand in the manifest."""
+    """Environment variables of the agent; they must not contain secrets, because the manifest stores them."""
     image: str | None = None
     """An image of its own to run in; None: the environment's."""
     answer: Literal["reply", "stdout"] = "reply"
     """Where the final answer is read: the last `/reply`, or standard output."""
     speaks: Literal["turns", "http", "lines"] = "turns"
-    """How it converses: it asks for the user's turns itself, it is an HTTP chat endpoint, or a process that reads and
-    writes lines of JSON. The last two are driven by a program of the harness inside the sandbox (needs its python3)."""
+    """The protocol of the conversation: the agent requests the user's turns itself, it is an HTTP chat endpoint, or a
+    process that reads and writes lines of JSON. The last two are driven by a program of the harness inside the sandbox
+    (needs its python3).
+    """
     chat: ChatEndpoint = ChatEndpoint()
     """For `speaks: http`."""
 

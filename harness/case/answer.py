@@ -11,19 +11,21 @@ Comparison = Literal["ignore", "type", "exact", "regex", "approx", "set", "map"]
 
 
 class AnswerRule(Frozen):
-    """One rule for what stands at a place of the answer; the first that fits a place counts."""
+    """One rule for the value at a path of the answer; the first rule that matches a path applies."""
 
     at: str | None = Field(default=None, pattern=r"^(/[^/]*)*$")
     """A JSON pointer, `*` standing for every item of a list or member of an object; empty: the whole answer. A rule
     holds for everything below its place too."""
     header: str | None = Field(default=None, pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-    """A response header instead: it is kept on new recordings and compared. No header is compared without a rule, and
-    one that carries secrets is never kept."""
+    """A response header instead of a path: it is stored in new recordings and compared. No header is compared without a
+    rule, and a header that carries secrets is never stored.
+    """
     compare: Comparison
-    """`ignore`: not at all. `type`: only what kind of value it is. `exact`: a changed value is drift at once, without
-    the days of learning that it is steady. `regex`: `pattern` must fit. `approx`: numbers, within `tolerance`.
-    `set`: a list whose order says nothing. `map`: an object whose keys are data, so that other keys are no lost
-    fields; it says nothing of what lies below."""
+    """`ignore`: not compared. `type`: only the kind of value is compared. `exact`: a changed value is drift at once,
+    without days of learning that it is stable. `regex`: `pattern` must match. `approx`: numbers, within `tolerance`.
+    `set`: a list whose order is irrelevant. `map`: an object whose keys are data, so that different keys are not lost
+    fields; the rule does not apply to values below it.
+    """
     pattern: str | None = None
     """Of `regex`: a regular expression that the whole text must fit."""
     tolerance: float | None = Field(default=None, ge=0)

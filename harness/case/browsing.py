@@ -1,4 +1,4 @@
-"""What a browser is needed for: tools that act in one, and pages that checks look at when the agent has ended."""
+"""The uses of a browser: tools that act in one, and pages that checks inspect after the agent has ended."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -10,11 +10,13 @@ from harness.values import Frozen, JsonObject, JsonValue, digest_of
 
 VERIFIER = "dom"
 Whose = Literal["fresh", "agent"]
-"""`fresh`: with the snapshot's profile, for this look alone. `agent`: as the agent's tools have left it."""
+"""`fresh`: a new browser with the snapshot's profile, for this look only. `agent`: the browser as the agent's tools
+have left it.
+"""
 
 
 class PageLook(Frozen):
-    """One page to look at after the agent has ended, and what is read of it."""
+    """One page to inspect after the agent has ended, and the data to read from it."""
 
     name: str
     browser: Whose = "fresh"
@@ -25,7 +27,7 @@ class PageLook(Frozen):
 
     @property
     def digest(self) -> str:
-        """Of what is looked at: what was seen is only good for the look that saw it."""
+        """The digest of the look: a result is only valid for the look that produced it."""
         return digest_of(self.model_dump(mode="json", exclude={"name"}))
 
 
@@ -44,7 +46,7 @@ def needs_browser(suite: Suite) -> bool:
 
 
 def page_look(name: str, parameters: JsonObject) -> PageLook:
-    """The look that a `dom` check with these parameters needs. Raises ValueError in words."""
+    """The look that a `dom` check with these parameters needs. Raises ValueError with a description of the problem."""
     expect = parameters.get("expect") or []
     if not isinstance(expect, list):
         raise ValueError("`with.expect` must be a list")

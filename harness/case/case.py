@@ -1,4 +1,4 @@
-"""One case: a task, what the agent may do, and how its success is told."""
+"""One case: a task, the agent's limits, and the checks of its success."""
 
 from typing import Any, Literal
 
@@ -18,7 +18,9 @@ class Limits(Frozen):
     steps: int = Field(default=50, gt=0)
     """Tool calls that the gateway answers; later ones are refused with `limit_reached`."""
     tokens: int | None = Field(default=None, gt=0)
-    """Input and output of the model together; the call after the one that reaches it is refused. None: no limit."""
+    """The limit of the model's input and output tokens together; the call after the one that reaches it is rejected.
+    None sets no limit.
+    """
     cost_usd: float | None = Field(default=None, gt=0)
     """What the model's replies may cost by the suite's prices, refused like tokens. None: no limit."""
     misses: int | None = Field(default=None, ge=0, lt=100)
@@ -33,7 +35,7 @@ class Limits(Frozen):
     disk_mb: int = Field(default=64, ge=1)
     """Size of each writable place."""
     output_kb: int = Field(default=256, ge=1)
-    """What is kept of standard output and standard error each; the rest is counted and thrown away."""
+    """The stored size of standard output and of standard error; further output is counted and discarded."""
 
 
 class ReferenceCall(Frozen):
@@ -64,7 +66,7 @@ Difficulty = Literal["easy", "medium", "hard"]
 
 
 class Case(Frozen):
-    """One thing asked of the agent."""
+    """One task for the agent, with its checks."""
 
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
     """Unique within the suite; part of file names."""
@@ -73,11 +75,11 @@ class Case(Frozen):
     category: str = "general"
     """Group of cases in reports, and what `--category` selects."""
     difficulty: Difficulty = "medium"
-    """How hard the case is meant to be; reports group by it."""
+    """The intended difficulty of the case; reports group by it."""
     task: str = Field(min_length=1)
     """The opening message; the agent reads it from `/turn`."""
     conversation: Conversation | None = None
-    """What the user says after it; None: nothing more."""
+    """The user's messages after the task; None where there are no further ones."""
     system: str | None = None
     """System prompt that `/turn` hands to the agent. None: none."""
     user_profile: JsonObject | None = None
@@ -101,19 +103,19 @@ class Case(Frozen):
     checks: tuple[CheckSpec, ...] = ()
     """In addition to the suite's checks."""
     nop_passes: bool = False
-    """An agent that does nothing passes this case, and that is meant so."""
+    """States that an agent that does nothing is intended to pass this case."""
     limits: Limits = Limits()
     """What one trial may use."""
     fixtures: tuple[str, ...] = ()
-    """Packs in the suite's `fixtures/`, laid over the tools' answers; later ones win."""
+    """Packs in the suite's `fixtures/` that replace the tools' answers; later ones take precedence."""
     faults: tuple[FaultSpec, ...] = ()
-    """What goes wrong between the agent and its tools, on purpose."""
+    """Faults that are injected between the agent and its tools."""
     clock: str | None = None
     """ISO 8601 instant at which the agent's wall clock starts; None: the real time."""
     tags: tuple[str, ...] = ()
     """Words that `--tag` selects by."""
     origin: str | None = None
-    """Where the case comes from, such as the run and trial that it was made of."""
+    """The source of the case, such as the run and trial that it was made from."""
 
     @model_validator(mode="before")
     @classmethod

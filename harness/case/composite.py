@@ -10,7 +10,8 @@ from harness.values import Frozen
 class CompositePart(Frozen):
     """One metric and its weight; a bare number is the weight.
 
-    `worst` and `best` lay a figure that is no share (cost, tokens, steps) between 0 and 1; less may be better.
+    `worst` and `best` scale a figure that is not a share (cost, tokens, steps) to the range from 0 to 1; lower values
+    may be better.
     """
 
     weight: float = Field(gt=0, allow_inf_nan=False)

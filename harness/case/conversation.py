@@ -1,4 +1,4 @@
-"""A conversation: what the user says first, and what they say to what the agent answers."""
+"""A conversation: the user's first message, and the user's messages in reply to the agent."""
 
 from pydantic import Field, field_validator, model_validator
 
@@ -7,12 +7,12 @@ from harness.values import Frozen
 
 
 class When(Frozen):
-    """A condition on the agent's last reply and on what it has done; everything that is given must hold."""
+    """A condition on the agent's last reply and on its actions; all given parts must hold."""
 
     contains: str | tuple[str, ...] = ()
-    """Texts that all stand in the last reply, in upper or lower case."""
+    """Texts that the last reply must all contain, in upper or lower case."""
     lacks: str | tuple[str, ...] = ()
-    """Texts of which none stands in the last reply."""
+    """Texts of which the last reply must contain none."""
     regex: str | None = None
     """Found somewhere in the last reply; upper and lower case are one."""
     called: str | tuple[str, ...] = ()
@@ -29,16 +29,16 @@ class When(Frozen):
 
 
 class UserTurn(Frozen):
-    """Something that the user may say once; without `say` it only ends the conversation."""
+    """A message that the user may send once; without `say`, the turn only ends the conversation."""
 
     when: When | None = None
     """None: at any time."""
     say: str | None = Field(default=None, min_length=1)
     """The user's message."""
     optional: bool = False
-    """Nothing is missing where it is never said; the report does not mention it."""
+    """Marks a turn that need not occur; the report does not mention it where it was not sent."""
     end: bool = False
-    """The user has nothing more to say after this."""
+    """Marks the user's last message."""
 
     @model_validator(mode="after")
     def _does_something(self) -> "UserTurn":
@@ -48,13 +48,15 @@ class UserTurn(Frozen):
 
 
 class Conversation(Frozen):
-    """A scripted user. After each reply the first turn not yet said whose condition holds is said; none: it is over."""
+    """A scripted user. After each reply, the user sends the first unused turn whose condition holds; without one, the
+    conversation ends.
+    """
 
     opening: str | None = Field(default=None, min_length=1)
-    """The first message; stands for the case's `task`."""
+    """The first message; it replaces the case's `task`."""
     turns: tuple[UserTurn, ...] = ()
-    """What the user may say after the opening."""
+    """The messages that the user may send after the opening."""
     max_turns: int = Field(default=20, ge=1, le=1000)
     """Messages of the user at most, the opening included."""
     plan: str | None = None
-    """What a user who is no script is to do, in words; a scripted user does not follow it, and says so."""
+    """Instructions for a user that is not scripted; a scripted user does not follow them, and reports that."""

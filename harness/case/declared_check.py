@@ -38,7 +38,7 @@ class DeclaredCheck:
             if own is not None:
                 return suite.path, suite.line("checks", own, *field)
             return self._place_in_cases(suite, field)
-        except (InvalidDocument, AttributeError, TypeError):  # the files are gone, or no longer what was read
+        except (InvalidDocument, AttributeError, TypeError):  # the files are missing, or were changed since
             return None
 
     def _place_in_cases(self, suite: Document, field: tuple[int | str, ...]) -> _Place | None:

@@ -1,4 +1,4 @@
-"""Digests of what a suite asks, which tell whether two runs can be compared."""
+"""Digests of suites, which show whether two runs can be compared."""
 
 import re
 from collections.abc import Iterable
@@ -15,13 +15,15 @@ _ASKED = {"environment", "tools", "probes", "checks", "metrics", "run_metrics", 
 
 
 def suite_digest(suite: Suite) -> str:
-    """Sha-256 over all that is asked: what `Suite.digest` holds, also for a suite that was put together elsewhere."""
+    """The SHA-256 digest of all that the agent is tested on: the content of `Suite.digest`, also for a suite that was
+    built in another way.
+    """
     asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
     if suite.detectors:
         asked["detectors"] = list(suite.detectors)
     _drop_unused(asked)
     _drop_unset_limits(asked)
-    for host in asked.get("hosts", ()):  # how a live host is kept, and what it is, is no part of what is asked
+    for host in asked.get("hosts", ()):  # how a live host is recorded, and its kind, are not in the digest
         del host["health"], host["reset"], host["double"]
     return digest_of({"asked": asked, "code": _code_digests(suite)})
 
@@ -34,7 +36,7 @@ def tools_digest(suite: Suite) -> str:
 
 
 def _drop_unused(asked: dict[str, Any]) -> None:
-    """What a suite does not use is no part of its digest: one without such fields keeps the digest that it had."""
+    """Removes unused fields, so that a suite without a newer field keeps its digest."""
     for case in asked["cases"]:
         if not case["probes"]:
             del case["probes"]
@@ -69,7 +71,7 @@ def _code_digests(suite: Suite) -> dict[str, str]:
 
 
 def _names_code(value: JsonValue) -> TypeGuard[str]:
-    """A check's parameter such as `checks.py:is_polite`: its code is part of what is asked."""
+    """Whether a check's parameter names code, such as `checks.py:is_polite`: the code is then part of the digest."""
     return isinstance(value, str) and _CODE.fullmatch(value) is not None
 
 

@@ -1,4 +1,4 @@
-"""One file that a person wrote, with what is needed to say where in it something is wrong."""
+"""One file that a person wrote, with the data that error messages need to locate a problem."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +19,11 @@ class Document:
     lines: dict[Location, int]
 
     def shaped(self, shape: type[T], data: Any = None, *at: int | str) -> T:
-        """The whole document as `shape`, or `data` that stands at a location of it."""
+        """Validates the whole document, or `data` at a location of it, as `shape`."""
         return shaped(self.path, self.data if data is None else data, shape, self.lines, at)
 
     def refuse(self, *at: int | str, problem: str, remedy: str | None = None) -> NoReturn:
-        """Raises InvalidDocument for what stands at a location."""
+        """Raises InvalidDocument for the value at a location."""
         field = ".".join(str(part) for part in at) or None
         raise InvalidDocument(self.path, problem, line=self.line(*at), field=field, remedy=remedy)
 

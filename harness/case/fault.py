@@ -56,11 +56,11 @@ class FaultSpec(Frozen):
     status: int | None = Field(default=None, ge=400, le=599)
     """HTTP status of a fault of kind `http_status`."""
     retry_after_s: int | None = Field(default=None, ge=0)
-    """Told as `Retry-After`; a 429 has 1 where nothing is said."""
+    """The value of the `Retry-After` header; a 429 has 1 where none is set."""
     seconds: float = Field(default=0.0, ge=0, le=3600)
     """How long a latency, a timeout or a slow stream takes."""
     field: str | None = Field(default=None, pattern=r"^(/[^/]*)+$")
-    """JSON pointer into the tool's answer; `*` stands for every item of a list."""
+    """JSON pointer into the tool's answer; `*` matches every item of a list."""
     to: str | None = None
     """The new name of a renamed field."""
 

@@ -1,4 +1,4 @@
-"""Fixture packs: fixed payloads that are laid over whatever answers a tool, so that a case always meets them.
+"""Fixture packs: fixed payloads that replace the answers of tools, so that a case always receives them.
 
 suites/<suite>/fixtures/<pack>.yaml
 
@@ -26,11 +26,11 @@ class Fixture(Frozen):
     """One payload of one tool."""
 
     tool: str
-    """Name of the tool: the key under which the payload stands in the file."""
+    """The name of the tool: the key of the payload in the file."""
     when: JsonObject = {}
     """Only for calls that have all of these arguments (defaults filled in); empty: for every call."""
     answer: JsonValue
-    """JSON that the agent is given."""
+    """The JSON that the agent receives."""
     status: int = Field(default=200, ge=200, le=599)
     """HTTP status of the answer; 400 and more is an error of the tool."""
 

@@ -6,15 +6,16 @@ from harness.values import Frozen
 
 
 class Gates(Frozen):
-    """Held against every run of the suite, which exits 1 where one does not hold; no part of what is asked.
+    """Conditions that are checked on every run of the suite, which exits 1 where one does not hold; not part of the
+    suite's digest.
 
-    An option of the command line takes the place of the gate for the same figure, or of the same number.
+    An option of the command line overrides the gate for the same figure, or for the same number.
     """
 
     fail_under: dict[str, float] = {}
     """Figure (`task_success`, a metric, a run metric) -> the least value that passes."""
     against_baseline: bool = False
-    """Whether the run is held against `baselines/<suite>.json`."""
+    """Whether the run is compared with `baselines/<suite>.json`."""
     allow_unmeasured: int = Field(default=0, ge=0)
     """Trials that a gate may miss."""
     max_inconclusive: int = Field(default=0, ge=0)

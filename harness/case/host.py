@@ -16,12 +16,12 @@ _GATEWAY_PORT = 8700
 
 
 class EffectRule(Frozen):
-    """What some requests do, where their method does not tell: a search by POST, a GET that counts."""
+    """Declares the effect of some requests where their method does not show it: a search by POST, a GET that counts."""
 
     methods: tuple[str, ...] = ()
-    """None given: any."""
+    """The methods of the rule; an empty list matches any method."""
     path: str = "*"
-    """`*` stands for any characters, slashes too."""
+    """A pattern for the path; `*` matches any characters, including slashes."""
     effect: Effect
     """What the requests that fit do."""
 
@@ -37,7 +37,7 @@ class IgnoredParts(Frozen):
     headers: tuple[str, ...] = ()
     """Names of headers that would matter (see HostSpec.match_headers)."""
     body: tuple[str, ...] = ()
-    """JSON pointers into the body; `*` stands for every item of a list."""
+    """JSON pointers into the body; `*` matches every item of a list."""
 
     @field_validator("headers")
     @classmethod
@@ -60,13 +60,13 @@ class HostSpec(Frozen):
     """
 
     host: str = Field(pattern=_NAME, max_length=253)
-    """The name as the agent knows it, in lower case; not a pattern, and no address."""
+    """The host name that the agent uses, in lower case; neither a pattern nor an IP address."""
     ports: tuple[int, ...] = (80, 443)
     """Ports that the agent may connect to."""
     upstream: str | None = None
     """An address that live requests go to instead; the request's path is put behind it."""
     service: str | None = None
-    """A service of the environment that stands for the host."""
+    """A service of the environment that answers in place of the host."""
     session_header: str | None = None
     """Carries the trial's id, so that trials that share a service do not share its state."""
     state: str | None = None
@@ -74,9 +74,9 @@ class HostSpec(Frozen):
     headers: dict[str, str] = {}
     """Set on every live request; `${NAME}` takes the environment variable NAME, which must be in `secrets`."""
     disposable: bool = False
-    """Live writes are allowed only where the host says that its state may be thrown away."""
+    """States that the host's state may be discarded; live writes are allowed only then."""
     double: bool = False
-    """What answers stands for the real host; see ToolServer.double."""
+    """States that a double answers in place of the real host; see ToolServer.double."""
     retries: int = Field(default=2, ge=0, le=10)
     """How often a live *read* is sent again that met no connection, or one that was lost before any answer."""
     health: str | None = Field(default=None, pattern="^/")
@@ -94,7 +94,7 @@ class HostSpec(Frozen):
     match_headers: tuple[str, ...] = ()
     """Request headers that are part of the cassette key, beside those that always choose the answer."""
     rate_limit: RateLimit | None = None
-    """How often the live host may be asked. None: without limit."""
+    """The rate limit of calls to the live host. None sets no limit."""
     timeout_s: float = Field(default=60.0, gt=0)
     """For the answer to begin, and between its pieces."""
 

@@ -30,7 +30,7 @@ from harness.values import Frozen, JsonObject, JsonValue
 
 
 class Defaults(Frozen):
-    """What every case of the suite takes unless it says otherwise."""
+    """Settings of every case of the suite that does not override them."""
 
     limits: JsonObject = {}
     """Fields of a case's `limits`, for every case that does not set them itself."""
@@ -39,12 +39,12 @@ class Defaults(Frozen):
 
 
 class SuiteFile(Frozen):
-    """`suite.yaml` as people write it; `tools` and `cases` stand in it or in files that it names."""
+    """`suite.yaml` as people write it; `tools` and `cases` are defined in it or in files that it names."""
 
     name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
     """It becomes the name of files and folders."""
     description: str = ""
-    """One line on what the suite asks."""
+    """A one-line description of the suite."""
     environment: str | None = None
     """Name of a folder in `images/` with an `environment.yaml`. None: the base image without services."""
     snapshot: str | None = None
@@ -74,13 +74,13 @@ class SuiteFile(Frozen):
     composite: dict[str, CompositePart] = {}
     """Metric -> its weight in the figure `composite`. Empty: there is none."""
     secrets: tuple[str, ...] = ()
-    """Names of environment variables that `${NAME}` may stand for, and whose values are never stored."""
+    """Names of environment variables that `${NAME}` may refer to, and whose values are never stored."""
     drift: dict[str, tuple[AnswerRule, ...]] = {}
     """Tool (a pattern such as `get_*`) -> how its answers are compared with their recordings."""
     gates: Gates = Gates()
     """What every run of the suite has to reach."""
     defaults: Defaults = Defaults()
-    """What cases take unless they say otherwise."""
+    """Settings of cases that do not override them."""
     cases: str | tuple[str, ...] = "cases.yaml"
     """File, or files, that hold the cases; shell patterns are allowed."""
 
@@ -140,10 +140,10 @@ def load_suite(project: Path, name: str) -> Suite:
 
 
 def load_stored_suite(project: Path, name: str) -> Suite:
-    """The suite of the project that a stored file names: a run, a recording, a baseline.
+    """Loads the project's suite that a stored file (a run, a recording, a baseline) names.
 
-    Such a file may come from anybody, so the name is never a path: what it led to could hold code. Raises UsageError
-    where the project has no suite in a folder of that name.
+    Such a file may come from an untrusted source, so the name is never used as a path: the target could contain code.
+    Raises UsageError where the project has no suite in a folder of that name.
     """
     if name not in suite_names(project):
         known = ", ".join(suite_names(project)) or "none"

@@ -23,7 +23,7 @@ _DEFAULTS: dict[Provider, tuple[str, str]] = {
 
 
 class ModelServer(Frozen):
-    """Where one family of wire formats is served. What is not given is the provider's own."""
+    """The server of one family of wire formats. Fields that are not set have the provider's own values."""
 
     base_url: str | None = None
     """As the provider's own client takes it."""
@@ -40,7 +40,7 @@ class ModelServer(Frozen):
 
 
 class Price(Frozen):
-    """What a million tokens cost; cached input is counted as input where it has no price of its own."""
+    """The price of a million tokens; cached input is priced as input where it has no price of its own."""
 
     input_usd_per_mtok: float = Field(ge=0)
     """US dollars for a million input tokens."""
@@ -60,10 +60,11 @@ class ModelSpec(Frozen):
     providers: dict[Provider, ModelServer] = {}
     """Family of wire formats -> where it is served. Empty: one address serves all."""
     double: bool = False
-    """What answers stands for a model: a program with rules, a stub. Its recordings say so, and so do reports whose
-    figures rest on them."""
+    """States that a double answers in place of the model: a program with rules, or a stub. Its recordings are marked,
+    and so are reports whose figures depend on them.
+    """
     mode: ModelMode = "replay"
-    """Unless the command line says otherwise."""
+    """The mode unless the command line sets another one."""
     prices: dict[str, Price] = {}
     """By model, or by the beginning of its name: the longest that fits."""
     allow_hosted_tools: bool = False
@@ -88,7 +89,7 @@ class ModelSpec(Frozen):
 
     @property
     def provenance(self) -> Provenance:
-        """Of every reply that is given live."""
+        """The provenance of every live reply."""
         return "double" if self.double else "service"
 
     @property

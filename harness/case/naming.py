@@ -7,7 +7,7 @@ _CASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def case_id(told: str) -> str:
-    """`told` where it can be a case's id; else its readable part and digits that tell it from others like it."""
+    """`told` where it is a valid case id; else its readable part with digits that distinguish it from similar ones."""
     if _CASE.fullmatch(told):
         return told
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", told).strip("-._")[:60] or "case"

@@ -11,19 +11,20 @@ ALL_TABLES = "*"
 
 
 class SqlProbe(Frozen):
-    """Rows of a database: what a query gives at the end, or what the trial has changed in whole tables.
+    """Reads a database: the result of a query at the end, or the trial's changes of whole tables.
 
-    A query gives `{"rows": [...]}`; tables give `{"tables": {name: {rows, digest, added, removed, changed}}}`, told
-    apart by their primary key, and the digest taken in its order. Both give `{"error": text}` where the database
-    refuses, and `{"unmeasurable": reason}` where it cannot be read within the limits: `timeout_s`, memory, 64 MiB of
-    database, 16 MiB of rows. SQLite files are copied into a sandbox and read there: without following anything that
-    the file names, and without a rollback journal. Exactly one of `service` and `file`, and of `query` and `tables`.
+    A query returns `{"rows": [...]}`; tables return `{"tables": {name: {rows, digest, added, removed, changed}}}`,
+    where the primary key identifies rows and defines the order of the digest. Both return `{"error": text}` where the
+    database rejects the query, and `{"unmeasurable": reason}` where it cannot be read within the limits: `timeout_s`,
+    memory, 64 MiB of database, 16 MiB of rows. SQLite files are copied into a sandbox and read there: without opening
+    any file that the database names, and without a rollback journal. Exactly one of `service` and `file`, and of
+    `query` and `tables`.
     """
 
     service: str | None = None
     """A service of the environment that declares its `database`."""
     file: str | None = None
-    """A SQLite file that the agent leaves in its sandbox, relative to /work; asked in every tool mode."""
+    """A SQLite file that the agent leaves in its sandbox, relative to /work; read in every tool mode."""
     query: str | None = Field(default=None, min_length=1)
     """One SELECT; the order of its rows is kept. It cannot write."""
     tables: tuple[str, ...] | None = Field(default=None, min_length=1)
@@ -70,10 +71,10 @@ class ApiProbe(Frozen):
 
 
 class StateProbe(Frozen):
-    """A read that the harness itself makes after the agent has ended, kept as evidence under `name`.
+    """A read that the harness itself makes after the agent has ended, stored as evidence under `name`.
 
-    It passes the gateway like any call (replayed from the cassette by the state that the agent's writes left), and is
-    no step of the agent. Exactly one of `tool`, `sql` and `api`.
+    It passes the gateway like any call (replayed from the cassette by the state after the agent's writes), and is not a
+    step of the agent. Exactly one of `tool`, `sql` and `api`.
     """
 
     name: str

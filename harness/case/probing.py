@@ -1,4 +1,4 @@
-"""Whether the probes of a suite and of its cases can be made, told by file and field before anything runs."""
+"""Checks before a run whether the probes of a suite and of its cases are valid; errors name file and field."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Probing:
     def check(
         self, document: Document, at: tuple[int | str, ...], probes: Sequence[StateProbe], taken: Collection[str] = ()
     ) -> None:
-        """Raises InvalidDocument; `taken` are names that are given already."""
+        """Raises InvalidDocument; `taken` are names that are already used."""
         seen = set(taken)
         for index, probe in enumerate(probes):
             if probe.name in seen:

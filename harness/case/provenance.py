@@ -6,10 +6,10 @@ from typing import Literal
 from harness.values import Frozen
 
 Provenance = Literal["service", "double", "trajectory", "hand"]
-"""Where an answer was taken from.
+"""The source of an answer.
 
-`service`: the server, host, database or model itself gave it. `double`: a stand-in for one, which the suite declares.
-`trajectory`: a trajectory that was imported tells of it. `hand`: somebody wrote or changed it.
+`service`: the server, host, database or model itself. `double`: a replacement for one, which the suite declares.
+`trajectory`: an imported trajectory. `hand`: a person wrote or changed it.
 """
 
 CalledKind = Literal["tool", "model", "http", "probe"]
@@ -27,9 +27,9 @@ class Doubles(Frozen):
     """Servers that are the trial's own sandbox and browser."""
 
     def provenance(self, kind: CalledKind, server: str, arguments: str) -> Provenance | None:
-        """Of an answer that is given now; None: it is the trial's own.
+        """The provenance of a current answer; None where the trial's own sandbox or browser answers.
 
-        `arguments` is the call's canonical JSON: a probe's says what it asks.
+        `arguments` is the call's canonical JSON: that of a probe contains its request.
         """
         if server in self.own:
             return None

@@ -1,7 +1,7 @@
-"""Tells quickly that a value fits a schema, for schemas made of the keywords that tools nearly always use.
+"""A fast check that a value is valid, for schemas made of the keywords that tools nearly always use.
 
-jsonschema decides what does not fit, and says why; but asking it about each of thousands of good calls is a third of
-the gateway's work, and a tenth of scoring. Here "yes" means yes, and "no" means only that it is not known.
+jsonschema decides whether a value is invalid, and why; but calling it for each of thousands of valid calls takes a
+third of the gateway's time, and a tenth of scoring. Here True means valid, and False means unknown.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,9 +39,9 @@ _TYPES: Mapping[str, Fits] = {
 
 
 def is_plain(schema: JsonValue) -> bool:
-    """Whether the schema is surely well formed, at every depth, and made of known keywords only.
+    """Whether the schema is certainly well formed, at every depth, and made of known keywords only.
 
-    Then `jsonschema` has nothing to say against the schema itself; otherwise that is not known.
+    `jsonschema` then accepts the schema itself; otherwise that is unknown.
     """
     try:
         return _is_plain(schema)
@@ -152,7 +152,7 @@ def _enum(schema: Mapping[str, JsonValue]) -> Fits | None:
     if allowed is None:
         return None
     if not isinstance(allowed, list) or not all(isinstance(item, str) for item in allowed):
-        return _unsure  # 1, 1.0 and true are told apart by the real validator
+        return _unsure  # only the full validator distinguishes 1, 1.0 and true
     return lambda value: isinstance(value, str) and value in allowed
 
 

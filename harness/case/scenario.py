@@ -1,11 +1,10 @@
-"""Google ADK's conversation scenarios read as cases, as they are.
+"""Reads Google ADK's conversation scenarios, unchanged, as cases.
 
     {"evalId": ..., "conversationScenario": {"startingPrompt": ..., "conversationPlan": ...},
      "sessionInput": {"appName": ..., "userId": ..., "state": {"max_turns": 6, "__tool_fixture_pack_names": [...]}}}
 
-App and user may be absent, names are camelCase or snake_case, and what else stands there is passed over. A plan is for
-a user who improvises: a scripted user says the starting prompt only, and the report says that the plan was not
-followed.
+App and user may be absent, names are camelCase or snake_case, and other fields are ignored. A plan is for a user who
+improvises: a scripted user sends the starting prompt only, and the report states that the plan was not followed.
 """
 
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ PACKS = "__tool_fixture_pack_names"
 
 
 def cases_in(document: Any) -> Any:
-    """The cases of a case file: scenarios in the house's own form, everything else as it stands.
+    """The cases of a case file: scenarios are converted into cases, other content is returned unchanged.
 
     A scenario file is one scenario, a list of them, or an evaluation set with `evalCases`.
     """

@@ -1,4 +1,4 @@
-"""Cases of a suite by their ids, as somebody has typed them."""
+"""Selects cases of a suite by the ids that a user has typed."""
 
 from collections.abc import Iterable
 

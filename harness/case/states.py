@@ -13,7 +13,9 @@ class StateNames:
     names: Mapping[str, str] = field(default_factory=dict)
     """Server, or `http:<host>` -> the name of its state."""
     undeclared: frozenset[str] = frozenset()
-    """Those of which the suite does not say whether they share the state of another that can be written to."""
+    """Servers for which the suite does not declare whether they share the state of another one that can be
+    written to.
+    """
 
     def of(self, server: str) -> str:
         return self.names.get(server, server)
@@ -34,7 +36,9 @@ def state_names(suite: Suite) -> StateNames:
 
 
 def _of_service(name: str, server: ToolServer, reached: Mapping[str, ToolServer]) -> str:
-    """Servers of one service share its state: the one that another of them declares, else the first one's by name."""
+    """Servers of one service share its state: the one that another of them declares, else that of the first one by
+    name.
+    """
     if server.service is None:
         return name
     same = {other: one for other, one in reached.items() if one.service == server.service}

@@ -27,7 +27,7 @@ class McpServer(Frozen):
     """A program that speaks MCP over stdio, started anew for each trial on this machine; `{suite}` is the suite's
     folder, `{work}` a new folder that is also its working directory. Empty: the server is reached over HTTP."""
     env: dict[str, str] = {}
-    """Beside PATH and HOME, all that the program is given; `${NAME}` takes a secret of the suite."""
+    """The environment of the program besides PATH and HOME; `${NAME}` inserts a secret of the suite."""
     files: str | None = None
     """A folder of the suite whose content each trial's `{work}` begins with."""
     path: str = "/mcp"
@@ -35,37 +35,39 @@ class McpServer(Frozen):
 
 
 class ToolServer(Frozen):
-    """Where a group of tools is served: a service of the environment, or a base URL.
+    """The server of a group of tools: a service of the environment, or a base URL.
 
-    Exactly one of `service` and `base_url` is given in a suite's `servers`; the groups in its `tools` bring servers
-    that are programs (`mcp.command`), Python functions, the trial's own sandbox or its browser. `session_header`
-    carries the trial's id, so that trials that share a live service do not share its state; it never enters a
-    recording.
+    Exactly one of `service` and `base_url` is set in a suite's `servers`; the groups in its `tools` define servers that
+    are programs (`mcp.command`), Python functions, the trial's own sandbox or its browser. `session_header` carries the
+    trial's id, so that trials that share a live service do not share its state; it never enters a recording.
     """
 
     service: str | None = None
-    """A service of the environment. Exactly one of `service` and `base_url` is given."""
+    """A service of the environment. Exactly one of `service` and `base_url` is set."""
     base_url: str | None = None
     """Address that a tool's path is put behind."""
     session_header: str | None = None
-    """Header that carries the trial's id, so that trials that share a live server can be told apart there. It never
-    enters a recording."""
+    """The header that carries the trial's id, so that a live server can distinguish the trials that share it. It never
+    enters a recording.
+    """
     state: str | None = None
-    """Name of the state that its calls read and write; None: its own, or that of the other servers of its service.
-    Servers and hosts that share a backend name one state, so that a write through one counts for a read through the
-    other. Its own name says that it shares with nobody."""
+    """The name of the state that its calls read and write; None selects its own, or that of the other servers of its
+    service. Servers and hosts that share a backend name one state, so that a write through one counts for a read
+    through the other. The server's own name declares that it shares its state with no other.
+    """
     headers: dict[str, str] = {}
     """Sent with every live call; `${NAME}` takes the environment variable NAME, which must be in `secrets`."""
     disposable: bool = False
-    """Live writes are allowed only where the server says that its state may be thrown away."""
+    """States that the server's state may be discarded; live writes are allowed only then."""
     double: bool = False
-    """It stands for the real server: a stub, a fake, a service written for the tests. Its recordings say so, and so do
-    reports whose figures rest on them."""
+    """States that it replaces the real server: a stub, a fake, a service written for the tests. Its recordings are
+    marked, and so are reports whose figures depend on them.
+    """
     retries: int = Field(default=2, ge=0, le=10)
     """How often a live *read* is sent again that met no connection, or one that was lost before any answer. A write is
     never sent twice."""
     health: str | None = Field(default=None, pattern="^/")
-    """A path that answers with a status below 400 where the live server is ready; asked before the first trial."""
+    """A path that answers with a status below 400 where the live server is ready; requested before the first trial."""
     reset: Reset | None = None
     """What brings the live server back to a known state before each trial."""
     mcp: McpServer | None = None
@@ -84,7 +86,7 @@ class ToolServer(Frozen):
 
 
 class Suite(Frozen):
-    """A loaded suite; `folder` is where it lies, and no part of the digest."""
+    """A loaded suite; `folder` is its location, and not part of the digest."""
 
     name: str
     description: str = ""
@@ -118,8 +120,9 @@ class Suite(Frozen):
     secrets: tuple[str, ...] = ()
     """Names of environment variables whose values must never be stored."""
     drift: dict[str, tuple[AnswerRule, ...]] = {}
-    """Tool (a pattern such as `get_*`) -> how its answers are compared with their recordings; no part of the digest:
-    what the agent is asked stays the same."""
+    """Maps a tool (or a pattern such as `get_*`) to the rules for comparing its answers with their recordings; not part
+    of the digest, because the agent's task is unaffected.
+    """
     gates: Gates = Gates()
     """What every run of the suite has to reach."""
     packs: dict[str, FixturePack] = {}
@@ -127,7 +130,7 @@ class Suite(Frozen):
     defaults: Limits = Limits()
     cases: tuple[Case, ...] = Field(min_length=1)
     digest: str
-    """Sha-256 over all that is asked: cases, tools, checks and their code; not the agents."""
+    """The SHA-256 digest of cases, tools, checks and their code; the agents are not included."""
 
     @property
     def reached(self) -> dict[str, ToolServer]:
@@ -136,7 +139,7 @@ class Suite(Frozen):
 
     @property
     def doubles(self) -> Doubles:
-        """What of it stands for another: as declared, and whatever is served by a service that is declared so."""
+        """The suite's doubles: those that are declared, and all servers of a service that is declared as a double."""
         declared = {name: server for name, server in self.reached.items() if server.double}
         services = frozenset(server.service for server in declared.values() if server.service is not None)
         same = {name for name, server in self.reached.items() if server.service in services}

@@ -10,9 +10,9 @@ from harness.values import Frozen, JsonObject
 Effect = Literal["read", "write"]
 ToolKind = Literal["http", "mcp", "python", "sandbox", "browser"]
 IMPORTED_SERVER = "imported"
-"""The server of tools that an import tells of: their list may lack some."""
+"""The server of tools that an import found: their list may be incomplete."""
 POINTER = r"^(/[^/]*)+$"
-"""A JSON pointer; `*` stands for every item of a list."""
+"""A JSON pointer; `*` matches every item of a list."""
 
 
 class HttpRoute(Frozen):
@@ -25,8 +25,9 @@ class HttpRoute(Frozen):
     query: dict[str, str] = {}
     """Query parameter -> argument name. An argument that the call leaves out is left out of the query."""
     body: Literal["arguments", "body", "none"] = "none"
-    """`arguments`: those arguments that stand in neither path nor query, as one JSON object.
-    `body`: the argument of that name, as it is."""
+    """`arguments`: the arguments that are in neither path nor query, as one JSON object. `body`: the argument of that
+    name, unchanged.
+    """
 
 
 class RateLimit(Frozen):
@@ -42,7 +43,7 @@ class VolatilePart(Frozen):
     """What changes with every run inside an argument that otherwise matters."""
 
     at: str = Field(pattern=POINTER)
-    """JSON pointer to the argument; `*` stands for every item of a list."""
+    """JSON pointer to the argument; `*` matches every item of a list."""
     pattern: str
     """Regular expression; what it finds is left out of the key."""
 
@@ -69,14 +70,15 @@ class ToolSpec(Frozen):
     source: ToolKind = "http"
     """Who answers it."""
     http: HttpRoute | None = None
-    """The call that stands for it; of the tools of an HTTP service only, and of all of those."""
+    """The HTTP request that the tool performs; set for all tools of an HTTP service, and for no others."""
     source_name: str | None = None
-    """What its source calls it, where the suite has given it another name."""
+    """The name in its source, where the suite has given it another name."""
     listed: JsonObject = {}
-    """What else its source's listing says of it (title, annotations, output schema): passed on as it is."""
+    """Further fields of its source's listing (title, annotations, output schema): passed on unchanged."""
     output: JsonObject | None = Field(default=None, exclude=True)
-    """JSON Schema of a good answer of an HTTP tool, where one is declared; `harness drift` reads it. It changes nothing
-    of what is asked, so it is no part of the suite's digest."""
+    """The JSON Schema of a successful answer of an HTTP tool, where one is declared; `harness drift` reads it. It does
+    not affect the agent's task, so it is not part of the suite's digest.
+    """
     rate_limit: RateLimit | None = None
     """How often the live tool may be called. None: without limit."""
     timeout_s: float = Field(default=30.0, gt=0)
@@ -88,8 +90,9 @@ class ToolSpec(Frozen):
     """JSON pointers to texts in the answer that are new in every run (ids, cursors): they are bound to the call that
     gave them, so that a recording made again is the same, and are recognised when the agent sends them back."""
     volatile: tuple[str, ...] = ()
-    """JSON pointers to what changes in the answer by itself, such as the time of a clock: a recorded answer may be
-    given again where only that differs."""
+    """JSON pointers to values in the answer that vary by themselves, such as the time of a clock: a recorded answer may
+    be returned again where only these differ.
+    """
 
     @field_validator("mints", "volatile")
     @classmethod

@@ -35,14 +35,14 @@ def without_volatile(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
 
 
 def changed_at(value: JsonValue, pointer: str, change: Change) -> JsonValue:
-    """`value` with `change` made to what stands at the pointer (`*`: every item); the same where nothing does."""
+    """`value` with `change` applied to the values at the pointer (`*`: every item); unchanged where there are none."""
     changed = _changed(value, _parts(pointer), change)
     assert not isinstance(changed, Gone)  # a pointer has at least one part
     return changed
 
 
 def without(value: JsonValue, pointer: str) -> JsonValue:
-    """`value` without what stands at the pointer."""
+    """`value` without the values at the pointer."""
     return changed_at(value, pointer, _leave_out)
 
 
@@ -61,7 +61,7 @@ def renamed_at(value: JsonValue, pointer: str, name: str) -> JsonValue:
 
 
 def values_at(value: JsonValue, pointer: str) -> tuple[JsonValue, ...]:
-    """What stands at the pointer: nothing, one value, or with a star as many as there are."""
+    """The values at the pointer: none, one, or with a star as many as there are."""
     return tuple(_found(value, _parts(pointer)))
 
 

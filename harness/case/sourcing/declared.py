@@ -1,4 +1,4 @@
-"""The items of a suite's `tools:` that stand for many tools at once, as people write them."""
+"""The items of a suite's `tools:` that declare many tools at once, as people write them."""
 
 from pydantic import Field, model_validator
 
@@ -8,7 +8,7 @@ from harness.values import Frozen, JsonObject
 
 
 class ToolGroup(Frozen):
-    """What every kind of group may say; patterns are those of a shell (`get_*`)."""
+    """The fields that every kind of group has; patterns are those of a shell (`get_*`)."""
 
     server: str
     """Its tools share the write state of this server."""
@@ -17,27 +17,31 @@ class ToolGroup(Frozen):
     prefix: str = ""
     """Put before each name, where two sources use the same."""
     reads: tuple[str, ...] = ()
-    """Patterns of tools that only read, whatever their source says."""
+    """Patterns of tools that only read, whatever effect their source declares."""
     writes: tuple[str, ...] = ()
-    """Overrules what the source itself says of a tool's effect; what nobody says is a write."""
+    """Patterns of tools that write; they override the effect that the source declares. A tool without any declaration
+    is a write.
+    """
     override: dict[str, JsonObject] = {}
     """Tool -> fields to set: `timeout_s`, `ignore_arguments`, `mints`, `volatile`, `rate_limit`, `description`,
     `effect`."""
     disposable: bool = False
-    """Live writes are allowed: the server's state may be thrown away."""
+    """Allows live writes: the server's state may be discarded."""
     double: bool = False
-    """Its server stands for the real one; see ToolServer.double. Of a declared server (`openapi`) the server itself
-    says it."""
+    """States that its server is a double of the real one; see ToolServer.double. A declared server (`openapi`) sets
+    this itself.
+    """
     state: str | None = None
-    """Name of the state that its server shares with others; see ToolServer.state. Of a declared server (`openapi`) the
-    server itself says it."""
+    """The name of the state that its server shares with others; see ToolServer.state. A declared server (`openapi`)
+    sets this itself.
+    """
 
 
 class OpenApiTools(ToolGroup):
     """The operations of an OpenAPI 3 or Swagger 2.0 document; `server` is one of `servers`, and the base address."""
 
     openapi: str = Field(min_length=1)
-    """A file in the suite's folder, or the URL of one (kept in `tools/` by `harness tool refresh`)."""
+    """A file in the suite's folder, or the URL of one (stored in `tools/` by `harness tool refresh`)."""
 
     @property
     def is_remote(self) -> bool:

@@ -1,4 +1,4 @@
-"""A source's own listing, kept beside the suite so that a replay needs no source, and what tools it makes."""
+"""A source's own listing, stored beside the suite so that a replay needs no source, and the tools in it."""
 
 import hashlib
 import json
@@ -17,11 +17,11 @@ _OWN = frozenset({"name", "description", "inputSchema"})
 
 
 class Listing(Frozen):
-    """`tools/<server>.json`: what the source said of its tools, word for word."""
+    """`tools/<server>.json`: the source's description of its tools, unchanged."""
 
     server: str
     source: str
-    """What was asked, for people: the command, address or file."""
+    """The command, address or file that was queried, for people."""
     digest: str | None = None
     """Sha-256 of the file of Python functions that were listed."""
     tools: tuple[JsonObject, ...]
@@ -54,7 +54,7 @@ def chosen(group: ToolGroup, names: list[str]) -> list[str]:
 
 
 def effect_of(group: ToolGroup, name: str, said: Effect) -> Effect:
-    """What the group says of the tool, or else what its source `said`."""
+    """The group's effect for the tool, or else that of its source, `said`."""
     if any(fnmatchcase(name, pattern) for pattern in group.writes):
         return "write"
     if any(fnmatchcase(name, pattern) for pattern in group.reads):

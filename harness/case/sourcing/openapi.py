@@ -1,6 +1,6 @@
 """The operations of an OpenAPI 3 or Swagger 2.0 document as tools: each one HTTP call, parameters and body one schema.
 
-The document's own `servers` are not used: where the service is reached is the suite's to say.
+The document's own `servers` are not used: the suite declares the address of the service.
 """
 
 import re
@@ -43,10 +43,11 @@ def openapi_tools(group: OpenApiTools, document: JsonValue) -> list[JsonObject]:
 
 
 def openapi_surface(group: OpenApiTools, document: JsonValue) -> dict[str, JsonObject | ValueError]:
-    """Name in the suite -> the tool, or why the operation cannot become one; only operations that the group takes.
+    """Maps names in the suite to the tool, or to the reason why the operation cannot become one; only operations that
+    the group selects.
 
-    Unlike `openapi_tools`, one operation that cannot be read hides none of the others. Raises ValueError for what is no
-    document at all.
+    Unlike in `openapi_tools`, one unreadable operation does not hide the others. Raises ValueError for an invalid
+    document.
     """
     whole = _checked(document)
     found: dict[str, JsonObject | ValueError] = {}
@@ -189,7 +190,7 @@ def _take_body(operation: _Operation, document: JsonObject) -> None:
 
 
 def _can_merge(operation: _Operation, schema: JsonObject) -> bool:
-    """Whether the body's fields can stand beside the parameters and still be told apart."""
+    """Whether the body's fields and the parameters can be merged without a conflict of names."""
     fields = schema.get("properties")
     combined = {"allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "nullable"} & set(schema)
     closed = schema.get("additionalProperties", False) is False

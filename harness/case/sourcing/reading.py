@@ -28,7 +28,7 @@ from harness.values import JsonObject, JsonValue
 
 @dataclass(frozen=True, kw_only=True)
 class _Item:
-    """One item of `tools:` and where it stands."""
+    """One item of `tools:` and its location."""
 
     source: Document
     at: tuple[int | str, ...]
@@ -67,7 +67,7 @@ def read_groups(document: Document, declared: JsonValue) -> list[Group]:
 
 
 def remote_document_path(folder: Path, group: OpenApiTools) -> Path:
-    """Where the document of a URL is kept."""
+    """The path at which the document of a URL is stored."""
     return listing_path(folder, f"{group.server}.openapi")
 
 

@@ -1,6 +1,7 @@
-"""Schemas of an OpenAPI document made to stand alone: references led to `$defs`, 3.0's words put into JSON Schema's.
+"""Makes schemas of an OpenAPI document self-contained: references point to `$defs`, and keywords of 3.0 become those of
+JSON Schema.
 
-Recursive schemas stay recursive; a reference into another document is refused.
+Recursive schemas stay recursive; a reference into another document is rejected.
 """
 
 from urllib.parse import unquote

@@ -1,7 +1,7 @@
 """Swagger 2.0 documents as OpenAPI 3.0, so far as tools are made of them: parameters, bodies, answers and schemas.
 
-`host`, `basePath` and `schemes` are not taken over, like `servers` of OpenAPI: where the service is reached is the
-suite's to say, the base path included.
+`host`, `basePath` and `schemes` are ignored, like `servers` of OpenAPI: the suite declares the address of the service,
+including the base path.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _JSON: list[JsonValue] = ["application/json"]
 
 
 def is_swagger(document: JsonValue) -> bool:
-    """Whether a document says that it is of Swagger 2.0."""
+    """Whether a document declares Swagger 2.0."""
     return isinstance(document, dict) and document.get("swagger") in {"2.0", 2.0}
 
 
