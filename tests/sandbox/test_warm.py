@@ -28,14 +28,14 @@ pytestmark = pytest.mark.docker
 _KILLED_HARNESS = """
 import sys
 from harness.case.case import Limits
-from harness.sandbox.ownership import Owner
+from harness.process_identity import ProcessIdentity
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot
 provider = open_provider("docker-warm", run="killed")
 snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
 sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)
-print(Owner.current(), flush=True)
+print(ProcessIdentity.current(), flush=True)
 sandbox.exec(["sleep", "600"], {}, 600)
 """
 

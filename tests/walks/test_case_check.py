@@ -6,6 +6,10 @@ from pathlib import Path
 
 from tests.walks.conftest import ROOT, Walk
 
+_OWN_SERVER = (
+    "servers:\n  desk: {service: desk, double: true} # a program of this repository; the database behind it is "
+    "PostgreSQL itself\ntools:\n"
+)
 _LIVE_SERVER = """\
 servers:
   desk: {service: desk}
@@ -27,7 +31,7 @@ def _copy_library(folder: Path) -> None:
 def _add_live_server(folder: Path) -> None:
     file = folder / "suites" / "library_desk" / "suite.yaml"
     before = file.read_text(encoding="utf-8")
-    after = before.replace("servers:\n  desk: {service: desk}\ntools:\n", _LIVE_SERVER)
+    after = before.replace(_OWN_SERVER, _LIVE_SERVER)
     assert before != after
     file.write_text(after, encoding="utf-8")
 
