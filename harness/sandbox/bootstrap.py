@@ -1,6 +1,6 @@
-"""The Debian that every image builds on, where no registry may be reachable: pulled, else put together from packages.
+"""The Debian base of every image, also where no registry is reachable: pulled, else bootstrapped from packages.
 
-The tag names what was asked for (suite, packages, how), so that it is made once; it is given only when the image is
+The tag names the request (suite, packages, method), so that the image is built once; it is set only when the image is
 complete. A pulled Debian and a bootstrapped one bear the same tag: their package lists differ, and are recorded.
 """
 
@@ -145,9 +145,10 @@ def _bootstrap(command: list[str], folder: Path, progress: Progress) -> None:
 
 
 def _started(command: list[str], folder: Path, output: int) -> "subprocess.Popen[bytes]":
-    """In a session of its own: an interrupt from the terminal reaches us alone, and we end it in order.
+    """Starts a process in a session of its own: an interrupt from the terminal reaches only the harness, which ends the
+    process in order.
 
-    Where we are killed ourselves, the kernel tells it to end.
+    Where the harness itself is killed, the kernel signals the process to end.
     """
     setpriv = shutil.which("setpriv")
     command = command if setpriv is None else [setpriv, "--pdeathsig", "TERM", "--", *command]
@@ -160,8 +161,8 @@ def _started(command: list[str], folder: Path, output: int) -> "subprocess.Popen
 def bootstraps_left() -> list[Path]:
     """Folders of bootstraps whose process was killed.
 
-    Safe to remove whatever stopped them: mmdebstrap mounts in a namespace of its own, so nothing of this machine lies
-    below.
+    They are always safe to remove: mmdebstrap mounts in a namespace of its own, so they contain no mounts of this
+    machine.
     """
     found = []
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
@@ -192,7 +193,9 @@ def _recipe() -> tuple[str, ...]:
 
 @contextmanager
 def _ended(process: "subprocess.Popen[bytes]") -> Iterator["subprocess.Popen[bytes]"]:
-    """However the block is left, no process of it is: given time to unmount and tidy up after itself, else killed."""
+    """Guarantees that the process has ended when the block is left: it gets time to unmount and clean up, and is then
+    killed.
+    """
     try:
         yield process
     finally:

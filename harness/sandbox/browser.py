@@ -1,7 +1,8 @@
-"""A browser in a sandbox of its own: Chromium behind a driver, and no way out but the gateway's pages.
+"""A browser in a sandbox of its own: Chromium with a driver, whose only network access is the gateway's pages.
 
-It is restored for each use, at a known address and with an empty profile or that of the snapshot, and thrown away
-afterwards. What a page does is an answer; where the browser itself is gone, BrowserGone says what it wrote last.
+It is restored for each use, at a known address and with an empty profile or that of the snapshot, and discarded
+afterwards. Problems of a page are returned as results; where the browser itself has ended, BrowserGone contains its
+last output.
 """
 
 import json
@@ -44,13 +45,13 @@ class BrowserSpec:
     """What one browser needs."""
 
     trial_id: str
-    """Unique; stands in the container's labels."""
+    """A unique id, which is set in the container's labels."""
     image: str
     """Tag of the image that holds Chromium and Playwright."""
     gateway_socket: Path
     """Unix socket that serves pages, and nothing else."""
     url: str | None = None
-    """Where it stands when it is there; None: on an empty page."""
+    """The page to open at the start; None for an empty page."""
     profile: JsonObject | None = None
     """Cookies and local storage, in Playwright's form; None: empty."""
     clock: str | None = None
@@ -71,14 +72,14 @@ class PageQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class ActResult:
-    """What came of an act: an HTTP status in kind, and what there is to say."""
+    """The result of an action: the kind of an HTTP status, and a text."""
 
     status: int
     said: JsonObject
 
 
 class Browser:
-    """A started browser; may be asked from many threads, its acts wait for each other."""
+    """A started browser; it may be used from many threads, and performs one action at a time."""
 
     def __init__(self, provider: SandboxProvider, spec: BrowserSpec) -> None:
         """Raises SandboxError, or BrowserGone with what the browser wrote, where it does not start."""
@@ -124,14 +125,14 @@ class Browser:
         return ActResult(status=status, said={"message": refused["message"]})
 
     def picture(self) -> bytes:
-        """The PNG that the last look has made. Raises SandboxError where there is none."""
+        """The PNG of the last look. Raises SandboxError where there is none."""
         try:
             return self._sandbox.read_file(_PICTURE, _LARGEST_PICTURE)
         except OSError as error:
             raise SandboxError(f"the browser has made no picture: {error}") from None
 
     def look(self, looked: PageQuery, within_s: float) -> ActResult:
-        """What stands on a page, and a picture of it; see `picture`."""
+        """Reads a page, and takes a picture of it; see `picture`."""
         asked: JsonObject = {
             "url": looked.url,
             "fresh": looked.fresh,
@@ -196,5 +197,5 @@ class Browser:
     def _file(self, path: str) -> bytes:
         try:
             return self._sandbox.read_file(path)
-        except (OSError, SandboxError):  # not written yet, or the sandbox is gone too
+        except (OSError, SandboxError):  # not written yet, or the sandbox has ended
             return b""

@@ -1,4 +1,4 @@
-"""One image built by the engine, its progress told step by step, its failure with the step and the last lines."""
+"""Builds one image with the engine; progress is reported by step, a failure with its step and the last lines."""
 
 import fcntl
 import io
@@ -67,7 +67,7 @@ def one_at_a_time(cache: Path) -> Iterator[None]:
 
 
 def cache_folder() -> Path:
-    """Where wheels are kept between builds."""
+    """The folder in which wheels are cached between builds."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "harness"
 
 

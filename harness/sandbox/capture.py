@@ -19,17 +19,17 @@ from harness.values import JsonObject
 
 @dataclass(frozen=True, kw_only=True)
 class CapturedEntry:
-    """One entry with where its content lies now; None: it has none."""
+    """One entry with the current path of its content; None where it has none."""
 
     entry: SnapshotEntry
     content: Path | None
 
 
 def gather(environment: Environment, state: DeclaredState, parent: Snapshot | None) -> tuple[CapturedEntry, ...]:
-    """The entries of a state, sorted by path: its parent's, then its own over them.
+    """The entries of a state, sorted by path: its parent's, overridden by its own.
 
-    Raises SnapshotError for what cannot be captured: special files, names that are not UTF-8, and all that lies outside
-    the places that the agent may write.
+    Raises SnapshotError for what cannot be captured: special files, names that are not UTF-8, and all paths outside the
+    writable places.
     """
     found: dict[str, CapturedEntry] = {}
     for captured in (*_inherited(parent), *_own(environment, state)):
@@ -54,7 +54,7 @@ def browser_profile(environment: Environment, state: DeclaredState, parent: Snap
 
 
 def place_of(path: str, writable: tuple[str, ...]) -> str | None:
-    """The writable place that `path` lies below; None: outside all of them, or a place itself."""
+    """The writable place that contains `path`; None where none does, or where `path` is such a place."""
     parents = {str(parent) for parent in PurePosixPath(path).parents}
     return next((place for place in writable if place in parents), None)
 
@@ -66,7 +66,7 @@ def digest_of_file(path: Path) -> str:
 
 
 def content_of(folder: Path, entry: SnapshotEntry) -> Path:
-    """Where the content of a snapshot file lies in its snapshot's folder."""
+    """The path of a snapshot file's content in its snapshot's folder."""
     return folder / "files" / entry.path.lstrip("/")
 
 

@@ -1,7 +1,7 @@
-"""The surroundings of a program that must run nothing that an agent has left: folders and variables.
+"""The environment of a program that must not execute files of an agent: folders and variables.
 
-The search for code goes by HOME (start files of shells, a user's Python packages), by the working directory and the
-folder of a script, and by variables. Here each of them leads to an empty folder, or nowhere.
+Programs search for code through HOME (start files of shells, a user's Python packages), by the working directory and
+the folder of a script, and by variables. Here each of them leads to an empty folder, or nowhere.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,7 +27,7 @@ def clean_environment(environment: Mapping[str, str], home: str, places: Collect
     for name in _LISTS_OF_FOLDERS:
         if name in kept:
             kept[name] = ":".join(part for part in kept[name].split(":") if _is_outside(part, places))
-    # Compiled code that lies beside a module is taken for the module's: nobody looks for it there.
+    # Compiled code beside a module is loaded as the module's: this folder prevents that search.
     return {**kept, **_PYTHON, "HOME": home, "PYTHONPYCACHEPREFIX": f"{home}/.pycache"}
 
 

@@ -1,7 +1,7 @@
-"""How a sandbox's container is set up: what it may not do, how much it gets, what is mounted into it.
+"""The configuration of a sandbox's container: its restrictions, its limits, and its mounts.
 
-Memory: `limits.memory_mb` is what the programs have beside full disks. The writable places and /dev/shm lie in memory
-too, and count on top of it, so that a full disk ends no program and no program ends the launcher.
+`limits.memory_mb` is the memory of the programs, in addition to that of full disks. The writable places and /dev/shm
+are in memory too, and are added to it, so that a full disk ends no program and no program ends the launcher.
 """
 
 from collections.abc import Collection, Mapping
@@ -105,9 +105,9 @@ class Containers:
     def config(
         self, folder: Path, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, gateway: Path | None = None
     ) -> dict[str, Any]:
-        """A container of one trial; `folder` holds the socket that its launcher reports at.
+        """The configuration of the container of one trial; `folder` holds the socket that its launcher connects to.
 
-        `gateway` is the folder of the gateway's socket; None: the one that the socket lies in.
+        `gateway` is the folder of the gateway's socket; None selects the socket's parent folder.
         """
         return self._configuration(
             spec,
@@ -123,9 +123,10 @@ class Containers:
         )
 
     def warm_config(self, folder: Path, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> dict[str, Any]:
-        """A container in which trials like this one are given worlds of their own; `folder` is shared with it.
+        """The configuration of a container in which similar trials get environments of their own; `folder` is shared
+        with it.
 
-        `layout` is what it keeps for all of them.
+        `layout` is kept for all of them.
         """
         unconfined = ["apparmor=unconfined"] if self._apparmor else []  # its own profile denies every mount
         mountpoints = dict.fromkeys((*layout.places, GATEWAY_FOLDER), "rw,noexec,nosuid,nodev,size=4k")
@@ -153,7 +154,7 @@ class Containers:
 
     def _layers_below(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> dict[str, Path]:
         """Where the supervisor is to see the image's layers, the uppermost first."""
-        if any(place.startswith("/usr/") for place in layout.places):  # it lies in the container, in none of them
+        if any(place.startswith("/usr/") for place in layout.places):  # it is in the container, outside the places
             return {}
         layers = self._layers(spec.image or snapshot.image or "")
         return {f"{_LAYERS}/{number}": Path(folder) for number, folder in enumerate(layers)}
@@ -260,7 +261,7 @@ def place_options(place: str, spec: SandboxSpec, layout: Layout) -> str:
 
 
 def place_size(place: str, spec: SandboxSpec, layout: Layout) -> str:
-    """What a tmpfs is told of a writable place: how large it gets and whose it is."""
+    """The tmpfs options of a writable place: its size and its owner."""
     size_mb = spec.limits.disk_mb
     if spec.end_state_from is not None:  # holes and links that took no room have become files that do
         size_mb = max(size_mb, layout.size_mb(place) + _MORE_MB)

@@ -19,7 +19,7 @@ _LOOK_EVERY_S = 0.25
 
 
 class LauncherRefusal(Exception):
-    """The launcher could not do what was asked, for a reason that has an errno."""
+    """The launcher could not perform a request, for a reason with an errno."""
 
     def __init__(self, number: int, problem: str) -> None:
         super().__init__(problem)
@@ -28,11 +28,11 @@ class LauncherRefusal(Exception):
 
 
 class LauncherLost(SandboxError):
-    """No answer came, and none will."""
+    """The launcher sent no answer, and will send none."""
 
 
 class ControlListener:
-    """Waits for the launcher; takes exactly one connection and is gone before any program runs."""
+    """Waits for the launcher; accepts exactly one connection and is removed before any program runs."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "control.sock"
@@ -46,11 +46,13 @@ class ControlListener:
             raise
 
     def accept(self, within_s: float, death: Callable[[], str | None]) -> "Control":
-        """`death` is asked now and then why there is no launcher; None: there still may be."""
+        """Accepts the launcher's connection. `death` is called at intervals and returns why there is no launcher, or
+        None while there still may be one.
+        """
         return Control(self.accept_connection(within_s, death))
 
     def accept_connection(self, within_s: float, death: Callable[[], str | None]) -> socket.socket:
-        """The same, for whom the connection says something else."""
+        """The same, for a caller with another protocol on the connection."""
         deadline = time.monotonic() + within_s
         while True:
             if is_readable(self._socket, _LOOK_EVERY_S):
@@ -86,7 +88,7 @@ class Control:
     def ask(self, message: dict[str, Any], within_s: float) -> dict[str, Any]:
         """The launcher's answer. Raises LauncherRefusal or SandboxError.
 
-        What is asked while a program runs is done beside it: programs, reading and writing files.
+        Requests during a program are performed in parallel to it: programs, reading and writing files.
         """
         if self._runs.locked():
             return self._ask_beside(message, within_s)
@@ -99,7 +101,7 @@ class Control:
             self._ask(message, content, within_s)
 
     def ask_for_stream(self, message: dict[str, Any], within_s: float) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Frames up to and with the one that has `end`; behind each the bytes that it announces."""
+        """Yields frames up to and including the one with `end`, each with the bytes that it announces."""
         with self._lock:
             frame = self._ask(message, (), within_s)
             try:
@@ -112,7 +114,7 @@ class Control:
                     self.close()  # the rest would be taken for the answer to the next request
 
     def has_hung_up(self) -> bool:
-        """Of a launcher that was asked nothing: it is gone, or says what it should not."""
+        """Whether a launcher without a pending request has closed the connection, or sent data unexpectedly."""
         return is_readable(self._connection, 0)
 
     def close(self) -> None:
@@ -139,7 +141,7 @@ class Control:
         raise _lost(TimeoutError())
 
     def _receive_for(self, box: queue.SimpleQueue[dict[str, Any]]) -> None:
-        """Where the program has just ended, nobody else receives any more."""
+        """Receives in place of the program's thread, where the program has just ended."""
         if self._lock.acquire(blocking=False):
             try:
                 while box.empty():
@@ -183,7 +185,9 @@ class Control:
 
 
 def is_readable(connection: socket.socket, within_s: float) -> bool:
-    """Waits at most so long. Not by select(), which knows no descriptor past 1023: a run of many jobs has more."""
+    """Waits at most `within_s`. Does not use select(), which supports no descriptor above 1023: a run with many jobs
+    has more.
+    """
     waiting = select.poll()
     waiting.register(connection, select.POLLIN)
     return bool(waiting.poll(within_s * 1000))

@@ -1,7 +1,7 @@
-"""Sandboxes in containers: isolated, thrown away after use, nothing shared but the kernel.
+"""Sandboxes in containers: isolated, discarded after use, sharing only the kernel.
 
-Two calls to the engine start one, and none ends it: the launcher leaves when its connection closes, and the engine
-removes the container by itself, also when the harness was killed.
+Two calls to the engine start a sandbox, and none ends it: the launcher exits when its connection closes, and the engine
+then removes the container, also when the harness was killed.
 """
 
 import threading
@@ -45,10 +45,10 @@ class DockerSandboxProvider:
         prefetch: int = 0,
         runtime: str | None = None,
     ) -> None:
-        """`prefetch`: so many containers of the kind that was asked for last are started before they are needed.
+        """`prefetch` is the number of containers of the last requested kind that are started in advance.
 
-        `runtime`: the OCI runtime by its name in the engine; None: the engine's default. Raises UsageError for one that
-        the engine does not have.
+        `runtime` is the OCI runtime by its name in the engine; None selects the engine's default. Raises UsageError for
+        one that the engine does not have.
         """
         self._client = client or connect()
         self._own_client = client is None
@@ -100,13 +100,15 @@ class DockerSandboxProvider:
             return cell
         try:
             link_gateway(spec.gateway_socket, cell.gateway)
-        except SandboxError:  # on another file system: one whose gateway is mounted from where it lies needs no link
+        except SandboxError:  # on another file system: a gateway that is mounted from its own path needs no link
             cell.discard()
             return None
         return cell
 
     def _begun(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, *, ahead: bool) -> "_TrialContainer":
-        """One whose launcher waits for what it is told; `ahead`: for a trial whose gateway there is not yet."""
+        """A started container whose launcher waits for requests; `ahead` marks one for a trial whose gateway does not
+        exist yet.
+        """
         with self._starts, engine_errors("a sandbox cannot be started"):
             cell = self._new_cell()
             try:
@@ -127,7 +129,7 @@ class DockerSandboxProvider:
         return cell
 
     def _restored(self, cell: "_TrialContainer", spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Sandbox:
-        assert cell.control is not None  # it has begun
+        assert cell.control is not None  # it has started
         sandbox = LaunchedSandbox(cell.control, launcher_view(spec, layout), spec, cell.why_dead, cell.discard)
         sandbox.restore(snapshot, layout, gateway_ports(spec))
         return sandbox
@@ -156,7 +158,7 @@ class _TrialContainer:
         self.why_dead = self._container.why_dead
 
     def is_gone(self) -> bool:
-        """Its launcher has left while it waited: the engine was started again, or somebody ended it."""
+        """Whether its launcher has exited while it waited: the engine was restarted, or the container was stopped."""
         return self.control is not None and self.control.has_hung_up()
 
     def discard(self) -> None:

@@ -28,16 +28,16 @@ _KINDS: dict[bytes, FileKind] = {b"file": "file", b"directory": "directory", b"l
 
 
 class ChangedFileTooLarge(SandboxError):
-    """A changed file is larger than whoever asked reads."""
+    """A changed file is larger than the caller's limit."""
 
 
 Reported = Iterable[tuple[dict[str, Any], bytes]]
-"""The launcher's frames with the content behind each; the last says what is gone and what was too much."""
+"""The launcher's frames with their content; the last one lists removed files and those beyond the limits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RestoredFiles:
-    """What the end state is compared with; `absent` was never laid into this sandbox."""
+    """The files that the end state is compared with; those in `absent` were never restored into this sandbox."""
 
     files: dict[str, SnapshotEntry]
     absent: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ class OpenEndState:
     def __init__(self, state: EndState, tar: tarfile.TarFile) -> None:
         self.state = state
         self._tar = tar
-        # Asked by name, the archive looks through all that it has, each time.
+        # The archive's own lookup by name searches all members each time.
         self._members = {member.name: member for member in tar.getmembers()}
 
     def content(self, path: str, max_bytes: int = _FILE_BYTES_MAX) -> bytes | None:
@@ -104,7 +104,7 @@ def open_end_state(archive: Path) -> Iterator[OpenEndState]:
     with ExitStack() as stack:
         try:
             tar = stack.enter_context(tarfile.open(archive, "r:", encoding="utf-8", errors="surrogateescape"))
-            # not by pydantic's own reader: it refuses the surrogates that stand for bytes that are not UTF-8
+            # not with pydantic's own parser: it rejects the surrogates that represent bytes that are not UTF-8
             state = EndState.model_validate(json.loads(_head(tar)))
             opened = OpenEndState(state, tar)
         except (OSError, tarfile.TarError, KeyError, ValueError, RecursionError) as error:

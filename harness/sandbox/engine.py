@@ -1,4 +1,4 @@
-"""The container engine: how it is reached, and how its refusals are told."""
+"""The container engine: connects to it, and translates its errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ def connect() -> docker.DockerClient:
 
 @contextmanager
 def answering(what: str) -> Iterator[None]:
-    """An engine that refuses, or answers no more, is EngineUnavailable; `what` says what cannot be done then."""
+    """Converts an error or a missing answer of the engine into EngineUnavailable; `what` names the failed operation."""
     try:
         yield
     except (DockerException, requests.RequestException) as error:

@@ -1,4 +1,6 @@
-"""What the container engine says of itself, asked without its library, which takes longer to load than to ask."""
+"""The version of the container engine, requested without its client library, whose import takes longer than the
+request.
+"""
 
 import http.client
 import json

@@ -1,20 +1,25 @@
 """An environment as people write it: `images/<environment>/environment.yaml`.
 
-        image: base                        # what its sandboxes run in; the built-in `base` where it is left out
-        runtime: runsc                     # OCI runtime of its sandboxes' containers; left out: the engine's default
-        services:                          # what runs beside the agent; only the gateway can reach it menu: image: menu
-        # images/<environment>/menu/Dockerfile, else images/menu/Dockerfile port: 8000                     # where it
-        listens inside its container wait: {http: /health}          # or {log: <regular expression>}: when it is ready
-        restore: /restore/menu.sql     # where its state is mounted, read-only: the seed while the snapshot is built,
-        the dump later dump: {command: [python3, -m, menu_service, --dump]}   # prints its canonical state needs:
-        [database]              # ready before it is started, and reached by it under that name database: {sqlite:
-        /tmp/menu.sqlite}   # how its rows are asked for: what probes with `sql` read internet: true                 #
-        left out: no route leads out of the network that the services share states: breakfast: files: states/breakfast
-        # mirrors the sandbox's root: states/breakfast/work/a.txt is /work/a.txt services: {menu: {seed: menu/seed.sql}}
+    image: base                        # the image of its sandboxes; the built-in `base` where it is left out
+    runtime: runsc                     # OCI runtime of its sandboxes' containers; left out: the engine's default
+    services:                          # the containers beside the agent; only the gateway can reach them
+      menu:
+        image: menu                    # images/<environment>/menu/Dockerfile, else images/menu/Dockerfile
+        port: 8000                     # the port inside its container
+        wait: {http: /health}          # or {log: <regular expression>}: the condition for readiness
+        restore: /restore/menu.sql     # where its state is mounted, read-only: the seed at first, the dump later
+        dump: {command: [python3, -m, menu_service, --dump]}   # prints its canonical state
+        needs: [database]              # ready before this service starts, and reached by it under that name
+        database: {sqlite: /tmp/menu.sqlite}   # the database that probes with `sql` query
+        internet: true                 # left out: no route leads out of the network that the services share
+    states:
+      breakfast:
+        files: states/breakfast        # mirrors the sandbox's root: states/breakfast/work/a.txt is /work/a.txt
+        services: {menu: {seed: menu/seed.sql}}
 
 Every path is relative to the environment's folder. An image is a folder with a Dockerfile, its name the folder's path
 under `images/`; it begins with `ARG BASE=<name of the image it builds on>` and `FROM ${BASE}`, and the harness gives
-`BASE` that image's tag. Where a `requirements.txt` with hashes lies beside the Dockerfile, `BASE` holds its wheels.
+`BASE` that image's tag. Where a `requirements.txt` with hashes is beside the Dockerfile, `BASE` holds its wheels.
 """
 
 from collections.abc import Sequence
@@ -90,14 +95,14 @@ class Dump(Frozen):
 
 
 class DatabasePlace(Frozen):
-    """How the rows of a service's database are asked for. Exactly one of `postgresql` and `sqlite`."""
+    """How the rows of a service's database are queried. Exactly one of `postgresql` and `sqlite` is set."""
 
     postgresql: str | None = Field(default=None, min_length=1)
-    """Name of the database; asked by `psql` in the service's own container, which only reads."""
+    """The name of the database; queried read-only by `psql` in the service's own container."""
     user: str = "postgres"
     """Role that psql connects as."""
     sqlite: AbsolutePath | None = None
-    """The database file in the container (on no tmpfs); a copy of it is asked."""
+    """The database file in the container (not on a tmpfs); a copy of it is queried."""
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
@@ -120,8 +125,8 @@ class Service(Frozen):
     env: dict[Variable, Value] = {}
     """Environment variables of the container."""
     restore: AbsolutePath | None = None
-    """File in the container where the state is mounted: the seed while the snapshot is built, in a trial what `dump`
-    printed. The service reads it before it is ready. None: it has no state.
+    """The file in the container at which the state is mounted: the seed while the snapshot is built, in a trial the
+    output of `dump`. The service reads it before it is ready. None declares that it has no state.
     """
     dump: Dump | None = None
     """How the service's state is read for a snapshot, in a form that `restore` takes. None: it has none."""
@@ -150,8 +155,9 @@ class DeclaredState(Frozen):
     """One state to take a snapshot of."""
 
     files: InsidePath | None = None
-    """Folder that mirrors the sandbox's root. Links are kept as links; of the mode only the owner's x bit counts,
-    since a checkout keeps no more."""
+    """A folder that mirrors the sandbox's root. Links are stored as links; of the mode only the owner's x bit counts,
+    since a checkout keeps no other bits.
+    """
     folders: tuple[AbsolutePath, ...] = ()
     """Folders that shall be there though empty."""
     modes: dict[str, Mode] = {}
@@ -167,7 +173,7 @@ class DeclaredState(Frozen):
     """JSON file of the cookies and the local storage that browsers begin with, in Playwright's form (`storage_state`);
     None: an empty profile."""
     writable: tuple[Place, ...] = DEFAULT_PLACES
-    """Places that the agent may write; snapshot files lie inside them."""
+    """The places that the agent may write; snapshot files are inside them."""
     services: dict[str, Seed] = {}
     """Service -> the state that it starts from."""
     parent: str | None = None
@@ -177,7 +183,7 @@ class DeclaredState(Frozen):
 
 
 class EnvironmentFile(Frozen):
-    """What the file says."""
+    """The content of `environment.yaml`."""
 
     image: ImageName = BASE_IMAGE
     """Image that the agent's sandbox runs in."""
@@ -199,7 +205,7 @@ class EnvironmentFile(Frozen):
         return self
 
     def start_order(self, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """The services and all that they need, in groups: each group needs only what stands before it."""
+        """The services and all that they need, in groups: each group needs only services of earlier groups."""
         missing = self._with_needs(names)
         groups: list[tuple[str, ...]] = []
         while missing:
@@ -241,7 +247,7 @@ class EnvironmentFile(Frozen):
 
 
 class Environment(EnvironmentFile):
-    """A loaded environment. `folder` is where it lies."""
+    """A loaded environment. `folder` is its location."""
 
     name: str
     folder: Path

@@ -39,7 +39,7 @@ def why_unguarded() -> str | None:
 
 
 def guard(interface: str) -> bool:
-    """Whether the rule stands: connections from the interface to this machine are dropped."""
+    """Whether the rule was set: connections from the interface to this machine are dropped."""
     if why_unguarded() is not None or not (_INTERFACES / interface).exists():
         return False
     done = [_changed(program, "-I", interface) for program in _PROGRAMS if _program(program) is not None]

@@ -45,7 +45,7 @@ class _Plan:
     digest: str
     tag: str
     below: str
-    """Tag of what the recipe says it builds on, without the wheels."""
+    """The tag of the image that the recipe builds on, without the wheels."""
     on: str
     """Tag that BASE gets."""
 
@@ -94,9 +94,9 @@ class ImageStore:
         )
 
     def tag(self, name: str) -> str:
-        """The tag of an image that is built; what was found once is not looked up again by this store.
+        """The tag of a built image; this store caches the result.
 
-        Raises ImageError where it is not built, or no longer from the present files.
+        Raises ImageError where it is not built, or was built from other files than the current ones.
         """
         with self._lock:
             known = self._tags.get(name)

@@ -76,9 +76,10 @@ class LaunchedSandbox:
         return self._places
 
     def restore(self, snapshot: Snapshot, layout: Layout, ports: Sequence[int], *, laid: bool = False) -> None:
-        """Lays the files; to be called once, before anything else. The gateway is reached at each of the ports.
+        """Restores the files; must be called once, before all other calls. The gateway is available at each of the
+        ports.
 
-        `laid`: they lie there already, and the launcher knows them.
+        `laid` states that the files exist already, and that the launcher has their list.
         """
         socket = self._places.gateway_socket
         answer = self._set_up(layout, ports)
@@ -198,7 +199,7 @@ class LaunchedSandbox:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """A sandbox whose launcher is lost is thrown away, and the error says what became of it."""
+        """Discards a sandbox whose launcher is lost, and adds the reason to the error."""
         try:
             yield
         except LauncherLost as lost:

@@ -25,7 +25,7 @@ def layers_by_image(info: dict[str, Any], inspect: Callable[[str], dict[str, Any
     def layers(image: str) -> list[str]:
         try:
             folders = (inspect(image).get("GraphDriver") or {}).get("Data") or {}
-        except NotFound:  # whoever starts it says so
+        except NotFound:  # the caller that starts it reports this
             return []
         upper, lower = folders.get("UpperDir"), folders.get("LowerDir")
         return [upper, *lower.split(":")] if upper and lower else []

@@ -1,7 +1,7 @@
-"""What is laid into a fresh sandbox: the snapshot's files, and over them an earlier trial's end state.
+"""The layout of a fresh sandbox: the snapshot's files, overlaid by an earlier trial's end state.
 
-A root-owned entry must stay as it is, and who owns a folder can rename what lies in it. So every folder above a
-root-owned entry is root's too, and sticky: the agent adds files there and cannot touch those of others.
+A root-owned entry must stay unchanged, and the owner of a folder can rename its entries. Therefore every folder above a
+root-owned entry is owned by root too, and sticky: the agent can add files there and cannot change those of others.
 """
 
 import posixpath
@@ -102,7 +102,7 @@ class Layout:
 
 
 def writable_places(snapshot: Snapshot) -> tuple[str, ...]:
-    """The snapshot's and, whatever it says, the working directory and the temporary one."""
+    """The snapshot's writable places, always with the working directory and the temporary one."""
     return tuple(sorted({*snapshot.writable, "/work", "/tmp"}))
 
 
@@ -137,7 +137,7 @@ def _lay_over(entries: dict[str, Entry], over: OpenEndState) -> tuple[str, ...]:
 
 
 def _add_parents(entries: dict[str, Entry], places: Iterable[str]) -> tuple[str, ...]:
-    """Adds the folders that a path needs and nobody declared; refuses what lies in no writable place."""
+    """Adds the undeclared parent folders of paths; rejects paths outside the writable places."""
     tops = set(places)
     added = {}
     for path in entries:
@@ -173,14 +173,14 @@ def _protect(entries: Mapping[str, Entry], places: Iterable[str]) -> dict[str, E
 
 
 def _for_inspection(entries: Mapping[str, Entry], left: Collection[str], places: Iterable[str]) -> dict[str, Entry]:
-    """All that is laid, and the places themselves but for the temporary one, for who inspects it."""
+    """All entries, and the places themselves except the temporary one, for an inspecting program."""
     shown = {path: _inspected(entry, was_left=path in left) for path, entry in entries.items()}
     tops = {place: Entry(path=place, kind="directory", mode=0o555, owner="root") for place in places if place != "/tmp"}
     return {**shown, **tops}
 
 
 def _inspected(entry: Entry, *, was_left: bool) -> Entry:
-    """As it is laid for inspection: readable, and not to be changed; executable only where the snapshot has it so."""
+    """The entry for inspection: readable, and not writable; executable only where the snapshot's entry is."""
     match entry.kind:
         case "link":
             return replace(entry, owner="root")

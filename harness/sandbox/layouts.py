@@ -13,7 +13,7 @@ _LAYOUTS_MAX = 8
 
 
 class Layouts:
-    """What is to be laid into the sandboxes of one provider; safe to use from many threads."""
+    """The layouts for the sandboxes of one provider; safe to use from many threads."""
 
     def __init__(self) -> None:
         self._latest: deque[tuple[Snapshot, Layout]] = deque(maxlen=_LAYOUTS_MAX)

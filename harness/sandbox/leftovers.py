@@ -1,6 +1,6 @@
-"""What dead runs left behind, told from what living ones use by its owner's name.
+"""Leftovers of dead runs, which their owner's name distinguishes from resources of live ones.
 
-Finding and removing are apart, so that somebody can look before anything is removed.
+Finding and removing are separate, so that a user can review the list before removal.
 """
 
 import shutil
@@ -47,7 +47,7 @@ class Leftover:
 
 
 def reap(client: docker.DockerClient) -> list[str]:
-    """Removes what dead owners left on the machine and in the engine; says what it removed.
+    """Removes the leftovers of dead owners on the machine and in the engine; returns descriptions of them.
 
     Raises EngineUnavailable.
     """
@@ -55,7 +55,7 @@ def reap(client: docker.DockerClient) -> list[str]:
 
 
 def remove_all(left: Iterable[Leftover]) -> list[str]:
-    """Says what it removed. Raises EngineUnavailable."""
+    """Returns descriptions of the removed leftovers. Raises EngineUnavailable."""
     with answering("what dead runs left cannot be removed"):
         return [str(one) for one in left if one.remove()]
 
@@ -111,7 +111,7 @@ def _is_left(thing: dict[str, Any]) -> bool:
 
 
 def _remove_container(client: docker.DockerClient, container: str) -> bool:
-    """Waits for one that the engine is removing already: it is not gone before its mounts are."""
+    """Also waits for a container that the engine is already removing: its mounts are released first."""
     removed = _gone(partial(client.api.remove_container, force=True, v=True), container)
     deadline = time.monotonic() + _GONE_WITHIN_S
     while time.monotonic() < deadline:

@@ -1,11 +1,11 @@
-"""Programs as ordinary processes of this machine: for where no container engine answers, and for trying things out.
+"""Programs as ordinary processes of this machine: for machines without a container engine, and for experiments.
 
-The same launcher and the same channel as in a container, and no isolation. A program can read and write whatever its
-user can, reach the network, and use as much memory, disk, CPU and processes as the machine has; root-owned snapshot
+It uses the same launcher and the same channel as a container, without isolation. A program can read and write whatever
+its user can, reach the network, and use as much memory, disk, CPU and processes as the machine has; root-owned snapshot
 files are the user's own; an absolute path such as /work/x in the program is the machine's and not the sandbox's (only
-`{work}`, HOME and relative paths lead there). Kept are: the pinned environment, the time limit for the whole tree of
-processes, the cap on output, the gateway, and the end state. The clock cannot be pinned.
-Hosts of the outside are reached by the proxy variables alone: no name is made to lead to the gateway.
+`{work}`, HOME and relative paths lead there). These features are kept: the pinned environment, the time limit for the
+whole tree of processes, the cap on output, the gateway, and the end state. The clock cannot be pinned. External hosts
+are reached by the proxy variables alone: no host name resolves to the gateway.
 """
 
 import subprocess
@@ -93,7 +93,7 @@ class LocalSandboxProvider:
 
 
 class _LocalLauncher:
-    """One launcher process with the folder that its places lie in."""
+    """One launcher process with the folder that contains its places."""
 
     def __init__(self, forget: Callable[["_LocalLauncher"], None]) -> None:
         self._forget = forget
@@ -107,7 +107,7 @@ class _LocalLauncher:
             raise
 
     def place(self, shown: str) -> Path:
-        """Creates the folder that stands for a writable place."""
+        """Creates the folder that represents a writable place."""
         folder = self._folder / "root" / shown.lstrip("/")
         folder.mkdir(parents=True)
         return folder.resolve()

@@ -1,7 +1,7 @@
-"""`images/lock.toml`: what the images of a project were made of when it was last written, package by package.
+"""`images/lock.toml`: the packages of a project's images at the time of its last update.
 
-An image that is built from other packages later is reported, not refused: Debian's mirrors move on. Runs carry the
-digest of their package list, so that a comparison of two runs can say that they differ.
+An image that is later built from other packages is reported, not rejected, because Debian's mirrors change. Runs store
+the digest of their package list, so that a comparison of two runs can report a difference.
 """
 
 import json

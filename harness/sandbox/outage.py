@@ -1,4 +1,4 @@
-"""An engine that is being started again: what is asked of it meanwhile waits, and is asked once more."""
+"""Handles a restart of the engine: requests during the outage wait, and are sent once more."""
 
 import threading
 import time
@@ -20,7 +20,9 @@ _GOES_WITHIN_S = 3.0
 
 
 class EngineOutage:
-    """What one provider knows about its engine's absence. After one that did not end in time nobody waits any more."""
+    """The known outage of one provider's engine. After an outage that exceeded the time limit, no further request
+    waits.
+    """
 
     def __init__(self, client: docker.DockerClient, within_s: float = 120.0) -> None:
         """`within_s`: how long an absence may last."""
@@ -47,7 +49,9 @@ class EngineOutage:
         self._over.set()
 
     def _is_absent(self) -> bool:
-        """Also where it goes a moment later: one that is being stopped ends containers first, and still answers."""
+        """True also where the engine stops a moment later: an engine that is being stopped ends containers first, and
+        still answers.
+        """
         deadline = time.monotonic() + _GOES_WITHIN_S
         while self._answers():
             if time.monotonic() > deadline or self._over.wait(_LOOK_EVERY_S):

@@ -60,10 +60,10 @@ def private_folder() -> Path:
 
 
 def remove_private_folder(folder: Path) -> None:
-    """Removes the folder whatever the modes in it, and the owner's folder with the last one.
+    """Removes the folder, whatever the modes of its entries, and the owner's folder with the last one.
 
-    Where that cannot be done now (no descriptor is left to look into it), it is tried with the next one, and at the end
-    of the process.
+    Where that is impossible (no free descriptor to open it), it is retried with the next one, and at the end of the
+    process.
     """
     if not _is_removed(folder):
         _unremoved.append(folder)
@@ -116,10 +116,10 @@ class OrphanProgram:
 
 
 def programs_left() -> list[OrphanProgram]:
-    """What dead owners started, and what was started by that."""
+    """Programs that dead owners started, and their descendants."""
     left = []
     for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it ends while we look, or is another user's
+        with suppress(OSError):  # it has just ended, or belongs to another user
             if _is_left((entry / "environ").read_bytes()):
                 left.append(OrphanProgram(int(entry.name), (entry / "comm").read_text(errors="replace").strip()))
     return left
@@ -146,7 +146,9 @@ def private_folders_left() -> list[Path]:
 
 
 def remove_left_folder(folder: Path) -> bool:
-    """Whether it is gone: a sandbox `local` may still be ending its programs in it, which takes a moment."""
+    """Removes the folder and returns whether that succeeded: a sandbox `local` may still be ending its programs in it,
+    which takes a moment.
+    """
     deadline = time.monotonic() + _ENDS_WITHIN_S
     remove_folder(folder)
     while folder.exists() and time.monotonic() < deadline:
@@ -184,7 +186,7 @@ def _folder_of(owner: str, base: str) -> Path:
 
 
 def _make(mine: Path) -> None:
-    """Raises SandboxError where the folder of all our owners is somebody else's."""
+    """Raises SandboxError where another user owns the folder of all owners."""
     folder = mine.parent
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()

@@ -1,6 +1,6 @@
-"""What is installed in an image: `name=version` of its Debian packages and of the wheels that the harness laid in.
+"""The packages of an image: `name=version` of its Debian packages and of the wheels that the harness installed.
 
-Read from the image's own lists without running anything in it.
+They are read from the image's own lists, without running a program in it.
 """
 
 import io

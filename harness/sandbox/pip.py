@@ -21,7 +21,7 @@ _OTHER_BYTES = "DO NOT MATCH THE HASHES"
 
 
 def run_pip(requirements: Path, machine: str, *options: str, progress: Progress = lambda _: None) -> None:
-    """`pip install` of the requirements for `machine` (such as x86_64); `progress` is told each project looked for.
+    """`pip install` of the requirements for `machine` (such as x86_64); `progress` receives each requested project.
 
     Raises ImageError that names the requirement where the reason is known, and ends with pip's own last lines.
     """

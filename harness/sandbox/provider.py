@@ -16,12 +16,12 @@ class SandboxSpec:
     """What one sandbox needs, apart from the snapshot that it is restored from."""
 
     trial_id: str
-    """Unique; stands in the container's labels."""
+    """A unique id, which is set in the container's labels."""
     limits: Limits
     image: str | None = None
     """Tag of the image to run in; None: the snapshot's own. Ignored by the local sandbox."""
     agent_files: Path | None = None
-    """Folder laid read-only at `/agent`."""
+    """The folder that is mounted read-only at `/agent`."""
     gateway_socket: Path | None = None
     """Unix socket of the trial's gateway session; None: no gateway (a check's command)."""
     outside: ProxiedHosts | None = None
@@ -31,8 +31,9 @@ class SandboxSpec:
     end_state_from: Path | None = None
     """Archive of an earlier trial's end state to lay over the snapshot's files."""
     inspects: bool = False
-    """Whether the programs inspect what another has left: what is laid cannot be changed by them, and what was left
-    cannot be executed either. Only beside `end_state_from`."""
+    """Whether the programs inspect the end state of another sandbox: they cannot change the restored files, and cannot
+    execute the files of the end state. Only valid with `end_state_from`.
+    """
     own_home: bool = False
     """Whether HOME is an empty folder of the programs' own, and no variable leads to code in a writable place."""
     cwd: str | None = None
@@ -59,9 +60,10 @@ class Sandbox(Protocol):
         ...
 
     def exec(self, command: Sequence[str], env: Mapping[str, str], timeout_s: float) -> ProgramExit:
-        """Runs a program as the agent's user until it ends or `timeout_s` is over; then its whole tree is gone.
+        """Runs a program as the agent's user until it ends or `timeout_s` is over; then its whole process tree is
+        ended.
 
-        Output past `limits.output_kb` is counted and thrown away. A program that does not exist exits with 127.
+        Output past `limits.output_kb` is counted and discarded. A program that does not exist exits with 127.
         """
         ...
 
@@ -86,7 +88,7 @@ class Sandbox(Protocol):
 
 
 class SandboxProvider(Protocol):
-    """Starts sandboxes. A used world is thrown away, never put back."""
+    """Starts sandboxes. A used sandbox is discarded, never reused."""
 
     @property
     def name(self) -> str:
@@ -95,7 +97,7 @@ class SandboxProvider(Protocol):
 
     @property
     def isolates(self) -> bool:
-        """Whether the sandbox isolates; where not, output and manifest say so."""
+        """Whether the sandbox isolates; where it does not, output and manifest state that."""
         ...
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:

@@ -1,7 +1,7 @@
-"""The sandbox providers by name: the built-in ones, and what else is installed (entry points `harness.sandbox`).
+"""The sandbox providers by name: the built-in ones, and installed ones (entry points `harness.sandbox`).
 
-A provider of a third party is a class that is made by `Provider(run=NAME)`. It is held to what all of them promise by
-`harness.sandbox.conformance`.
+A provider of a third party is a class that is constructed by `Provider(run=NAME)`. `harness.sandbox.conformance` checks
+the guarantees of all providers.
 """
 
 from typing import Any, cast
@@ -23,10 +23,10 @@ def provider_names() -> tuple[str, ...]:
 
 
 def provider_of(name: str, typed: ProviderName) -> ProviderName:
-    """The one that a stored run's manifest names, to go on with it.
+    """The provider that a stored run's manifest names, to resume the run.
 
     A class in a module (`module:Class`) is taken only where the user has `typed` the same: a run folder may come from
-    anybody, and never says which code runs here. Raises UsageError.
+    an untrusted source, and must not decide which code runs here. Raises UsageError.
     """
     if name in provider_names() or name == typed:
         return name
@@ -37,7 +37,7 @@ def provider_of(name: str, typed: ProviderName) -> ProviderName:
 
 
 def isolates(name: ProviderName) -> bool:
-    """Whether what runs there is kept from this machine. Raises UsageError for a name that nothing has."""
+    """Whether programs of the provider are isolated from this machine. Raises UsageError for an unknown name."""
     match name:
         case "docker" | "docker-warm":
             return True

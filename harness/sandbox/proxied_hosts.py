@@ -1,4 +1,4 @@
-"""Hosts of the outside that the gateway answers for: what a sandbox is told of them."""
+"""External hosts that the gateway answers for: the settings of a sandbox for them."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -55,8 +55,8 @@ class Recipe:
 def read_recipe(images: Path, name: str) -> Recipe:
     """The recipe of the image `name`.
 
-    Raises ImageError that lists what there is, or InvalidDocument for a Dockerfile that does not say what it is
-    built on.
+    Raises ImageError that lists the existing images, or InvalidDocument for a Dockerfile that does not name its base
+    image.
     """
     folder = images / name
     if name == BASE_IMAGE or (name in _BUILT_IN and not (folder / "Dockerfile").is_file()):

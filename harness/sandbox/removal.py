@@ -1,6 +1,7 @@
-"""Removes what an agent left, whatever its modes and however deep: folders no path can name, and that it shut itself.
+"""Removes the files of an agent, whatever their modes and depth: folders that no path can name, and folders without
+permissions.
 
-Every folder in which something lies is first moved to the top, so that no path and no recursion grows with the depth.
+Every folder with content is first moved to the top, so that neither path lengths nor recursion grow with the depth.
 """
 
 import os

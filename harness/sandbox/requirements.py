@@ -16,10 +16,10 @@ ASKED, LOCKED = "requirements.in", "requirements.txt"
 
 
 def lock_requirements(project: Path, name: str, machine: str, progress: Progress) -> Path:
-    """Writes the locked requirements of the image `name`, and gives their path.
+    """Writes the locked requirements of the image `name`, and returns their path.
 
     The hashes are those of the wheels for `machine`: another machine needs a lock of its own. Raises UsageError where
-    nothing is asked for, ImageError where a requirement has no wheel or no index answers; an old lock then stays.
+    nothing is required, ImageError where a requirement has no wheel or no index answers; an old lock is then kept.
     """
     folder = project / "images" / name
     asked = folder / ASKED

@@ -1,4 +1,4 @@
-"""Sandboxes that are prepared before they are asked for, while others run."""
+"""Sandboxes that are prepared in advance, while others run."""
 
 import threading
 from collections import deque
@@ -12,7 +12,9 @@ Prepared = TypeVar("Prepared")
 
 
 class Reserve(Generic[Prepared]):
-    """At most `depth` of one kind wait at a time; of kinds that are asked for no more, none is made again."""
+    """At most `depth` sandboxes of one kind wait at a time; kinds that are no longer requested are not
+    prepared again.
+    """
 
     def __init__(self, depth: int, throw_away: Callable[[Prepared], None]) -> None:
         self._depth = depth
@@ -22,17 +24,19 @@ class Reserve(Generic[Prepared]):
         self._makers = ThreadPoolExecutor(max_workers=depth, thread_name_prefix="reserve") if depth else None
 
     def take(self, kind: Hashable) -> Prepared | None:
-        """One that is ready, or will be before one that is begun now; None: there is none, or it failed."""
+        """Returns a prepared sandbox, or one that will be ready before a new one; None where there is none, or where
+        its preparation failed.
+        """
         with self._lock:
             waiting = self._waiting.get(kind)
             future = waiting.popleft() if waiting else None
         try:
             return None if future is None else future.result()
         except HarnessError:
-            return None  # who asked makes one now, and meets the reason where it is to be told
+            return None  # the caller then creates one, and reports the reason of a failure
 
     def refill(self, kind: Hashable, make: Callable[[], Prepared]) -> None:
-        """Lets more be made, up to the depth; what waits for another kind goes first."""
+        """Prepares more sandboxes, up to the depth; waiting ones of another kind are discarded first."""
         if self._makers is None:
             return
         with self._lock:
@@ -47,7 +51,7 @@ class Reserve(Generic[Prepared]):
             self._discard(future)
 
     def close(self) -> None:
-        """Throws away what nobody took; nothing is made any more."""
+        """Discards the unused sandboxes and stops preparing further ones."""
         if self._makers is None:
             return
         self._makers.shutdown(wait=True, cancel_futures=True)

@@ -45,16 +45,17 @@ class RunningContainer:
             return f"the container engine does not answer: {error}"
 
     def remove(self) -> None:
-        """For one whose first process may never have run, or does not leave.
+        """Removes a container whose first process may never have run, or does not exit.
 
-        What the engine cannot remove now is for `remove_labelled`, which tells: why it failed says more than that.
+        A container that the engine cannot remove now is left to `remove_labelled`, which reports it: the error that is
+        already being raised is more informative.
         """
         if self._id is not None:
             with suppress(SandboxError, DockerException, OSError):
                 remove_container(self._client, self._id)
 
     def _death(self, container: str) -> str | None:
-        """The engine's events outlive the container and tell its exit code."""
+        """The reason why the launcher ended: the engine's events outlive the container and contain its exit code."""
         try:
             state = self._client.api.inspect_container(container)["State"]
         except NotFound:
@@ -88,7 +89,7 @@ def remove_labelled(client: docker.DockerClient, label: str) -> None:
 
 
 def remove_container(client: docker.DockerClient, container: str) -> None:
-    """One that is gone already is no error."""
+    """Removes a container; a missing one is not an error."""
     try:
         client.api.remove_container(container, force=True, v=True)
     except APIError as error:

@@ -69,7 +69,7 @@ def seccomp_profile(more: tuple[str, ...] = ()) -> str:
         _allow("socketpair", _equals(0, _SOCKET_FAMILIES["AF_UNIX"])),
         *(_allow("personality", _equals(0, value)) for value in _PERSONALITIES),
         _allow("clone", {"index": 0, "value": _NEW_NAMESPACES, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}),
-        # its flags lie in memory, out of a filter's sight; where there is no clone3, C libraries use clone
+        # its flags are in memory, where a filter cannot read them; without clone3, C libraries use clone
         {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": _ENOSYS},
     ]
     return json.dumps(

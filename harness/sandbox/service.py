@@ -1,7 +1,7 @@
-"""One service's container: started, waited for, asked, and gone at the end.
+"""One service's container: started, awaited until ready, queried, and removed at the end.
 
-Testcontainers' own reaper is an image that cannot be pulled here, so it is off; what a killed run leaves is found by
-the owner's label.
+Testcontainers' own reaper is an image that may not be available, so it is disabled; containers of a killed run are
+found by the owner's label.
 """
 
 import threading
@@ -41,7 +41,9 @@ class OutputTooLarge(Exception):
 
 
 class _Reached(DockerContainer):
-    """Reached where its network says. Testcontainers would guess: beside a `/.dockerenv`, the default gateway."""
+    """Uses the host of the service's network. Testcontainers would guess: beside a `/.dockerenv`, the default
+    gateway.
+    """
 
     place: tuple[str, int] = (_LOOPBACK, 0)
 
@@ -66,7 +68,7 @@ class ServiceContainer:
             self._container = _Reached(self._image)
 
     def start(self, run: str, network: ServiceNetwork) -> None:
-        """Raises ServiceError; what was made then is removed by `stop`."""
+        """Raises ServiceError; `stop` then removes the created containers."""
         service, container = self.service, self._container
         if network.published:
             # An address without a port: the engine chooses one. The SDK takes the pair, the declared type does not.
@@ -226,7 +228,7 @@ class ServiceContainer:
             try:
                 self._container.stop()
             except NotFound:
-                return  # removed by somebody else: gone is what is wanted
+                return  # another process has removed it, which is the wanted state
             except APIError as error:
                 if error.status_code != requests.codes.conflict:  # its removal is already under way
                     raise

@@ -1,11 +1,11 @@
 """The network that the services of one trial share: they find each other by name, and no route leads out of it.
 
-It is reached by the containers' own addresses, which only the machine of the engine can do, and which publishes no port
-at all. Where the engine runs elsewhere (a virtual machine, a rootless daemon) the second way is a network that
-translates no addresses, with ports published on the loopback address.
+It is reached by the containers' own addresses, which works only on the engine's machine, and publishes no ports. Where
+the engine runs elsewhere (a virtual machine, a rootless daemon), the alternative is a network without address
+translation, with ports published on the loopback address.
 
-A rule of the machine's packet filter keeps services from what the machine itself serves (`host_guard`). Where no rule
-can be set, they can reach what it serves on all of its addresses: `guarded` says so, and `harness doctor`.
+A rule of the machine's packet filter blocks services from servers of the machine itself (`host_guard`). Where no rule
+can be set, they can reach servers that listen on all of its addresses: `guarded` and `harness doctor` report that.
 """
 
 import sys
@@ -36,7 +36,7 @@ class ServiceNetwork:
     published: bool
     """Ports are published on the loopback address; else the containers' own addresses are used."""
     guarded: bool
-    """Whether the services are kept from what the engine's machine serves."""
+    """Whether the services cannot reach servers of the engine's machine."""
 
     def attached(self, alias: str) -> dict[str, Any]:
         """What a container is created with to be in it under that name."""
@@ -58,7 +58,9 @@ class ServiceNetwork:
         return found
 
     def remove(self) -> None:
-        """Gone is what is wanted, whoever removed it; what still hangs in it is left to the reaper."""
+        """Removes the network; a missing one is not an error, and one with remaining containers is left to
+        the reaper.
+        """
         with suppress(NotFound):
             try:
                 self.client.api.remove_network(self.id)
@@ -73,9 +75,10 @@ class ServiceNetwork:
 def open_network(
     client: docker.DockerClient, run: str, *, published: bool | None = None, guarded: bool = True
 ) -> ServiceNetwork:
-    """A new network of this process. `published` None: as the engine needs it. `guarded` as far as it can be.
+    """A new network of this process. With `published` None, the engine's needs decide. `guarded` is applied where
+    possible.
 
-    Raises ServiceError where the engine has no addresses left for one.
+    Raises ServiceError where the engine has no free addresses.
     """
     name = f"harness-{uuid4().hex[:16]}"
     chosen = is_elsewhere(client) if published is None else published

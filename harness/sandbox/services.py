@@ -1,6 +1,7 @@
-"""Services beside the agent: containers started by testcontainers, restored from a snapshot's dumps, gone at the end.
+"""Services beside the agent: containers started by testcontainers, restored from a snapshot's dumps, removed at the
+end.
 
-The gateway reaches them; a sandbox (which has no network) cannot, and they reach nothing but each other.
+The gateway reaches them; a sandbox (which has no network) cannot, and they can reach only each other.
 """
 
 import threading
@@ -31,7 +32,7 @@ class RunningServices(Mapping[str, str]):
     def __init__(
         self, running: dict[str, ServiceContainer], open_reader: Callable[[ExitStack], SqliteReader], stack: ExitStack
     ) -> None:
-        """`open_reader` gives what SQLite databases are asked with; it is asked once, and only for such a database."""
+        """`open_reader` returns the reader of SQLite databases; it is called once, and only for such a database."""
         self._running = running
         self._open_reader = open_reader
         self._opened_reader: SqliteReader | None = None
@@ -78,7 +79,9 @@ class RunningServices(Mapping[str, str]):
         return service_rows(self._running[name], self._reader, query, timeout_s)
 
     def tables(self, name: str, wanted: Sequence[str], timeout_s: float) -> dict[str, Table]:
-        """The rows of the wanted tables (none given: of all) of a service's database; raises likewise."""
+        """The rows of the wanted tables (an empty sequence selects all) of a service's database; raises the same
+        errors.
+        """
         return service_tables(self._running[name], self._reader, wanted, timeout_s)
 
     def _reader(self) -> SqliteReader:
@@ -155,7 +158,7 @@ def _started(
 
 
 def _reader(environment: Environment, images: ImageStore, run: str, stack: ExitStack) -> SqliteReader:
-    """Asks databases in containers of the image that the environment's sandboxes run in."""
+    """Queries databases in containers of the image of the environment's sandboxes."""
     provider = DockerSandboxProvider(run=run, client=images.client, runtime=environment.runtime)
     stack.callback(provider.close)
     return SqliteReader(provider=provider, image=images.tag(environment.image), name=f"services-{run}")

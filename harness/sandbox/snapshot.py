@@ -9,7 +9,7 @@ from harness.values import Frozen, JsonObject, digest_of
 
 
 class SnapshotEntry(Frozen):
-    """One entry. `path` is absolute in the sandbox; its content lies under `files/` in the snapshot's folder."""
+    """One entry. `path` is absolute in the sandbox; its content is under `files/` in the snapshot's folder."""
 
     path: str = Field(pattern=r"^/")
     kind: Literal["file", "directory", "link"] = "file"
@@ -22,7 +22,7 @@ class SnapshotEntry(Frozen):
 
 
 class ServiceDump(Frozen):
-    """The snapshot of one service of the environment; the content lies under `dumps/`."""
+    """The snapshot of one service of the environment; the content is under `dumps/`."""
 
     service: str
     file: str
@@ -30,7 +30,7 @@ class ServiceDump(Frozen):
 
 
 class Snapshot(Frozen):
-    """A snapshot. `folder` (None: an empty snapshot) and `image` are where it lies here, no part of the digest."""
+    """A snapshot. `folder` (None for an empty snapshot) and `image` are local locations, and not part of the digest."""
 
     name: str
     environment: str
@@ -53,7 +53,7 @@ class Snapshot(Frozen):
         plain = self.plain()
         del plain["name"]
         plain["files"] = sorted(plain["files"], key=lambda entry: entry["path"])
-        # What the file is called is no content. The ending was always this one when the first digests were taken.
+        # The name of the file is not content. The suffix was always this one when the first digests were taken.
         named = [entry | {"file": f"{entry['service']}.sql"} for entry in plain["dumps"]]
         plain["dumps"] = sorted(named, key=lambda entry: entry["service"])
         return digest_of(plain)

@@ -17,7 +17,7 @@ SNAPSHOT_FILE = "snapshot.json"
 
 
 class SnapshotFile(Frozen):
-    """What stands in `snapshot.json`."""
+    """The content of `snapshot.json`."""
 
     digest: str
     snapshot: Snapshot
@@ -44,7 +44,7 @@ def read_snapshot_file(folder: Path) -> Snapshot:
 
 
 def verify_content(snapshot: Snapshot) -> None:
-    """Compares everything that lies in the snapshot's folder with the snapshot.
+    """Compares all files in the snapshot's folder with the snapshot.
 
     Raises SnapshotError that names the first file that is missing, changed, or not part of the snapshot.
     """

@@ -106,7 +106,7 @@ class SnapshotStore:
         return self._with_image(self.verify(environment, name), environment)
 
     def verify(self, environment: str, name: str) -> Snapshot:
-        """The snapshot, compared byte by byte with what lies on the disk; needs no engine."""
+        """Compares the snapshot byte by byte with the files on the disk and returns it; needs no engine."""
         folder = self._root / environment / name
         if not folder.is_dir() and (aside := _aside(folder)).is_dir():
             self.recover(aside)
@@ -176,7 +176,7 @@ class SnapshotStore:
             self._images.build(environment.image_of(service), progress)
             progress(f"capturing the state of service {service!r}")
             restore = environment.services[service].restore
-            # Only the service knows the format: the ending is that of the file that it starts from.
+            # Only the service defines the format: the suffix is that of the file that it starts from.
             path = folder / "dumps" / f"{service}{'' if restore is None else PurePosixPath(restore).suffix}"
             start = environment.folder / seed.seed
             found[service] = dump_service(environment, service, images=self._images, start=start, into=path)

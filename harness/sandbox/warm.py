@@ -100,9 +100,10 @@ class WarmDockerSandboxProvider:
             self._client.close()
 
     def _taken(self, kind: _Kind) -> WarmContainer | None:
-        """One that trials have given back; None: there is none, and the caller is to start one.
+        """A container that trials have returned; None where there is none, and the caller has to start one.
 
-        So many may be started at once; who has to wait for that takes what is given back meanwhile.
+        The number of simultaneous starts is limited; a waiting caller takes a container that is returned in the
+        meantime.
         """
         while True:
             with self._lock:
@@ -112,7 +113,7 @@ class WarmDockerSandboxProvider:
                 if not waiting:
                     self._starting += 1
                     return None
-                warm = waiting.pop(0)  # the one that had the most time to become empty
+                warm = waiting.pop(0)  # the one that had the most time to clean up
             if warm.is_empty():
                 return warm
             self._drop(warm)
@@ -142,7 +143,7 @@ class WarmDockerSandboxProvider:
         return warm
 
     def _make_room(self, kind: _Kind) -> None:
-        """Of containers that wait for other kinds of trials, the longest unused one goes."""
+        """Removes the longest unused one of the containers that wait for other kinds of trials."""
         with self._lock:
             waiting = [(other, warm) for other, idle in self._idle.items() if other != kind for warm in idle]
             oldest = waiting[0] if len(waiting) >= _IDLE_MAX else None

@@ -41,7 +41,7 @@ class WarmContainer:
         self.remove = self._container.remove
 
     def start(self, config: dict[str, Any], spec: SandboxSpec, layout: Layout) -> None:
-        """Raises SandboxError, also where what is to be kept for all trials does not fit."""
+        """Raises SandboxError, also where the data that is kept for all trials does not fit."""
         listener = ControlListener(self.folder)
         try:
             self._container.start(config)
@@ -54,10 +54,11 @@ class WarmContainer:
             Channel(self._host).send({"do": "keep", "places": []})
 
     def begin(self, spec: SandboxSpec, layout: Layout) -> Control:
-        """Asks for a world; its launcher is at the other end of what is given.
+        """Requests an environment; its launcher is at the other end of the returned connection.
 
-        That end is handed over, and has no name by which anybody else could come to it. Nothing is made in a file
-        system: of what was deleted there in the last seconds, ext4 looks at every piece before it makes something new.
+        That end is passed as a descriptor, and has no name through which another process could connect. Nothing is
+        created in a file system: ext4 checks every block that was deleted in the last seconds before it creates a new
+        entry.
         """
         if spec.gateway_socket is not None:
             link_gateway(spec.gateway_socket, self._gateway)
@@ -91,7 +92,7 @@ class WarmContainer:
             raise SandboxError(f"the sandbox did not start: {self._death() or 'its supervisor is gone'}") from None
 
     def _hand_over(self, request: dict[str, Any]) -> Control:
-        """Sends the request, and with it the other end of the connection that is given."""
+        """Sends the request together with the other end of the returned connection."""
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         control = Control(here)
         try:
@@ -103,11 +104,15 @@ class WarmContainer:
         return control
 
     def has_laid(self, spec: SandboxSpec) -> bool:
-        """Whether a trial finds the snapshot files laid; one that begins with what another has left does not."""
+        """Whether the snapshot files are already restored for a trial; not for one that starts from another trial's end
+        state.
+        """
         return self._laid and spec.end_state_from is None
 
     def why_dead(self) -> str | None:
-        """Of the trial's world, or of all of it; it is asked when the connection is lost, a moment before that ends."""
+        """The reason why the trial's environment, or the whole container, has ended; requested when the connection is
+        lost, a moment before they end.
+        """
         if not self._ended and self._running:
             self._look(_TOLD_WITHIN_S)
         return self._ended or self._container.why_dead()
@@ -135,11 +140,13 @@ class WarmContainer:
         remove_private_folder(self.folder)
 
     def _has_hung_up(self) -> bool:
-        """Of a supervisor that was asked nothing: it is gone, as after its engine was started again."""
+        """Whether a supervisor without a pending request has closed the connection, as after a restart of the
+        engine.
+        """
         return self._host is None or is_readable(self._host, 0)
 
     def _look(self, within_s: float) -> bool:
-        """Whether the trial's world is told to have ended."""
+        """Whether the supervisor has reported the end of the trial's environment."""
         host = self._connection()
         try:
             if not is_readable(host, within_s):
@@ -160,7 +167,7 @@ class WarmContainer:
         return reason
 
     def _connection(self) -> socket.socket:
-        assert self._host is not None  # there is no trial without
+        assert self._host is not None  # a trial always has one
         return self._host
 
 

@@ -1,7 +1,7 @@
-"""Python wheels for images: fetched on the host by hash, laid into a layer with their bytecode.
+"""Python wheels for images: fetched on the host by hash, and added in a layer with their bytecode.
 
-Nothing is downloaded inside a build: a build has no access to a package index, and a read-only root could not write
-the bytecode later. Scripts that packages install are left out, they would name this machine's Python; `python3 -m`
+Nothing is downloaded inside a build: a build has no access to a package index, and a read-only root could not write the
+bytecode later. Scripts that packages install are left out, because they would name this machine's Python; `python3 -m`
 serves instead. Environment markers in the requirements are read for the Python that runs the harness.
 """
 
@@ -28,7 +28,7 @@ RUN python3 -m compileall -q -j 0 {_SITE}
 
 
 def wheels_digest(requirements: str) -> str:
-    """Sha-256 of what is asked for."""
+    """The SHA-256 digest of the requirements."""
     return hashlib.sha256(f"{PYTHON}\n{_DOCKERFILE}\n{requirements}".encode()).hexdigest()
 
 
@@ -57,7 +57,7 @@ def _fetch(requirements: str, machine: str, folder: Path) -> None:
         (temporary / "requirements.txt").unlink()
         shutil.rmtree(temporary / "site" / "bin", ignore_errors=True)
         if not folder.is_dir():
-            flush_tree(temporary)  # its name says what it holds: what has the name is trusted
+            flush_tree(temporary)  # the name is the content's digest, and a folder of that name is trusted
             temporary.rename(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

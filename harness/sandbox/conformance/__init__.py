@@ -1,4 +1,4 @@
-"""What every sandbox provider must do, as checks that run against any of them.
+"""The conformance checks of the sandbox provider seam, which run against any provider.
 
 For a provider of your own, whether or not it has an entry point in the group `harness.sandbox`:
 
@@ -7,9 +7,9 @@ For a provider of your own, whether or not it has an entry point in the group `h
         with Stand(provider, IMAGE, tmp_path) as stand:
             check.run(stand)
 
-or `run_conformance(provider, IMAGE, folder)`, and look at what is not None. The image needs python3 and `sh`; the
-engine needs nothing else. Checks that only a isolating sandbox can pass are marked, and left out where the provider
-says that it does not isolate: such a provider promises no more than the others.
+or call `run_conformance(provider, IMAGE, folder)` and read the results that are not None. The image needs python3 and
+`sh`; the engine has no further requirements. Checks that only an isolating sandbox can pass are marked, and left out
+where the provider declares that it does not isolate: such a provider guarantees only the others.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ __all__ = ["Check", "ProviderNotConforming", "Stand", "checks", "run_conformance
 
 
 def checks(*, isolates: bool = True) -> tuple[Check, ...]:
-    """What a provider is held to, in a fixed order; one that does not isolate, to less."""
+    """The checks of a provider, in a fixed order; fewer for one that does not isolate."""
     every = (*PROGRAMS, *BESIDE, *FILES, *END_STATE, *GATEWAY, *LIMITS, *ISOLATION, *HOSTILE, *CLOCK)
     return tuple(check for check in every if isolates or not check.needs_isolation)
 

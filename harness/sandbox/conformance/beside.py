@@ -15,7 +15,7 @@ _MANY = 20
 
 @contextmanager
 def _running(sandbox: Sandbox) -> Iterator[Future[ProgramExit]]:
-    """A program that goes on until the file `go` is there."""
+    """Runs a program that continues until the file `go` exists."""
     with ThreadPoolExecutor(1) as pool:
         program = pool.submit(shell, sandbox, _UNTIL_GO)
         for _ in range(1000):

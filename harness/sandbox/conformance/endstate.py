@@ -87,7 +87,7 @@ os.link("untouched/u", "linked")
 
 
 def change_right_after_the_start_is_seen(stand: Stand) -> None:
-    """A clock's tick is longer than it takes to write a byte: size and time alone would not tell."""
+    """A clock's tick is longer than writing a byte takes: size and time alone would not show the change."""
     for _ in range(3):
         sandbox = stand.start(stand.snapshot({"/work/one": b"A"}))
         sandbox.write_file("one", b"B")

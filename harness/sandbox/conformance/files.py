@@ -1,4 +1,4 @@
-"""Files: laid from the snapshot, read and written from outside."""
+"""Checks of files: restored from the snapshot, read and written from outside."""
 
 from harness.case import Limits
 from harness.errors import SandboxError, SnapshotError

@@ -75,7 +75,7 @@ print(json.dumps(sum(s.makefile("rb").read().startswith(b"HTTP/1.1 200") for s i
 
 
 def last_words_arrive(stand: Stand) -> None:
-    """A program that ends without waiting for the answer has still spoken."""
+    """The message of a program that ends without waiting for the answer still arrives."""
     gateway = stand.gateway()
     sandbox = stand.start(gateway_socket=gateway.socket)
     code = """

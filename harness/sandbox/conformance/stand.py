@@ -172,7 +172,7 @@ class _EchoHandler(BaseHTTPRequestHandler):
         self._answer()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Silent: nobody reads it."""
+        """Logs nothing."""
 
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", "0")))

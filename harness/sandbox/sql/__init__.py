@@ -1,1 +1,1 @@
-"""Databases asked for their rows: PostgreSQL and SQLite, of a service or in a sandbox's files."""
+"""Queries the rows of databases: PostgreSQL and SQLite, of a service or in a sandbox's files."""

@@ -22,9 +22,9 @@ def snapshot_parts(snapshot: Snapshot, path: str) -> dict[str, bytes]:
 
 
 def left_parts(snapshot: Snapshot, archive: Path, path: str) -> dict[str, bytes]:
-    """The files of the database that the agent left; without "": there is none.
+    """The files of the database that the agent left; without the key "" there is none.
 
-    Raises Unmeasurable for what is no regular file, was too large to be read back, or is not known.
+    Raises Unmeasurable for a path that is not a regular file, that was too large to be read back, or that is unknown.
     """
     with open_end_state(archive) as end:
         changed = _changed(end, path)

@@ -1,4 +1,4 @@
-"""What `psql` is given in a service's container, and how what it prints is read. Nothing here can write."""
+"""The input of `psql` in a service's container, and the parser of its output. No statement can write."""
 
 import json
 from typing import Any, NoReturn, cast
@@ -40,17 +40,17 @@ _SCRIPT = (
 
 
 def query_command(place: DatabasePlace, query: str, timeout_s: float) -> list[str]:
-    """Prints the query's rows as one JSON list; each statement is given `timeout_s`."""
+    """Prints the query's rows as one JSON list; the time limit of each statement is `timeout_s`."""
     return _command(place, _READ_ONLY + _QUERY.format(query=query.strip().rstrip(";")), "[]", timeout_s)
 
 
 def tables_command(place: DatabasePlace, tables: tuple[str, ...], timeout_s: float) -> list[str]:
-    """Prints the rows of the tables (none given: of all) for `read_tables`."""
+    """Prints the rows of the tables (an empty tuple selects all) for `read_tables`."""
     return _command(place, _READ_ONLY + _TABLES, json.dumps(list(tables)), timeout_s)
 
 
 def read_rows(printed: bytes) -> list[JsonValue]:
-    """Raises ServiceError for what is no list."""
+    """Raises ServiceError for output that is not a list."""
     rows = _json(printed)
     if not isinstance(rows, list):
         raise ServiceError("the database printed something that is no list of rows")

@@ -1,6 +1,6 @@
-"""The database of a service asked: by `psql` in its container, or as a copy of its SQLite file in a sandbox.
+"""Queries the database of a service: by `psql` in its container, or as a copy of its SQLite file in a sandbox.
 
-What a service holds, its agent has written through its interface: everything that is read of it is bounded.
+The agent writes a service's data through its interface: all reads of it are bounded.
 """
 
 import io
@@ -17,7 +17,7 @@ from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable
 from harness.values import JsonValue
 
 _QUERY_FAILED = 3
-"""The exit status of psql for a script that failed; others say that the server was not reached."""
+"""The exit status of psql for a script that failed; others mean that the server was not reached."""
 _CONNECTION_LOST = 2
 _STATEMENT_TOO_SLOW = "statement timeout"
 _SERVER_FELL = "server closed the connection unexpectedly"
@@ -30,8 +30,8 @@ def service_rows(
 ) -> list[JsonValue]:
     """The rows of a query; `open_reader` is for a database of SQLite.
 
-    Raises QueryFailed where the database refuses the query, Unmeasurable where it needs more than the limits give,
-    ServiceError where it cannot be asked.
+    Raises QueryFailed where the database rejects the query, Unmeasurable where it exceeds the limits, ServiceError
+    where the database cannot be reached.
     """
     place = _place(container)
     if place.sqlite is None:

@@ -1,7 +1,7 @@
-"""SQLite databases that somebody else has written, asked for their rows in a sandbox of their own.
+"""Queries untrusted SQLite databases, in a sandbox of their own.
 
-SQLite follows what a file says: to other files, and into work without end. So this process never opens one. Each
-question gets a fresh sandbox with limits of its own, which holds nothing but copies of the database's files.
+A SQLite file can make SQLite open other files, and run without end. Therefore this process never opens one. Each query
+gets a fresh sandbox with limits of its own, which contains only copies of the database's files.
 """
 
 import json
@@ -54,24 +54,26 @@ class _ProgramAnswer(Frozen):
 
 @dataclass(frozen=True, kw_only=True)
 class SqliteReader:
-    """Asks copies of SQLite files. `image` is what the sandboxes run in (local ones: in none); it needs python3."""
+    """Queries copies of SQLite files. `image` is the image of the sandboxes (local ones have none); it needs
+    python3.
+    """
 
     provider: SandboxProvider
     image: str | None
     name: str
-    """Stands in the labels of the sandboxes."""
+    """The name in the labels of the sandboxes."""
 
     def rows(self, parts: Parts, query: str, timeout_s: float) -> list[JsonValue]:
-        """The rows of a query, which gets `timeout_s` of processor time.
+        """The rows of a query with a limit of `timeout_s` of processor time.
 
-        Raises QueryFailed for what the database refuses, also for a file that is no database; Unmeasurable where it
-        cannot be read within the limits; SandboxError where there is no sandbox.
+        Raises QueryFailed for a query that the database rejects, also for a file that is not a database; Unmeasurable
+        where it cannot be read within the limits; SandboxError where there is no sandbox.
         """
         answer = self._ask(parts, {"query": query}, timeout_s)
         return _unreadable() if answer.rows is None else answer.rows
 
     def tables(self, parts: Parts, wanted: tuple[str, ...], timeout_s: float) -> dict[str, Table]:
-        """The wanted tables (none given: all) that there are; raises likewise."""
+        """The existing ones of the wanted tables (an empty tuple selects all); raises the same errors."""
         answer = self._ask(parts, {"tables": list(wanted)}, timeout_s)
         if answer.tables is None:
             _unreadable()

@@ -11,16 +11,16 @@ MOST_LISTED = 200
 
 
 class QueryFailed(Exception):
-    """The database refused the question, in its own words: a table is gone, a file is no database."""
+    """The database rejected the query, with its own message: a table is missing, or a file is not a database."""
 
 
 class Unmeasurable(Exception):
-    """What was left cannot be measured within the limits, says the message; whoever wrote it has caused that."""
+    """The files cannot be measured within the limits, as the message describes; their author has caused that."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """All rows of one table. `key` names the columns that tell its rows apart; empty: the whole row does."""
+    """All rows of one table. `key` names the columns that identify its rows; where it is empty, the whole row does."""
 
     key: tuple[str, ...]
     rows: tuple[JsonObject, ...]
@@ -41,7 +41,7 @@ def changes(before: Tables, after: Tables, ignore: Mapping[str, Sequence[str]]) 
 
 
 def digest_of_rows(table: Table) -> str:
-    """Sha-256 over the rows in the order of their key, so that it does not depend on where they lie on the disk."""
+    """SHA-256 over the rows in the order of their key, so that it does not depend on their order on the disk."""
     return _digest(_placed(table))
 
 
@@ -89,7 +89,7 @@ def _digest(rows: Sequence[_Row]) -> str:
 
 
 def _is_apart(rows: Sequence[_Row]) -> bool:
-    """Whether the key tells all rows apart."""
+    """Whether the key is unique over all rows."""
     return len({one.place for one in rows}) == len(rows)
 
 
