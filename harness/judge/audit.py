@@ -12,10 +12,11 @@ from harness.judge.labels import LabelItem, SortedLabels
 def audit_sample(
     work: Sequence[Work], judgements: Collection[Judgement], labels: SortedLabels, size: int, seed: int = 0
 ) -> list[Work]:
-    """`size` of the judged items at random, in an order that tells nothing.
+    """`size` random judged items, in random order.
 
-    The same verdicts and seed give everybody the same sample, so that two people meet on it. Items that two people have
-    labelled before are not new. It is a plain random sample, so that agreement on it is that of all new verdicts.
+    The same verdicts and seed give every person the same sample, so that two people answer the same items. Items that
+    two people have labelled before are not new. It is a plain random sample, so that agreement on it is that of all new
+    verdicts.
     """
     judged = {item_of(one) for one in judgements if one.failure is None}
     known = {one.item for one in labels.items if len(one.labels) >= PER_ITEM or one.adjudication is not None}

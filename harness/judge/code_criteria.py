@@ -1,4 +1,4 @@
-"""Built-in code criteria: what needs no model to be told."""
+"""Built-in code criteria: those that need no model."""
 
 import re
 from typing import ClassVar, Final, Protocol
@@ -17,7 +17,7 @@ _SPOKEN: Final = frozenset({"agent", "narration", "answer"})
 
 
 class Decision(Frozen):
-    """What code says about one criterion; `passed` is None where it is not eligible."""
+    """The decision of code about one criterion; `passed` is None where the criterion is not eligible."""
 
     eligible: bool = True
     passed: bool | None
@@ -45,9 +45,9 @@ class ReasoningLeakage(Frozen):
     version: ClassVar[str] = "1"
 
     allow: tuple[str, ...] = ()
-    """Words that may stand: an agent about APIs says "API response"."""
+    """Allowed words: an agent about APIs writes "API response"."""
     tools: tuple[str, ...] = ()
-    """Tools that were not called and whose names must not be said either."""
+    """Further tools, not called in the trial, whose names the answer must not contain."""
 
     def decide(self, transcript: Transcript) -> Decision:
         spoken = [piece for piece in transcript.pieces if piece.kind in _SPOKEN]

@@ -1,4 +1,4 @@
-"""What came of comparing the trajectories of two runs, and the figures over many comparisons."""
+"""The results of comparing the trajectories of two runs, and the figures over many comparisons."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

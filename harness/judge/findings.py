@@ -2,11 +2,11 @@
 
 A verdict `fail` of the criterion that has a failure mode's name is a finding: its origin is the first step that the
 judge cites, dependent steps are the later ones, its evidence the rationale. Its confidence is the judge's held-out
-agreement with people (`harness judge calibrate`); a judge that was not held against people on that criterion is marked
-uncalibrated, has the least confidence, and changes nothing about a rule's finding.
+agreement with people (`harness judge calibrate`); a judge that was not compared with people on that criterion is marked
+uncalibrated, has the lowest confidence, and does not change a rule's finding.
 
-A rule and a calibrated judge that name the same mode at the same step are one finding, with the confidence
-1 - (1 - rule) (1 - judge), as of two witnesses who err independently.
+A rule and a calibrated judge that name the same mode at the same step are one finding, with the confidence 1 - (1 -
+rule) (1 - judge), as for two independent sources of error.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from harness.trace import Trajectory
 
 FAILURE_MODES: Final = "failure_modes"
 UNCALIBRATED: Final = 0.2
-"""Confidence of a finding that nobody knows the worth of."""
+"""The confidence of a finding without a calibration."""
 _MODES: Final[Mapping[str, Failure]] = {mode: mode for mode in get_args(Failure)}
 _STEP: Final = "step:"
 
@@ -28,8 +28,8 @@ def judged_findings(
 ) -> tuple[Diagnosis, ...]:
     """One finding for each criterion that failed, by origin step.
 
-    `judgements`: one trial's. `agreement`: criterion -> the judge's held-out agreement with people, 0 to 1; a criterion
-    that is not in it is uncalibrated.
+    `judgements` are those of one trial. `agreement` maps a criterion to the judge's held-out agreement with people, 0
+    to 1; a missing criterion is uncalibrated.
     """
     places = {step.span_id: step.index for step in trajectory.steps if step.span_id is not None}
     known = {step.index for step in trajectory.steps}

@@ -26,7 +26,7 @@ from harness.validation import selects
 from harness.values import JsonObject
 
 _REPAIR = "Your last answer was not in the given form. Answer again, with the JSON object alone."
-"""Repeats nothing of that answer: words of the evidence may stand in it."""
+"""The text repeats nothing of that answer, which may contain words of the evidence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Subject:
         return build_transcript(self.trial, self.case)
 
     def shown(self, criterion: Criterion) -> Shown:
-        """The evidence for a criterion; put together once for all that look at the same."""
+        """The evidence for a criterion; built once for all criteria with the same view."""
         views = (criterion.evidence, criterion.agents)
         if views not in self._shown:
             self._shown[views] = shown_evidence(view(self.transcript, *views))
@@ -74,7 +74,7 @@ class Judge:
     asker: ModelClient
     samples: int = 1
     folder: Path | None = None
-    """Where the rubric's own code lies."""
+    """The folder of the rubric's own code."""
 
     @cached_property
     def rubric_digest(self) -> str:
@@ -178,7 +178,7 @@ class Judge:
         )
 
     def _majority(self, answers: list[Judgement]) -> Judgement:
-        """The answer of most samples; a tie between answers is no judgement, and failed samples have no vote."""
+        """The answer of most samples; a tie between answers gives no judgement, and failed samples do not count."""
         if len(answers) == 1:
             return answers[0]
         counts = Counter(one.answer for one in answers)
@@ -199,7 +199,7 @@ class Judge:
 
 
 def why_not_eligible(rubric: Rubric, subject: Subject, criterion: Criterion) -> str | None:
-    """Why the criterion does not apply, as far as that can be told without anybody's opinion; None: it may.
+    """Why the criterion does not apply, as far as code can decide it; None where it may apply.
 
     Raises OutOfTime where its `eligible_when` takes too long.
     """

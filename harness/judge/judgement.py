@@ -1,4 +1,4 @@
-"""A judgement: what was said about one criterion of one trial, and by whom."""
+"""A judgement: the answer to one criterion of one trial, and its author."""
 
 from typing import Literal
 
@@ -15,7 +15,7 @@ class JudgeIdentity(Frozen):
     prompt_version: str | None = None
     prompt_digest: str | None = None
     model: str
-    """The model as asked for; of code `code:<name>@<version>`."""
+    """The requested model; for code, `code:<name>@<version>`."""
     samples: int = 1
     """How often each question was put; the majority counts."""
 
@@ -47,23 +47,23 @@ class Judgement(Frozen):
     criterion: str
     criterion_version: str
     eligible: bool | None
-    """Whether the criterion applies; None: could not be told, see `failure`."""
+    """Whether the criterion applies; None where that is unknown, see `failure`."""
     passed: bool | None
     """None where it is not eligible, and where the judge failed."""
     failure: str | None = None
-    """Why there is no judgement, in words: the judge failed, not the agent."""
+    """The reason why there is no judgement: the judge failed, not the agent."""
     rationale: str = ""
     spans: tuple[str, ...] = ()
-    """Ids of the spans that the verdict rests on; `step:<index>` where a step has no span."""
+    """The ids of the spans that support the verdict; `step:<index>` where a step has no span."""
     judge: JudgeIdentity
     cached: bool = False
-    """Answered from an earlier run's cassette; nothing was asked."""
+    """Whether the answer came from an earlier run's cassette, without a request."""
     votes: Votes | None = None
     """None: one sample was taken."""
 
     @property
     def answer(self) -> Answer:
-        """The four answers, kept apart."""
+        """The answer as one of four values."""
         if self.failure is not None:
             return "judge_failed"
         if self.eligible is False:

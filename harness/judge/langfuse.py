@@ -29,14 +29,14 @@ _MAX_BYTES: Final = 4 * 1024 * 1024
 
 
 class LangfuseError(HarnessError):
-    """Langfuse did not do what it was asked."""
+    """A request to Langfuse failed."""
 
 
 class Langfuse:
     """One project of a Langfuse server."""
 
     def __init__(self, host: str, public_key: str, secret_key: str) -> None:
-        """Raises UsageError where the host is no HTTP address."""
+        """Raises UsageError where the host is not an HTTP address."""
         if not host.startswith(("http://", "https://")):
             raise UsageError(f"LANGFUSE_HOST {host!r} is no http(s) address")
         self._host = host.rstrip("/")
@@ -57,7 +57,7 @@ class Langfuse:
     def prompt(
         self, name: str, label: str = PRODUCTION, *, version: str | None = None, fallback: str | None = None
     ) -> Prompt:
-        """The prompt by label, or that very version; where the server has none or cannot be reached, `fallback`.
+        """The prompt by label or version; where the server has none or cannot be reached, `fallback`.
 
         A chat prompt becomes the text of its messages. Raises LangfuseError where there is no fallback.
         """

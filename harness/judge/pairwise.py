@@ -1,4 +1,6 @@
-"""Two trajectories compared by one criterion: asked in both orders, a winner only where they agree."""
+"""Compares two trajectories by one criterion: the question is sent in both orders, and there is a winner only where the
+answers agree.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +39,7 @@ _SCHEMA: Final[JsonObject] = {
 
 
 class Preference(Frozen):
-    """What came of comparing two things."""
+    """The result of comparing two items."""
 
     winner: Winner | None
     """None: the two orders disagree, or the judge failed."""
@@ -46,12 +48,12 @@ class Preference(Frozen):
     in_order: Winner | None
     """With the first one shown first."""
     swapped: Winner | None
-    """With the second one shown first; told of the same things, not of the places."""
+    """The winner with the second item shown first; it names the item, not the position."""
     failure: str | None = None
     rationales: tuple[str, ...] = ()
-    """Of the order that was asked first, then of the other; A and B are the places of that order."""
+    """The rationales of the first order, then of the other; A and B are the positions of that order."""
     cached: bool = False
-    """Both were answered from an earlier cassette; nothing was asked."""
+    """Whether both answers came from an earlier cassette, without a request."""
 
 
 class _OrderAnswer(Frozen):
@@ -72,7 +74,7 @@ class _Told:
 
 @dataclass(frozen=True, kw_only=True)
 class Pairwise:
-    """A criterion by which things are compared, and who is asked."""
+    """The criterion of a comparison, and the judge that answers it."""
 
     criterion: Criterion
     prompt: Prompt
@@ -80,7 +82,7 @@ class Pairwise:
     asker: ModelClient
 
     async def compare(self, cassette: ModelCassette, first: Sequence[Piece], second: Sequence[Piece]) -> Preference:
-        """Asks in both orders. Raises OutOfBudget."""
+        """Sends the question in both orders. Raises OutOfBudget."""
         one = await self._asked(cassette, first, second)
         other = await self._asked(cassette, second, first)
         in_order = None if one.answer is None else _PLACES[one.answer.better]

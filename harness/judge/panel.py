@@ -11,12 +11,12 @@ from harness.judge.judgement import Judgement
 from harness.judge.rubric import Criterion
 
 _AHEAD = 2
-"""Questions that wait for each one in flight, so that nobody waits for a trial to be read."""
+"""The number of prepared questions per question in flight, so that the judge never waits for a trial to be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A trial, and the criteria that it has no judgement for yet."""
+    """A trial, and its criteria without a judgement."""
 
     subject: Subject
     criteria: tuple[Criterion, ...]
@@ -24,7 +24,7 @@ class Task:
 
 @dataclass(kw_only=True)
 class _Ready:
-    """A trial as it goes to the workers."""
+    """A trial that is ready for the workers."""
 
     subject: Subject
     decided: list[Judgement] = field(default_factory=list)
@@ -64,14 +64,14 @@ class Panel:
                 for _ in workers:
                     await self._questions.put(None)
             await asyncio.gather(*self._closing)
-        finally:  # also where it was interrupted: what was answered stays answered
+        finally:  # also after an interruption: answers are kept
             await asyncio.gather(*self._closing, return_exceptions=True)
             for opened in self._opened:
                 _close_all(opened.cassettes)
 
     async def _ask_all(self, tasks: Iterator[Task]) -> None:
         while self.stopped is None:
-            # Trials are read and made ready beside the loop: meanwhile the answers of others are not kept waiting.
+            # Trials are read and prepared in a thread: the event loop continues to process other answers.
             ready = await asyncio.to_thread(self._next, tasks)
             if ready is None:
                 return
@@ -136,7 +136,7 @@ def _close_all(cassettes: list[ModelCassette]) -> None:
 
 
 def run_panel(panel: Panel, tasks: Iterator[Task]) -> None:
-    """Judges everything and comes back; for callers that have no event loop. Raises HarnessError."""
+    """Judges all tasks and then returns; for callers without an event loop. Raises HarnessError."""
 
     async def session() -> None:
         async with panel.judge.asker:

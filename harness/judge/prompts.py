@@ -1,10 +1,10 @@
-"""Prompts by name, version and label, as files that a person can read, compare and take back.
+"""Prompts by name, version and label, as files that a person can read, compare and revert.
 
     prompts/<name>/<version>.md     one version's text; never changed once used: results hold its digest
     prompts/<name>/labels.yaml      label -> version: `production: "3"`, `candidate: "4"`
 
-A project's prompts come before the package's of the same name. A label that nobody has set falls back to `production`,
-and that to the package's own, or to the newest version where there is no package's.
+A project's prompts override the package's prompts of the same name. An unset label falls back to `production`, and that
+to the package's own, or to the newest version where the package has none.
 """
 
 import re
@@ -100,7 +100,7 @@ class PromptRegistry:
         return Prompt(name=name, version=version, text=text)
 
     def set_label(self, name: str, label: str, version: str) -> None:
-        """Lets the label name that version, in the project's file. Raises UsageError where there is no such version."""
+        """Sets the label to that version, in the project's file. Raises UsageError where the version does not exist."""
         self.version(name, version)
         path = self._own / _checked(name) / _LABELS
         labels = read_document(path, dict[str, str]) if path.exists() else {}

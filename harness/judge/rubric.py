@@ -36,8 +36,10 @@ class Criterion(Frozen):
     eligibility: str | None = None
     """When the criterion applies, as a statement for the judge. Neither this nor `eligible_when`: always."""
     eligible_when: str | None = None
-    """When it applies, as a JSONPath (RFC 9535) over the trajectory with the case's `user_profile`, `states` and `tags`
-    beside its fields: where it selects something. Asks no judge; looked at before `eligibility`."""
+    """The condition under which it applies, as a JSONPath (RFC 9535) over the trajectory with the case's
+    `user_profile`, `states` and `tags` beside its fields: the criterion applies where the path selects something. It is
+    evaluated before `eligibility`, without a judge.
+    """
     evidence: tuple[str, ...] = ("conversation",)
     """The views of the transcript that the judge is shown, and nothing else."""
     kind: Kind = "llm"
@@ -73,7 +75,7 @@ class Domain(Frozen):
 
 
 class Rubric(Frozen):
-    """What a trajectory is held to."""
+    """The criteria that trajectories are judged by."""
 
     name: Name
     """Name of the rubric; verdicts are stored under it."""
@@ -88,7 +90,7 @@ class Rubric(Frozen):
     checklists: dict[str, tuple[str, ...]] = {}
     """Case id -> what must hold there, item by item; what criteria of kind `checklist` ask."""
     prompt: Name = "judge"
-    """Name of the prompt that its judge is given."""
+    """The name of the judge's prompt."""
     min_coverage: float = Field(default=MIN_COVERAGE, ge=0, le=1)
     """Share of the criteria that must have an answer; below it the score of a trajectory, and of a run, is unknown."""
 
@@ -109,7 +111,7 @@ class Rubric(Frozen):
 
     @property
     def digest(self) -> str:
-        """Sha-256 of everything that it says."""
+        """The SHA-256 digest of the rubric's content."""
         told = self.model_dump(mode="json", by_alias=True)
         if self.min_coverage == MIN_COVERAGE:
             del told["min_coverage"]  # a rubric that does not name it keeps the digest that it had before
@@ -122,7 +124,7 @@ class Rubric(Frozen):
         return named or dict.fromkeys((criterion.domain for criterion in self.criteria), 1.0)
 
     def criterion(self, id: str) -> Criterion | None:
-        """The criterion by its id, an item of a checklist (`<id>.<n>`) by the criterion that stands for it."""
+        """The criterion by its id; an item of a checklist (`<id>.<n>`) as a criterion that represents it."""
         found = {one.id: one for one in self.criteria}
         return found.get(id) or found.get(id.rpartition(".")[0])
 

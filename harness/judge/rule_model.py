@@ -1,7 +1,7 @@
-"""The rule model behind an OpenAI- and Anthropic-compatible endpoint on this machine: the public fake of a judge.
+"""The rule model with an OpenAI- and Anthropic-compatible endpoint on this machine: the public fake of a judge.
 
-It can be made to fail as real ones do; a fault belongs to a criterion, so that what it hits does not depend on who
-comes first. `asked` counts what reached it.
+It can be configured to fail as real models do; a fault belongs to a criterion, so that its effect does not depend on
+the order of requests. `asked` counts the received requests.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class RuleModel:
         port: int = 0,
         name: str = "rule-model",
     ) -> None:
-        """`faults`: criterion id (`*`: every one) -> what goes wrong with each answer about it."""
+        """`faults` maps a criterion id (`*` matches every criterion) to the fault in each answer about it."""
         self.mind = mind
         self.name = name
         self.asked: Counter[str] = Counter()
@@ -60,7 +60,7 @@ class RuleModel:
 
     @property
     def requests(self) -> int:
-        """How many came, repetitions included."""
+        """The number of received requests, including repetitions."""
         return self.asked.total()
 
     def __enter__(self) -> Self:

@@ -1,9 +1,8 @@
-"""The mind of the rule model: an honest double of a judge, which follows only what its prompt tells it.
+"""The rules of the rule model: a double of a judge, which follows only the instructions of its prompt.
 
-A rule works only where its text stands in the prompt, outside of the evidence: so a better prompt really judges better,
-and there is something for calibration to climb. It has the one weakness that such models are feared for: an instruction
-that it meets *outside of the evidence block* it obeys, whoever wrote it. Evidence that is delimited and escaped never
-comes to stand there; evidence that is not, does.
+A rule applies only where its text is in the prompt, outside of the evidence: a better prompt therefore judges better,
+and calibration can improve it. The model has the known weakness of language models: it obeys every instruction *outside
+of the evidence block*, whoever wrote it. Delimited and escaped evidence never appears there; other evidence does.
 """
 
 import hashlib
@@ -31,16 +30,18 @@ _PLANTED: Final = re.compile(
 
 
 class ModelRule(Frozen):
-    """One thing that the model knows how to tell, once it is told to."""
+    """One rule that the model applies when its prompt contains it."""
 
     criterion: str = "*"
     """The id that it is about; `*`: every one."""
     told_by: str = ""
-    """What must stand in the prompt for the rule to be followed, in any case and spacing; empty: it always is."""
+    """The text that the prompt must contain for the rule to apply, in any case and spacing; an empty text always
+    applies.
+    """
     who: str = ".*"
     """Regular expression over whole `who`: the pieces that are looked at."""
     finds: str
-    """Regular expression, searched in what those pieces say."""
+    """A regular expression that is searched for in the text of those pieces."""
     finds_nothing: bool = False
     """The rule applies where nothing is found."""
     says: Said
@@ -53,16 +54,16 @@ class ModelRule(Frozen):
 
 
 class Mind(Frozen):
-    """What a rule model knows; the first rule that applies decides."""
+    """The rules of a rule model; the first rule that applies decides."""
 
     rules: tuple[ModelRule, ...] = ()
     otherwise: Said = "pass"
-    """Said where no rule applies: a judge that was told nothing is pleased with everything."""
+    """The answer where no rule applies: a judge without instructions passes everything."""
     flips: float = Field(default=0.0, ge=0, le=1)
     """Share of verdicts that come out the other way, by chance of the seed."""
     seed: int = 0
     favours: Literal["A", "B"] | None = None
-    """The place that it names where it sees no difference between two candidates; None: it says so."""
+    """The position that it prefers where two candidates do not differ; None answers that they are equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,15 +74,15 @@ class RuleQuestion:
     told: str
     """Everything outside of the evidence, in one spacing and in lower case."""
     pieces: tuple[tuple[str, str, str], ...]
-    """Ref, who and said."""
+    """The reference, the speaker and the text of each piece."""
     deceived: bool
-    """An instruction to pass stands outside of the evidence."""
+    """Whether an instruction to pass is outside of the evidence."""
     compares: bool = False
     """Two candidates are compared: the refs of their pieces begin with `A.` and `B.`."""
 
 
 def understood(system: str, user: str) -> RuleQuestion:
-    """What is asked; text that is not delimited as evidence is taken for instructions."""
+    """Parses a question; text that is not delimited as evidence is treated as instructions."""
     block = _BLOCK.search(user)
     outside = user if block is None else user[: block.start()] + user[block.end() :]
     criterion = _CRITERION.search(outside)

@@ -1,9 +1,10 @@
-"""Points from judgements: binary answers, weighted over what was eligible.
+"""Computes points from judgements: binary answers, weighted over the eligible criteria.
 
 A domain's value is the points that passed over the points that were eligible and judged: points of ineligible criteria
 are thereby spread over the others of their domain. A domain in which nothing was eligible gives its weight to the
-others in proportion to theirs. A criterion whose judge failed leaves both sides and lowers the coverage: it is never
-taken for a fail. Below the rubric's `min_coverage` there is no score: what is left may be the easy part.
+others in proportion to theirs. A criterion whose judge failed is removed from both sums and lowers the coverage: it
+never counts as a fail. Below the rubric's `min_coverage` there is no score, because the remaining criteria may be the
+easy ones.
 """
 
 import math
@@ -19,7 +20,7 @@ class DomainScore(Frozen):
 
     domain: str
     weight: float
-    """As the rubric says."""
+    """The weight in the rubric."""
     share: float
     """Of the whole score, from 0 to 1, after domains without an eligible criterion gave theirs away."""
     points: float

@@ -27,7 +27,7 @@ class JudgeSettings(Frozen):
     """A judge's model."""
 
     model: str
-    """Name of the model, as its provider knows it."""
+    """The provider's name of the model."""
     provider: Provider = "openai"
     """The wire format that it speaks."""
     base_url: str | None = None
@@ -39,11 +39,11 @@ class JudgeSettings(Frozen):
     rate_limit: RateLimit | None = None
     """Requests in a time, at most. None: no limit of our own."""
     timeout_s: float = Field(default=120.0, gt=0)
-    """Seconds until a request is given up."""
+    """The timeout of a request in seconds."""
     tries: int = Field(default=5, ge=1, le=20)
     """How often a request is sent to a provider that is busy or cannot be reached."""
     first_wait_s: float = Field(default=0.5, ge=0)
-    """Before the second try; doubled each time, unless the provider says how long."""
+    """The pause before the second try; doubled each time, unless the provider states a duration."""
     in_flight: int = Field(default=32, ge=1, le=1024)
     """Requests at a time."""
     samples: int = Field(default=1, ge=1, le=99)
@@ -67,9 +67,10 @@ class JudgeSettings(Frozen):
 def judge_settings(
     project: Path, suite_folder: Path | None, typed: Mapping[str, object], agents: Iterable[str] = ()
 ) -> JudgeSettings:
-    """The suite's `judge.yaml`, else the project's, under what was typed (None: nothing was).
+    """The settings in the suite's `judge.yaml`, else in the project's, overridden by the command line's values in
+    `typed` (None where an option was not given).
 
-    Where nobody names a model, one of another family than the agent's models (`agents`) is taken, among those whose key
+    Where no model is named, one of another family than the agent's models (`agents`) is selected, among those whose key
     is in the environment. Raises UsageError where there is none.
     """
     given = {name: value for name, value in typed.items() if value is not None}

@@ -35,7 +35,7 @@ def judge_single(
     mode: AskMode = "auto",
     say: Callable[[str], None] = lambda _: None,
 ) -> Judgement:
-    """Pass or fail; the criterion always applies. Recordings are kept in `cassettes/judge/`."""
+    """Judges by one criterion that always applies, as pass or fail. Recordings are stored in `cassettes/judge/`."""
     secrets = {name: os.environ[name] for name in settings.spec.secrets if os.environ.get(name)}
     options = ModelClientOptions(
         mode=mode,

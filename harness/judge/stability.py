@@ -1,4 +1,4 @@
-"""How often a judge contradicts itself: the same questions, asked again past every cache."""
+"""Measures how often a judge contradicts itself: the same questions are sent repeatedly, without a cache."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,13 +31,13 @@ class Stability(Frozen):
     overall: StabilityRow
     criteria: tuple[StabilityRow, ...]
     flipped: tuple[tuple[str, dict[str, int]], ...]
-    """Questions with several answers, and how often each was given; the least certain first."""
+    """The questions with several answers, and the number of each answer; the least certain first."""
 
 
 def stability(
     judge: PromptedJudge, prompt: str, questions: Sequence[Question], rubric: Rubric, samples: int
 ) -> Stability:
-    """Asks every question `samples` times; raises what the judge raises."""
+    """Sends every question `samples` times; raises the judge's errors."""
     rounds = [judge.answers(prompt, questions, sample) for sample in range(1, samples + 1)]
     answers = {question.id: said for question, said in zip(questions, zip(*rounds, strict=True), strict=True)}
     by_criterion: dict[str, list[Question]] = {one.id: [] for one in rubric.criteria}

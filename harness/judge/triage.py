@@ -72,7 +72,7 @@ def triaged(judgements: Iterable[Judgement], triages: Sequence[Triage]) -> list[
 
 
 def cause_of(judgement: Judgement, triages: Sequence[Triage]) -> Cause | None:
-    """What was found of this failure; None: nobody has looked."""
+    """The diagnosed cause of this failure; None where there is no triage of it."""
     return next((one.cause for one in reversed(triages) if _key(one) == _key(judgement)), None)
 
 

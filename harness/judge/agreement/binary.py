@@ -36,7 +36,7 @@ class BinaryAgreement(Frozen):
     constant: float | None
     """Agreement of a predictor that always gives the more frequent right answer: to be beaten."""
     kappa: float | None
-    """Cohen's kappa; None also where both always said the same."""
+    """Cohen's kappa; None also where both always gave the same answer."""
     alpha: float | None
     """Krippendorff's alpha of the two as raters."""
     true_positive: AgreementRate
@@ -57,14 +57,16 @@ class BinaryAgreement(Frozen):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def beats_constant(self) -> bool | None:
-        """Whether it is worth more than always giving the same answer; None: there was nothing to judge."""
+        """Whether the judge is better than a constant answer; None where there was nothing to judge."""
         if self.agreement.value is None or self.constant is None:
             return None
         return self.agreement.value > self.constant
 
 
 def binary_agreement(items: Sequence[AnswerPair]) -> BinaryAgreement:
-    """All figures of one series; intervals are Wilson's over as many items as the cases' spread is worth."""
+    """All figures of one series; intervals are Wilson's over the effective number of items, which accounts for
+    correlation within cases.
+    """
     rights = [item.right for item in items]
     pairs = [(item.right, item.judged) for item in items]
     passed = rate([(item.case_id, item.judged) for item in items if item.right])
@@ -82,7 +84,7 @@ def binary_agreement(items: Sequence[AnswerPair]) -> BinaryAgreement:
 
 
 def rate(held: Sequence[tuple[str, bool]]) -> AgreementRate:
-    """Of (case, held): the share that held, with Wilson's interval over as many items as the cases' spread is worth."""
+    """The share of (case, held) items that held, with Wilson's interval over the effective number of items."""
     by_case: defaultdict[str, list[float]] = defaultdict(list)
     for case_id, held_here in held:
         by_case[case_id].append(float(held_here))

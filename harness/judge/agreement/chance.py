@@ -23,8 +23,8 @@ def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
 def krippendorff_alpha(units: Sequence[Sequence[Hashable]]) -> float | None:
     """Krippendorff's alpha for names: 1 - observed / expected disagreement; any number of raters; answers may lack.
 
-    A unit is the answers that one item was given; those with fewer than two answers say nothing. None where no unit is
-    left, or where all answers are the same.
+    A unit holds the answers to one item; units with fewer than two answers are ignored. None where no unit remains, or
+    where all answers are the same.
     """
     paired = [Counter(unit) for unit in units if len(unit) > 1]
     totals: Counter[Hashable] = Counter()

@@ -1,7 +1,7 @@
-"""Judgements against what counts as right: labels of people, or any verdict that a trial already has.
+"""Compares judgements with a reference: labels of people, or any verdict that a trial already has.
 
-Whether a criterion applies and whether it is met are two questions, and are compared apart: the second only where both
-say that it applies.
+Whether a criterion applies and whether it is met are two questions, which are compared separately: the second only
+where both state that it applies.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,9 @@ class Right(Frozen):
     passed: bool | None
     """None: it does not apply."""
     tells_eligibility: bool = True
-    """False: of a verdict that knows nothing of eligibility; compared is where the judge says "applies"."""
+    """False for a verdict without information about eligibility; then the items are compared where the judge answers
+    "applies".
+    """
     notes: tuple[str, ...] = ()
     """What people wrote."""
 
@@ -53,11 +55,13 @@ class AgreementRow(Frozen):
     verdict: BinaryAgreement
     """Of what both call eligible."""
     people: People | None = None
-    """How well people agree with each other, which no judge can be asked to exceed; None: one source only."""
+    """The agreement of people with each other, which is the upper bound for a judge; None where there is only one
+    source.
+    """
     judge_failed: int = 0
     """Judgements that failed: in no figure."""
     without_right: int = 0
-    """Judged, but there is nothing to compare with: nobody labelled it, or people could not settle it."""
+    """The number of judgements without a reference: nobody labelled the item, or people did not agree on it."""
 
 
 class AgreementReport(Frozen):
@@ -131,7 +135,7 @@ class _Grouped(Generic[T]):
 
 
 def _by_row(things: Iterable[T], rubric: Rubric, criterion_of: Callable[[T], str]) -> _Grouped[T]:
-    """Items of a checklist go to the criterion that stands for them."""
+    """Groups by criterion; items of a checklist belong to the criterion that represents them."""
     criteria: dict[str, list[T]] = {one.id: [] for one in rubric.criteria}
     for thing in things:
         found = rubric.criterion(criterion_of(thing))

@@ -9,7 +9,9 @@ from harness.values import Frozen
 
 
 class PeopleAgreement(Frozen):
-    """Of items that two or more people answered. None: nobody did, or not defined."""
+    """The agreement on items that two or more people answered. None where there are no such items, or where it is not
+    defined.
+    """
 
     items: int
     agreement: float | None

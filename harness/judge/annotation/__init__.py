@@ -1,4 +1,4 @@
-"""Annotation: people answer what a judge is asked, on the same evidence, without knowing what it said."""
+"""Annotation: people answer the judge's questions, on the same evidence, without seeing the judge's answers."""
 
 from harness.judge.annotation.annotation_queue import PER_ITEM, AnnotationQueue, AnnotatorSession, QueueEntry
 from harness.judge.annotation.server import AnnotationServer

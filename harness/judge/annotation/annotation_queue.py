@@ -1,4 +1,4 @@
-"""The queue of one annotator: what comes next, what was said, and each answer on disk before the next question."""
+"""The queue of one annotator: it selects the next question, and stores each answer on disk before the next question."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,18 +15,18 @@ from harness.judge.rubric import Rubric
 from harness.values import Frozen, JsonObject, JsonValue
 
 PER_ITEM = 2
-"""People who answer each question, unless told otherwise."""
+"""The default number of people who answer each question."""
 _MAX_NOTE = 2000
 
 
 class QueueEntry(Frozen):
-    """One question of the queue, as the list of the page knows it."""
+    """One question of the queue, in the form of the page's list."""
 
     number: int
     case_id: str
     criterion: str
     answer: PersonAnswer | None
-    """One's own; what others said is not shown before one has answered, nor after."""
+    """The annotator's own answer; answers of others are shown neither before nor after it."""
 
 
 class AnnotatorSession(Frozen):
@@ -59,9 +59,10 @@ class AnnotationQueue:
         work: Sequence[Work],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Takes of `work` what is for this seat: own answers first, then what one other has answered, then what nobody
-        has. An adjudicator gets what two people answered differently; raises UsageError where one of them is the same
-        person."""
+        """Selects from `work` the questions for this annotator: own answers first, then questions with one answer of
+        another person, then unanswered ones. An adjudicator gets the questions that two people answered differently;
+        raises UsageError where one of them is the same person.
+        """
         self.rubric = rubric
         self.annotator = annotator
         self._file = file
@@ -151,7 +152,7 @@ class AnnotationQueue:
         return self.queue[number]
 
     def _shown_others(self, item: LabelItem) -> list[JsonValue]:
-        """Only an adjudicator sees what was said, and never by whom."""
+        """The answers of others, without names; only an adjudicator sees them."""
         if self.annotator.role != "adjudicator":
             return []
         return [{"answer": label.answer, "note": label.note} for label in self._others.get(item, ())]

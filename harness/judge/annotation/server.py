@@ -33,7 +33,7 @@ class Given(Frozen):
 
 
 class AnnotationServer:
-    """Serves from threads of its own while it is entered; `finished` is set when the page says that it is done."""
+    """Serves from threads of its own while the context is entered; `finished` is set when the page reports the end."""
 
     def __init__(self, queue: AnnotationQueue, port: int = 0) -> None:
         self.queue = queue
@@ -112,7 +112,7 @@ class _PageHandler(BaseHTTPRequestHandler):
             self._send_json(404, {"error": "there is nothing here"})
 
     def log_message(self, format: str, *args: Any) -> None:
-        """The token stands in the address: nothing is logged."""
+        """Logs nothing, because the address contains the token."""
 
     def _answered(self, number: int, body: bytes) -> object:
         given = Given.model_validate_json(body)

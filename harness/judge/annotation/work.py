@@ -11,7 +11,7 @@ from harness.judge.transcript import Piece, view
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """One question to a person, with everything needed to answer it. Knows nothing of what a judge said."""
+    """One question to a person, with all data needed to answer it. It contains no answers of a judge."""
 
     subject: Subject
     criterion: Criterion
@@ -29,7 +29,7 @@ class Work:
 
 
 def work_of(subjects: Iterable[Subject], rubric: Rubric) -> Iterator[Work]:
-    """In the order of the trials; attempts that did the same are asked about once."""
+    """The questions in the order of the trials; attempts with the same actions give one question."""
     seen: set[LabelItem] = set()
     for subject in subjects:
         for criterion in rubric.criteria_for(subject.trial.case_id):

@@ -1,4 +1,6 @@
-"""Calibration: a judge's prompt is revised until it decides as people do, and what that is worth is measured apart."""
+"""Calibration: a judge's prompt is revised until it agrees with people, and its quality is measured on
+separate data.
+"""
 
 from harness.judge.calibration.answer_cache import AnswerCache
 from harness.judge.calibration.calibrate import Measured, Outcome, Settings, calibrate, select

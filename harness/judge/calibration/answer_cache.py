@@ -1,7 +1,8 @@
-"""Every answer of a calibration, kept by prompt, question and sample: nothing is asked twice, not even after a stop.
+"""Stores every answer of a calibration by prompt, question and sample: no question is sent twice, even after an
+interruption.
 
-GEPA's own cache is not used: it knows a question by its place in a list, so answers of the training part come back as
-answers of the validation part.
+GEPA's own cache is not used: it identifies a question by its index in a list, so that answers of the training part are
+returned for the validation part.
 """
 
 import json
@@ -18,10 +19,11 @@ _AT_ONCE = 64
 
 
 class AnswerCache:
-    """A judge with a memory; with a file, one that outlives the process. Answers that failed are asked for again then.
+    """A judge with a cache of answers, which a file makes persistent. Failed answers are requested again after a
+    restart.
 
-    A calibration is deterministic but for what judge and reflector say, and both are kept here: one that was stopped
-    goes the same way again at no cost, and on from there.
+    A calibration is deterministic except for the answers of judge and reflector, and both are stored here: a stopped
+    calibration repeats the same steps without cost, and continues.
     """
 
     def __init__(self, judge: PromptedJudge, path: Path | None = None) -> None:
@@ -31,7 +33,7 @@ class AnswerCache:
         self._proposals: dict[str, str] = {}
         self._asked_for: Counter[str] = Counter()
         self.calls = 0
-        """Questions that the judge was really asked."""
+        """The number of questions that were sent to the judge."""
         if path is not None and path.exists():
             self._read(path)
 
@@ -49,7 +51,7 @@ class AnswerCache:
         return [self._answers[key] for key in keys]
 
     def proposal(self, request: str, reflector: Callable[[str], str]) -> str:
-        """What the reflector said; the same request put again is a new question, kept apart by its number."""
+        """The reflector's answer; a repeated request is a new question, which its number distinguishes."""
         digest = digest_of_text(request)
         self._asked_for[digest] += 1
         key = digest_of([digest, self._asked_for[digest]])
@@ -59,7 +61,7 @@ class AnswerCache:
         return self._proposals[key]
 
     def _read(self, path: Path) -> None:
-        """The last line may be torn; any other that cannot be read is no memory to go by."""
+        """Reads the file. Its last line may be incomplete; any other unreadable line is an error."""
         lines = path.read_bytes().split(b"\n")
         whole, torn = lines[:-1], lines[-1]
         for number, line in enumerate(whole, 1):

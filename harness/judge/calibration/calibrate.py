@@ -1,4 +1,4 @@
-"""A calibration from beginning to end: split, measure, propose, choose, and look at the held-out part once."""
+"""A whole calibration: split, measure, propose, choose, and evaluate the held-out part once."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Say = Callable[[str], None]
 
 
 class Measured(Frozen):
-    """The same part of the questions under the prompt in use, and under the one that was chosen."""
+    """The figures of one part of the questions under the current prompt, and under the chosen one."""
 
     before: Figures
     after: Figures | None
@@ -31,7 +31,7 @@ class Outcome(Frozen):
     way: Literal["calibration", "selection"]
     """`selection`: among prompts that were there already; nothing was proposed."""
     cases: tuple[int, int, int]
-    """Of training, validation and held-out."""
+    """The number of training, validation and held-out cases."""
     questions: tuple[int, int, int]
     margin: float
     """By how much a prompt had to be ahead on validation: the judge's own noise."""
@@ -41,21 +41,21 @@ class Outcome(Frozen):
     """The text that was chosen; the one in use where none was."""
     validation: Measured
     held_out: Measured
-    """Asked once, after everything was decided."""
+    """The figures of the held-out part, measured once, after all decisions."""
     held_out_digest: str
     calls: int
-    """Questions that the judge was really asked; the others were in memory."""
+    """The number of questions that were sent to the judge; the others were cached."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a calibration goes about it."""
+    """The settings of a calibration."""
 
     seed: int = 0
     max_calls: int = 600
     """Questions after which no further prompt is proposed."""
     noise_samples: int = 3
-    """How often the prompt in use is asked each validation question, to know the judge's own noise."""
+    """How often each validation question is sent with the current prompt, to measure the judge's own noise."""
     minibatch: int = 8
 
 

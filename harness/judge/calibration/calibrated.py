@@ -1,11 +1,11 @@
-"""What came of a calibration, with the names of what was tried on whom."""
+"""The result of a calibration, with the names of models and data."""
 
 from harness.judge.calibration.calibrate import Outcome
 from harness.values import Frozen
 
 
 class Calibrated(Frozen):
-    """What came of it."""
+    """The result of a calibration."""
 
     outcome: Outcome
     prompt: str

@@ -21,11 +21,11 @@ class Choice(Frozen):
 
 
 def noise_margin(agreeing: Sequence[Sequence[float]]) -> float:
-    """By how much two measurements of one and the same prompt may differ with 95 % confidence: 1.96 sqrt(2) times the
+    """The difference that two measurements of the same prompt may have at 95 % confidence: 1.96 sqrt(2) times the
     standard error of the agreement.
 
-    `agreeing` holds for each question the scores of the same prompt asked several times. 0 for a judge that always says
-    the same, and for one that was asked once.
+    `agreeing` holds for each question the scores of repeated answers with the same prompt. 0 for a judge whose answers
+    never vary, and for single answers.
     """
     if not agreeing:
         return 0.0

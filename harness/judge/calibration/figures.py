@@ -16,7 +16,7 @@ class Figures(Frozen):
     agreement: float
     kappa: float | None
     verdict: BinaryAgreement
-    """Where people and judge both say that the criterion applies."""
+    """The agreement on verdicts, where both people and judge state that the criterion applies."""
     false_passes: int
     """Judged a pass, where right is a fail."""
     critical_false_passes: int
@@ -47,7 +47,7 @@ def figures(questions: Sequence[Question], answers: Sequence[Answered]) -> Figur
 
 
 def score(question: Question, said: Answered) -> float:
-    """1 where the judge says what is right, else 0."""
+    """1 where the judge's answer is right, else 0."""
     return float(said.answer == question.right)
 
 

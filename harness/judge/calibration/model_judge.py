@@ -19,10 +19,10 @@ _CASSETTE = "calibration"
 
 @dataclass(frozen=True, kw_only=True)
 class AskingJudge:
-    """A judge whose prompt can be exchanged, asked in the same words as in a run.
+    """A judge with a replaceable prompt, which receives the same requests as in a run.
 
-    Its asker is `live`: what was answered is remembered by the calibration's own book, so that no cassette fills up
-    with answers to prompts that nobody will use.
+    Its client is `live`: the calibration's own cache stores the answers, so that no cassette fills up with answers to
+    unused prompts.
     """
 
     judge: Judge
@@ -32,7 +32,7 @@ class AskingJudge:
 
     def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[Answered]:
         """Raises OutOfBudget, and what the gateway cannot do."""
-        del sample  # every question is really asked
+        del sample  # every question is sent
         text = Prompt(name=self.judge.prompt.name, version=_CASSETTE, text=prompt)
         return asyncio.run(self._asked(replace(self.judge, prompt=text, samples=1), questions))
 

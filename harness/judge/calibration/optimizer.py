@@ -1,10 +1,10 @@
-"""GEPA's loop around a judge's prompt. The one module that knows `gepa`.
+"""Runs GEPA's loop on a judge's prompt. The only module that imports `gepa`.
 
-Traps of gepa 0.1.4 that are kept away from here: its evaluation cache (see `book`); merging, which passes by the
-acceptance criterion; its final pick by the plain mean, which knows no veto; its pickled state, which forgets the state
-of its random numbers. So: no cache, no merging, every accepted candidate is handed back to be chosen from, nothing is
-stored by GEPA. It also goes on after an exception of the judge or the reflector, and would ask a service that is down
-until the calls are used up: the first exception is kept, ends the loop, and is raised.
+Parts of gepa 0.1.4 that are not used: its evaluation cache (see `answer_cache`); merging, which bypasses the acceptance
+criterion; its final choice by the plain mean, which supports no veto; its pickled state, which omits the state of its
+random numbers. Therefore there is no cache and no merging, every accepted candidate is returned for the choice, and
+GEPA stores nothing. It also continues after an exception of the judge or the reflector, and would call an unavailable
+service until the calls are used up: the first exception is stored, ends the loop, and is raised.
 """
 
 import random
@@ -84,7 +84,7 @@ class _Guard:
 
 
 class _Adapter:
-    """Scores a prompt by what people said. A prompt that cannot be used scores 0 everywhere, and asks nobody."""
+    """Scores a prompt by labels of people. An unusable prompt scores 0 everywhere, without a request."""
 
     propose_new_texts = None
 
@@ -169,7 +169,7 @@ class _Selector:
 
 
 class Optimizer:
-    """Proposes prompts: learns from the training part, looks at the validation part, never at the held-out one."""
+    """Proposes prompts: learns from the training part, reads the validation part, and never the held-out one."""
 
     def __init__(self, book: AnswerCache, is_usable: IsUsable, seed: int = 0, minibatch: int = 8) -> None:
         self._book = book
@@ -178,10 +178,10 @@ class Optimizer:
         self._minibatch = minibatch
 
     def candidates(self, prompt: str, split: Split, reflector: Callable[[str], str], max_calls: int) -> list[str]:
-        """Prompts that did better on what they were tried on, in the order in which they came up, `prompt` left out.
+        """Prompts with a better score on their sample, in the order of their proposal, without `prompt` itself.
 
-        Ends after `max_calls` questions (those answered from memory count as well), or where nothing is left to gain.
-        Raises UsageError where gepa is not installed.
+        Ends after `max_calls` questions (including cached ones), or where no improvement is possible. Raises UsageError
+        where gepa is not installed.
         """
         optimize, guard = _gepa(), _Guard()
         validation = list(split.validation)
@@ -220,7 +220,7 @@ def _is_perfect(state: Any) -> bool:
 
 
 class _Silent:
-    """GEPA talks to standard output otherwise."""
+    """A logger that discards messages, which GEPA otherwise writes to standard output."""
 
     def log(self, message: str) -> None:
         del message

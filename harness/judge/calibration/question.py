@@ -1,4 +1,4 @@
-"""What a calibration asks a judge, and the seam to whatever answers."""
+"""The questions of a calibration, and the seam to judges that answer them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ from harness.values import Frozen
 
 
 class Question(Frozen):
-    """One labelled item: a criterion of a trajectory, with what people say is right."""
+    """One labelled item: a criterion of a trajectory, with the label of people."""
 
     id: str
     """Unique among all questions of a calibration, whatever split they fall into."""
@@ -22,7 +22,7 @@ class Question(Frozen):
 
 
 class Answered(Frozen):
-    """What the judge said to one question."""
+    """The judge's answer to one question."""
 
     answer: Answer
     rationale: str = ""
@@ -34,9 +34,9 @@ class PromptedJudge(Protocol):
     """A judge whose prompt can be exchanged."""
 
     def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> Sequence[Answered]:
-        """One answer a question, in their order; `sample` above 0 asks anew, past every cache.
+        """Returns one answer per question, in their order; a `sample` above 0 requests a new answer without a cache.
 
-        What goes wrong with one question is its answer `judge_failed`; what goes wrong with the judge is raised.
+        A problem with one question becomes its answer `judge_failed`; a problem with the judge itself is raised.
         """
         ...
 

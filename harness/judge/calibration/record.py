@@ -1,4 +1,6 @@
-"""Which judges were held against people, and how they did: one JSON line a calibration, in the project."""
+"""The records of calibrations: which judges were compared with people, and their agreement; one JSON line per
+calibration, in the project.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +13,14 @@ from harness.values import Frozen, digest_of
 
 
 class CalibrationRecord(Frozen):
-    """A judge, given by prompt and model, and its held-out agreement with people on the criteria of a rubric."""
+    """A judge, identified by prompt and model, and its held-out agreement with people on the criteria of a rubric."""
 
     time: str
     """ISO 8601, UTC."""
     rubric: str
     rubric_version: str
     criteria: dict[str, str]
-    """Id -> digest of what the criterion asked (`asked_by`), of each that was labelled."""
+    """Maps each labelled criterion to the digest of its question (`asked_by`)."""
     prompt: str
     prompt_version: str
     prompt_digest: str
@@ -31,7 +33,7 @@ class CalibrationRecord(Frozen):
     held_out_kappa: float | None
     held_out_digest: str
     held_out_seen_before: int = 0
-    """Earlier calibrations that looked at the same held-out part: with each, its figures tell less."""
+    """The number of earlier calibrations that used the same held-out part: each one makes its figures less reliable."""
 
 
 def record_path(project: Path, suite: str, rubric: str) -> Path:
@@ -40,7 +42,7 @@ def record_path(project: Path, suite: str, rubric: str) -> Path:
 
 
 def read_records(path: Path) -> tuple[CalibrationRecord, ...]:
-    """Oldest first; none where there is no file. Raises InvalidDocument with the line."""
+    """The records, oldest first; empty where there is no file. Raises InvalidDocument with the line."""
     found = []
     for number, record in read_lines(path, CalibrationRecord):
         if isinstance(record, str):
@@ -63,9 +65,9 @@ def asked_by(rubric: Rubric, criterion: Criterion) -> str:
 def uncalibrated(
     rubric: Rubric, judgements: Sequence[Judgement], records: Sequence[CalibrationRecord]
 ) -> tuple[str, ...]:
-    """Criteria whose judgements no calibration speaks for: the prompt, the model or what is asked is another one.
+    """Criteria whose judgements no calibration covers, because the prompt, the model or the question differs.
 
-    What code decides needs none.
+    Criteria decided by code need none.
     """
     judges: dict[str, set[JudgeIdentity]] = {one.id: set() for one in rubric.criteria}
     for one in judgements:
@@ -82,9 +84,9 @@ def uncalibrated(
 def agreements(
     rubric: Rubric, judgements: Sequence[Judgement], records: Sequence[CalibrationRecord]
 ) -> dict[str, float]:
-    """Criterion -> held-out agreement with people of the judge of its judgements, by the latest calibration.
+    """Maps each criterion to the held-out agreement of its judge with people, by the latest calibration.
 
-    A criterion that `uncalibrated` names is left out.
+    Criteria in `uncalibrated` are left out.
     """
     lacking = set(uncalibrated(rubric, judgements, records))
     found = {}

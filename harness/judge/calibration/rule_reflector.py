@@ -1,7 +1,7 @@
-"""The public fake of a model that revises prompts: it knows some rules, and adds one at a time.
+"""The public fake of a model that revises prompts: it has a list of rules, and adds one at a time.
 
-With the rule model as the judge, which follows only what its prompt says, it shows that a calibration works: it climbs
-by rules that are right, and does not by rules that are wrong. How well a language model would do is not shown by it.
+With the rule model as the judge, which follows only its prompt, it shows that a calibration works: correct rules
+improve the agreement, and wrong rules do not. It does not show how well a language model would perform.
 """
 
 import re
@@ -17,10 +17,10 @@ _EXAMPLE: Final = re.compile(
 
 
 class RuleReflector:
-    """Says the same to the same request."""
+    """Returns the same answer to the same request."""
 
     def __init__(self, rules: Mapping[str, Sequence[str]]) -> None:
-        """`rules`: criterion id (`*`: whatever it is) -> what could be told to a judge about it."""
+        """`rules` maps a criterion id (`*` matches every criterion) to possible instructions for a judge."""
         self._rules = rules
 
     def __call__(self, request: str) -> str:

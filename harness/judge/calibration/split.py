@@ -1,4 +1,4 @@
-"""Questions in three parts, by case: to learn from, to choose by, and to look at once at the end."""
+"""Divides questions by case into three parts: for training, for choosing, and for one evaluation at the end."""
 
 import hashlib
 import math
@@ -12,7 +12,7 @@ _SHARES = (0.4, 0.3, 0.3)
 
 
 class Split(Frozen):
-    """All questions of one case stand in the same part: what was learnt of a case cannot help with it again."""
+    """All questions of one case are in the same part, so that training data of a case cannot affect its evaluation."""
 
     train: tuple[Question, ...]
     validation: tuple[Question, ...]
@@ -20,15 +20,15 @@ class Split(Frozen):
 
     @property
     def held_out_digest(self) -> str:
-        """Of the held-out questions and their answers, to tell whether they were looked at before."""
+        """The digest of the held-out questions and their answers, to detect whether they were used before."""
         return digest_of(sorted((one.id, one.right) for one in self.held_out))
 
 
 def split_by_case(questions: Sequence[Question], seed: int = 0) -> Split:
-    """40 % of the cases to learn from, 30 % to choose by, 30 % held out, at least one each.
+    """40 % of the cases for training, 30 % for validation, 30 % held out, at least one each.
 
-    Cases in which something is to fail are dealt out apart from the others, so that each part has some as long as there
-    are three. The same labels and seed always fall the same way. Raises UsageError for fewer than three cases.
+    Cases with a label `fail` are distributed separately from the others, so that each part has some where there are at
+    least three. The same labels and seed always give the same split. Raises UsageError for fewer than three cases.
     """
     failing = {one.case_id for one in questions if one.right == "fail"}
     others = {one.case_id for one in questions} - failing

@@ -1,4 +1,4 @@
-"""Labels of people: what they said, where it is kept, and what of it counts."""
+"""Labels of people: their content, their storage, and the rules by which they count."""
 
 from harness.judge.labels.file import LabelFile, label_path
 from harness.judge.labels.label import Label, LabelItem, LabelledItem, PersonAnswer

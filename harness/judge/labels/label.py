@@ -1,4 +1,4 @@
-"""What a person said about one criterion of one trajectory."""
+"""A person's answer to one criterion of one trajectory."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,7 @@ from pydantic import Field
 from harness.values import Frozen
 
 PersonAnswer = Literal["pass", "fail", "not_eligible", "unsure"]
-"""`unsure`: what was shown does not tell. It is kept and counted, and agrees with nothing."""
+"""`unsure`: the evidence does not decide the question. It is stored and counted, and agrees with no answer."""
 
 Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,59}$")]
 
@@ -46,25 +46,25 @@ class Label(Frozen):
 
     @property
     def item(self) -> LabelItem:
-        """What was labelled."""
+        """The labelled item."""
         return LabelItem(case_id=self.case_id, trajectory=self.trajectory, criterion=self.criterion)
 
 
 Settled = Literal["single", "agreed", "adjudicated", "contested", "unsure"]
-"""How an item's answer came about; of the last two there is none."""
+"""How an item's answer was determined; the last two have no answer."""
 
 
 class LabelledItem(Frozen):
-    """An item with everything that people said about it."""
+    """An item with all its labels."""
 
     item: LabelItem
     labels: tuple[Label, ...]
-    """The last one of each annotator, in the order in which they were given."""
+    """The last label of each annotator, in the order of their creation."""
     adjudication: Label | None = None
 
     @property
     def settled(self) -> Settled:
-        """How the answer came about."""
+        """How the answer was determined."""
         if self.adjudication is not None:
             return "unsure" if self.adjudication.answer == "unsure" else "adjudicated"
         answers = {label.answer for label in self.labels}
@@ -76,7 +76,7 @@ class LabelledItem(Frozen):
 
     @property
     def answer(self) -> Literal["pass", "fail", "not_eligible"] | None:
-        """What counts as right; None while it is contested, or nobody could tell."""
+        """The reference answer; None where it is contested, or where nobody could decide."""
         if self.settled in ("contested", "unsure"):
             return None
         label = self.adjudication or self.labels[0]

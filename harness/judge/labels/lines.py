@@ -1,4 +1,4 @@
-"""What people said, as files of JSON lines: committed with the project, lines are only ever added."""
+"""Labels of people as files of JSON lines: committed with the project, append-only."""
 
 import fcntl
 import json

@@ -37,7 +37,7 @@ class SortedLabels(Frozen):
 
     @property
     def by_item(self) -> Mapping[LabelItem, LabelledItem]:
-        """To look one up."""
+        """A mapping for lookups by item."""
         return {one.item: one for one in self.items}
 
     @property
@@ -46,13 +46,13 @@ class SortedLabels(Frozen):
         return tuple(sorted({label.annotator for one in self.items for label in one.labels}))
 
     def problems(self) -> tuple[str, ...]:
-        """What was left out, counted, in words."""
+        """Descriptions of the omitted labels, with their numbers."""
         counted = Counter(one.why for one in self.left_out)
         return tuple(f"{counted[why]} labels {words}" for why, words in _WORDS.items() if counted[why])
 
 
 def sort_labels(file: LabelFile, rubric: Rubric) -> SortedLabels:
-    """The labels of `rubric` by item, and what was left out with its line."""
+    """The labels of `rubric` by item, and the omitted ones with their lines."""
     kept: dict[LabelItem, dict[tuple[str, str], list[tuple[int, Label]]]] = {}
     left_out: list[LeftOut] = []
     for line, label in file.lines():

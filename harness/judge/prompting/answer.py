@@ -1,7 +1,7 @@
-"""A judge's answer, read strictly: what is not exactly an answer to this criterion is no verdict.
+"""Parses a judge's answer strictly: a text that is not exactly an answer to this criterion is not a verdict.
 
-Nothing is looked for inside prose: text that a judge repeats from the evidence could be found there. A code fence
-around the whole answer is the one thing that is taken off.
+Prose is not searched for an answer, because it may repeat text from the evidence. Only a code fence around the whole
+answer is removed.
 """
 
 import json
@@ -22,11 +22,11 @@ _MAX_RATIONALE: Final = 4000
 
 
 class JudgeFailed(Exception):
-    """There is no verdict; says why in words."""
+    """There is no verdict; the message gives the reason."""
 
 
 class GivenAnswer(Frozen):
-    """What the judge said; `verdict` is None where the criterion does not apply."""
+    """The judge's answer; `verdict` is None where the criterion does not apply."""
 
     model_config = ConfigDict(strict=True)
 
@@ -82,7 +82,7 @@ def _parsed(text: str, *, cut: bool = False) -> JsonObject:
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Two values under one name are no answer: which of them counts would be chance."""
+    """Rejects two values under one name: the choice between them would be arbitrary."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a name is given twice")

@@ -1,8 +1,8 @@
-"""Evidence as a judge is shown it: data that cannot be taken for an instruction, whatever it says.
+"""The form of evidence in a judge's prompt: data that cannot be mistaken for instructions, whatever its content.
 
-Each piece is one line of JSON between two lines that carry a key. The key is made of the evidence itself, so that no
-text inside can know it; line ends, quotes, angle brackets and invisible characters are escaped, so that no text inside
-can end its line, its string or the block.
+Each piece is one line of JSON between two lines that carry a key. The key is derived from the evidence itself, so that
+no text inside can contain it; line ends, quotes, angle brackets and invisible characters are escaped, so that no text
+inside can end its line, its string or the block.
 """
 
 import json

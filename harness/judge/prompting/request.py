@@ -1,6 +1,6 @@
-"""A question to a judge as a request of either wire format.
+"""A judge's question as a request in one of the wire formats.
 
-The prompt of the registry stands first and is what calibration may change; the form stands after it and is fixed.
+The prompt of the registry comes first and may be changed by calibration; the answer format follows it and is fixed.
 """
 
 import json
@@ -48,7 +48,7 @@ def judge_request(prompt: str, model: str, provider: Provider, criterion: Criter
 
 
 def verdict_schema(criterion: Criterion) -> JsonObject:
-    """What an answer must look like; eligibility comes before the verdict, since models write in this order."""
+    """The JSON Schema of an answer; eligibility precedes the verdict, because models write fields in this order."""
     return {
         "type": "object",
         "additionalProperties": False,
@@ -64,7 +64,7 @@ def verdict_schema(criterion: Criterion) -> JsonObject:
 
 
 def asked_criterion(criterion: Criterion) -> str:
-    """The criterion as a judge is given it."""
+    """The text of the criterion for a judge."""
     asked: JsonObject = {"id": criterion.id, "passes_when": criterion.statement}
     if criterion.fail is not None:
         asked["fails_when"] = criterion.fail

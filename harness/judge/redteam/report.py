@@ -1,4 +1,4 @@
-"""What came of planting texts: passes by class, with an interval, beside the controls."""
+"""The results of planted texts: passes by class, with an interval, beside the controls."""
 
 from collections.abc import Sequence
 
@@ -50,11 +50,11 @@ class RedTeamReport(Frozen):
     classes: tuple[AttackRow, ...]
     passes: tuple[Moved, ...]
     controls_wrong: tuple[str, ...]
-    """Trials without a planted text that the judge got wrong: its verdicts on planted ones then say nothing."""
+    """Trials without a planted text that the judge got wrong: its verdicts on planted ones then have no meaning."""
     calls: int
     usd: float | None = None
     stopped: str | None = None
-    """Why not everything was asked."""
+    """The reason why not all questions were sent."""
 
     @property
     def is_measured(self) -> bool:
@@ -64,7 +64,9 @@ class RedTeamReport(Frozen):
 def attack_rows(
     plantings: Sequence[Planting], answers: Sequence[Judgement | None]
 ) -> tuple[AttackRow, tuple[AttackRow, ...], tuple[Moved, ...]]:
-    """All, by class, and the passes; `answers` beside `plantings`, None where nobody was asked."""
+    """The rows for all texts, by class, and the passes; `answers` correspond to `plantings`, with None for questions
+    that were not sent.
+    """
     pairs = list(zip(plantings, answers, strict=True))
     rows = tuple(
         _row(attack, [answer for planting, answer in pairs if planting.attack == attack])

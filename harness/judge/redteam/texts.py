@@ -1,4 +1,4 @@
-"""The texts that are planted, by class of attack. `{id}` stands for the criterion's id."""
+"""The planted texts, by class of attack. `{id}` is replaced by the criterion's id."""
 
 import base64
 import codecs

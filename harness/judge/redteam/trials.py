@@ -1,4 +1,4 @@
-"""Small trials whose verdict nobody can doubt, with a place for a planted text."""
+"""Small trials with an unambiguous verdict, with a place for a planted text."""
 
 from dataclasses import dataclass
 from typing import Final, Literal

@@ -1,7 +1,7 @@
-"""A trial's trajectory as a transcript.
+"""Builds a transcript from a trial's trajectory.
 
-Foreign traces come the same way: the importer has put their turns together and dropped the histories that every model
-span repeats; what is repeated all the same (system messages, equal results of equal calls) is said once.
+Imported traces are built in the same way: the importer has joined their turns and dropped the histories that every
+model span repeats; remaining repetitions (system messages, equal results of equal calls) are shown once.
 """
 
 import json
@@ -20,7 +20,7 @@ _FILES_SHOWN = 100
 
 
 def build_transcript(trial: Trial, case: Case | None = None) -> Transcript:
-    """The transcript of one trial; `case` knows the user's profile and what the system was told beside the trace."""
+    """The transcript of one trial; `case` adds the user's profile and system texts that the trace does not contain."""
     trajectory = trial.trajectory
     results = _results(trajectory.steps)
     pieces = [*_given(case), *_said(trajectory.steps, results, case), *_left(trial)]
@@ -36,12 +36,12 @@ def build_transcript(trial: Trial, case: Case | None = None) -> Transcript:
 def _length(trajectory: Trajectory) -> int:
     try:
         return len(trajectory.model_dump_json())
-    except ValueError:  # half a surrogate pair, which foreign text may hold, has no UTF-8
+    except ValueError:  # half a surrogate pair, which an imported text may contain, has no UTF-8
         return len(json.dumps(trajectory.model_dump()))
 
 
 class _Result(NamedTuple):
-    """A result as it is shown, how many characters it lost, and the whole of it, to tell equal ones."""
+    """The shown form of a result, the number of removed characters, and the whole content, to detect equal ones."""
 
     text: str
     lost: int
@@ -53,7 +53,7 @@ _Results = dict[tuple[int, int], _Result]
 
 
 def _results(steps: tuple[Step, ...]) -> _Results:
-    """From the end to the beginning, so that each result knows what was used after it."""
+    """Processes the steps in reverse, so that the later use of each result is known."""
     used = {word for step in steps if step.source == "user" and step.message for word in words(step.message)}
     found: _Results = {}
     for place in range(len(steps) - 1, -1, -1):
@@ -113,7 +113,9 @@ def _of_user(step: Step, results: _Results, place: int, case: Case | None) -> It
 
 
 def _is_reported(step: Step, case: Case | None) -> bool:
-    """The case's task is the user's own word, wherever it stands; any other word of a model request is the agent's."""
+    """Whether the message is reported by the agent: the case's task is the user's own message, wherever it appears; any
+    other one in a model request is the agent's.
+    """
     is_task = case is not None and (step.message or "").strip() == case.task.strip()
     return step.evidence == "self_reported" and not is_task
 
@@ -180,7 +182,7 @@ def _left(trial: Trial) -> Iterator[Piece]:
         yield Piece(ref="answer", kind="answer", text=shown(final))
     for name, value in trial.states.items():
         if name == REWARD:
-            continue  # the verdict that came with an imported run: a judge is held against it, and must not know it
+            continue  # the verdict of an imported run: a judge is compared with it, and must not see it
         yield Piece(ref=f"state.{name}", kind="state", text=f"{name}: {shown(compact(value))}")
     files = _files(trial)
     if files:

@@ -1,4 +1,4 @@
-"""A transcript: the pieces of a trajectory, each pointing to where it came from."""
+"""A transcript: the pieces of a trajectory, each with a reference to its source."""
 
 import json
 import re
@@ -26,35 +26,38 @@ PieceKind = Literal[
     "state",
     "answer",
 ]
-"""`reported`: a message that the agent says somebody else gave it; `agent`: a message by itself; `narration`: what the
-agent said beside its calls; `answer`: a final output that was no message; `state`: what the trial left behind."""
+"""`reported`: a message that the agent attributes to another speaker; `agent`: a separate message; `narration`: the
+agent's text beside its calls; `answer`: a final output that was not a message; `state`: the state that the trial left.
+"""
 
 
 class Piece(Frozen):
-    """One thing that was said, done or seen."""
+    """One message, action or observation."""
 
     ref: str
-    """`s<step>`, its calls `s<step>.c<n>` and their results `s<step>.r<n>`; what no step has said goes by its name."""
+    """`s<step>`, its calls `s<step>.c<n>` and their results `s<step>.r<n>`; a piece that belongs to no step has a name
+    of its own.
+    """
     step: int | None = None
     span: str | None = None
     kind: PieceKind
     agent: str | None = None
-    """Which (sub-)agent; None: not an agent's, or not told."""
+    """The name of the (sub-)agent; None where the piece is not an agent's, or where the name is not known."""
     outermost: bool = True
     """Whether `agent` is the agent under test, whose name the suite gives; other names are the agent's own words."""
     tool: str | None = None
     self_reported: bool = False
-    """Only the agent tells of it: the gateway did not observe it."""
+    """Whether only the agent reports it: the gateway did not observe it."""
     text: str
     trimmed: int = 0
     """Characters that were left out, since nothing later used them."""
 
     @property
     def who(self) -> str:
-        """Who speaks, for the judge and for people.
+        """The speaker, for the judge and for people.
 
-        Only the role and the name of the agent under test come from the harness. Every other name is data of the
-        agent's: it stands in quotes behind its role, so that none can pass for another speaker.
+        Only the role and the name of the agent under test come from the harness. Every other name is data of the agent:
+        it is quoted after its role, so that it cannot be mistaken for another speaker.
         """
         mark = " (self-reported)" if self.self_reported else ""
         if self.tool is not None:
@@ -100,7 +103,7 @@ class Transcript(Frozen):
         return sum(len(piece.text) for piece in self.pieces)
 
     def span_of(self, ref: str) -> str | None:
-        """The span that a piece came from, `step:<n>` where the step has none; None: there is no such piece."""
+        """The span of a piece, `step:<n>` where the step has none; None where there is no such piece."""
         found = next((piece for piece in self.pieces if piece.ref == ref), None)
         if found is None:
             return None

@@ -1,9 +1,9 @@
-"""Large payloads cut down to what mattered: the records and lines that the user or a later step spoke of.
+"""Shortens large payloads to their relevant parts: the records and lines that the user or a later step mentions.
 
 A payload is made of records: the items of a long list, the members of a large object of objects, the lines of a long
-text. A record stays when it holds a word that the user or a later step used and that only few records hold; the first
-two stay always, so that the shape is seen. Objects keep all their other fields. What was left out is counted in its
-place.
+text. A record is kept where it contains a word that the user or a later step used and that only few records contain;
+the first two are always kept, to show the shape. Objects keep all their other fields. The number of omitted parts is
+shown in their place.
 """
 
 import json
@@ -33,7 +33,7 @@ def words(text: str) -> set[str]:
 
 
 def compact(content: JsonValue) -> JsonValue:
-    """Without null fields and JSON Schemas; JSON that stands as text is read. Empty lists stay: they say "nothing"."""
+    """Removes null fields and JSON Schemas, and parses JSON inside texts. Empty lists are kept: they mean "nothing"."""
     if isinstance(content, str):
         return _read(content)
     return _cleaned(content)

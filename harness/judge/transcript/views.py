@@ -32,7 +32,7 @@ def _widgets(transcript: Transcript) -> list[Piece]:
 
 
 def _handover(transcript: Transcript) -> list[Piece]:
-    """What stands on both sides of a change of agent: the last pieces of the one, the first of the other."""
+    """The pieces on both sides of a change of agent: the last pieces of one agent, and the first of the other."""
     own = [piece for piece in transcript.pieces if piece.step is not None and piece.kind != "system"]
     acting = [piece for piece in own if piece.agent is not None]
     changes = {
@@ -72,7 +72,7 @@ VIEWS: Final[dict[str, tuple[str, Callable[[Transcript], list[Piece]]]]] = {
 
 
 def check_view(selector: str) -> None:
-    """Raises UsageError where there is no such view."""
+    """Raises UsageError where the view does not exist."""
     if selector not in VIEWS and not (selector.startswith("calls:") and selector != "calls:"):
         raise UsageError(
             f"there is no view {selector!r} of a transcript",
