@@ -11,10 +11,12 @@ from typing import TypeVar, get_args
 
 from harness.cassette.live import FOLDER as LIVE
 from harness.judge import Judgement, PairwiseComparison
+from harness.plain_files import UnusableEntry, open_plain
 from harness.results.comparisons import add_comparison, compared_rubrics, read_comparisons
 from harness.results.drift import DRIFT, DriftFinding, DriftReport, Severity, read_drift, write_drift
 from harness.results.folder import RunFolder
 from harness.results.judgements import JudgementWriter, judged_rubrics, keep_rubric, kept_rubric, read_judgements
+from harness.results.storage import refused_entry
 
 Told = TypeVar("Told", Judgement, PairwiseComparison)
 
@@ -23,13 +25,24 @@ def carry(parts: Sequence[RunFolder], merged: RunFolder) -> None:
     """Raises ResultsError naming a damaged file."""
     paths = [part.path for part in parts]
     for path in paths:
-        if (path / LIVE).is_dir():
-            shutil.copytree(path / LIVE, merged.path / LIVE, dirs_exist_ok=True)
+        _carry_live_cassettes(path, merged.path)
     _carry_judgements(paths, merged)
     _carry_comparisons(paths, merged)
     reports = [read_drift(path) for path in paths if (path / DRIFT).is_file()]
     if reports:
         write_drift(merged.path, _one_report(reports, merged.manifest.run))
+
+
+def _carry_live_cassettes(part: Path, merged: Path) -> None:
+    """Each as a plain file of a bounded size: a sparse file would be written out in full."""
+    for source in sorted((part / LIVE).glob("*/*")):
+        target = merged / source.relative_to(part)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with open_plain(source) as stream, target.open("wb") as written:
+                shutil.copyfileobj(stream, written)
+        except UnusableEntry as error:
+            raise refused_entry(error) from None
 
 
 def _carry_judgements(parts: Sequence[Path], merged: RunFolder) -> None:

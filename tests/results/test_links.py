@@ -12,7 +12,8 @@ from harness.report import summarise_run, write_report
 from harness.results import RunFolder
 from harness.results.drift import read_drift
 from harness.results.judgements import JudgementWriter, read_judgements
-from harness.results.merging import merge_runs
+from harness.results.merging import merge_runs, shard_of
+from tests.results.conftest import PLAN
 
 Spoil = Callable[[Path, Path], None]
 
@@ -157,3 +158,24 @@ def test_documents_that_are_too_large_together_are_refused_before_one_is_read(ru
     (place / "more-0.json").unlink()
     (place / "more-1.json").unlink()
     summarise_run(RunFolder.open(runs / "run"))
+
+
+def test_a_live_cassette_of_any_size_is_not_written_out_by_a_merge(runs: Path, manifest, record) -> None:
+    shards = []
+    for number in (1, 2):
+        with RunFolder.create(
+            runs, manifest(run=f"part-{number}", shard=f"{number}/2", planned=shard_of(PLAN, number, 2))
+        ) as folder:
+            pass
+        shards.append(folder.path)
+    kept = shards[1] / "live" / "s"
+    kept.mkdir(parents=True)
+    (kept / "a.1.yaml").touch()
+    os.truncate(kept / "a.1.yaml", 1 << 40)
+    with pytest.raises(HarnessError, match=r"a\.1\.yaml is larger than 1024 MiB"):
+        merge_runs([RunFolder.open(path) for path in shards], runs, "whole")
+    assert not (runs / "whole").exists()
+
+    (kept / "a.1.yaml").write_text("interactions: []\n")
+    with merge_runs([RunFolder.open(path) for path in shards], runs, "whole") as merged:
+        assert "interactions: []\n" == (merged.path / "live" / "s" / "a.1.yaml").read_text()
