@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import random
+import shutil
 import sys
 import tarfile
 import zlib
@@ -85,6 +86,9 @@ def _received(here: Project, url: str, sandbox: str, mode: str, *, declared: boo
     (agent / "backwards.json").write_text(json.dumps(backwards), encoding="utf-8")
     (here.suite / "program.py").write_text(PROGRAM, encoding="utf-8")
     run = f"{sandbox}-{mode}-{declared}"
+    shutil.rmtree(
+        here.folder / "cassettes", ignore_errors=True
+    )  # a recorded answer has no cookies, which are not stored
     refreshed = here("tool", "refresh", "s", env=KNOWN)
     words = ["run", "s", "--sandbox", sandbox, "--tools", mode, "--model", mode, "--run-name", run]
     done = here(*words, env=KNOWN, timeout_s=300)
