@@ -1,4 +1,4 @@
-"""`harness annotate`: people answer what a judge is asked."""
+"""`harness annotate`: people answer a judge's questions."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`harness baseline`: what changes are held against."""
+"""`harness baseline`: the results that changes are compared with."""
 
 from pathlib import Path
 

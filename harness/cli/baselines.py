@@ -11,7 +11,7 @@ from harness.results import RunFolder, read_baseline
 
 
 def check_baseline(project: Path, suite: Suite) -> None:
-    """Raises NotMeasured where the suite as it is now has no baseline."""
+    """Raises NotMeasured where the current suite has no baseline."""
     read_baseline(project, suite.name, suite.digest)
 
 

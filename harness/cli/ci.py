@@ -13,10 +13,8 @@ _PULL_REQUEST, _NIGHTLY = "harness-pull-request.yml", "harness-nightly.yml"
 
 
 def write_workflows(project: Path, install: str | None = None) -> dict[Path, str]:
-    """The workflows that are not there yet, written beside `.git`: path -> "wrote", or why it was not.
-
-    `install`: where the workflows install the harness from, see `installation`; its files are written too.
-    Raises UsageError where the project has no suite, or the harness cannot be installed from there by hash.
+    """Writes the missing workflows beside `.git`; returns for each path "wrote", or the reason why it was not
+    written.
     """
     suites = [load_suite(project, name) for name in suite_names(project)]
     if not suites:
@@ -87,7 +85,7 @@ def _options(suite: Suite) -> str:
 
 
 def _keys(suites: Iterable[Suite]) -> list[str]:
-    """The `env` of the one step that talks to real services; no other step is given a key."""
+    """The `env` of the only step that calls real services; no other step receives a key."""
     names = {name for suite in suites for name in (*suite.secrets, *(suite.model.secrets if suite.model else ()))}
     lines = [f"          {name}: ${{{{ secrets.{name} }}}}" for name in sorted(names)]
     return ["        env:", *lines] if lines else []

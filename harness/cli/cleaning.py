@@ -1,8 +1,9 @@
-"""What is printed: no character of an agent, a tool or a stranger's file steers the terminal or turns its text around.
+"""Cleans printed text: no character of an agent, a tool or an untrusted file can control the terminal or reverse its
+text.
 
-Everything that leaves the process passes here: `CleanStream` stands for standard output and error; the console of
-rich, which has colours of its own, cleans what it draws. The characters are shown as `\\uXXXX`, which is what JSON
-means by them, so that JSON on standard output stays the same document.
+All output of the process passes this module: `CleanStream` replaces standard output and error; the console of rich,
+which has colours of its own, cleans what it draws. The characters are shown as `\\uXXXX`, which is what JSON means by
+them, so that JSON on standard output stays the same document.
 """
 
 from collections.abc import Iterable

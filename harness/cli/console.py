@@ -18,7 +18,7 @@ _WITHOUT_TERMINAL = 100
 
 
 class _CleanConsole(Console):
-    """Draws text without control characters; its own colours and cursor movements are no text."""
+    """Renders text without control characters; its own colours and cursor movements are not part of the text."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The segments of `renderable`."""
@@ -27,12 +27,14 @@ class _CleanConsole(Console):
 
 
 def out(quiet: bool = False) -> Console:
-    """Standard output, plain text without colours where it is no terminal; `quiet`: standard error instead."""
+    """The console for standard output, as plain text without colours where it is not a terminal; `quiet` selects
+    standard error instead.
+    """
     return err() if quiet else _console(sys.stdout.isatty(), stderr=False)
 
 
 def err() -> Console:
-    """Standard error, where progress goes."""
+    """The console for standard error, which shows progress."""
     return _console(sys.stderr.isatty(), stderr=True)
 
 

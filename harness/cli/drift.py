@@ -14,12 +14,12 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
 class DriftVerbs(click.Group):
-    """What is no verb is a suite: `harness drift SUITE` is `harness drift run SUITE`."""
+    """A word that is not a verb names a suite: `harness drift SUITE` is `harness drift run SUITE`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Puts the verb that goes without saying in front."""
+        """Adds the default verb."""
         if args and args[0] not in self.commands and not args[0].startswith("-"):
             args = ["run", *args]
         return super().resolve_command(ctx, args)
@@ -43,7 +43,7 @@ def command() -> None:
 
 
 def look_options(verb: Verb) -> Verb:
-    """What every look takes."""
+    """The options of every drift check."""
     for option in reversed(
         (
             click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool or `http:host`."),

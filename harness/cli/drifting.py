@@ -21,7 +21,7 @@ _TRACKER = ("tracker", "repo", "api_url", "timeout")
 
 
 def run_and_compare(project: Path, suite: str, options: dict[str, Any]) -> tuple[DriftResult, ExitCode]:
-    """The live run, compared; and the least exit status that the run itself asks for."""
+    """Compares the live run; also returns the lowest exit status that the run itself requires."""
     others = {*_LOOKING, *_TRACKER, "file_too"}
     running = {name: value for name, value in options.items() if name not in others}
     folder = run_live(project, RunOptions(suite=suite, tools="live", **running))
@@ -42,7 +42,7 @@ def compare_stored(project: Path, run: Path, options: dict[str, Any]) -> DriftRe
     if not run.is_dir():
         raise UsageError(f"there is no run {run.name!r}", remedy="see runs/")
     suite = suite_of(project, run).folder.name
-    # What a stored run was answered is no new sample, however often it is compared.
+    # The answers of a stored run are not a new sample, however often they are compared.
     plan = _plan(project, suite, {**options, "no_learn": True}, f"harness drift compare {run.name}")
     return compare_run(plan, run, confirm=options["confirm"])
 
@@ -59,7 +59,7 @@ def learn_tools(project: Path, suite: str, options: dict[str, Any]) -> None:
 def show_and_file(
     project: Path, looked: DriftResult, options: dict[str, Any], at_least: ExitCode = ExitCode.DONE
 ) -> ExitCode:
-    """Prints it, files it where `--file` says so, and says how the process should end."""
+    """Prints the result, files it where `--file` is set, and returns the exit status."""
     code = show_looked(looked, as_json=options["as_json"], at_least=at_least)
     if not options["file_too"]:
         return code
@@ -68,7 +68,7 @@ def show_and_file(
 
 
 def show_looked(looked: DriftResult, *, as_json: bool, at_least: ExitCode = ExitCode.DONE) -> ExitCode:
-    """Prints it, and says how the process should end."""
+    """Prints the result, and returns the exit status."""
     report = looked.report
     if as_json:
         print_json(report.model_dump(mode="json"))

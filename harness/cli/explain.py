@@ -111,10 +111,7 @@ def _show_model(folder: "RunFolder", case: str, attempt: int, as_json: bool) -> 
 
 
 def _not_measured(project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard") -> dict[str, str]:
-    """Failure mode -> why this trial gives nothing to measure it by.
-
-    Told anew where the scorecard was kept before it said so; empty where the suite no longer has the case.
-    """
+    """Maps each failure mode to the reason why this trial has no data to measure it."""
     from harness.errors import UsageError
     from harness.pipeline import suite_of
     from harness.score import Evidence, not_measured

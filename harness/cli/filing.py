@@ -1,4 +1,4 @@
-"""Carries out `harness issue`: files, prints what was done, and chooses the exit status."""
+"""Implements `harness issue`: files reports, prints the actions, and chooses the exit status."""
 
 import os
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class FileOptions:
     dry_run: bool = False
     as_json: bool = False
     beside: bool = False
-    """What is filed is told on standard error: standard output has another document."""
+    """Whether the actions are printed to standard error, because standard output contains another document."""
 
     def open(self, project: Path) -> IssueTracker:
         options = TrackerOptions(project=project, repo=self.repo, api_url=self.api_url, timeout_s=self.timeout)
@@ -49,12 +49,12 @@ class FileOptions:
 
 
 def file_drift(project: Path, source: str, options: FileOptions) -> ExitCode:
-    """Files the look of a run or a drift.json."""
+    """Files the drift report of a run or of a drift.json."""
     return file_look(project, read_drift(run_path(project, source)), options)
 
 
 def file_look(project: Path, report: DriftReport, options: FileOptions) -> ExitCode:
-    """Files a look, and what waits in the outbox."""
+    """Files a drift report, and the reports in the outbox."""
     tracker = options.open(project)
     if options.dry_run:
         steps = planned(report, tracker, most_new=options.max_new, least=options.min_severity)

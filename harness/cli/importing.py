@@ -1,4 +1,4 @@
-"""`harness import`: trajectories that somebody else's harness made."""
+"""`harness import`: trajectories of other harnesses."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`harness issue`: drift filed in a tracker, and what stands there."""
+"""`harness issue`: files drift in a tracker, and shows the tracker's issues."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +44,7 @@ def tracker_options(function: Command) -> Command:
 
 
 def file_option(function: Command) -> Command:
-    """For verbs that look for drift."""
+    """The option for verbs that check for drift."""
     return click.option("--file", "file_too", is_flag=True, help="File what was found: see `harness issue file`.")(
         tracker_options(function)
     )

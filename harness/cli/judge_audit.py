@@ -1,4 +1,4 @@
-"""`harness judge audit`: people look at a blind sample of new verdicts."""
+"""`harness judge audit`: people label a blind sample of new verdicts."""
 
 from pathlib import Path
 from typing import Any

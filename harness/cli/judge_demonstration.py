@@ -77,7 +77,7 @@ def demonstrate(project: Path, name: str, rubric_name: str, jobs: int | None) ->
 
 
 def _copied(project: Path, suite: str) -> Path:
-    """What the suite needs, in a folder of its own; an earlier copy goes."""
+    """Copies the files of the suite to a folder of its own; an earlier copy is removed."""
     load_suite(project, suite)
     copy = project / ".harness" / "judge-demo"
     shutil.rmtree(copy, ignore_errors=True)

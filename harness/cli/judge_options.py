@@ -16,7 +16,9 @@ _SETTINGS = ("model", "base_url", "provider", "api_key", "samples", "in_flight",
 
 
 def model_options(command: Command) -> Command:
-    """Which model judges, and how it is asked; what is not typed stands in `judge.yaml`."""
+    """The options that select and configure the judge's model; `judge.yaml` provides the values of options that are not
+    given.
+    """
     for option in reversed(
         (
             click.option(
@@ -43,7 +45,7 @@ def model_options(command: Command) -> Command:
 def settings_of(
     project: Path, suite_folder: Path | None, options: Mapping[str, Any], agents: tuple[str, ...] = ()
 ) -> "JudgeSettings":
-    """The judge that was typed, over what stands in `judge.yaml`."""
+    """The judge of the command line's options, which override `judge.yaml`."""
     from harness.judge import judge_settings
 
     return judge_settings(project, suite_folder, {name: options.get(name) for name in _SETTINGS}, agents)

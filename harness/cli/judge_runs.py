@@ -23,7 +23,7 @@ def opened_runs(project: Path, runs: Sequence[str], rubric_name: str) -> "Runs":
 
 
 def prompt_of(project: Path, rubric: "Rubric", version: str | None, label: str) -> "Prompt":
-    """That very version of the rubric's prompt, else the one that the label names."""
+    """The given version of the rubric's prompt, else the one that the label names."""
     from harness.judge import PromptRegistry
 
     registry = PromptRegistry(project)

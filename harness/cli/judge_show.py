@@ -1,4 +1,4 @@
-"""`harness judge show`: what judges said about a run."""
+"""`harness judge show`: the judgements of a run."""
 
 from pathlib import Path
 

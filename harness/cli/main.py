@@ -50,7 +50,7 @@ class Verbs(click.Group):
         return list(_VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb, or for the group's own help a stand-in that carries its one line."""
+        """The verb, or for the group's own help a placeholder with its one-line description."""
         del ctx
         if cmd_name not in _VERBS:
             return None
@@ -120,7 +120,7 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("harness: stopped; everything that it started was ended", err=True)
         sys.exit(130)
-    except SystemExit:  # no verb ends so; click and rich do, with 1, which is a verdict, when nobody reads any more
+    except SystemExit:  # no verb ends so; click and rich exit with 1, a verdict, where the reader closed the pipe
         sys.exit(NOBODY_READS)
     except HarnessError as error:
         sys.exit(_told(error, error))
@@ -142,7 +142,7 @@ def _print_the_rest() -> None:
 
 
 def _told(told: HarnessError, cause: Exception) -> int:
-    """Says what happened; with `--debug` as a traceback."""
+    """Prints the error; with `--debug` as a traceback."""
     if "--debug" in sys.argv:
         raise cause
     click.echo(f"harness: {told}", err=True)

@@ -52,7 +52,7 @@ class PluginType(click.ParamType[str]):
     """A name of a registry; installed packages are looked through only when a name is not built in."""
 
     def __init__(self, name: str, registry: "Callable[[], Registry]") -> None:
-        """`name` is what the messages call one; `registry` is asked when help or a value needs it."""
+        """`name` is the noun of the messages; `registry` is called when help or a value needs it."""
         self.name = name
         self._registry = registry
 
@@ -68,14 +68,14 @@ class PluginType(click.ParamType[str]):
 
 
 def executors() -> "Registry":
-    """The registry of executors, imported when it is asked for."""
+    """The registry of executors, imported on first use."""
     from harness.pipeline import EXECUTORS
 
     return EXECUTORS
 
 
 def importers() -> "Registry":
-    """The registry of importers, imported when it is asked for."""
+    """The registry of importers, imported on first use."""
     from harness.ingest import IMPORTERS
 
     return IMPORTERS

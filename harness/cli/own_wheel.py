@@ -1,6 +1,6 @@
-"""The running installation as a wheel, for machines that have to install exactly this program.
+"""Packs the running installation as a wheel, for machines that have to install exactly this program.
 
-Building one from source needs the source folder; an installation knows its own files and metadata.
+Building one from source needs the source folder; an installation contains its own files and metadata.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""`harness record`: a run whose answers are kept."""
+"""`harness record`: a run whose answers are recorded."""
 
 from typing import Any
 

@@ -27,7 +27,7 @@ from harness.trace import Trial
 
 
 def carry_out(project: Path, options: RunOptions) -> ExitCode:
-    """Runs, prints, and says how the process should end."""
+    """Runs the suite, prints the results, and returns the exit status."""
     plan, resumed = planned_run(project, options)
     options = _with_gates(options, plan)
     if options.against_baseline:
@@ -51,7 +51,7 @@ def _held(project: Path, folder: RunFolder, options: RunOptions) -> ExitCode:
 
 
 def run(project: Path, options: RunOptions) -> RunFolder:
-    """The run folder, after every planned trial was made; the suite's gates are not asked."""
+    """The run folder, after every planned trial has been made; the suite's gates are not evaluated."""
     plan, resumed = planned_run(project, options)
     return _made(project, options, plan, resumed)
 
@@ -131,7 +131,7 @@ def _watched(project: Path, options: RunOptions, total: int) -> Iterator[Watch]:
 
 @contextmanager
 def _resumable(project: Path, started: Sequence[str]) -> Iterator[None]:
-    """Says how a run that is stopped by Ctrl-C goes on."""
+    """Prints how to resume a run that is stopped by Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt:

@@ -14,10 +14,7 @@ _STREAMS = ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
 
 
 def open_streams() -> None:
-    """Makes the streams fit to print to: no control character passes them.
-
-    What is closed leads nowhere: its number would be given to the next file, which then is printed into.
-    """
+    """Replaces the streams by ones that let no control character pass."""
     for number, name, mode in _STREAMS:
         if getattr(sys, name) is None:
             _lead_nowhere(number)

@@ -42,7 +42,7 @@ def command(ctx: click.Context, /, run: str, case: str, attempt: int, as_json: b
         print_json({"raw_chars": transcript.raw_chars, "pieces": [one.model_dump(mode="json") for one in pieces]})
         return
     for piece in pieces:
-        said = piece.text.replace("\n", f"\n{'':9}")  # what is said cannot begin a line as a reference does
+        said = piece.text.replace("\n", f"\n{'':9}")  # text of a piece cannot look like a line with a reference
         click.echo(f"{piece.ref:8} {piece.who}: {said}")
     click.echo(_saving(transcript, pieces), err=True)
 

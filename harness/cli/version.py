@@ -23,7 +23,7 @@ def version_lines() -> Iterator[str]:
 
 
 def _libraries() -> Iterator[str]:
-    """Those that the harness itself asks for, extras only where they are installed."""
+    """The libraries that the harness requires, with extras only where they are installed."""
     try:
         required = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:  # run from its source, and not installed

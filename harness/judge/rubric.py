@@ -124,7 +124,7 @@ class Rubric(Frozen):
         return named or dict.fromkeys((criterion.domain for criterion in self.criteria), 1.0)
 
     def criterion(self, id: str) -> Criterion | None:
-        """The criterion by its id; an item of a checklist (`<id>.<n>`) as a criterion that represents it."""
+        """The criterion by its id; an item of a checklist (`<id>.<n>`) gives its checklist's criterion."""
         found = {one.id: one for one in self.criteria}
         return found.get(id) or found.get(id.rpartition(".")[0])
 
