@@ -14,9 +14,9 @@ _TYPE_ERROR: Final = re.compile(
     r"Error: .{0,400}(unexpected keyword argument|missing \d+ required (positional|keyword-only))"
 )
 _UNKNOWN: Final = re.compile(
-    r"(?:Unknown (?:action|tool|function)\b"
+    r"(?:(?:Error: )?Unknown (?:action|tool|function)\b"
     r"|(?:Error: )?(?:Tool|Action) [\"'`]?[\w.-]{1,80}[\"'`]? (?:is )?not found"
-    r"|No such tool\b)",
+    r"|(?:Error: )?No such tool\b)",
     re.I,
 )
 _ERROR: Final = re.compile(

@@ -83,13 +83,24 @@ class SuiteBuilder:
         return suite.model_copy(update={"digest": suite_digest(suite)})
 
     def _told_apart(self, path: Path, found: Found) -> Case:
-        """The record's case; where another of its id asks something else, under an id of its own."""
-        known = self._cases.get(found.case.id)
-        if known is None or _asked(known) == _asked(found.case):
-            return found.case
-        self.book.add(path, found.record, "id", "two cases of one id ask different things; the later has digits added")
-        own = f"{found.case.id[:90]}-{digest_of(_asked(found.case))[:8]}"
-        return found.case.model_copy(update={"id": own})
+        """The record's case; under an id of its own where another of its id asks or offers something else.
+
+        Tools belong to the record that declares them: with others it would be judged by what it did not have.
+        """
+        case = found.case
+        known = self._cases.get(case.id)
+        if known is not None and _asked(known) != _asked(case):
+            self.book.add(
+                path, found.record, "id", "two cases of one id ask different things; the later has digits added"
+            )
+            case = case.model_copy(update={"id": _with_digits(case.id, _asked(case))})
+        names = None if found.tools is None else sorted({tool.name for tool in found.tools})
+        offered = self._offered.get(case.id)
+        if names is not None and offered is not None and names != sorted(set(offered)):
+            problem = "two records of one case offer different tools; the later's case has digits added"
+            self.book.add(path, found.record, "tools", problem)
+            case = case.model_copy(update={"id": _with_digits(case.id, {"tools": list(names)})})
+        return case
 
     def _declare(self, path: Path, record: str, tool: FoundTool) -> None:
         known = self._tools.get(tool.name)
@@ -137,6 +148,10 @@ class SuiteBuilder:
             return case
         kept = tuple(name for name in names if name in offered or name in {tool.name for tool in self.given})
         return case if kept == names else case.model_copy(update={"tools": kept})
+
+
+def _with_digits(id: str, told: JsonObject) -> str:
+    return f"{id[:90]}-{digest_of(told)[:8]}"
 
 
 def _asked(case: Case) -> JsonObject:

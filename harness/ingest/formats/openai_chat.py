@@ -161,7 +161,7 @@ class _Talk:
                 call_id=message.identifier("tool_call_id"),
                 name=message.text("name"),
                 content=result_of(content),
-                error=plain_failure(text_of(content)) if self._form is not None else None,
+                error=plain_failure(text_of(content)),
             )
         )
 

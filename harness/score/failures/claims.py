@@ -1,11 +1,11 @@
 """Tool hallucination, the two kinds that words show: a call that was claimed and never made, a result made up.
 
 `claimed_call` counts: the agent says that something was done ("I have cancelled", "has been booked") that one of the
-declared write tools does by name, and no tool of like meaning had succeeded before; or, in words of like meaning or in
-general ("completed", "submitted"), and no write at all had succeeded; or that it has looked something up ("I have
-checked", "after a search", "my research shows"), and no call that could have told it anything had succeeded. Does not
-count: an offer, a question, what stands behind a condition or a denial in the same sentence; something that no tool
-does; a claim after a like write succeeded, however wrong its arguments.
+declared write tools does by its name or description, and no tool of like meaning had succeeded before; or, in words of
+like meaning or in general ("completed", "submitted"), and no write at all had succeeded; or that it has looked
+something up ("I have checked", "after a search", "my research shows"), and no call that could have told it anything had
+succeeded. Does not count: an offer, a question, what stands behind a condition or a denial in the same sentence;
+something that no tool does; a claim after a like write succeeded, however wrong its arguments.
 
 `fabricated_result` counts: an identifier in a message of the agent that nothing given to it had contained, nor any of
 its own calls; or a tool's answer written by the agent itself in the middle of its message ("Observation:", "API
@@ -15,20 +15,20 @@ Origin: the message. Dependent steps: none.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Final
 
 from harness.case import ToolSpec
 from harness.score.failures.diagnosis import Diagnosis, Kind
-from harness.score.failures.grounding import atoms, is_identifier
+from harness.score.failures.grounding import atoms, is_identifier, texts
 from harness.score.failures.handing_over import hands_in, is_hand_over
 from harness.score.failures.prose import plain_words
 from harness.score.failures.reading import Act, Reading, read
-from harness.score.failures.tool_words import action_of, objects_of, singular
+from harness.score.failures.tool_words import action_of, deed_of, objects_of, singular
 from harness.score.values import Evidence
 from harness.trace import Step
 
-VERSION: Final = "4"
+VERSION: Final = "5"
 _SENTENCE: Final = re.compile(r"[^.!?\n]{1,600}[.!?]?")
 _ADVERBS: Final = r"(?:(?:now|just|also|already|then|successfully|fully|both|all) ){0,3}"
 _ACTIVE: Final = re.compile(rf"\b(?:i|we)(?: have|'ve| had)? {_ADVERBS}([a-z]{{2,20}})\b")
@@ -103,7 +103,7 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
         if step.source != "agent" or not step.message:
             continue
         while upcoming is not None and upcoming.moment < reading.moments[step.index]:
-            done.add(action_of(upcoming.call.name))
+            done.add(action_of(upcoming.call.name) if upcoming.tool is None else deed_of(upcoming.tool))
             looked = looked or _tells(upcoming)
             wrote = wrote or upcoming.writes or upcoming.tool is None or is_hand_over(upcoming.call.name)
             upcoming = next(successes, None)
@@ -121,15 +121,11 @@ def fabricated_results(reading: Reading) -> tuple[Diagnosis, ...]:
     """One finding a message."""
     if not reading.records_calls:
         return ()
-    own: set[str] = set()
+    own = _OwnArguments(reading.acts)
     found = []
-    called: dict[int, list[Act]] = {}
-    for act in reading.acts:
-        called.setdefault(act.step, []).append(act)
     for step in reading.steps:
         if step.source != "agent":
             continue
-        own.update(a for act in called.get(step.index, ()) for value in act.identifiers for a in atoms(value))
         if not step.message:
             continue
         if any(word in step.message for word in _OUTPUTS) and _OWN_OUTPUT.search(step.message):
@@ -143,11 +139,28 @@ def fabricated_results(reading: Reading) -> tuple[Diagnosis, ...]:
     return tuple(found)
 
 
+class _OwnArguments:
+    """The atoms of everything that the agent had put into its calls, read as far as somebody asks."""
+
+    def __init__(self, acts: Sequence[Act]) -> None:
+        self._acts = acts
+        self._next = 0
+        self._atoms: set[str] = set()
+
+    def until(self, moment: int) -> set[str]:
+        """Of the calls up to and including those of the moment, which must not fall from one question to the next."""
+        while self._next < len(self._acts) and self._acts[self._next].moment <= moment:
+            for text in texts(self._acts[self._next].call.arguments):
+                self._atoms.update(atoms(text))
+            self._next += 1
+        return self._atoms
+
+
 class _Offered:
     """The verbs of the tools that write, by what they act on."""
 
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
-        self._verbs = [(action_of(tool.name), objects_of(tool)) for tool in tools]
+        self._verbs = [(deed_of(tool), objects_of(tool)) for tool in tools]
 
     def for_sentence(self, sentence: str) -> frozenset[str]:
         """Those of the tools that act on something that the sentence names: of others it claims nothing."""
@@ -222,16 +235,21 @@ def _codes(message: str) -> Iterator[str]:
             yield from words
 
 
-def _is_made_up(value: str, reading: Reading, step: Step, own: set[str]) -> bool:
+def _is_made_up(value: str, reading: Reading, step: Step, own: "_OwnArguments") -> bool:
     if value.isdigit() and len(value) < _LONG_NUMBER:
         return False
-    if not is_identifier(value) or set(atoms(value)) <= own or _COUNTED.fullmatch(value):
+    if not is_identifier(value) or _COUNTED.fullmatch(value):
         return False
-    if any(is_identifier(part.upper()) and part in own for part in atoms(value)) or any(
-        len(part) >= _PART
-        and reading.sources.grounded(part, reading.moments[step.index])
-        and is_identifier(part.upper())
-        for part in atoms(value)
+    told = own.until(reading.moments[step.index])
+    if (
+        set(atoms(value)) <= told
+        or any(is_identifier(part.upper()) and part in told for part in atoms(value))
+        or any(
+            len(part) >= _PART
+            and reading.sources.grounded(part, reading.moments[step.index])
+            and is_identifier(part.upper())
+            for part in atoms(value)
+        )
     ):
         return False  # named after something that is known
     return not reading.sources.grounded(value, reading.moments[step.index])

@@ -5,6 +5,7 @@ that the agent was given before: the task, a user's message, an observation, a t
 are asked about: words, dates and amounts are rightly inferred or computed, identifiers are not.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -34,6 +35,9 @@ _MOST_WRONG = 2
 """Characters, and parts of a value."""
 _LONG = 5
 """From here on, or where the rest of the value is known, two wrong characters still make a look-alike."""
+_NESTED = 3
+"""Times that JSON may stand as text inside of JSON."""
+_LONGEST_NUMBER = 15
 _DEPTH = 16
 """Arguments nested deeper are not looked into."""
 
@@ -103,7 +107,23 @@ class Sources:
 
     def observe(self, content: JsonValue, moment: int) -> None:
         """What a tool gave back; keys count too, because results are often keyed by id."""
-        _note("\n".join(_all_text(content)), moment, self._observed)
+        told = _all_text(content)
+        escaped = [text for text in told if "\\" in text and text[:1] in ("{", "[")]
+        for text in escaped:
+            self._read(text, moment)
+        _note("\n".join(told), moment, self._observed)
+
+    def _read(self, text: str, moment: int, depth: int = 0) -> None:
+        """Text that is JSON as JSON: an escaped line end is no letter of the word behind it."""
+        try:
+            opened = json.loads(text)
+        except (ValueError, RecursionError):
+            return
+        inner = _all_text(opened)
+        _note("\n".join(inner), moment, self._observed)
+        for one in inner if depth < _NESTED else ():
+            if "\\" in one and one[:1] in ("{", "["):
+                self._read(one, moment, depth + 1)
 
     def tell_once(self, given: Mapping[str, int]) -> None:
         """As `tell`, for atoms that were taken from texts before: nothing may have been told at an earlier moment."""
@@ -119,7 +139,11 @@ class Sources:
 
     def since(self, value: str) -> int:
         """The moment from which on the value was grounded; NEVER where it is not."""
-        return max((self._since(atom) for atom in atoms(value)), default=-1)
+        known = max((self._since(atom) for atom in atoms(value)), default=-1)
+        if known == NEVER and value.isdecimal() and len(value) <= _LONGEST_NUMBER:
+            groups = f"{int(value):,}".split(",")  # `1,234,567` was given, and `1234567` is used
+            known = max(self._since(group) for group in groups)
+        return known
 
     def lookalike(self, value: str, moment: int) -> str | None:
         """What was given before `moment` and differs from the value in one or two characters, as atoms."""

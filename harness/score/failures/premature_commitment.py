@@ -35,12 +35,12 @@ from harness.score.failures.foreign import Foreign, foreign_of
 from harness.score.failures.grounding import is_identifier
 from harness.score.failures.handing_over import hands_in, is_hand_over
 from harness.score.failures.reading import Act, Reading, read
-from harness.score.failures.tool_words import action_of
+from harness.score.failures.tool_words import action_of, deed_of
 from harness.score.jsonvalue import equality_key
 from harness.score.values import Evidence
 from harness.values import JsonValue
 
-VERSION: Final = "4"
+VERSION: Final = "5"
 _TAKES_HOLD: Final = frozenset({"reboot", "refresh", "reload", "restart"})
 _IRREVERSIBLE: Final = frozenset(
     {"book", "buy", "cancel", "close", "delete", "exchange", "order", "purchase", "refund", "remove", "return"}
@@ -131,7 +131,7 @@ def unwarranted_writes(reading: Reading) -> tuple[Diagnosis, ...]:
     found: dict[str, Diagnosis] = {}
     for act in reading.acts:
         name = act.call.name
-        if not act.writes or act.failed or action_of(name) not in _IRREVERSIBLE:
+        if act.tool is None or not act.writes or act.failed or deed_of(act.tool) not in _IRREVERSIBLE:
             continue
         left[name] -= 1
         if left[name] < 0 and name not in found:

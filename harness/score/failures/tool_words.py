@@ -1,8 +1,8 @@
 """What a tool does, by the words of its name wherever they stand, and what it does it to.
 
-`cancelOrder`, `orders_cancel`, `mcp__shop__cancel_order` and `shop.cancel-order` do the same as `cancel_order`. Words
-that are verbs and nouns (order, return, book) are verbs only where the name has no other verb. Whether a tool writes
-is its declaration's to say, never its name's.
+`cancelOrder`, `orders_cancel`, `mcp__shop__cancel_order` and `shop.cancel-order` do the same as `cancel_order`. A name
+without a known verb does what its description's first line says. Words that are verbs and nouns (order, return, book)
+are verbs only where the name has no other verb. Whether a tool writes is its declaration's to say, never its name's.
 """
 
 import re
@@ -41,6 +41,20 @@ def action_of(name: str) -> str:
     sure = next((word for word in words if word in _VERBS), None)
     ambiguous = next((word for word in words if word in _ALSO_NOUNS), None)
     return sure or ambiguous or (words[0] if words else "")
+
+
+def deed_of(tool: ToolSpec) -> str:
+    """The verb of a tool's name; where none is known there, the first of its description's first line."""
+    return _deed(tool.name, tool.description)
+
+
+@lru_cache(maxsize=4096)
+def _deed(name: str, description: str) -> str:
+    verb = action_of(name)
+    if verb in _VERBS or verb in _ALSO_NOUNS:
+        return verb
+    told = (singular(word.casefold()) for word in _SENTENCE.findall(description.split("\n", 1)[0][:300]))
+    return next((word for word in told if word in _VERBS or word in _ALSO_NOUNS), verb)
 
 
 def objects_of(tool: ToolSpec) -> frozenset[str]:
