@@ -2,7 +2,7 @@
 
 Tools and web hosts   408, 425, 429, 502, 503 and 504. A 500 or a 409 is the service's answer to the call, and an
                       agent that gets one must cope with it in a replay too.
-Models                these, 409 (the provider's own locks) and every 5xx: no failure of a provider says anything of the
+Models                these, 409 (the provider's own locks) and every 5xx: no failure of a provider depends on the
                       request.
 """
 

@@ -48,7 +48,7 @@ class LiveProbes:
     async def ask(self, probe: StateProbe) -> JsonObject | None:
         if probe.sql is not None:
             return await asyncio.to_thread(self._of_database, probe.name, probe.sql)
-        assert probe.api is not None  # others are no probes of the world
+        assert probe.api is not None  # the others do not read the environment
         return await self._of_api(probe.api)
 
     def _of_database(self, name: str, sql: SqlProbe) -> JsonObject:
@@ -139,7 +139,7 @@ class TrialProbes:
         return cleaned, self.tier
 
     def _replayed(self, probe: StateProbe, key: CallKey) -> tuple[JsonValue, ReplayTier]:
-        assert self.player is not None  # nobody asks, so a cassette answers
+        assert self.player is not None  # without a source, a cassette answers
         played = self.player.play(key)
         if isinstance(played, Missed):
             nearest: list[JsonValue] = [item.model_dump(mode="json") for item in played.nearest]

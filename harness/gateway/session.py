@@ -175,7 +175,7 @@ class Session:
             return
         self._closed = True
         try:
-            if self._record is None:  # else nobody has listened any more since
+            if self._record is None:  # otherwise `end` has stopped listening already
                 self._parts.wait_for(self._stop_listening())
         finally:
             self._parts.closing.close()

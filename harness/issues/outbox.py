@@ -1,7 +1,7 @@
 """Reports that could not be filed: stored in `issues/outbox` until they are filed, oldest first.
 
-    issues/outbox/<tracker>/<time>-<run>/drift.json     the look, which is filed again
-    issues/outbox/<tracker>/<time>-<run>/<draft>.md     for people: what stands in no tracker yet
+    issues/outbox/<tracker>/<time>-<run>/drift.json     the report, which is filed again
+    issues/outbox/<tracker>/<time>-<run>/<draft>.md     for people: drafts that are not in a tracker yet
 
 A report waits for the tracker that did not accept it: filing it into another tracker would lose it for the first.
 """

@@ -3,10 +3,10 @@ case.
 
 A case differs where its share of successes differs. Its cause is the first of these that applies:
 
-tool         a tool's answer in that case drifted, and the verdict flips back when the recorded answer is laid over it
+tool         a tool's answer in that case drifted, and the verdict flips back when the recorded answer replaces it
 chance       attempts in one of the modes differ among themselves as much as the modes do
-agent        the tools were looked at and none drifted in that case, and the attempts in each mode agree
-cannot_tell  else: nobody looked for drift, it is not confirmed or not laid over, or nothing was tried twice
+agent        the tools were checked and none drifted in that case, and the attempts in each mode agree
+cannot_tell  else: drift was not checked, is not confirmed or was not replaced, or nothing was tried twice
 """
 
 from collections.abc import Mapping, Sequence

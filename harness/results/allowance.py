@@ -17,7 +17,7 @@ class Allowance(Frozen):
 
 
 def write_allowance(folder: RunFolder, max_inconclusive: int) -> None:
-    """Says how many trials may meet a replay miss before the run exits 1; an earlier number is replaced."""
+    """Stores the number of trials that may have a replay miss before the run exits 1; an earlier number is replaced."""
     path = folder.path / _ALLOWANCE
     if max_inconclusive:
         write_atomically(path, json_bytes(Allowance(max_inconclusive=max_inconclusive)))
@@ -26,6 +26,6 @@ def write_allowance(folder: RunFolder, max_inconclusive: int) -> None:
 
 
 def allowed_inconclusive(folder: RunFolder) -> int:
-    """What `write_allowance` said last; 0 where nothing did."""
+    """The stored number; 0 where there is none."""
     path = folder.path / _ALLOWANCE
     return read_as(path, Allowance).max_inconclusive if path.exists() else 0

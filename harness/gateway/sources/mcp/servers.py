@@ -41,7 +41,7 @@ class ServerStart:
             work = _work_folder(closing, None)
             command = functions_command(self.folder / self.server.python)
             return McpConnection(self.name, StdioTransport(self.name, command, {}, work))
-        assert mcp is not None  # nobody else is begun here
+        assert mcp is not None  # other servers are not started here
         if mcp.command:
             work = _work_folder(closing, None if mcp.files is None else self.folder / mcp.files)
             command = filled_command(mcp, self.folder, work)
