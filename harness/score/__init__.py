@@ -1,4 +1,6 @@
-"""Scoring: verifiers say whether the task was done, metrics how. Pure: any stored trial can be scored again."""
+"""Scoring: verifiers decide whether the task was done, metrics measure how. Scoring is pure: any stored trial can be
+scored again.
+"""
 
 from typing import TYPE_CHECKING
 

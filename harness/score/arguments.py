@@ -16,7 +16,7 @@ from harness.validation import Schema
 from harness.values import JsonObject, JsonValue
 
 UNORDERED = "x-unordered"
-"""Annotation of an array schema: the order of its elements does not matter. `uniqueItems` says so too."""
+"""An annotation of an array schema: the order of its elements does not matter. `uniqueItems` has the same effect."""
 
 
 def call_key(tool: ToolSpec | None, name: str, arguments: JsonObject) -> str:
@@ -31,7 +31,7 @@ def call_key(tool: ToolSpec | None, name: str, arguments: JsonObject) -> str:
 
 
 def key_of(call: ToolCall, tools: dict[str, ToolSpec]) -> str:
-    """The key of a call as it was made; arguments that are no JSON object equal only the same text."""
+    """The key of a call as it was made; arguments that are not a JSON object equal only the same text."""
     if call.arguments is None:
         return f"{call.name} unparsed {call.unparsed!r}"
     return call_key(tools.get(call.name), call.name, call.arguments)
@@ -74,9 +74,11 @@ def argument_fault(tool: ToolSpec, call: ToolCall) -> tuple[ParameterFault, str]
 
 
 _SCHEMAS: Final[dict[int, tuple[JsonObject, Schema]]] = {}
-"""By the identity of the schema as written, which stands beside it so that no other object can take its place."""
+"""Keyed by the identity of the schema as written, which is stored with the entry so that no other object can reuse its
+id.
+"""
 _FITS: Final[dict[int, tuple[JsonObject, Fits]]] = {}
-"""As above: whether arguments are surely valid, which is asked first, since it is quick."""
+"""The same for the fast check whether arguments are certainly valid, which is called first."""
 _MOST_SCHEMAS: Final = 1024
 
 
@@ -96,7 +98,7 @@ def _fits(tool: ToolSpec) -> Fits:
     found = _FITS.get(id(tool.parameters))
     if found is not None:
         return found[1]
-    # nothing fits a schema that may be a bad one, so that it comes before the validator, which says so
+    # nothing is valid for a possibly invalid schema, so that it reaches the validator, which reports it
     fits = quick_check(tool.parameters if is_plain(tool.parameters) else None)
     if len(_FITS) >= _MOST_SCHEMAS:
         _FITS.clear()

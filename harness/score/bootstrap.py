@@ -55,7 +55,7 @@ def _drawn(sums: Sequence[float], sizes: Sequence[int]) -> _Bounds:
 def _draws(cases: int) -> tuple[_Draw, ...]:
     """The resamples, each of which takes its members out of any row of `cases` values.
 
-    Kept, because drawing takes longer than summing up, and most metrics of a run have the same cases.
+    They are cached, because drawing takes longer than summing, and most metrics of a run have the same cases.
     """
     seeded, places = random.Random(0), range(cases)
     return tuple(itemgetter(*seeded.choices(places, k=cases)) for _ in range(_RESAMPLES))

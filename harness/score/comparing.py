@@ -21,7 +21,7 @@ from harness.values import JsonObject, JsonValue
 
 _DEPTH: Final = 12
 _LONGEST: Final = 64
-"""Elements of lists that are paired; longer ones are compared as they stand."""
+"""The number of elements of lists that are paired; longer lists are compared without pairing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Difference:
 
     @property
     def is_target(self) -> bool:
-        """Whether the argument says what the call acts on."""
+        """Whether the argument identifies the object of the call."""
         name = self.argument.rsplit(".", 1)[-1].casefold()
         return name in ("id", "ids", "name", "path") or name.endswith(("_id", "_ids", "id"))
 

@@ -1,4 +1,4 @@
-"""A suite's declared composite: one figure out of several, weighted as the suite says."""
+"""A suite's declared composite: one figure computed from several, weighted as the suite declares."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,9 @@ _VERSION: Final = "1"
 def composite_score(parts: Mapping[str, CompositePart], scores: Sequence[Score]) -> Score:
     """Sum of weight x figure / sum of the weights; 0 to 1 where the figures are.
 
-    A part with `worst` and `best` is first laid between these two, 0 to 1, and cut off there: so that cost or tokens
-    can stand beside shares. None where one of the parts is not known: leaving it out would weigh the others anew.
+    A part with `worst` and `best` is first scaled between these two to the range from 0 to 1, and clipped, so that cost
+    or tokens can be combined with shares. None where one of the parts is not known: leaving it out would change the
+    weights of the others.
     """
     values = {score.metric: score.value for score in scores}
     total = math.fsum(part.weight for part in parts.values())

@@ -73,9 +73,11 @@ class Diagnosis(Frozen):
     dependent_steps: tuple[int, ...] = ()
     """Later steps that repeat it or rest on it, ascending."""
     evidence: str
-    """What was seen, in words."""
+    """A description of the observation."""
     prevention: str | None = None
-    """What would have stopped it before other steps rested on it, in words; None: not told."""
+    """A description of the measure that would have stopped it before other steps depended on it; None where it is not
+    known.
+    """
     confidence: float = Field(ge=0, le=1)
     """The detector's own: 0.9 and more where the finding follows from its definition, less where it is inferred."""
     version: str

@@ -1,4 +1,4 @@
-"""Arguments that are right in substance and wrong in encoding: what a change of the base model shows first.
+"""Arguments that are correct in substance and wrong in encoding: the first symptom of a change of the base model.
 
 Told by the tool's schema: a value of another type than declared which has that type once it is read as JSON, written
 as text, or put into or taken out of a list. Told by the case's reference, where the schema allows the value: a call
@@ -21,7 +21,7 @@ _TYPES: Final = {
     type(None): "null", bool: "boolean", str: "string", dict: "object", list: "array", int: "integer", float: "integer"
 }  # fmt: skip
 _MOST: Final = 40
-"""Calls of the reference that a call is held against."""
+"""The number of calls of the reference that a call is compared with."""
 
 
 def encoding_faults(evidence: Evidence) -> Mapping[int, EncodingFault]:
@@ -100,7 +100,7 @@ def _fits(value: JsonValue, declared: Sequence[str]) -> bool:
 
 
 def _declared(schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Names of the types that a schema takes; empty where it does not say them plainly."""
+    """The names of the types that a schema accepts; empty where it does not declare them directly."""
     told = schema.get("type")
     if isinstance(told, str):
         return (told,)

@@ -1,4 +1,4 @@
-"""Evaluators of dataset experiments, taken as metrics: plain functions that other tools' users already have.
+"""Evaluators of dataset experiments, used as metrics: plain functions that users of other tools already have.
 
 Item-level: `(*, output, expected_output, **kwargs)`; `input` (the task) and `metadata` (case id, category, tags and the
 like) are given where the function takes them. Run-level: `(*, item_results, **kwargs)`. Each returns one evaluation or
@@ -25,7 +25,7 @@ TrialKey = tuple[str, int]
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatorResult:
-    """What an evaluator said of an item, as run-level evaluators read it."""
+    """The result of an evaluator for an item, in the form that run-level evaluators read."""
 
     name: str
     value: float | None
@@ -34,7 +34,7 @@ class EvaluatorResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """What was asked in a trial and what came of it."""
+    """The input of a trial and its results."""
 
     input: str
     output: JsonValue

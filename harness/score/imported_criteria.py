@@ -9,11 +9,11 @@ from typing import Final
 from harness.values import JsonObject, JsonValue
 
 _STATE: Final = "DB"
-"""The part of a reward that compares the state after the run with the one that the reference leaves."""
+"""The part of a reward that compares the state after the run with the state after the reference."""
 
 
 def to_say(expected: JsonValue) -> Iterator[str]:
-    """The texts that the agent has to have said."""
+    """The texts that the agent must have sent."""
     for name in ("outputs", "communicate_info"):
         told = _criteria(expected).get(name)
         yield from (text for text in told if isinstance(text, str) and text) if isinstance(told, list) else ()
@@ -27,7 +27,7 @@ def users_actions(expected: JsonValue) -> list[JsonObject]:
 
 
 def judged_by_state(expected: JsonValue) -> bool:
-    """False where the benchmark says what it judges by, and the state that the reference leaves is not among it."""
+    """False where the benchmark declares its criteria, and the state after the reference is not among them."""
     basis = _criteria(expected).get("reward_basis")
     return not (isinstance(basis, list) and basis and _STATE not in basis)
 

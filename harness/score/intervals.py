@@ -31,10 +31,10 @@ def wilson(share: float, n: float) -> Interval | None:
 
 
 def effective_n(by_case: Mapping[str, Sequence[float]]) -> float:
-    """How many independent observations the 0/1 values are worth, given that those of one case go together.
+    """The effective number of independent observations in the 0/1 values, given that those of one case are correlated.
 
     n without repeats; else p(1 - p) / the cluster-robust variance of the mean, never more than all values and never
-    fewer than the cases; the number of cases where all values are equal, which says nothing about their spread.
+    fewer than the cases; the number of cases where all values are equal, because their spread is then unknown.
     """
     cases, n = len(by_case), sum(len(values) for values in by_case.values())
     if cases == n:
@@ -48,7 +48,9 @@ def effective_n(by_case: Mapping[str, Sequence[float]]) -> float:
 
 
 def sign_test(better: int, worse: int) -> float | None:
-    """Exact two-sided p that better and worse are equally likely; ties say nothing. None where all are ties."""
+    """The exact two-sided p-value of the hypothesis that better and worse are equally likely; ties are ignored. None
+    where all are ties.
+    """
     n = better + worse
     if not n:
         return None
@@ -72,7 +74,9 @@ def sign_test_greater(more: int, less: int) -> float | None:
 
 
 def fisher_greater(with_now: int, without_now: int, with_before: int, without_before: int) -> float:
-    """Fisher's exact one-sided p that the share now is no larger than before, all margins given."""
+    """The p-value of Fisher's exact one-sided test that the share now is not larger than before, with all margins
+    fixed.
+    """
     now, having = with_now + without_now, with_now + with_before
     every = now + with_before + without_before
     most = min(now, having)
@@ -92,10 +96,10 @@ def holm(tests: Sequence[float | None]) -> list[float | None]:
 
 
 def paired_interval(differences: Sequence[float], width: float) -> Interval | None:
-    """Interval of the mean of paired differences, one a case; None for no case.
+    """The interval of the mean of paired differences, one per case; None without cases.
 
     Adjusted Wald (Bonett and Price 2012): two more cases are counted, of which one became better and one worse by
-    `width`, the whole range of the metric. So a few cases that all stayed the same are no proof that nothing changed.
+    `width`, the whole range of the metric. Therefore a few unchanged cases do not prove that nothing changed.
     """
     if not differences or width <= 0:
         return None if not differences else Interval(low=0.0, high=0.0)
@@ -107,9 +111,9 @@ def paired_interval(differences: Sequence[float], width: float) -> Interval | No
 
 
 def cases_needed(differences: Sequence[float]) -> int | None:
-    """Cases after which a mean difference as seen would be told from none at 5 %, with a chance of 80 %.
+    """The number of cases with which the observed mean difference would be significant at 5 %, with a power of 80 %.
 
-    None where no difference was seen, or where it is so small that a million cases would not do.
+    None where no difference was observed, or where it is so small that a million cases would not suffice.
     """
     n = len(differences)
     mean = math.fsum(differences) / n if n else 0.0
@@ -121,8 +125,9 @@ def cases_needed(differences: Sequence[float]) -> int | None:
 
 
 def cases_for_margin(cases: int, seen: Interval, margin: float, width: float) -> int | None:
-    """Cases after which a `paired_interval` like the one seen would lie above minus the margin, the mean and the spread
-    staying as they are; None where no number up to a million would do."""
+    """The number of cases with which a `paired_interval` like the observed one would be above minus the margin, with
+    the same mean and spread; None where no number up to a million would suffice.
+    """
     n = cases + 2
     middle = (seen.low + seen.high) / 2
     squares = n * (n * ((seen.high - seen.low) / 2 / _Z) ** 2 + middle * middle)

@@ -1,7 +1,6 @@
 """Comparing JSON values: equality that keeps True and 1 apart, "contains", and the place a pointer names.
 
-Python's own `==` says True == 1 and takes 1 == 1.0 only by luck of the language; here 1 and 1.0 are one number and a
-truth value is never one.
+Python's own `==` treats True and 1 as equal; here 1 and 1.0 are one number, and a truth value never equals a number.
 """
 
 import json
@@ -67,7 +66,7 @@ def json_contains(actual: JsonValue, expected: JsonValue) -> bool:
 
 
 def at_pointer(value: JsonValue, pointer: str) -> JsonValue:
-    """What stands at a JSON pointer (`/items/0/id`, RFC 6901; empty: the whole). Raises Absent."""
+    """The value at a JSON pointer (`/items/0/id`, RFC 6901; empty for the whole value). Raises Absent."""
     for part in pointer.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
         match value:

@@ -19,7 +19,7 @@ from harness.score.verifiers import VERIFIERS
 
 @dataclass(frozen=True, kw_only=True)
 class NamedVerifier:
-    """A check as declared, and the verifier that it stands for."""
+    """A check as declared, and its verifier."""
 
     check: CheckSpec
     verifier: Verifier

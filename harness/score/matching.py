@@ -76,7 +76,7 @@ def _common_subsequence(keys: Sequence[str], word: Sequence[tuple[int, str]]) ->
 
 
 def _predecessors(reference: Sequence[ReferenceCall]) -> list[set[int]]:
-    """Per call all that must come before it; a reference stands in topological order (Case sees to it)."""
+    """For each call, all calls that must precede it; a reference is in topological order (Case validates this)."""
     position = {call.id: index for index, call in enumerate(reference)}
     above: list[set[int]] = []
     for call in reference:

@@ -1,4 +1,4 @@
-"""What of a suite is code: a suite that was stored beside a run comes from anybody, and must name none."""
+"""The code in a suite: a suite that is stored beside a run may come from an untrusted source, and must name none."""
 
 from collections.abc import Iterator
 
@@ -8,10 +8,10 @@ from harness.score.verifiers import VERIFIERS
 
 
 def named_code(suite: Suite) -> tuple[str, ...]:
-    """Each field that leads to code which is no part of the harness, as `field: name`.
+    """Each field that names code outside of the harness, as `field: name`.
 
-    Checks, metrics and detectors that are no built-in ones, whether a file, a module or an installed package has them;
-    functions that checks are given; and servers that are programs or Python files.
+    These are checks, metrics and detectors that are not built in, from a file, a module or an installed package;
+    functions in parameters of checks; and servers that are programs or Python files.
     """
     return tuple(dict.fromkeys(_named(suite)))
 

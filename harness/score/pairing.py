@@ -7,10 +7,10 @@ T = TypeVar("T")
 
 
 def unmatched(got: Sequence[T], expected: Sequence[T], fits: Callable[[T, T], bool]) -> tuple[list[T], list[T]]:
-    """What is expected and not there, and what is there and not expected, by a matching that leaves the fewest over.
+    """The missing expected items and the unexpected items, by a maximum matching.
 
-    `fits` says whether what is there (first) is what is expected (second). Taking the first that fits would miss valid
-    pairings.
+    `fits` decides whether an actual item (first) matches an expected one (second). A greedy choice of the first match
+    would miss valid pairings.
     """
     may = [[place for place, row in enumerate(got) if fits(row, wanted)] for wanted in expected]
     owner: dict[int, int] = {}

@@ -1,9 +1,9 @@
-"""A stated plan read against calls: which of its items speak of which call.
+"""Compares a stated plan with calls: which of its items describe which call.
 
 Plans are prose, so that words are compared: those of the tool's name and those of the arguments' values with the words
 of the item, by their first letters (`finalise` and `finalize` are one word) and with neighbours joined (`look up` is
-`lookup`). An item speaks of a call where on average at least half of both stand in it. What is said in quite other
-words is not recognised.
+`lookup`). An item describes a call where on average it contains at least half of both. Descriptions in entirely
+different words are not recognised.
 """
 
 import re
@@ -28,7 +28,7 @@ _DEPTH: Final = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Laid:
-    """A plan laid beside the reference. Places are indices into the plan."""
+    """A plan aligned with the reference. Places are indices into the plan."""
 
     places: dict[str, int]
     """Reference id -> the item that speaks of it."""
@@ -63,7 +63,7 @@ def speaks_of(item: str, tool: str, arguments: JsonObject | None) -> bool:
 
 
 def fit(item: str, tool: str, arguments: JsonObject | None) -> float:
-    """How much of a call's words stand in the item, 0 to 1; the tool's name and the arguments weigh the same."""
+    """The share of a call's words in the item, 0 to 1; the tool's name and the arguments have the same weight."""
     said = _said(item)
     name = _share(_words(tool), said)
     values = _values(arguments)
@@ -91,7 +91,7 @@ def _values(arguments: JsonValue, depth: int = 0) -> frozenset[str]:
         case list() if depth < _DEPTH:
             return frozenset().union(*(_values(part, depth + 1) for part in arguments))
         case _:
-            return frozenset()  # numbers are seldom said in a plan
+            return frozenset()  # plans seldom contain numbers
 
 
 def _share(wanted: frozenset[str], said: frozenset[str]) -> float:

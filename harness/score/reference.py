@@ -1,4 +1,6 @@
-"""A trial's calls laid beside the case's reference: what is paired, what is missing, what counts against the agent."""
+"""Aligns a trial's calls with the case's reference: paired calls, missing calls, and calls that count against the
+agent.
+"""
 
 from dataclasses import dataclass
 
@@ -11,8 +13,8 @@ from harness.score.values import Evidence
 class Alignment:
     """Neutral calls (allowed reads that the reference does not make, new since the last write) are not counted.
 
-    A call that the reference makes counts wherever it stands, so that the counts do not depend on which of several
-    equally full pairings was found.
+    A call of the reference counts at any position, so that the counts do not depend on which of several maximum
+    pairings was found.
     """
 
     needed: int
@@ -27,7 +29,7 @@ class Alignment:
 
 
 def reference_keys(evidence: Evidence) -> tuple[str, ...]:
-    """The keys of the reference's calls, in its order; none where the case has no reference."""
+    """The keys of the reference's calls, in order; empty where the case has no reference."""
     return evidence.once(_reference_keys)
 
 

@@ -70,7 +70,7 @@ class Scorer:
         return card
 
     def with_optimum(self, card: Scorecard, evidence: Evidence) -> Scorecard:
-        """The card with just the figures anew that look at the best known success, now that it is known."""
+        """The scorecard with updated values of the figures that depend on the best known success."""
         complete = evidence.counted.model_copy(update={"verdicts": card.verdicts})
         own = (metric for metric in self.metrics if metric.name in _BY_OPTIMUM)
         fresh = {score.metric: score for metric in own for score in _measured(metric, complete)}
@@ -188,7 +188,9 @@ def _never_raises(verifier: Verifier) -> bool:
 
 
 def _as_far_as_known(told: Callable[[Evidence], tuple[_T, ...]], evidence: Evidence) -> tuple[_T, ...]:
-    """Nothing where a pattern or a schema of the trial's tools takes too long: the figures that ask it too say so."""
+    """Returns nothing where a pattern or a schema of the trial's tools takes too long: the figures that evaluate it
+    report that.
+    """
     try:
         return told(evidence)
     except OutOfTime:

@@ -28,7 +28,7 @@ class Part:
 
     @property
     def is_chain(self) -> bool:
-        """Each call comes after all that stand before it."""
+        """Whether each call comes after all calls before it."""
         return all(mask == (1 << index) - 1 for index, mask in enumerate(self.above))
 
 

@@ -10,7 +10,7 @@ from harness.values import Frozen
 
 
 class TextRule(Frozen):
-    """All that is given must hold. Texts are compared in Unicode's composed form (NFC)."""
+    """All given rules must hold. Texts are compared in Unicode's composed form (NFC)."""
 
     equals: str | None = None
     """The whole text, white space at both ends aside."""

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Verdict(Frozen):
-    """One check's answer. `passed` None: it could not tell, which is neither a pass nor a fail."""
+    """The answer of one check. `passed` is None where the check is undecided, which is neither a pass nor a fail."""
 
     check: str
     verifier: str
@@ -36,26 +36,28 @@ class Verdict(Frozen):
 
 
 class Evidence(Frozen):
-    """All that a verifier or a metric may look at. Nothing in it is live."""
+    """The data that a verifier or a metric may read. It contains no live objects."""
 
     case: Case
     trial: Trial
     tools: tuple[ToolSpec, ...]
     """All tools of the suite, the case's allowed ones among them."""
     end_state_archive: Path | None = Field(default=None, exclude=True)
-    """Content of the files that the trial changed; None: nothing was kept."""
+    """The content of the files that the trial changed; None where it was not stored."""
     verdicts: tuple[Verdict, ...] = ()
-    """What the checks said: there when metrics are measured, empty while the checks themselves look."""
+    """The verdicts of the checks: available to metrics, empty while the checks themselves run."""
     best_known_steps: int | None = None
-    """The fewest steps of any success at this case that is known; None: no success is known, or nobody looked."""
+    """The fewest steps of any known success at this case; None where no success is known, or where none was searched
+    for.
+    """
     _once: dict[object, object] = PrivateAttr(default_factory=dict)
 
     def once(self, work: "Callable[[Evidence], T]") -> T:
-        """What `work` gives for this evidence, computed at most once; it must not look at the verdicts.
+        """The result of `work` for this evidence, computed at most once; it must not read the verdicts.
 
-        An OutOfTime that it raises is raised again: it must not take its time once for every figure.
+        An OutOfTime is stored and raised again, so that the time limit is not spent once for every figure.
         """
-        kept = (self.__pydantic_private__ or {})["_once"]  # past pydantic's look-up, which is slow for what is private
+        kept = (self.__pydantic_private__ or {})["_once"]  # bypasses pydantic's lookup, slow for private attributes
         if work not in kept:
             try:
                 kept[work] = work(self)
@@ -67,7 +69,9 @@ class Evidence(Frozen):
         return cast(T, found)
 
     def forget(self) -> None:
-        """Drops what was computed once: it may refer to the evidence, and would outlive it until a collection."""
+        """Drops cached results: they may refer to the evidence, and would keep it in memory until a garbage
+        collection.
+        """
         kept = tuple(self._once.values())
         self._once.clear()
         for view in kept:
@@ -75,7 +79,7 @@ class Evidence(Frozen):
                 view.forget()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy; what was computed once is kept only where nothing but the verdicts is replaced."""
+        """A copy; cached results are kept only where nothing except the verdicts is replaced."""
         copied = super().model_copy(update=update, deep=deep)
         if not set(update or ()) <= {"verdicts"}:
             copied._once = {}
@@ -108,7 +112,7 @@ class Evidence(Frozen):
 
     @property
     def success(self) -> bool | None:
-        """Every check passed; None where one could not tell and none failed, or where there is no check."""
+        """True where every check passed; None where one is undecided and none failed, or where there is no check."""
         answers = [verdict.passed for verdict in self.verdicts]
         if False in answers:
             return False
@@ -162,7 +166,7 @@ def _made_calls(evidence: Evidence) -> tuple[ToolCall, ...]:
 
 
 class Score(Frozen):
-    """One metric's value. None: it does not apply or could not be told, and is never averaged as 0."""
+    """One metric's value. None where it does not apply or is not known; None is never averaged as 0."""
 
     metric: str
     version: str
@@ -205,7 +209,9 @@ class ToolUse(Frozen):
     """Met a fault that was injected on purpose."""
     misses: int = 0
     cost_usd: float | None = None
-    """Of the model replies that decided the calls, each shared evenly among its calls; None: not told."""
+    """The cost of the model replies that decided the calls, each divided evenly among its calls; None where it is not
+    known.
+    """
 
 
 class Scorecard(Frozen):
@@ -219,8 +225,9 @@ class Scorecard(Frozen):
     outcome: Outcome
     reason: str | None = None
     success: bool | None
-    """Every verdict passed; None where the outcome is "not measured", where no check failed and one could not tell, or
-    where the case has no check."""
+    """True where every verdict passed; None where the outcome is "not measured", where no check failed and one is
+    undecided, or where the case has no check.
+    """
     verdicts: tuple[Verdict, ...] = ()
     scores: tuple[Score, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()
@@ -229,7 +236,9 @@ class Scorecard(Frozen):
     """What points at a failure mode, but no better than simple rules do on runs of unseen sources: no findings, and in
     no figure; the ranking of steps looks at them."""
     modes_not_measured: dict[Failure, str] = {}
-    """Failure modes that this trial gives nothing to measure by -> why. No finding of these says nothing."""
+    """Maps failure modes that this trial has no data to measure to the reason. The absence of a finding of these has no
+    meaning.
+    """
     tool_use: tuple[ToolUse, ...] = ()
     """By tool and model, in the order of their first call."""
     models: tuple[str, ...] = ()
@@ -256,12 +265,12 @@ class Verifier(Protocol):
     """Changed whenever the same evidence could give another verdict."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
-        """(passed, reason in words, what was seen). Never raises for what the agent did."""
+        """Returns (passed, description of the reason, observed data). Never raises for actions of the agent."""
         ...
 
 
 class Metric(Protocol):
-    """A figure about one trial. More is better, unless the class says `lower_is_better = True`."""
+    """A figure about one trial. Higher is better, unless the class sets `lower_is_better = True`."""
 
     name: ClassVar[str]
     version: ClassVar[str]

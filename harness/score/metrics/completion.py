@@ -1,4 +1,4 @@
-"""Whether the agent came to an end of its own with an answer, right or wrong."""
+"""Whether the agent ended by itself with an answer, right or wrong."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from harness.score.values import Evidence
 class Completion:
     """1 where the outcome is `finished` and there is a final answer that is not blank, else 0; share over a run.
 
-    A crash and a reached limit are 0, whatever was said before. Nothing is excluded.
+    A crash and a reached limit are 0, whatever the agent sent before. Nothing is excluded.
     """
 
     name: ClassVar[str] = "completion"

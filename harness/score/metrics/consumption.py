@@ -1,4 +1,4 @@
-"""What a trial used up, as far as the model's replies tell."""
+"""The resources that a trial used, as far as the model's replies report them."""
 
 from typing import ClassVar
 
@@ -9,7 +9,8 @@ from harness.trace import Usage
 class Tokens:
     """Input and output tokens of all model replies; a count, less being better.
 
-    None where no reply told its tokens; replies that did not tell are left out, and the explanation says how many.
+    None where no reply reported its tokens; replies without a report are left out, and the explanation gives their
+    number.
     """
 
     name: ClassVar[str] = "tokens"

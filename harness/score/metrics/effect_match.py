@@ -54,7 +54,7 @@ class EffectMatch:
 
 
 def _as_wanted(wanted: Sequence[ReferenceCall], keys: Sequence[str], made: Sequence[Act]) -> list[str]:
-    """The keys of the writes, each that surely does what one of the reference's does under that one's key."""
+    """The keys of the writes, where a write with the same effect as one of the reference gets the reference's key."""
     own = [act.key for act in made]
     missing, extra = Counter(keys) - Counter(own), Counter(own) - Counter(keys)
     for call, key in zip(wanted, keys, strict=True):

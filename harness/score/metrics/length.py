@@ -25,7 +25,7 @@ class Steps:
 class Turns:
     """Times that the agent spoke to the user: steps of the agent with a message and without a call; a count.
 
-    A message beside calls is a remark on the way, no turn. None where nobody spoke and no answer was given.
+    A message beside calls is a remark, not a turn. None where there was neither a message nor an answer.
     """
 
     name: ClassVar[str] = "turns"

@@ -10,9 +10,9 @@ from harness.score.values import Evidence
 class ParameterValidity:
     """Calls whose arguments satisfy their tool's JSON Schema / calls of known tools; share, 0 to 1.
 
-    Arguments that are no JSON object are invalid. Excluded: calls of a tool that does not exist (they have no schema;
-    `tool_selection` counts them). None where no call is left. The explanation counts the kinds of faults (unparsed,
-    unknown, missing, wrong type, out of range); by tool and model they stand in the table by tool.
+    Arguments that are not a JSON object are invalid. Excluded: calls of a tool that does not exist (they have no
+    schema; `tool_selection` counts them). None where no call is left. The explanation counts the kinds of faults
+    (unparsed, unknown, missing, wrong type, out of range); the table by tool lists them by tool and model.
     """
 
     name: ClassVar[str] = "parameter_validity"

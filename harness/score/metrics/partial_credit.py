@@ -9,7 +9,7 @@ from harness.score.values import Evidence
 class PartialCredit:
     """Mean credit of the checks that give one (`credit` in their evidence: the verifier `trajectory` does); 0 to 1.
 
-    Checks without a credit are left out: a pass or a fail is no credit. None where no check gives one.
+    Checks without a credit are left out: a pass or a fail is not a credit. None where no check gives one.
     """
 
     name: ClassVar[str] = "partial_credit"

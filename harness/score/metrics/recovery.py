@@ -8,12 +8,12 @@ from harness.score.values import Evidence
 
 
 class Recovery:
-    """Errors that the agent got over / errors met or injected; share, 0 to 1.
+    """Errors that the agent recovered from / errors that occurred or were injected; share, 0 to 1.
 
-    Got over: a related call among the next three after the error was seen succeeded, other than by doing nothing. The
+    Recovered: a related call among the next three after the error succeeded, other than by doing nothing. The
     explanation counts the responses (retried the same, changed something, used another tool, told the user, ignored).
     Excluded: replay misses and the step limit, after which no call can succeed, and, where the gateway observed any
-    call, self-reported calls. None where no error was met.
+    call, self-reported calls. None where no error occurred.
     """
 
     name: ClassVar[str] = "recovery"

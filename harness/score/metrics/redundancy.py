@@ -1,4 +1,4 @@
-"""How much of what was done was done before, to no purpose."""
+"""The share of calls that repeated earlier ones without effect."""
 
 from typing import ClassVar
 

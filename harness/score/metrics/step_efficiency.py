@@ -9,7 +9,7 @@ from harness.score.values import Evidence
 
 @dataclass(frozen=True, kw_only=True)
 class Length:
-    """What was needed and what was made, in one unit."""
+    """The required and the actual length, in one unit."""
 
     optimal: int
     actual: int
@@ -17,13 +17,13 @@ class Length:
 
 
 class StepEfficiency:
-    """Optimal / actual; a ratio that may exceed 1, where the agent was shorter than what is known.
+    """Optimal / actual; a ratio that may exceed 1, where the agent needed fewer steps than the known optimum.
 
     Optimal is the case's `optimal_steps`, else the length of its reference, else the best known success at the case;
-    the explanation says which. Actual are the steps in which tools were called (one decision with all its parallel
-    calls); against a reference, whose length is told in calls, the calls. Where the optimum is 0: 1 if no call was
-    made, else 0. Excluded (None): no optimum is known; a check failed (giving up early is not efficient); no call was
-    made though the optimum has some. Refused calls count too.
+    the explanation names the source. Actual are the steps in which tools were called (one decision with all its
+    parallel calls); against a reference, whose length is told in calls, the calls. Where the optimum is 0: 1 if no call
+    was made, else 0. Excluded (None): no optimum is known; a check failed (giving up early is not efficient); no call
+    was made though the optimum has some. Refused calls count too.
     """
 
     name: ClassVar[str] = "step_efficiency"

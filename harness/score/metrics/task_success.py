@@ -8,7 +8,7 @@ from harness.score.values import Evidence
 class TaskSuccess:
     """1 where every check of the case passed, 0 where one failed; share of trials over a run.
 
-    None where no check failed and one could not tell, and where a case has no check: silence is no success.
+    None where no check failed and one is undecided, and where a case has no check: a missing verdict is not a success.
     """
 
     name: ClassVar[str] = "task_success"

@@ -11,7 +11,8 @@ Ending = Literal["success_stop", "premature", "overrun", "loop", "limit", "crash
 
 
 class Termination:
-    """1 where the agent stopped at the right time, else 0; None where it cannot be told. The explanation is the ending.
+    """1 where the agent stopped at the right time, else 0; None where it cannot be decided. The explanation is the
+    ending.
 
     In this order: `loop` (it never came to an end of its own with an answer, and its last call is the last turn of a
     loop trap); `limit` (outcome limit_reached); `crash` (agent_failed); `no_answer` (no final answer, or a blank one);

@@ -15,11 +15,11 @@ from harness.values import Frozen, JsonObject, JsonValue, canonical_json
 
 
 class PathRule(Frozen):
-    """What stands at a JSONPath (RFC 9535). All that is given must hold; with nothing but `path` something must stand
-    there.
+    """A rule about the values at a JSONPath (RFC 9535). All given parts must hold; with only `path`, there must be a
+    value.
 
-    A path can lead to many values. `equals` and `contains` are about the one value that it leads to, and about the list
-    of all where `all: true` is given.
+    A path can select many values. `equals` and `contains` apply to the only selected value, or with `all: true` to the
+    list of all.
     """
 
     path: str
@@ -27,13 +27,13 @@ class PathRule(Frozen):
     all: bool = False
     """Whether `equals` and `contains` are about the list of all values."""
     equals: JsonValue = None
-    """JSON value that must stand there."""
+    """The JSON value that must be there."""
     contains: JsonValue = None
     """Members of an object, elements of a list in any order, a part of a text."""
     count: int | None = Field(default=None, ge=0)
     """How many values the path leads to."""
     exists: bool = True
-    """False: nothing may stand there."""
+    """False requires that no value is there."""
 
     @field_validator("path")
     @classmethod

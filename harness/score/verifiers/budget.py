@@ -1,4 +1,4 @@
-"""The trial kept within what it may use up."""
+"""Checks that the trial stayed within its budget."""
 
 from typing import ClassVar
 
@@ -12,9 +12,9 @@ from harness.values import Frozen, JsonObject
 class MaxTokens(Frozen):
     """Input and output tokens of all model replies, at most `limit` or the case's `limits.tokens`.
 
-    Counted as the gateway did: where a reply did not tell its tokens, they are estimated from its length, and a trial
-    in which no model replied used none. Of an imported trial only what the replies told is known. Without a limit, or
-    where an imported trial tells none, it cannot tell.
+    The gateway's counts are used: where a reply did not report its tokens, they are estimated from its length, and a
+    trial without model replies used none. For an imported trial, only the reported tokens are known. Without a limit,
+    or where an imported trial reports none, the check is undecided.
     """
 
     version: ClassVar[str] = "2"
@@ -51,7 +51,7 @@ class MaxIterations(Frozen):
 
 
 def _tokens(evidence: Evidence) -> tuple[float | None, str]:
-    """What the gateway counted, else what the trajectory tells."""
+    """The gateway's count, else the count from the trajectory."""
     trial = evidence.trial
     if trial.model_use is not None:
         return float(trial.model_use.input_tokens + trial.model_use.output_tokens), "as the gateway counted"

@@ -23,7 +23,7 @@ class CheckAnswer(FinalAnswer):
     version: ClassVar[str] = "1"
 
     function: str | None = Field(default=None, pattern=r"^.+:[A-Za-z_]\w*$")
-    """`file.py:name` in the suite's folder, or `module:name`; None: only the rules are asked."""
+    """`file.py:name` in the suite's folder, or `module:name`; None applies only the rules."""
     _loaded: Callable[..., Any] | None = PrivateAttr(default=None)
 
     def problem_in(self, suite: Suite) -> str | None:

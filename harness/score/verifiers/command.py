@@ -1,7 +1,7 @@
-"""A command that was run in a sandbox restored to the end state gave what it should.
+"""Checks the result of a command that was run in a sandbox restored to the end state.
 
-The runner runs it; here only its result is read, so that a stored trial can be scored again. A check whose command was
-changed since cannot be told from the old result.
+The runner runs it; here only its result is read, so that a stored trial can be scored again. A check whose command has
+changed since is undecided.
 """
 
 from typing import ClassVar
@@ -19,10 +19,10 @@ from harness.values import Frozen, JsonObject
 class Command(Frozen):
     """Exit status and output of `run`.
 
-    The command runs nothing that the agent left unless it says so: HOME and the working directory are empty folders of
-    its own, Python looks for modules neither beside the script nor in a user's packages, PATH leads to the image's
-    programs, and what the agent left is read-only and not executable. `cwd: "{work}"` starts it in the agent's working
-    directory, `executes: true` lets it execute and change what the agent left.
+    The command executes no file of the agent unless the check allows it: HOME and the working directory are empty
+    folders of its own, Python looks for modules neither beside the script nor in a user's packages, PATH contains only
+    the image's programs, and the agent's files are read-only and not executable. `cwd: "{work}"` starts it in the
+    agent's working directory, `executes: true` lets it execute and change the agent's files.
     """
 
     version: ClassVar[str] = "2"

@@ -1,7 +1,7 @@
-"""A web page was as it should be when the agent had ended.
+"""Checks the state of a web page after the agent has ended.
 
-The runner looked at it, with a browser, and kept a picture; here only what was seen is read, so that a stored trial can
-be scored again. A check that looks elsewhere since, or at other elements, cannot be told from the old look.
+The runner reads the page with a browser, and stores a picture; here only the stored result is read, so that a stored
+trial can be scored again. A check that has since changed its page or its elements is undecided.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ _SHOWN = 5
 
 
 class ElementRule(Frozen):
-    """What the elements are like that a selector means: one of them, or with `every` each.
+    """A rule about the elements that a selector matches: one of them, or with `every` each.
 
-    Without `count` at least one must be there; `count: 0` asks that none is.
+    Without `count` at least one must exist; `count: 0` requires that none does.
     """
 
     selector: str = Field(min_length=1)
@@ -84,9 +84,9 @@ class ElementRule(Frozen):
 class Dom(Frozen):
     """The page's address, title and elements.
 
-    `browser: fresh` (the default) looks with a browser that is restored for it, at `url` or the snapshot's known
-    address: what the site shows to anybody. `browser: agent` looks at the page that the agent's own browser was left
-    on, or goes to `url` with its cookies.
+    `browser: fresh` (the default) reads the page with a browser that is restored for it, at `url` or the snapshot's
+    known address: the page that any visitor sees. `browser: agent` reads the page on which the agent's own browser was
+    left, or opens `url` with its cookies.
     """
 
     version: ClassVar[str] = "1"
@@ -94,7 +94,7 @@ class Dom(Frozen):
     browser: Whose = "fresh"
     """`fresh`: a browser restored for the check; `agent`: the page that the agent's browser was left on."""
     url: str | None = Field(default=None, pattern=r"^https?://")
-    """Page to look at; None: the snapshot's known address, or where the agent's browser is."""
+    """The page to read; None selects the snapshot's known address, or the current page of the agent's browser."""
     title: TextRule = TextRule()
     """What the page's title must be."""
     address: TextRule = TextRule()

@@ -23,16 +23,16 @@ _KINDS: dict[FileKind, str] = {
 
 
 _FILE_BYTES_MAX = 16 * 1024 * 1024
-"""Of a file whose text is held against a rule: a text takes several times its bytes."""
+"""The size limit of a file whose text is compared with a rule: a text takes several times its bytes in memory."""
 
 
 class Files(Frozen):
     """Patterns of paths: `*` and `?` stay inside one folder, `**` crosses folders, `/work/` is the default start.
 
-    Each pattern must be met by at least one change of its kind, and each change must meet a pattern or be allowed.
-    `added` and `modified` mean regular files, with a `/` at the end folders; a link is meant by `links` alone, and
-    devices, pipes and sockets by none. The folders that lead to an expected file may be new, and those that meet its
-    pattern. An end state that is larger than the harness reads back fails: it cannot show that nothing else changed.
+    Each pattern must match at least one change of its kind, and each change must match a pattern or be allowed. `added`
+    and `modified` mean regular files, with a `/` at the end folders; only `links` matches links, and no pattern matches
+    devices, pipes and sockets. The parent folders of an expected file may be new, and so may folders that match its
+    pattern. An end state above the size limit of the harness fails: it cannot show that nothing else changed.
     """
 
     version: ClassVar[str] = "2"
@@ -42,7 +42,7 @@ class Files(Frozen):
     modified: tuple[str, ...] = ()
     """Patterns of files whose content must have changed."""
     deleted: tuple[str, ...] = ()
-    """Patterns of files that must be gone."""
+    """Patterns of files that must be deleted."""
     allow: tuple[str, ...] = ()
     """May change in any way, and need not."""
     links: dict[str, str] = {}
@@ -145,7 +145,7 @@ def _absolute(path: str) -> str:
 
 
 def _is_meant(change: FileChange, pattern: str) -> bool:
-    """Whether the change meets the pattern, and is of the kind that it means; what is gone may have been of any."""
+    """Whether the change matches the pattern and its kind; a deleted entry may have been of any kind."""
     if change.change == "deleted":
         return _meets(change.path, (pattern.rstrip("/"),))
     kind = "directory" if pattern.endswith("/") else "file"
@@ -157,12 +157,13 @@ def _meets(path: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _fits(path: str, pattern: str) -> bool:
-    """As far as each part of the pattern can reach, from everywhere that the part before it did.
+    """Matches each part of the pattern from every position that the previous part can reach.
 
-    No regular expression: one with several stars goes back for hours on a long path, and paths are the agent's.
+    It uses no regular expression: one with several stars can backtrack for hours on a long path, and the agent chooses
+    the paths.
     """
     parts = _PART.findall(pattern)
-    if not parts[-1].startswith(("*", "?")) and not path.endswith(parts[-1]):  # most paths, told at once
+    if not parts[-1].startswith(("*", "?")) and not path.endswith(parts[-1]):  # the fast path for most entries
         return False
     reached = {0}
     for part in parts:

@@ -1,4 +1,4 @@
-"""The final answer is what was asked for: a text, a number, or a JSON value."""
+"""Checks the final answer: a text, a number, or a JSON value."""
 
 import json
 import re
@@ -18,7 +18,7 @@ class FinalAnswer(TextRule):
     """Rules on the last reply. Without any rule it is compared with the case's `expected_output`.
 
     An `expected_output` that is a text must be the whole answer; a number must be the answer's number; an object or a
-    list must be its JSON value. No answer at all fails; no rule and no expected output cannot tell.
+    list must be its JSON value. A missing answer fails; without a rule and an expected output the check is undecided.
     """
 
     version: ClassVar[str] = "1"
@@ -78,7 +78,7 @@ class FinalAnswer(TextRule):
                 found = found[:1]
             case "any":
                 pass
-        slack = self.tolerance + 1e-12 * abs(self.number or 0.0)  # 0.1 + 0.2 is meant to be 0.3
+        slack = self.tolerance + 1e-12 * abs(self.number or 0.0)  # 0.1 + 0.2 must equal 0.3
         return any(abs(number - (self.number or 0.0)) <= slack for number in found)
 
 

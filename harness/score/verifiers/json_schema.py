@@ -22,13 +22,13 @@ _SHOWN = 300
 class JsonSchema(Frozen):
     """`of: answer` (the default), or a `probe`, or a changed `file`, against `schema` (draft 2020-12).
 
-    An answer or a file that is no JSON does not fit. References are followed within the schema alone.
+    An answer or a file that is not JSON is invalid. References are followed within the schema alone.
     """
 
     version: ClassVar[str] = "1"
 
     of: Literal["answer", "probe", "file"] = "answer"
-    """What is held against the schema: the final answer, a probe's answer, or a changed file."""
+    """The value that is validated: the final answer, a probe's answer, or a changed file."""
     probe: str | None = None
     """Name of the probe, with `of: probe`."""
     file: str | None = None
@@ -105,7 +105,7 @@ _FILE_BYTES_MAX = 4 * 1024 * 1024
 
 
 class _Untold(Exception):
-    """There is nothing to hold against the schema: a failure, or (None) nothing that could be told."""
+    """There is no value to validate: a failure, or (with None) an undecided check."""
 
     def __init__(self, why: str, passed: bool | None, evidence: JsonObject | None = None) -> None:
         super().__init__(why)

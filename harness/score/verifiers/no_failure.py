@@ -11,8 +11,8 @@ from harness.values import Frozen, JsonObject
 class NoFailure(Frozen):
     """No detector finds `failure` in the trajectory; `kinds` names its kinds that count (empty: all).
 
-    The detectors look without the other checks' verdicts, so that the same trajectory gives the same answer in any
-    case. A finding below `min_confidence` does not count.
+    The detectors run without the other checks' verdicts, so that the same trajectory always gives the same answer. A
+    finding below `min_confidence` does not count.
     """
 
     version: ClassVar[str] = "1"

@@ -12,7 +12,7 @@ REWARD = "reward"
 
 
 class Reward(Frozen):
-    """The imported reward is at least `at_least`. A file that gave none cannot tell."""
+    """The imported reward is at least `at_least`. Without a reward in the file the check is undecided."""
 
     version: ClassVar[str] = "1"
 

@@ -1,4 +1,4 @@
-"""The process kept a short list of declared rules, whatever its result."""
+"""Checks that the process followed declared rules, whatever its result."""
 
 import json
 import re
@@ -55,11 +55,11 @@ class Rule:
 
 
 class Rules(Frozen):
-    """`rules` in words, each of which must hold.
+    """`rules` in a short notation, each of which must hold.
 
-    `A before B`: wherever B happens, A has happened earlier (where B never happens it holds). `never A after B`;
-    `never A before B`: no A until the first B. `require A`, `require A 2 times`; `A at most 2 times`; `never A`. What
-    events there are stands in `harness.score.events`. The credit is the share of rules that hold.
+    `A before B`: wherever B happens, A has happened earlier (where B never happens it holds). `never A after B`; `never
+    A before B`: no A until the first B. `require A`, `require A 2 times`; `A at most 2 times`; `never A`.
+    `harness.score.events` lists the events. The credit is the share of rules that hold.
     """
 
     version: ClassVar[str] = "2"

@@ -15,30 +15,30 @@ from harness.values import Frozen, JsonObject, JsonValue, canonical_json
 
 
 class RowChange(Frozen):
-    """One row that is told by its key and that changed in exactly the columns of `set`, to these values."""
+    """One row, identified by its key, that changed in exactly the columns of `set`, to these values."""
 
     key: JsonObject
-    """Columns that tell the row, with their values."""
+    """The columns that identify the row, with their values."""
     set: JsonObject = Field(min_length=1)
     """Columns that changed, with their new values."""
 
 
 class TableChange(Frozen):
-    """All that may change in one table. A row is given by some of its columns; each stands for one row."""
+    """All that may change in one table. A row is described by some of its columns; each description matches one row."""
 
     added: tuple[JsonObject, ...] = ()
     """Rows that must be new."""
     removed: tuple[JsonObject, ...] = ()
-    """Rows that must be gone."""
+    """Rows that must be deleted."""
     changed: tuple[RowChange, ...] = ()
     """Rows that must have changed, with their values before and after."""
 
 
 class Sql(Frozen):
-    """Of a probe with a `query`: `equals`, `contains` and `count`. Of one with `tables`: `changes`, and nothing else.
+    """For a probe with a `query`: `equals`, `contains` and `count`. For one with `tables`: `changes` alone.
 
-    Without an `ordered: true` rows are equal in any order. What the probe did not get cannot be told; what the database
-    refused to give (a table that is gone) is a failure.
+    Without an `ordered: true` rows are equal in any order. Without a result of the probe the check is undecided; an
+    error of the database (such as a missing table) is a failure.
     """
 
     version: ClassVar[str] = "1"

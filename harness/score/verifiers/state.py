@@ -13,9 +13,10 @@ from harness.values import Frozen, JsonObject, JsonValue
 
 
 class State(Frozen):
-    """The probe's answer, or what stands in it at `path`, equals or contains a value.
+    """The probe's answer, or the value in it at `path`, equals or contains a value.
 
-    Without `equals` and `contains` it must equal the case's `expected`. A probe that gave nothing cannot tell.
+    Without `equals` and `contains` it must equal the case's `expected`. Without an answer of the probe the check is
+    undecided.
     """
 
     version: ClassVar[str] = "1"
@@ -25,7 +26,7 @@ class State(Frozen):
     path: str = Field(default="", pattern=r"^(/.*)?$")
     """JSON pointer into the probe's answer, such as `/items/0/id`; empty: the whole."""
     equals: JsonValue = None
-    """JSON value that must stand there."""
+    """The JSON value that must be there."""
     contains: JsonValue = None
     """Members of an object, elements of a list in any order, a part of a text."""
 

@@ -10,7 +10,7 @@ from harness.values import Frozen, JsonObject
 class RequiredTools(Frozen):
     """Each of `tools`, or of the case's `required_tools`, was called; with `answered`, once without an error.
 
-    Calls that the step limit refused do not count. No tool to require cannot tell.
+    Calls that the step limit rejected do not count. Without a required tool the check is undecided.
     """
 
     version: ClassVar[str] = "1"
@@ -42,7 +42,7 @@ class RequiredTools(Frozen):
 class ForbiddenTools(Frozen):
     """None of `tools`, or of the case's `forbidden_tools`, was called, whatever came back.
 
-    No tool to forbid cannot tell.
+    Without a forbidden tool the check is undecided.
     """
 
     version: ClassVar[str] = "1"

@@ -1,8 +1,8 @@
-"""The calls are those of the reference, in one of six senses, with partial credit.
+"""Compares the calls with the reference, in one of six modes, with partial credit.
 
-Argument equality is the schema's (defaults filled in, 1 = 1.0, True is not 1), each call meets one reference call at
-most, and pairs are as many as can be: so no call passes for two, an empty call matches nothing that has arguments, and
-arguments that are no JSON are a call that is wrong, not an error of the check.
+Argument equality is the schema's (defaults filled in, 1 = 1.0, True is not 1), each call is paired with at most one
+reference call, and the number of pairs is maximal: no call counts twice, an empty call matches no call with arguments,
+and arguments that are not JSON are a wrong call, not an error of the check.
 """
 
 from collections import Counter
@@ -36,10 +36,10 @@ class Minefield(Frozen):
 class TrajectoryVerifier(Frozen):
     """The calls against the case's reference, or against `calls`.
 
-    `strict`: these calls in this order, nothing else; calls of one parallel step may stand in any order. `ordered`:
-    these calls in this order. `unordered`: these calls in any order, nothing else. `superset`: these calls in any
-    order. `dag`: these calls in the order that their `after` demands. `subset`: no call but these, and at least one
-    where there is any. `extra` says what else may be called: nothing (`none`: strict, unordered, subset), looking
+    `strict`: these calls in this order, nothing else; calls of one parallel step may be in any order. `ordered`: these
+    calls in this order. `unordered`: these calls in any order, nothing else. `superset`: these calls in any order.
+    `dag`: these calls in the order that their `after` demands. `subset`: no call but these, and at least one where
+    there is any. `extra` sets which other calls are allowed: nothing (`none`: strict, unordered, subset), looking
     around (`neutral`: ordered, superset, dag), or anything (`any`). Looking around is an allowed reading tool that the
     reference does not call, not asked the same twice between two writes; a loop is none.
 
@@ -50,7 +50,7 @@ class TrajectoryVerifier(Frozen):
     version: ClassVar[str] = "1"
 
     mode: Mode = "dag"
-    """Which order is asked for, and whether other calls may be made."""
+    """The required order, and whether other calls are allowed."""
     calls: tuple[ReferenceCall, ...] | None = None
     """None: the case's reference."""
     arguments: Literal["schema", "ignore"] = "schema"
@@ -58,7 +58,7 @@ class TrajectoryVerifier(Frozen):
     only: dict[str, tuple[str, ...]] = {}
     """Tool -> the arguments that matter; the others of that tool are not compared."""
     extra: Extra | None = None
-    """Which other calls may be made; None: what the mode says."""
+    """Which other calls are allowed; None selects the mode's default."""
     minefields: tuple[Minefield, ...] = ()
     """Calls that must never be made; one of them fails the check."""
     at_least: float = Field(default=1.0, gt=0, le=1)
@@ -159,7 +159,7 @@ class TrajectoryVerifier(Frozen):
 
 
 def _chained(reference: Sequence[ReferenceCall]) -> list[ReferenceCall]:
-    """The same calls, each after the one that stands before it."""
+    """The same calls, each after the previous one."""
     return [
         ReferenceCall(id=str(place), tool=call.tool, after=(str(place - 1),) if place else ())
         for place, call in enumerate(reference)
