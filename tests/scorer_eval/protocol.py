@@ -27,6 +27,20 @@ from harness.score.failures.fitted import Fitted
 
 REWARDED = 0.02
 """The share of rewarded runs of a set that may be flagged, all modes together."""
+NOT_SHOWN: Mapping[str, str] = {
+    "toolbench": "no format of `harness import` reads its answer trees, whose messages are cut at 100 characters; "
+    "calls of tools that are not available are counted by --only tool-hallucination, with a reader of its own",
+    "sola": "its files are text and sheets that no format reads, and people related neighbouring steps, not runs; "
+    "repetitions between neighbours are counted by --only repetition",
+    "relytoolbench": "its tasks have no runs; the few runs given as examples carry no label of a mode",
+}
+"""Labelled or objective sets that have no row here, and why."""
+ALARMS_READ: Mapping[str, str] = {
+    "sweagent eps": "hands in the same wrong flag four times running and is told so each time: a loop, rightly named",
+    "taubench gpt-4o-airline task 13": "makes one refused update four times; the user says that they go in circles: "
+    "stuck, rightly named",
+}
+"""Alarms on runs that reached their goal, read by eye: a finding that is right stays, though it counts as an alarm."""
 _RESAMPLES = 400
 _PARTS = 5
 Flag = Callable[[Labelled], bool]
@@ -43,6 +57,7 @@ def protocol(data: Path) -> None:
     critical_steps(runs, numbers.all, numbers.without_set)
     named(runs)
     reliability(runs, numbers.all, numbers.without_set)
+    table("Sets without a row", ["set", "why"], [list(one) for one in NOT_SHOWN.items()])
 
 
 class Numbers:
@@ -177,6 +192,7 @@ def rewarded(runs: Runs) -> None:
         verdict = "" if any_mode <= REWARDED * len(good) else "above 2 %"
         rows.append([name, len(good), *(count[mode] for mode in MODES), share(any_mode, len(good)), verdict])
     table("Alarms on runs that reached their goal", ["set", "runs", *MODES, "any", ""], rows)
+    table("Of these, read by eye", ["run", "reading"], [list(one) for one in ALARMS_READ.items()])
 
 
 def named(runs: Runs) -> None:
