@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """`harness.run` and `harness.compare`, imported when they are asked for: the command line starts quickly."""
+    """`harness.run` and `harness.compare`, imported on first use, so that the command line starts quickly."""
     if name in ("run", "compare", "RunOptions"):
         from harness import api
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is one. What somebody wrote may be longer than any name: `Path.is_dir` raises OSError for it."""
+    """Whether the folder exists. A path from a user may exceed the maximum length of a name, for which `Path.is_dir`
+    raises OSError.
+    """
     return os.path.isdir(path)  # noqa: PTH112
 
 
@@ -23,7 +25,7 @@ def make_folder(folder: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """What was made, renamed or removed in the folder itself."""
+    """Flushes the folder's own changes to the disk: created, renamed and removed entries."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

@@ -1,7 +1,7 @@
-"""The distribution that the harness is installed as: its name, where it came from, and how to add an extra.
+"""The distribution that the harness is installed from: its name, its origin, and how to add an extra.
 
-The name on a public index belongs to whoever registers it. No message, document or generated file therefore installs
-by the bare name; an extra is added from the place that this installation came from.
+The name on a public index belongs to whoever registers it. No message, document or generated file therefore installs by
+the bare name; an extra is added from the origin of this installation.
 """
 
 import json

@@ -31,11 +31,11 @@ if TYPE_CHECKING:  # help answers without it
     from pathlib import Path
 
 _LONGEST = 4000
-"""Characters of a message: it may quote a file, and a name of a megabyte tells nobody anything."""
+"""The maximum number of characters of a message, which may quote a file or a very long name."""
 
 
 class ExitCode(IntEnum):
-    """What the process tells its caller."""
+    """The exit statuses of the process."""
 
     DONE = 0
     VERDICT = 1

@@ -1,4 +1,6 @@
-"""The earlier name of `harness.values`: users' checks and metrics import from here; it goes with the next release."""
+"""The earlier name of `harness.values`: users' checks and metrics import from here; it will be removed in the next
+release.
+"""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""What a package shows of its modules, imported when it is first asked for (PEP 562).
+"""The public names of a package, whose modules are imported on first use (PEP 562).
 
 A room's `__init__` lists its public names twice: for the type checker, under `TYPE_CHECKING`, and here by module. A
 test compares the lists. Importing a room therefore costs nothing, and a name costs the import of its module only.
@@ -13,8 +13,8 @@ def lazy_exports(
 ) -> Callable[[str], object]:
     """The module-level `__getattr__` of `package`.
 
-    `names` maps a module to the names that it defines, the module being below `below`, which is `package` itself where
-    it is not given.
+    `names` maps a module to the names that it defines; the modules are below `below`, which defaults to `package`
+    itself.
     """
     homes = {name: module for module, defined in names.items() for name in defined}
 

@@ -1,4 +1,4 @@
-"""What this machine refuses (space, permission, descriptors, processes) as the error that a user is told."""
+"""Translates errors of the operating system (space, permission, descriptors, processes) into messages for users."""
 
 import errno
 

@@ -1,8 +1,8 @@
-"""What lies in a folder that comes from somebody else: plain files and folders, or it is not touched.
+"""Reads folders from untrusted sources: only plain files and folders in them are opened.
 
-A run folder may be the artefact of a stranger's job. A link in it leads to any file of this machine, a FIFO blocks who
-opens it, and a sparse file has any size. So everything in it is looked at before it is used, and opened without
-following links.
+A run folder may be the artefact of an untrusted job. A link in it can lead to any file of this machine, a FIFO blocks
+the process that opens it, and a sparse file has any size. Therefore every entry is checked before it is used, and
+opened without following links.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Final
 MAX_BYTES: Final = 1 << 30
 """Of one file."""
 MAX_TOGETHER_BYTES: Final = 4 << 30
-"""Of all JSON documents in one folder: scorecards are held together while a run is reported."""
+"""The limit for all JSON documents in one folder: scorecards are in memory together while a run is reported."""
 
 
 class UnusableEntry(OSError):
@@ -51,7 +51,8 @@ def check_entries(root: Path, *, besides: frozenset[str] = frozenset()) -> None:
     """Raises UnusableEntry for the first entry below `root` that is neither a plain file nor a folder, and where its
     JSON documents are larger together than MAX_TOGETHER_BYTES.
 
-    `root` itself may be a link: somebody typed it. `besides`: names directly in it whose content is not looked at.
+    `root` itself may be a link, because the user typed it. `besides` are names directly in it whose content is not
+    checked.
     """
     together = 0
     for place, entry in _entries(root, besides):

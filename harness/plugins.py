@@ -27,7 +27,7 @@ class Registry:
     """The implementations of one seam: those of the harness, and those of installed packages.
 
     Both are written as `module:name`, the harness's own in `built_in`, a package's in its entry points of the group
-    `harness.<seam>`. Nothing is imported before it is asked for. A built-in name cannot be taken by a package.
+    `harness.<seam>`. Modules are imported on first use. A package cannot override a built-in name.
     """
 
     seam: str
@@ -40,16 +40,16 @@ class Registry:
         return (*self.built_in, *(name for name in plugin_names(self.seam) if name not in self.built_in))
 
     def find(self, name: str, folder: Path | None = None) -> object:
-        """What `name` stands for; raises UsageError as `find_object` does."""
+        """The implementation called `name`; raises UsageError as `find_object` does."""
         if name in self.built_in:
             return _from_module(self.seam, self.built_in[name], None)
         return find_object(self.seam, name, self.built_in, folder)
 
 
 def find_plugin(seam: str, name: str, built_in: Mapping[str, type], folder: Path | None = None) -> type:
-    """The class that `name` stands for on a seam such as "verifier" or "metric".
+    """The class called `name` on a seam such as "verifier" or "metric".
 
-    Raises UsageError that lists what there is, or says why the file or module cannot be loaded.
+    Raises UsageError that lists the known names, or gives the reason why the file or module cannot be loaded.
     """
     return _checked(seam, name, find_object(seam, name, built_in, folder))
 

@@ -1,8 +1,9 @@
-"""Which process made something that can outlive it, so that what dead ones left is told from what is in use.
+"""The identity of the process that created a resource, so that leftovers of dead processes are distinguished from
+resources in use.
 
-An owner is named so that a dead one can be told from a living one, even after its process id was given to somebody
-else: machine, boot, process-id namespace, process id and the process's start time. An owner on another machine or in
-another namespace cannot be judged from here and counts as alive.
+The name of an owner shows whether it is alive, even after its process id was reused: it consists of machine, boot,
+process-id namespace, process id and the process's start time. An owner on another machine or in another namespace
+cannot be judged from here and counts as alive.
 """
 
 import hashlib
@@ -49,7 +50,7 @@ class ProcessIdentity:
         return cls(machine=parts[0], boot=parts[1], namespace=parts[2], pid=int(parts[3]), started=parts[4])
 
     def is_alive(self) -> bool:
-        """True also where it cannot be told."""
+        """True also where it cannot be determined."""
         if self.machine != _machine():
             return True
         if self.boot != _boot():
@@ -60,12 +61,12 @@ class ProcessIdentity:
 
 
 def partial_name(what: str) -> str:
-    """A hidden name, never used twice, for what is not complete yet: it says whose it is."""
+    """A hidden, unique name for an incomplete file or folder, which contains its owner's identity."""
     return f".{what[:_NAME_MAX]}-{ProcessIdentity.current()}-{uuid.uuid4().hex[:8]}"
 
 
 def abandoned_partials(root: Path) -> Iterator[Path]:
-    """What dead processes left incomplete anywhere below `root`; what was made by living ones is passed over."""
+    """Incomplete files and folders of dead processes anywhere below `root`; those of live processes are skipped."""
     for folder, folders, names in os.walk(root):
         for name in (*folders, *names):
             found = _NAMED.search(name) if name.startswith(".") else None
@@ -104,7 +105,7 @@ def _namespace() -> str:
 
 
 def _started(pid: str) -> str:
-    """Ticks between the boot and the process's start; "0" where there is no /proc."""
+    """The clock ticks between the boot and the process's start; "0" where there is no /proc."""
     try:
         text = (_PROC / pid / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -20,7 +20,7 @@ _BRACKET = re.compile(r"[\[\]{}]")
 
 
 class NotJson(ValueError):
-    """The text is not JSON; the message says why."""
+    """The text is not JSON; the message gives the reason."""
 
 
 def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:

@@ -11,7 +11,9 @@ __all__ = ["Frozen", "JsonObject", "JsonValue", "canonical_json", "digest_of", "
 JsonObject = dict[str, JsonValue]
 
 _INTEGRAL_FLOAT = re.compile(r"(?:^|[:\[,])-?\d+(?:\.0(?:[,\]}]|$)|(?:\.\d+)?e\+)")
-"""Finds every one in compact JSON, and some texts that look like one: those cost time, not truth."""
+"""Matches every integral float in compact JSON, and some similar texts: those cost time, but do not change
+the result.
+"""
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -44,7 +46,9 @@ def digest_of_text(text: str) -> str:
 
 
 def _sorted_as_it_is(value: object) -> str | None:
-    """The quick way, right wherever no float is integral; None where keys are no texts, which sort otherwise."""
+    """The fast path, correct where no float is integral; None where keys are not texts, which are sorted
+    differently.
+    """
     if isinstance(value, dict) and not {*map(type, value)} <= {str}:
         return None
     try:
@@ -70,7 +74,7 @@ _read_back = json.JSONDecoder(parse_float=_number).decode
 
 
 def _canonical(value: object) -> object:
-    if isinstance(value, str | int) or value is None:  # by far the most, and the quickest to tell
+    if isinstance(value, str | int) or value is None:  # the most frequent types, and the fastest check
         return value
     if isinstance(value, dict):
         return {str(key): _canonical(item) for key, item in value.items()}

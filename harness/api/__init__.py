@@ -1,7 +1,7 @@
-"""The public names: what suites' own checks, plug-in packages and programs import.
+"""The public names for imports by suites' own checks, plug-in packages and programs.
 
-Everything else below `harness` is private and may change with any release. A test keeps the names and their signatures
-as `tests/structure/public_api.txt` has them. Nothing is imported before it is asked for.
+Everything else below `harness` is private and may change with any release. A test compares the names and their
+signatures with `tests/structure/public_api.txt`. Modules are imported on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -8,10 +8,10 @@ from harness.results import run_path
 
 
 def run(options: RunOptions, *, project: Path | str = ".", watch: Watch | None = None) -> Summary:
-    """Makes every planned trial and returns the run's summary, as `harness run --json` prints it.
+    """Runs every planned trial and returns the run's summary, as `harness run --json` prints it.
 
     `project` is the folder that has `suites/`; the run folder is `runs/<summary.manifest.run>` in it. Gates are not
-    asked: compare the summary's figures. Raises HarnessError (UsageError before anything is started) with a remedy.
+    evaluated: compare the summary's figures. Raises HarnessError (UsageError before anything is started) with a remedy.
     """
     folder, watch = Path(project), watch or Watch()
     plan, resumed = planned_run(folder, options)
@@ -22,10 +22,10 @@ def run(options: RunOptions, *, project: Path | str = ".", watch: Watch | None =
 
 
 def compare(before: str, after: str, *, project: Path | str = ".") -> Comparison:
-    """What changed from the run `before` (or `baseline:SUITE`) to the run `after`, paired by case and attempt.
+    """Compares the run `before` (or `baseline:SUITE`) with the run `after`, paired by case and attempt.
 
-    Runs are given by name or path. As `harness compare --format json` prints it. Raises UsageError for runs that cannot
-    be compared.
+    Runs are named by name or path. The result has the fields that `harness compare --format json` prints. Raises
+    UsageError for runs that cannot be compared.
     """
     folder = Path(project)
     comparison, _ = compare_named(folder, before, run_path(folder, after))

@@ -1,4 +1,6 @@
-"""Whether texts and values fit what suites, tools and rubrics say of them, told within a limit of processor time."""
+"""Checks whether texts and values are valid for the expressions and schemas of suites, tools and rubrics, within a
+limit of processor time.
+"""
 
 from typing import TYPE_CHECKING
 

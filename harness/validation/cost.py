@@ -1,7 +1,8 @@
-"""Whether an expression is surely answered at once on a text, told from how it is written and how long the text is.
+"""Estimates whether an expression is certainly fast on a text, from its structure and the length of the text.
 
-A search goes back to every choice that it has made: where no repeat holds another, there are at most (length + 1) for
-every repeat, two for every alternative, and (length + 1) places to begin at. "No" means only that it is not known.
+A search backtracks to every choice that it has made: where no repeat contains another, there are at most (length + 1)
+choices for every repeat, two for every alternative, and (length + 1) start positions. False means only that the cost is
+not known.
 """
 
 import re
@@ -14,7 +15,7 @@ _QUICK: Final = 2**16
 _QUICK_A_CHARACTER: Final = 256
 _MOST_CHOICES: Final = 16
 _ONE: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]", re.DOTALL)
-"""What stands for one character, or for a place between two."""
+"""Matches a construct for one character, or for a position between two."""
 _REFERENCE: Final = re.compile(r"\\[1-9]")
 _OPENING: Final = re.compile(r"\(\?(?:P<\w+>|<?[=!]|[:>]|[aimsu]+\))")
 _NOT_COUNTED: Final = re.compile(r"\\|\(\?|\)[*+{]")

@@ -1,6 +1,8 @@
-"""Regular expressions that people and services write: refused where Python cannot compile them, asked within a limit.
+"""Regular expressions that people and services write: rejected where Python cannot compile them, evaluated within a
+limit.
 
-They mean what Python's `re` says. What is surely quick is asked here, everything else in a process of its own.
+They have the syntax of Python's `re`. Expressions that are certainly fast are evaluated here, all others in a process
+of their own.
 """
 
 import re

@@ -20,7 +20,7 @@ _KINDS: Final[dict[str, str]] = {
 
 
 def fault_of(schema: Any, value: Any) -> tuple[str, str] | None:
-    """What the answering process is asked."""
+    """The function that the answering process calls."""
     return fault_in(Draft202012Validator(schema, registry=Registry()), value)
 
 
@@ -36,6 +36,8 @@ def fault_in(validator: Validator, value: Any) -> tuple[str, str] | None:
 
 
 def _kind(error: ValidationError) -> str:
-    """Of a choice between schemas (`anyOf`) that of the nearest one, as far as it can be told."""
+    """The kind of an error; for a choice between schemas (`anyOf`), that of the nearest one, as far as it can be
+    determined.
+    """
     inner = best_match(error.context) if error.context else None
     return _KINDS.get(str(error.validator), "other") if inner is None else _kind(inner)

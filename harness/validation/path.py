@@ -1,6 +1,6 @@
-"""JSONPaths that suites and rubrics write; those that hold expressions are asked in a process of their own.
+"""JSONPaths of suites and rubrics; those that contain expressions are evaluated in a process of their own.
 
-An expression may stand in the path itself, or be taken from the document that is looked at.
+An expression may be a part of the path itself, or be read from the queried document.
 """
 
 import re
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the answering process does without
 SECONDS = 3.0
 """Of processor time, for one path and one document."""
 _EXPRESSIONS = re.compile(r"=~|\b(?:match|search)\(")
-"""What asks an expression: an operator, and two functions of RFC 9535."""
+"""Matches the parts of a path that evaluate an expression: an operator, and two functions of RFC 9535."""
 
 
 @lru_cache(maxsize=256)

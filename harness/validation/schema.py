@@ -1,7 +1,7 @@
-"""JSON Schemas (draft 2020-12) that values are held against; references stay within the schema.
+"""JSON Schemas (draft 2020-12) that values are validated against; references stay within the schema.
 
-A schema with expressions of its own is asked in a process of its own, since jsonschema asks Python's `re` without any
-limit: `pattern`, `patternProperties`, and everything that looks at what those have left over.
+A schema with regular expressions is evaluated in a process of its own, because jsonschema calls Python's `re` without
+any limit: for `pattern`, `patternProperties`, and all keywords that depend on their results.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _SHOWN = 1000
 
 
 class Problem(NamedTuple):
-    """The first thing to tell about a value that does not fit."""
+    """The first problem of an invalid value."""
 
     path: list[str | int]
     json_path: str
@@ -32,7 +32,7 @@ class Problem(NamedTuple):
 
 
 class Schema:
-    """One schema, compiled; `field` is where it stands, for errors. It must be well formed."""
+    """One compiled schema; `field` is its location, for errors. The schema must be well formed."""
 
     def __init__(self, schema: "JsonObject", *, field: str) -> None:
         self._schema = schema
@@ -42,7 +42,7 @@ class Schema:
 
     @property
     def asks_expressions(self) -> bool:
-        """Whether it may take long, so that nobody should wait for it who has others to serve."""
+        """Whether validation may take long, so that a caller with other clients should not wait for it."""
         return bool(self._expressions)
 
     def problem(self, value: "JsonValue") -> Problem | None:
@@ -71,7 +71,7 @@ class Schema:
 
 
 def problem_of(schema: Any, value: Any) -> Problem | None:
-    """What the answering process is asked."""
+    """The function that the answering process calls."""
     return _problem_in(_validator(schema), value)
 
 
@@ -89,7 +89,7 @@ def _problem_in(validator: Validator, value: Any) -> Problem | None:
 
 
 def _expressions(schema: "JsonValue", path: str) -> Iterator[tuple[str, str]]:
-    """Where expressions stand, and which; what only looks like one does no harm."""
+    """The expressions in a schema with their locations; values that only look like expressions do no harm."""
     for place, name, item in members(schema, path):
         if name == "pattern" and isinstance(item, str):
             yield place, item
@@ -98,7 +98,7 @@ def _expressions(schema: "JsonValue", path: str) -> Iterator[tuple[str, str]]:
 
 
 def members(schema: "JsonValue", path: str) -> "Iterator[tuple[str, str, JsonValue]]":
-    """Every named value in a schema, however deep: where it stands, its name, the value."""
+    """Every named value in a schema, at any depth: its location, its name, and the value."""
     match schema:
         case dict():
             for name, item in schema.items():

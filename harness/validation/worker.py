@@ -1,7 +1,8 @@
-"""The process that answers what may take for ever: a question a line, an answer a line, until nobody asks any more.
+"""The process for evaluations without a time bound: it reads one question per line and writes one answer per line,
+until its input ends.
 
-The kernel ends it where one answer takes more processor time than it is given, also after whoever asked was killed.
-Imports what a question needs and no more, so that it starts in milliseconds.
+The kernel ends it where one answer exceeds its processor time, even after the parent process was killed. It imports
+only what a question needs, so that it starts in milliseconds.
 """
 
 import json
@@ -22,9 +23,9 @@ _ELSEWHERE: Final = {
 
 
 def serve() -> None:
-    """Answers what comes in on standard input, each line `{"question", "given", "seconds"}`, until that ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks is interrupted, and then closes the input
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # whoever started the harness may have told it to ignore it
+    """Answers the lines on standard input, each `{"question", "given", "seconds"}`, until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles the interrupt and then closes the input
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # the parent process may have made it ignore the signal
     for line in sys.stdin.buffer:
         asked = json.loads(line)
         answerer = _answerer(asked["question"])

@@ -29,9 +29,9 @@ _START = "import sys; sys.path[:] = {path!r}; from harness.validation.worker imp
 
 
 def evaluate(question: Question, *given: "JsonValue", seconds: float, what: str) -> "JsonValue":
-    """The answer; `what` names the field, and what is asked with it, for the error.
+    """The answer; `what` names the field and its purpose, for the error.
 
-    May be asked from many threads. Raises OutOfTime where it takes longer than `seconds` of processor time,
+    It may be called from many threads. Raises OutOfTime where it takes longer than `seconds` of processor time,
     RecursionError as the answerer does, and ValueError for everything else that it raises.
     """
     line = json.dumps({"question": question, "given": given, "seconds": seconds}).encode() + b"\n"
@@ -52,7 +52,7 @@ def evaluate(question: Question, *given: "JsonValue", seconds: float, what: str)
 
 
 class _Ended(HarnessError):
-    """The process that was asked is no more, and not because of its time."""
+    """The answering process has ended for another reason than its time limit."""
 
 
 class _Process:
@@ -73,7 +73,7 @@ class _Process:
                 f"the process that answers expressions cannot be started: {error.strerror}",
                 remedy="raise the limit of processes or open files, or end others",
             ) from None
-        assert self._process.stdin is not None  # pipes, as was asked for
+        assert self._process.stdin is not None  # pipes, as requested above
         assert self._process.stdout is not None
         self._questions, self._answers = self._process.stdin, self._process.stdout
 
