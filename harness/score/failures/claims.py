@@ -240,8 +240,11 @@ def _is_made_up(value: str, reading: Reading, step: Step, own: "_OwnArguments") 
         return False
     if not is_identifier(value) or _COUNTED.fullmatch(value):
         return False
+    if reading.sources.grounded(value, reading.moments[step.index]):
+        return False  # mostly so, and quicker to see than what follows
     told = own.until(reading.moments[step.index])
-    if (
+    # else it may be the agent's own, or named after something that is known
+    return not (
         set(atoms(value)) <= told
         or any(is_identifier(part.upper()) and part in told for part in atoms(value))
         or any(
@@ -250,9 +253,7 @@ def _is_made_up(value: str, reading: Reading, step: Step, own: "_OwnArguments") 
             and is_identifier(part.upper())
             for part in atoms(value)
         )
-    ):
-        return False  # named after something that is known
-    return not reading.sources.grounded(value, reading.moments[step.index])
+    )
 
 
 def _found(kind: Kind, step: Step, evidence: str, confidence: float) -> Diagnosis:
