@@ -149,7 +149,7 @@ class TrackerError(HarnessError):
 
 
 class TrackerUnavailable(TrackerError):
-    """Nothing further can be asked of the tracker now: no access, a rate limit, or no answer."""
+    """Further requests to the tracker are impossible for now: no access, a rate limit, or no answer."""
 
 
 class OutOfTime(HarnessError):
@@ -157,4 +157,4 @@ class OutOfTime(HarnessError):
 
 
 class NotMeasured(HarnessError):
-    """A gate was asked about a value that no trial measured."""
+    """A gate names a value that no trial measured."""

@@ -71,10 +71,10 @@ def _computed(sums: Sequence[float], sizes: Sequence[int]) -> _Bounds | None:
 
 
 def _bound(sums: Sequence[float], sizes: Sequence[int], z: float) -> float:
-    """The value below which the drawn mean lies as often as a normal variable below `z`.
+    """Returns the value below which the drawn mean lies with the probability that a normal variable is below `z`.
 
     The drawn mean is below a value exactly where the drawn cases' `sum - size * value` add up to less than 0: that
-    total's moments are exact. They depend on the value where sizes differ; a few rounds settle it.
+    total's moments are exact. They depend on the value where sizes differ; a few iterations converge.
     """
     mean = bound = math.fsum(sums) / sum(sizes)
     for _ in range(_ROUNDS if len(set(sizes)) > 1 else 1):

@@ -1,13 +1,13 @@
-"""Where the arguments of two calls differ, after what cannot matter is levelled.
+"""Locates the differences between the arguments of two calls, after normalisation of irrelevant ones.
 
-Levelled are: nested members that only one side has inside an object of a list (tools ignore what they did not declare);
-the order of a list; the order of parallel lists, which are compared as a bag of tuples; nothing in its spellings
-(absent, null, "", [], {}). A difference in encoding alone (JSON written as text, a number as text, a list of one) is
-told apart from one in substance.
+Normalised are: nested members that only one side has inside an object of a list (tools ignore what they did not
+declare); the order of a list; the order of parallel lists, which are compared as a bag of tuples; nothing in its
+spellings (absent, null, "", [], {}). A difference in encoding alone (JSON written as text, a number as text, a list of
+one) is distinguished from one in substance.
 
-That much is levelled to name what went wrong. To say that nothing did (`same_effect`), less is: a member that the
-reference has must be there; one that the tool's schema declares counts; null is nothing, and "", [] and {} are not; the
-order of a list matters unless its elements are identifiers, which name a set.
+This much is normalised to name an error. To decide that there is none (`same_effect`), less is normalised: a member
+that the reference has must be there; one that the tool's schema declares counts; null is nothing, and "", [] and {} are
+not; the order of a list matters unless its elements are identifiers, which name a set.
 """
 
 import json

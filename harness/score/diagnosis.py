@@ -55,8 +55,9 @@ Kind = Literal[
     "judged",
     "failed_without_a_known_mode",
 ]
-"""Of the built-in detectors, closed. Which failure each belongs to, what counts and what does not, stands in its
-detector's docstring."""
+"""The kinds of the built-in detectors, a closed list. The docstring of a kind's detector describes its failure, and
+which cases count.
+"""
 
 
 OwnKind = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+:[a-z0-9_]+$")]

@@ -1,8 +1,8 @@
 """Arguments that are correct in substance and wrong in encoding: the first symptom of a change of the base model.
 
-Told by the tool's schema: a value of another type than declared which has that type once it is read as JSON, written
-as text, or put into or taken out of a list. Told by the case's reference, where the schema allows the value: a call
-that differs from one of the reference's in such encodings alone.
+Detected by the tool's schema: a value of another type than declared, which has that type once it is read as JSON,
+written as text, or put into or taken out of a list. Detected by the case's reference, where the schema allows the
+value: a call that differs from one of the reference's in such encodings alone.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,9 @@
 """Evaluators of dataset experiments, used as metrics: plain functions that users of other tools already have.
 
 Item-level: `(*, output, expected_output, **kwargs)`; `input` (the task) and `metadata` (case id, category, tags and the
-like) are given where the function takes them. Run-level: `(*, item_results, **kwargs)`. Each returns one evaluation or
-a list of them: an object or a mapping with `name`, `value` and `comment`, or a bare number or truth value. A text is no
-figure: its value is not known, and the text stands in the explanation.
+like) are passed where the function accepts them. Run-level: `(*, item_results, **kwargs)`. Each returns one evaluation
+or a list of them: an object or a mapping with `name`, `value` and `comment`, or a bare number or truth value. A text is
+not a figure: its value is not known, and the text becomes the explanation.
 """
 
 import asyncio

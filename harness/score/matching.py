@@ -1,7 +1,7 @@
 """Reference calls paired with the calls that were made: as many as can be, each call used once, in the DAG's order.
 
 Equality of calls is an equivalence, so that the calls fall into classes and the question becomes: how much of a
-labelled partial order can be laid into a word of labels? That is hard in general (shuffles of words), so:
+labelled partial order can be embedded in a word of labels? That is hard in general (shuffles of words), so:
 - parts of the reference that share neither order nor class are solved apart;
 - a part that is a chain is a longest common subsequence, which is exact at any length;
 - any other part is searched (`searching`), exactly up to a width. Past it the better of the search's bound and the

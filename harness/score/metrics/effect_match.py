@@ -17,8 +17,8 @@ from harness.score.values import Evidence
 class EffectMatch:
     """1 where the writes that the agent made are those of the reference, in the order of its DAG; else 0.
 
-    A write is a call of a tool that is declared as one and that was not answered with an error: what was refused
-    changed nothing. A hand-over to a person (by its tool's name) is none: ask for it by `required_tools`. Reads are
+    A write is a call of a tool that is declared as one and that was not answered with an error: a rejected call changed
+    nothing. A hand-over to a person (by its tool's name) is not a write: require it by `required_tools`. Reads are
     neutral on both sides, however many: which way was taken is for `call_match`. One write too many spoils it, and so
     does the right one made twice, except directly after itself where the tool's listing says `idempotentHint`. Equal:
     same tool and same arguments by the schema (defaults filled in, 1 = 1.0, unordered arrays as bags, volatile
@@ -27,9 +27,9 @@ class EffectMatch:
     be changed.
 
     None without a reference; where a tool of the reference, or of a call that was not refused, is not declared, because
-    nobody says whether it writes; where the benchmark that the case was imported from judges by other things than the
-    state that the reference leaves; and where the order was too wide to be searched to the end. Not seen: whether
-    the reference's own writes would have worked, and other writes that come to the same.
+    its effect is unknown; where the benchmark that the case was imported from judges by other things than the state
+    that the reference leaves; and where the order was too wide to be searched to the end. Not seen: whether the
+    reference's own writes would have worked, and other writes that come to the same.
     """
 
     name: ClassVar[str] = "effect_match"

@@ -10,7 +10,7 @@ class Redundancy:
     """Redundant calls / calls made; share, 0 to 1, less being better.
 
     Redundant: the very same call (tool and arguments by the schema) was made before, no call of a writing tool that
-    succeeded lies in between, and the answer is the same again: nothing could be learned and nothing was changed. A
+    succeeded was made in between, and the answer is the same again: nothing could be learned and nothing was changed. A
     write made again is redundant only where both were refused alike. Excluded: calls refused by the step limit and,
     where the gateway observed any call, self-reported calls. None where no call was made.
     """

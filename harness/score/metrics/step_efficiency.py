@@ -21,9 +21,9 @@ class StepEfficiency:
 
     Optimal is the case's `optimal_steps`, else the length of its reference, else the best known success at the case;
     the explanation names the source. Actual are the steps in which tools were called (one decision with all its
-    parallel calls); against a reference, whose length is told in calls, the calls. Where the optimum is 0: 1 if no call
-    was made, else 0. Excluded (None): no optimum is known; a check failed (giving up early is not efficient); no call
-    was made though the optimum has some. Refused calls count too.
+    parallel calls); against a reference, whose length is counted in calls, the calls. Where the optimum is 0: 1 if no
+    call was made, else 0. Excluded (None): no optimum is known; a check failed (giving up early is not efficient); no
+    call was made though the optimum has some. Refused calls count too.
     """
 
     name: ClassVar[str] = "step_efficiency"

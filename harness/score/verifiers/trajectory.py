@@ -41,7 +41,7 @@ class TrajectoryVerifier(Frozen):
     `dag`: these calls in the order that their `after` demands. `subset`: no call but these, and at least one where
     there is any. `extra` sets which other calls are allowed: nothing (`none`: strict, unordered, subset), looking
     around (`neutral`: ordered, superset, dag), or anything (`any`). Looking around is an allowed reading tool that the
-    reference does not call, not asked the same twice between two writes; a loop is none.
+    reference does not call, without repeated calls between two writes; a loop does not count.
 
     The credit is 2 x pairs / (calls that count + reference calls), for `subset` pairs / calls that count; 0 where a
     minefield was met. The check passes where everything holds, or where the credit reaches `at_least`.
