@@ -38,7 +38,7 @@ class ExportReport:
 
     @property
     def words(self) -> str:
-        """A sentence for who looks on."""
+        """A sentence for the person who started the run."""
         if not self.lost:
             return f"{self.sent} spans were sent to {self.endpoint}"
         why = f"; its last failure: {self.answer}" if self.answer else ", which was too slow for them"

@@ -51,7 +51,7 @@ def test_a_success_and_a_run_that_handed_nothing_in_are_not_accused(told: Callab
 
 def test_a_kind_that_is_not_told_is_a_hint_and_no_finding(told: Callable[..., Evidence]) -> None:
     evidence = told(PLAN, SAYS, ANSWER, task=TASK, tools=TOOLS)
-    facts, hints = findings(evidence, Fitted(told=("unsupported_answer",)))
+    facts, hints = findings(evidence, Fitted(reported=("unsupported_answer",)))
     assert ["unsupported_answer"] == [one.kind for one in facts]
     assert {"plan_not_carried_out", "unchecked_answer"} == {one.kind for one in hints}
 
@@ -89,7 +89,7 @@ def _asks(*queries: str) -> list[tuple[Any, ...]]:
 
 def test_queries_that_leave_the_goal_for_another_are_hinted_at_or_told(told: Callable[..., Evidence]) -> None:
     turns = _asks("year bridge opened", "northern river bridge", "recipe for bread", "sourdough recipe oven time")
-    every = Fitted(told=("goal_left_out", "objective_switched"))
+    every = Fitted(reported=("goal_left_out", "objective_switched"))
     facts, _ = findings(told(*turns, task=TASK, tools=TOOLS, failed=True), every)
     assert {("goal_left_out", 3), ("objective_switched", 3)} == {
         (one.kind, one.origin_step) for one in facts if one.failure == "goal_drift"
@@ -100,7 +100,7 @@ def test_queries_that_leave_the_goal_for_another_are_hinted_at_or_told(told: Cal
 
 
 def test_queries_that_stay_with_the_goal_or_are_few_or_single_words_are_no_drift(told: Callable[..., Evidence]) -> None:
-    every = Fitted(told=("goal_left_out", "objective_switched"))
+    every = Fitted(reported=("goal_left_out", "objective_switched"))
     stays = _asks("bridge river", "mayor and northern paper", "northern river bridge opened")
     few = _asks("year bridge opened", "recipe for bread")
     single = [("call", "web_search", {"query": word}, "x") for word in ("bridge", "river", "bread")]

@@ -36,7 +36,7 @@ def fit(data: Path) -> None:
     path = Path(str(harness.score.failures.__file__)).parent / "fitted.json"
     found = counted(runs)
     path.write_text(json.dumps(found.model_dump(mode="json"), indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    print(f"\n{path.name}: {len(found.findings)} kinds counted, told: {', '.join(found.told) or 'none'}")
+    print(f"\n{path.name}: {len(found.findings)} kinds counted, reported: {', '.join(found.reported) or 'none'}")
 
 
 def counted(runs: Iterable[Labelled]) -> Fitted:
@@ -57,7 +57,7 @@ def counted(runs: Iterable[Labelled]) -> Fitted:
         better = wilson(right, len(flagged))[0] > sum(at_large) / len(at_large)
         if len(flagged) >= FEWEST and better and 2 * right > len(flagged):
             told.append(kind)
-    return Fitted(findings=rates, told=tuple(told), hints=_hints(told), steps=_steps(found), outside=outside)
+    return Fitted(findings=rates, reported=tuple(told), hints=_hints(told), steps=_steps(found), outside=outside)
 
 
 def everything(run: Labelled, outside: int | None = None) -> tuple[Diagnosis, ...]:
@@ -74,7 +74,7 @@ def everything(run: Labelled, outside: int | None = None) -> tuple[Diagnosis, ..
 def told_by(run: Labelled, numbers: Fitted) -> tuple[Diagnosis, ...]:
     """The findings of a run with those numbers."""
     said = everything(run, numbers.outside)
-    return tuple(one for one in said if one.kind not in INFERRED or one.kind in numbers.told)
+    return tuple(one for one in said if numbers.is_finding(one.kind))
 
 
 def wilson(right: int, cases: int) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from harness.plugins import described
 from harness.score.failures.causes import by_cause
 from harness.score.failures.detectors import OTHER_VERSION, built_in_detectors
 from harness.score.failures.diagnosis import Diagnosis
-from harness.score.failures.fitted import INFERRED, Fitted, fitted
+from harness.score.failures.fitted import Fitted, fitted
 from harness.score.failures.reading import has_failed
 from harness.score.values import Detector, Evidence
 
@@ -28,14 +28,14 @@ def findings(
     """(findings, hints). `numbers`: what was counted on labelled runs; None: what the package brings.
 
     A hint is of a kind that is read off words and shapes, and that did not name the mode more often than simple rules
-    do on runs of unseen sources: it is no fact, and is told only to who asks for it.
+    do on runs of unseen sources: it is not a fact, and is shown only on request.
     """
     numbers = fitted() if numbers is None else numbers
     found = [one for detector in built_in_detectors(numbers) for one in detector.find(evidence)]
     found += [one for detector in own for one in _found_by(detector, evidence)]
     ordered = sorted(by_cause(found), key=_order)
-    facts = tuple(one for one in ordered if one.kind not in INFERRED or one.kind in numbers.told)
-    hints = tuple(one for one in ordered if one.kind in INFERRED and one.kind not in numbers.told)
+    facts = tuple(one for one in ordered if numbers.is_finding(one.kind))
+    hints = tuple(one for one in ordered if not numbers.is_finding(one.kind))
     return (facts or ((_other(evidence),) if has_failed(evidence) else ()), hints)
 
 

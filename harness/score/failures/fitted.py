@@ -1,4 +1,4 @@
-"""What was counted on labelled runs: which inferred kinds are told as findings, and how often each named the step.
+"""What was counted on labelled runs: which inferred kinds are reported as findings, and how often each named the step.
 
 The numbers stand in `fitted.json`, which `python tests/scorer_eval/run.py --only fit` writes from the runs in
 HARNESS_REAL_DATA. Everything that a detector or the ranking takes from data is in it and nowhere else, so that the
@@ -42,8 +42,8 @@ class Fitted(Frozen):
 
     findings: dict[Kind, Counted] = {}
     """Inferred kinds: runs flagged that people gave the mode, of all runs flagged."""
-    told: tuple[Kind, ...] = ()
-    """Inferred kinds that are told as findings; the others are hints."""
+    reported: tuple[Kind, ...] = ()
+    """Inferred kinds that are reported as findings; the others are hints."""
     hints: dict[Failure, str] = {}
     """Modes whose inferred kinds are hints only -> why."""
     steps: dict[Kind, Counted] = {}
@@ -52,6 +52,10 @@ class Fitted(Frozen):
     """Words for sources outside the conversation from which on a plan needs to look something up."""
     certain: float = 0.2
     """A step's probability below which the answer is "cannot tell"."""
+
+    def is_finding(self, kind: str) -> bool:
+        """Whether a diagnosis of this kind is reported as a finding; otherwise it is a hint."""
+        return kind not in INFERRED or kind in self.reported
 
 
 @cache
