@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from harness.errors import TrackerUnavailable as TrackerUnavailable
     from harness.errors import UsageError as UsageError
     from harness.gateway import Heard as Heard
-    from harness.gateway import ToolAnswer as ToolAnswer
-    from harness.gateway import ToolMiss as ToolMiss
-    from harness.gateway import ToolRequest as ToolRequest
-    from harness.gateway import ToolSource as ToolSource
     from harness.gateway import User as User
     from harness.ingest import ForeignStep as ForeignStep
     from harness.ingest import Found as Found
@@ -98,6 +94,10 @@ if TYPE_CHECKING:
     from harness.trace import Trajectory as Trajectory
     from harness.trace import Trial as Trial
     from harness.trace import Usage as Usage
+    from harness.upstream import ToolAnswer as ToolAnswer
+    from harness.upstream import ToolMiss as ToolMiss
+    from harness.upstream import ToolRequest as ToolRequest
+    from harness.upstream import ToolSource as ToolSource
     from harness.values import Frozen as Frozen
     from harness.values import JsonObject as JsonObject
     from harness.values import JsonValue as JsonValue
@@ -137,10 +137,6 @@ else:
             ),
             "gateway": (
                 "Heard",
-                "ToolAnswer",
-                "ToolMiss",
-                "ToolRequest",
-                "ToolSource",
                 "User",
             ),
             "ingest": (
@@ -217,6 +213,12 @@ else:
                 "Trajectory",
                 "Trial",
                 "Usage",
+            ),
+            "upstream": (
+                "ToolAnswer",
+                "ToolMiss",
+                "ToolRequest",
+                "ToolSource",
             ),
             "values": (
                 "Frozen",

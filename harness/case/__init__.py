@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from harness.case.model import ModelSpec as ModelSpec
     from harness.case.model import Price as Price
     from harness.case.model import Provider as Provider
+    from harness.case.model import ToolMode as ToolMode
     from harness.case.probe import ApiProbe as ApiProbe
     from harness.case.probe import SqlProbe as SqlProbe
     from harness.case.probe import StateProbe as StateProbe
@@ -102,7 +103,7 @@ else:
             "fixture": ("Fixture", "FixturePack"),
             "host": ("EffectRule", "HostSpec", "IgnoredParts"),
             "loading": ("SuiteFile", "load_stored_suite", "load_suite", "suite_names", "tool_groups"),
-            "model": ("ModelMode", "ModelServer", "ModelSpec", "Price", "Provider"),
+            "model": ("ModelMode", "ModelServer", "ModelSpec", "Price", "Provider", "ToolMode"),
             "probe": ("ApiProbe", "SqlProbe", "StateProbe"),
             "provenance": ("CalledKind", "Doubles", "Provenance"),
             "quick_schema": ("is_plain", "quick_check"),

@@ -10,6 +10,9 @@ from harness.case.tool import RateLimit
 from harness.values import Frozen
 
 ModelMode = Literal["replay", "record", "live"]
+ToolMode = Literal["replay", "record", "live", "sealed"]
+"""`replay`: from the cassette. `record`: from the real service, and onto the cassette. `live`: from the real service.
+`sealed`: from a service of the trial's own, restored from the snapshot."""
 """`replay`: from the cassette. `record`: from the real provider, and onto the cassette. `live`: from the real provider.
 """
 

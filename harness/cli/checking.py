@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from harness.case import Suite, load_suite
+from harness.case import Suite, ToolMode, load_suite
 from harness.cli.console import say
-from harness.gateway import ToolMode
 from harness.pipeline import CaseFinding, RunOptions, Watch, check_cases, plan_of
 
 

@@ -53,9 +53,9 @@ def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_jso
     """
     from harness.cli.console import out, print_json, say
     from harness.errors import ExitCode
-    from harness.gateway import OutOfBudget
     from harness.pipeline import calibrate_judge
     from harness.report import CalibrationView
+    from harness.upstream import OutOfBudget
 
     try:
         done = calibrate_judge(_asked(ctx.obj, runs, rubric_name, options))
@@ -72,9 +72,9 @@ def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_jso
 def _asked(project: Path, runs: Sequence[str], rubric_name: str, options: dict[str, Any]) -> "Calibrating":
     from harness.cli.console import say
     from harness.cli.judge_runs import opened_runs, prompt_of
-    from harness.gateway import budget_of
     from harness.judge import Settings
     from harness.pipeline import Bench, Calibrating, agents_models, suite_of
+    from harness.upstream import budget_of
 
     opened = opened_runs(project, runs, rubric_name)
     suite = suite_of(project, opened.folders[0])

@@ -56,10 +56,10 @@ def command(ctx: click.Context, /, run_a: str, run_b: str, as_json: bool, **opti
 def _compare(project: Path, names: tuple[str, str], options: dict[str, Any]) -> "Paired":
     from harness.cli.console import say
     from harness.cli.judge_runs import opened_runs
-    from harness.gateway import budget_of
     from harness.judge import PromptRegistry
     from harness.pipeline import PairRequest, agents_models, compare_pairs, suite_of
     from harness.pipeline.pairing import PROMPT
+    from harness.upstream import budget_of
 
     opened = opened_runs(project, names, options["rubric_name"])
     a, b = opened.folders

@@ -57,10 +57,10 @@ def command(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """
     from harness.cli.console import print_json, say
     from harness.errors import ExitCode
-    from harness.gateway import budget_of
     from harness.judge import PromptRegistry
     from harness.judge.redteam.texts import CLASSES
     from harness.pipeline import RedTeamRequest, cost_of, red_team
+    from harness.upstream import budget_of
 
     project: Path = ctx.obj
     settings = settings_of(project, None, options)

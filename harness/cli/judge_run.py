@@ -63,10 +63,10 @@ def command(ctx: click.Context, /, run: str, as_json: bool, **options: Any) -> N
 
 def _judge(project: Path, path: Path, options: dict[str, Any]) -> "Judged":
     from harness.cli.console import say
-    from harness.gateway import budget_of
     from harness.judge import PromptRegistry, load_rubric
     from harness.pipeline import JudgeRequest, agents_models, judge_run, suite_of
     from harness.results import RunFolder
+    from harness.upstream import budget_of
 
     folder = RunFolder.open(path)
     suite = suite_of(project, folder)

@@ -35,10 +35,10 @@ def command(ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_jso
     from harness.cli.console import out, print_json, say
     from harness.cli.judge_runs import opened_runs, prompt_of
     from harness.errors import ExitCode
-    from harness.gateway import budget_of
     from harness.judge.stability import stability
     from harness.pipeline import Bench, spread, suite_of
     from harness.report import StabilityView
+    from harness.upstream import budget_of
 
     project = ctx.obj
     opened = opened_runs(project, runs, rubric_name)

@@ -13,7 +13,7 @@ from harness.case import RateLimit, Suite
 from harness.cassette import KEPT_HEADERS, SECRET_HEADERS, Recording, Redactor
 from harness.drift.replayable_reads import ReplayableRead
 from harness.errors import ServiceError
-from harness.gateway import (
+from harness.upstream import (
     LiveWeb,
     LoopThread,
     RateLimiter,
@@ -25,8 +25,8 @@ from harness.gateway import (
     Upstreams,
     open_client,
     reset_servers,
+    upstreams,
 )
-from harness.gateway.upstreams import upstreams
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,8 @@ from urllib.parse import quote, urlencode
 from harness.case import Effect, HostSpec, Suite, ToolSpec, values_at
 from harness.cassette import CallKey, Cassette, Recording, initial_state
 from harness.errors import OutOfTime
-from harness.gateway import Refusal, Toolbox, ToolRequest, WebCall, absolute_address, unroutable
+from harness.gateway import Toolbox
+from harness.upstream import Refusal, ToolRequest, WebCall, absolute_address, unroutable
 from harness.values import JsonObject, JsonValue
 
 _HIDDEN = re.compile(r"<secret:[a-z]+:[0-9a-f]{8}>")

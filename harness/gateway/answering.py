@@ -5,18 +5,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from harness.case import Case
+from harness.case import Case, ToolMode
 from harness.cassette import Cassette, Kind, Normalisation, Player, Redactor, StateChain, TrialRecording
-from harness.gateway.contract import AskedServices, ToolMode
+from harness.gateway.contract import AskedServices
 from harness.gateway.probes import LiveProbes, gateway_probes
-from harness.gateway.reaching import Upstreams
 from harness.gateway.sources.external import ExternalTools
 from harness.gateway.sources.generated_ids import GeneratedIdSource
-from harness.gateway.sources.http import HttpSource, ToolUpstream
-from harness.gateway.sources.reachability import Reachability, external_servers
 from harness.gateway.sources.recording import RecordingSource
 from harness.gateway.sources.replay import ReplaySource
-from harness.gateway.sources.source import Reached, ToolSource
+from harness.upstream import HttpSource, Reachability, Reached, ToolSource, ToolUpstream, Upstreams, external_servers
 
 
 @dataclass(frozen=True, kw_only=True)

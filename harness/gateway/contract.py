@@ -3,16 +3,12 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from harness.case import Case
 from harness.sandbox import Table
 from harness.trace import ModelUse, RecordingReport, Span
 from harness.values import JsonObject, JsonValue
-
-ToolMode = Literal["replay", "record", "live", "sealed"]
-"""`replay`: from the cassette. `record`: from the real service, and onto the cassette. `live`: from the real service.
-`sealed`: from a service of the trial's own, restored from the snapshot."""
 
 SHARED = "shared"
 """The argument of a ServiceOpener where one set of services serves all trials of a run."""

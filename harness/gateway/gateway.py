@@ -14,7 +14,7 @@ from typing import Self, Unpack
 
 import aiohttp
 
-from harness.case import Case, Suite, needs_browser, state_names
+from harness.case import Case, Suite, ToolMode, needs_browser, state_names
 from harness.cassette import (
     Cassette,
     Redactor,
@@ -29,8 +29,7 @@ from harness.errors import GatewayError, UsageError
 from harness.gateway.accepting import allow_descriptors
 from harness.gateway.allocator import keep_no_large_blocks
 from harness.gateway.answering import Answering
-from harness.gateway.client import open_client
-from harness.gateway.contract import SHARED, SessionRequest, ToolMode
+from harness.gateway.contract import SHARED, SessionRequest
 from harness.gateway.incoming import RouteHandler
 from harness.gateway.journals import JournalKeeper
 from harness.gateway.ledger import Ledger
@@ -42,20 +41,28 @@ from harness.gateway.options import GatewayOptions
 from harness.gateway.overlay.faults import FaultySource
 from harness.gateway.overlay.fixtures import FixtureSource, packs_of
 from harness.gateway.probes import TrialProbes, gateway_probes
-from harness.gateway.rate import RateLimiter
-from harness.gateway.reaching import OwnSources, Upstreams
-from harness.gateway.resetting import Resets
 from harness.gateway.routes import RouteContext
 from harness.gateway.session import Session, SessionParts
-from harness.gateway.sources.reachability import Reachability
-from harness.gateway.thread import LoopThread
+from harness.gateway.sources.own import OwnSources
 from harness.gateway.tool_calls import ToolCallHandler
 from harness.gateway.toolbox import Toolbox
-from harness.gateway.upstreams import check_servers, needs_services, share_services, upstreams
-from harness.gateway.waiting import Waiting, Waits
 from harness.gateway.web.run_hosts import RunHosts, WebTrial
 from harness.sandbox import temporary_folder
 from harness.trace import TraceRecorder, TraceSubject
+from harness.upstream import (
+    LoopThread,
+    RateLimiter,
+    Reachability,
+    Resets,
+    Upstreams,
+    Waiting,
+    Waits,
+    check_servers,
+    needs_services,
+    open_client,
+    share_services,
+    upstreams,
+)
 
 _SOCKET = "gateway.sock"
 

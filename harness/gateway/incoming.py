@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from harness.gateway.intake import BODIES_MAX_BYTES, BODY
+from harness.upstream import Refusal
 
 MAX_BODY_BYTES = 1024 * 1024
 _BODY_TIMEOUT_S = 10.0
@@ -25,16 +26,6 @@ class RouteHandler(Protocol):
     async def handle(self, request: web.BaseRequest, *, is_open: bool) -> web.StreamResponse:
         """One request; not `is_open`: the trial has ended. May raise Refusal."""
         ...
-
-
-class Refusal(Exception):
-    """Ends a request with an error that does not belong to a call."""
-
-    def __init__(self, status: int, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.kind = kind
-        self.message = message
 
 
 def error_body(kind: str, message: str) -> bytes:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from harness.case import CalledKind, Doubles, Provenance
 from harness.cassette import CallKey
-from harness.gateway.budget import Budget
 from harness.trace import ModelUse, ReplayTier
+from harness.upstream import Budget
 from harness.values import JsonObject
 
 _MAX_MISSES = 100

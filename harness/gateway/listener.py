@@ -13,9 +13,9 @@ from typing_extensions import override
 from harness.gateway.accepting import Acceptor
 from harness.gateway.incoming import error_body
 from harness.gateway.intake import Intake
-from harness.gateway.web.address import HostPort
 from harness.gateway.web.forward_proxy import ForwardProxy
 from harness.gateway.web.sniffer import ListenerContext, ProtocolSniffer
+from harness.upstream import HostPort
 
 if TYPE_CHECKING:
     from harness.gateway.web.authority import Authority

@@ -5,8 +5,8 @@ import json
 from aiohttp import web
 
 from harness.gateway.failures import TOOL_STATUSES
-from harness.gateway.incoming import Refusal
 from harness.gateway.toolbox import Toolbox
+from harness.upstream import Refusal
 from harness.values import JsonObject, JsonValue
 
 PATH = "/openapi.json"

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import TypedDict
 
 from harness.case import ModelMode
-from harness.gateway.budget import Budget
 from harness.gateway.contract import ServiceOpener
-from harness.gateway.rate import RateLimiter
 from harness.trace import Tracing
+from harness.upstream import Budget, RateLimiter
 
 
 class GatewayOptions(TypedDict, total=False):

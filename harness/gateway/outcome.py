@@ -5,9 +5,8 @@ from http import HTTPStatus
 
 from harness.case import ToolSpec
 from harness.gateway.failures import Failure
-from harness.gateway.sources.http import MAX_ANSWER_BYTES
-from harness.gateway.sources.source import ToolAnswer
 from harness.strict_json import NotJson, parse_json
+from harness.upstream import MAX_ANSWER_BYTES, ToolAnswer
 from harness.values import JsonValue
 
 

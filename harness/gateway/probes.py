@@ -17,9 +17,9 @@ from harness.cassette.state import WORLD
 from harness.errors import ServiceError, UsageError
 from harness.gateway.contract import AskedServices
 from harness.gateway.ledger import Ledger
-from harness.gateway.sources.source import Reached, ToolAnswer, ToolRequest, ToolSource
 from harness.sandbox import QueryFailed, Table, Unmeasurable, changes
 from harness.trace import ReplayTier, TraceRecorder, names
+from harness.upstream import Reached, ToolAnswer, ToolRequest, ToolSource
 from harness.values import JsonObject, JsonValue, canonical_json
 
 

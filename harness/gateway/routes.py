@@ -11,14 +11,14 @@ from pydantic import TypeAdapter, ValidationError
 from harness.case import Case
 from harness.cassette import Redactor
 from harness.gateway.dialogue import Dialogue
-from harness.gateway.incoming import Refusal, RouteHandler, check_head, error_body, read_body
+from harness.gateway.incoming import RouteHandler, check_head, error_body, read_body
 from harness.gateway.ledger import Ledger
 from harness.gateway.pacing import trickle
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply
-from harness.gateway.web.address import HostPort
 from harness.gateway.web.forward_proxy import ForwardProxy
 from harness.strict_json import NotJson, parse_json
 from harness.trace import TraceRecorder, names
+from harness.upstream import HostPort, Refusal
 from harness.values import Frozen
 
 _TOOLS = "/tools/"

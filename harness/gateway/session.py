@@ -17,9 +17,9 @@ from harness.gateway.contract import AskedServices, SessionRecord
 from harness.gateway.listener import Listener
 from harness.gateway.overlay.faults import FaultySource
 from harness.gateway.probes import TrialProbes
-from harness.gateway.reaching import OwnSources
 from harness.gateway.routes import RouteContext, Routes, thought_attributes
 from harness.gateway.sources.browser import OpenBrowser
+from harness.gateway.sources.own import OwnSources
 from harness.gateway.web.pages import PageRoutes
 from harness.gateway.web.run_hosts import TrialProxy
 from harness.sandbox import ProxiedHosts, Sandbox

@@ -10,12 +10,10 @@ from harness.errors import OutOfTime
 from harness.gateway.failures import Failure
 from harness.gateway.ledger import Ledger
 from harness.gateway.outcome import result_of
-from harness.gateway.retrying import retried_text
-from harness.gateway.sources.http import unroutable
-from harness.gateway.sources.source import ToolMiss, ToolRequest, ToolSource
 from harness.gateway.toolbox import Tool, Toolbox
 from harness.strict_json import NotJson, parse_json
 from harness.trace import ReplayTier, TraceRecorder, names
+from harness.upstream import ToolMiss, ToolRequest, ToolSource, retried_text, unroutable
 from harness.values import JsonObject, JsonValue, canonical_json
 
 

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from harness.case import Case
 from harness.errors import OutOfTime, UsageError
-from harness.gateway import ModelCassette, ModelClient
 from harness.judge.code_criteria import CODE_CRITERIA, CodeCriterion
 from harness.judge.judgement import JudgeIdentity, Judgement, Votes
 from harness.judge.prompting.answer import GivenAnswer, JudgeFailed, read_answer
@@ -22,6 +21,7 @@ from harness.judge.transcript import Piece, Transcript, build_transcript, view
 from harness.judge.transcript.views import acted
 from harness.plugins import described, find_plugin
 from harness.trace import Trial
+from harness.upstream import ModelCassette, ModelClient
 from harness.validation import selects
 from harness.values import JsonObject
 

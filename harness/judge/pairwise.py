@@ -8,13 +8,13 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
-from harness.gateway import ModelCassette, ModelClient
 from harness.judge.prompting.answer import JudgeFailed, told_object
 from harness.judge.prompting.evidence import Shown, shown_evidence
 from harness.judge.prompting.request import MAX_EVIDENCE_CHARS, TOOL, asked_criterion
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion
 from harness.judge.transcript import Piece
+from harness.upstream import ModelCassette, ModelClient
 from harness.values import Frozen, JsonObject
 
 Winner = Literal["first", "second", "neither"]

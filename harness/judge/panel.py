@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from harness.errors import HarnessError
-from harness.gateway import ModelCassette, OutOfBudget
 from harness.judge.judge import Judge, Subject
 from harness.judge.judgement import Judgement
 from harness.judge.rubric import Criterion
+from harness.upstream import ModelCassette, OutOfBudget
 
 _AHEAD = 2
 """The number of prepared questions per question in flight, so that the judge never waits for a trial to be read."""

@@ -10,9 +10,9 @@ from pydantic import Field
 from harness.case import ModelServer, ModelSpec, Price, Provider, RateLimit
 from harness.documents import read_document
 from harness.errors import UsageError
-from harness.gateway import Sampling
 from harness.judge.family import family_of
 from harness.judge.prompts import PRODUCTION
+from harness.upstream import Sampling
 from harness.values import Frozen
 
 FILE: Final = "judge.yaml"

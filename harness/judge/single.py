@@ -5,13 +5,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.gateway import AskMode, ModelClient, ModelClientOptions
 from harness.judge.judge import Judge, Subject
 from harness.judge.judgement import Judgement
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion, Rubric
 from harness.judge.settings import JudgeSettings
 from harness.trace import Step, Trajectory, Trial
+from harness.upstream import AskMode, ModelClient, ModelClientOptions
 from harness.values import Frozen
 
 _NAME = "single"

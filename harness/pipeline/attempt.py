@@ -8,13 +8,13 @@ from threading import Event
 
 from harness.case import Case, case_of
 from harness.errors import ResultsError
-from harness.gateway import OutOfBudget
 from harness.results import PlannedTrial, RunFolder
 from harness.runner import UNREADABLE, TrialRunner, described, unreadable_trial
 from harness.runner.browsers import PICTURES
 from harness.sandbox import temporary_folder
 from harness.score import Evidence, Scorecard, Scorer
 from harness.trace import Span, Trial
+from harness.upstream import OutOfBudget
 
 INFRASTRUCTURE_TRIES = 2
 """The number of tries of a trial that the harness could not run; the record of the first try is kept beside

@@ -6,7 +6,6 @@ from functools import cached_property
 from pathlib import Path
 
 from harness.errors import NotMeasured, UsageError
-from harness.gateway import Budget, ModelClient, ModelClientOptions
 from harness.judge import (
     AskingJudge,
     Judge,
@@ -26,6 +25,7 @@ from harness.judge.audit import lot
 from harness.pipeline.judging import secrets_of
 from harness.pipeline.subjects import subjects, suite_of
 from harness.results import RunFolder
+from harness.upstream import Budget, ModelClient, ModelClientOptions
 
 
 @dataclass(frozen=True)

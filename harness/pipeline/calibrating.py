@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.gateway import ModelClient, ModelClientOptions
 from harness.judge import (
     AnswerCache,
     Calibrated,
@@ -27,6 +26,7 @@ from harness.judge.calibration import calibrate
 from harness.pipeline.bench import Bench
 from harness.pipeline.judging import secrets_of
 from harness.pipeline.subjects import suite_of
+from harness.upstream import ModelClient, ModelClientOptions
 from harness.values import digest_of
 
 CANDIDATE = "candidate"

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from harness.case import Suite, check_cases
 from harness.errors import UsageError
-from harness.gateway import AskMode, Budget, ModelClient, ModelClientOptions, ModelSpend
 from harness.judge import (
     Answer,
     Criterion,
@@ -26,6 +25,7 @@ from harness.judge import (
 from harness.pipeline.subjects import suite_of
 from harness.results import JudgementWriter, RunFolder, keep_rubric, read_judgements
 from harness.trace import MEASURED
+from harness.upstream import AskMode, Budget, ModelClient, ModelClientOptions, ModelSpend
 from harness.values import Frozen
 
 SUFFIX = ".judge"

@@ -8,7 +8,7 @@ from threading import Event
 
 from harness.case import needs_browser
 from harness.cassette.live import FOLDER
-from harness.gateway import Gateway, RateLimiter
+from harness.gateway import Gateway
 from harness.pipeline.attempt import Attempt, Ended
 from harness.pipeline.executor import Job
 from harness.pipeline.plan import RunPlan
@@ -19,6 +19,7 @@ from harness.results import PlannedTrial, RunFolder
 from harness.runner import BrowserFactory, TaskSlots, TrialRunner, run_all
 from harness.sandbox import BROWSER_IMAGE, open_provider
 from harness.trace import Tracing
+from harness.upstream import RateLimiter
 
 
 @dataclass(frozen=True, kw_only=True)

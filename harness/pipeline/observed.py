@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from harness.case import Case, Suite
 from harness.cassette import ObservedAnswer, ObservedCall, Redactor, call_key, complete_arguments
 from harness.errors import OutOfTime
-from harness.gateway import Toolbox, unroutable
+from harness.gateway import Toolbox
 from harness.strict_json import NotJson, parse_json
 from harness.trace import Observation, ToolErrorType, ToolFailure, Trial
+from harness.upstream import unroutable
 from harness.values import JsonObject, JsonValue
 
 _AT_THE_DOOR: frozenset[ToolErrorType] = frozenset(

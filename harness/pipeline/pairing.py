@@ -8,7 +8,6 @@ from pathlib import Path
 
 from harness.case import Suite, check_cases
 from harness.errors import HarnessError, NotMeasured, UsageError
-from harness.gateway import AskMode, Budget, ModelCassette, ModelClient, OutOfBudget
 from harness.judge import (
     ComparisonScore,
     Criterion,
@@ -26,6 +25,7 @@ from harness.pipeline.judging import asker_of, family_warning
 from harness.pipeline.subjects import suite_of
 from harness.results import RunFolder, add_comparison, read_comparisons
 from harness.trace import MEASURED
+from harness.upstream import AskMode, Budget, ModelCassette, ModelClient, OutOfBudget
 from harness.values import Frozen
 
 PROMPT = "compare"

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from harness.case import Case, ModelMode, Suite, check_cases
+from harness.case import Case, ModelMode, Suite, ToolMode, check_cases
 from harness.errors import UsageError
-from harness.gateway import Budget, ToolMode
 from harness.results import PlannedTrial, RunFolder, shard_of
 from harness.sandbox import ProviderName
+from harness.upstream import Budget
 
 ExecutorName = str
 """A built-in's, or an entry point's in the group `harness.executor`."""

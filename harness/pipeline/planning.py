@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import TypedDict
 
-from harness.case import ModelMode, Suite, load_stored_suite, load_suite
+from harness.case import ModelMode, Suite, ToolMode, load_stored_suite, load_suite
 from harness.errors import UsageError
-from harness.gateway import ToolMode, budget_of
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
 from harness.pipeline.release import release_of
 from harness.pipeline.run_options import RunOptions
 from harness.results import RunFolder, RunManifest, run_path
 from harness.runner import jobs_held, trials_held
 from harness.sandbox import provider_of
+from harness.upstream import budget_of
 
 
 def planned_run(project: Path, options: RunOptions) -> tuple[RunPlan, Path | None]:

@@ -8,10 +8,10 @@ import aiohttp
 
 from harness.case import Case, Suite, ToolServer, case_of
 from harness.errors import ServiceError, UsageError
-from harness.gateway import Toolbox, allowed_hosts, declared_resets, external_servers, open_client
-from harness.gateway.upstreams import upstreams
+from harness.gateway import Toolbox, allowed_hosts
 from harness.pipeline.executors import runs_elsewhere
 from harness.pipeline.plan import RunPlan
+from harness.upstream import declared_resets, external_servers, open_client, upstreams
 
 _WITHIN_S = 10.0
 

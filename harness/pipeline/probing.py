@@ -7,9 +7,9 @@ from pathlib import Path
 
 from harness.case import Suite
 from harness.drift import AfterWrites, OperationIndex, Probed, Prober, ReplayableRead, open_prober, plan_replays
-from harness.gateway import LoopThread
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.world import open_services
+from harness.upstream import LoopThread
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from harness.gateway import AskMode, Budget, ModelClient, ModelClientOptions
 from harness.judge import (
     AttackClass,
     Judge,
@@ -29,6 +28,7 @@ from harness.judge import (
 )
 from harness.judge.redteam.texts import CLASSES, TEXTS
 from harness.judge.redteam.trials import PLACES, RUBRIC, SCENARIOS
+from harness.upstream import AskMode, Budget, ModelClient, ModelClientOptions
 
 SUITE: Final = "judge.redteam"
 """Recordings are in `cassettes/judge.redteam/`."""

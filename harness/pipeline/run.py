@@ -15,7 +15,6 @@ from pathlib import Path
 from harness import __version__
 from harness.case import tools_digest
 from harness.errors import UsageError
-from harness.gateway import check_keys
 from harness.pipeline.executor import Executor, Job
 from harness.pipeline.executors import open_executor
 from harness.pipeline.plan import RunPlan
@@ -36,6 +35,7 @@ from harness.runner import Agent, open_agent
 from harness.sandbox import isolates
 from harness.score import Scorecard, build_scorer
 from harness.trace import Trial
+from harness.upstream import check_keys
 
 Finished = Callable[[Trial, Scorecard], None]
 

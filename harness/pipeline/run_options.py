@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.case import ModelMode
-from harness.gateway import ToolMode
+from harness.case import ModelMode, ToolMode
 from harness.pipeline.plan import ExecutorName
 from harness.sandbox import ProviderName
 from harness.values import Frozen

@@ -22,9 +22,9 @@ from harness.case.sourcing.declared import Group
 from harness.documents import read_plain
 from harness.drift import ServerSurface, ToolSurface
 from harness.errors import ServiceError
-from harness.gateway import open_client
 from harness.pipeline.tools import SourceLocations, fetched_document, has_listing, source_listing
 from harness.pipeline.world import open_services
+from harness.upstream import open_client
 from harness.values import JsonObject, JsonValue
 
 

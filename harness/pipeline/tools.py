@@ -32,9 +32,8 @@ from harness.case.sourcing.declared import Group
 from harness.cassette import Redactor
 from harness.documents import read_plain, write_atomically
 from harness.errors import ServiceError, UsageError
-from harness.gateway import ServerStart, check_program, open_client
-from harness.gateway.upstreams import filled
 from harness.pipeline.world import open_services
+from harness.upstream import ServerStart, check_program, filled, open_client
 from harness.values import JsonObject, JsonValue, canonical_json
 
 _WITHIN_S = 60.0

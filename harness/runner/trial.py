@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.case import Case, CommandCheck, Suite, commands_of, looks_of
 from harness.errors import HarnessError, ServiceError, UpstreamUnavailable
-from harness.gateway import Gateway, OutOfBudget, Session, SessionRecord, SessionRequest, model_environment
+from harness.gateway import Gateway, Session, SessionRecord, SessionRequest, model_environment
 from harness.os_errors import os_error_in_words
 from harness.runner.agent import Agent, AgentProgram
 from harness.runner.browsers import BrowserFactory, TrialBrowser
@@ -28,6 +28,7 @@ from harness.trace import (
     Trial,
     trajectory_from,
 )
+from harness.upstream import OutOfBudget
 from harness.values import JsonValue
 
 

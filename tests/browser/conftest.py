@@ -9,12 +9,12 @@ from uuid import uuid4
 
 import pytest
 
-from harness.case import AgentVersion, Case, HostSpec, Suite
+from harness.case import AgentVersion, Case, HostSpec, Suite, ToolMode
 from harness.case.sourcing.browser_tools import browser_tools
 from harness.case.sourcing.declared import BrowserTools
 from harness.case.suite import ToolServer
 from harness.case.tool import ToolSpec
-from harness.gateway import SessionRequest, ToolMode
+from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import Session
 from harness.sandbox.browser import ActResult, Browser, BrowserSpec, PageQuery

@@ -31,8 +31,8 @@ from harness.drift.probe import probe
 from harness.drift.prober import ProbeReply
 from harness.drift.profile import ToolProfile
 from harness.drift.replayable_reads import ReplayableRead
-from harness.gateway.sources.source import ToolRequest
 from harness.results.drift import DriftFinding
+from harness.upstream.tools.source import ToolRequest
 from harness.values import JsonObject
 
 FIRST = date(2026, 3, 1)

@@ -88,8 +88,8 @@ def test_a_host_is_asked_as_the_agent_asked_it(project_of_shop: Project) -> None
     from harness.cassette.recording import Mark, Recording
     from harness.cassette.redaction import Redactor
     from harness.cassette.state import initial_state
-    from harness.gateway.web.address import absolute_address
-    from harness.gateway.web.call import Incoming, web_call
+    from harness.upstream.web.address import absolute_address
+    from harness.upstream.web.call import Incoming, web_call
 
     shop, folder = project_of_shop.shop, project_of_shop.folder
     host = {"host": "api.example", "upstream": shop.url}

@@ -10,13 +10,7 @@ from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
 from harness.drift.answer import answer_of
 from harness.gateway.mcp.wire import RpcError, message_of, parse_body
-from harness.gateway.model.answer import ModelAnswer
-from harness.gateway.model.endpoints import endpoint_of
-from harness.gateway.model.exchange import ModelExchange, trace_exchange
-from harness.gateway.model.keys import RequestKeys
-from harness.gateway.model.wire.format import Replied, text_part
 from harness.gateway.outcome import result_of
-from harness.gateway.sources.source import ToolAnswer
 from harness.issues.state import key_in, state_in
 from harness.judge.prompting.answer import JudgeFailed, read_answer
 from harness.judge.rubric import Criterion
@@ -28,6 +22,12 @@ from harness.strict_json import NotJson, parse_json
 from harness.trace.jsonlines import read_spans, write_spans
 from harness.trace.projection import trajectory_from
 from harness.trace.recorder import TraceRecorder, TraceSubject
+from harness.upstream.model.answer import ModelAnswer
+from harness.upstream.model.endpoints import endpoint_of
+from harness.upstream.model.exchange import ModelExchange, trace_exchange
+from harness.upstream.model.keys import RequestKeys
+from harness.upstream.model.wire.format import Replied, text_part
+from harness.upstream.tools.source import ToolAnswer
 from harness.values import canonical_json
 from tests.fuzz.reader import Reader
 

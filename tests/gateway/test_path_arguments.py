@@ -3,7 +3,7 @@
 import pytest
 
 from harness.case import ToolSpec
-from harness.gateway.sources.http import route_url, unroutable
+from harness.upstream.tools.http import route_url, unroutable
 
 TOOL = ToolSpec.model_validate(
     {

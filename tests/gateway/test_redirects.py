@@ -8,10 +8,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from harness.gateway.client import open_client
-from harness.gateway.sources.mcp.http import HttpTransport
 from harness.judge.langfuse import Langfuse, LangfuseError
 from harness.trace.collector import Collector
+from harness.upstream.client import open_client
+from harness.upstream.tools.mcp.http import HttpTransport
 from tests.commands.starting import run_command
 from tests.judge.judge.serving import served
 

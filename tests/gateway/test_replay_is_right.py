@@ -23,7 +23,7 @@ from harness.cassette.state import StateChain
 from harness.cassette.trial_recording import TrialRecording
 from harness.gateway.sources.recording import RecordingSource
 from harness.gateway.sources.replay import ReplaySource
-from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream.tools.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 
 GET = ToolSpec(name="get", server="store", effect="read", http=HttpRoute(path="/"))
 PUT = ToolSpec(name="put", server="store", effect="write", http=HttpRoute(path="/"))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cassette.redaction import Redactor
-from harness.gateway.model.endpoints import endpoint_of
-from harness.gateway.model.keys import RequestKeys
+from harness.upstream.model.endpoints import endpoint_of
+from harness.upstream.model.keys import RequestKeys
 
 Json = dict[str, Any]
 JSON = st.recursive(

@@ -7,7 +7,7 @@ import pytest
 
 from harness.case import Case, Limits, ModelServer, ModelSpec, Suite
 from harness.errors import GatewayError, UsageError
-from harness.gateway.budget import Budget, budget_of
+from harness.upstream.budget import Budget, budget_of
 from tests.models.agents import anthropic_agent, chat_agent
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer as Models

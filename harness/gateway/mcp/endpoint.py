@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from harness.gateway.incoming import Refusal, read_body
+from harness.gateway.incoming import read_body
 from harness.gateway.ledger import Ledger
 from harness.gateway.mcp import eras
 from harness.gateway.mcp.eras import Era, Handshakes, Headers
@@ -30,6 +30,7 @@ from harness.gateway.mcp.wire import (
     shown,
 )
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply
+from harness.upstream import Refusal
 from harness.values import JsonObject, JsonValue
 
 _MAX_BATCH = 100

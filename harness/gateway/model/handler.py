@@ -9,19 +9,32 @@ from aiohttp import web
 from harness.case import ModelSpec
 from harness.cassette import Missed, Player
 from harness.errors import GatewayError
-from harness.gateway.incoming import Refusal, read_body
+from harness.gateway.delivery import deliver
+from harness.gateway.incoming import read_body
 from harness.gateway.ledger import Ledger
-from harness.gateway.model.allowed import hosted_field, plain_path, plain_query, unknown_field
-from harness.gateway.model.answer import ModelAnswer, deliver
-from harness.gateway.model.endpoints import OWN_TRACES, PREFIX, endpoint_of
-from harness.gateway.model.exchange import ModelExchange, recorded_summary, summary_of, trace_exchange
-from harness.gateway.model.keys import RequestKeys
 from harness.gateway.model.live import LiveModel
-from harness.gateway.model.pricing import cost_usd, estimated
-from harness.gateway.model.reply_recorder import ReplyRecorder
-from harness.gateway.model.wire.format import Replied
 from harness.strict_json import NotJson, parse_json
 from harness.trace import TraceRecorder
+from harness.upstream import (
+    OWN_TRACES,
+    PREFIX,
+    ModelAnswer,
+    ModelExchange,
+    Refusal,
+    Replied,
+    ReplyRecorder,
+    RequestKeys,
+    cost_usd,
+    endpoint_of,
+    estimated,
+    hosted_field,
+    plain_path,
+    plain_query,
+    recorded_summary,
+    summary_of,
+    trace_exchange,
+    unknown_field,
+)
 from harness.values import JsonObject
 
 MAX_REQUEST_BYTES = 32 * 1024 * 1024

@@ -11,16 +11,21 @@ from aiohttp import web
 from harness.case import ModelSpec, Provider
 from harness.cassette import KEPT_HEADERS, RedactedStream, Redactor
 from harness.errors import GatewayError
-from harness.gateway.coding import is_readable
-from harness.gateway.model.answer import EVENT_STREAM, Delivery, ModelAnswer, deliver
-from harness.gateway.model.busy import hold_where_busy
-from harness.gateway.model.endpoints import Endpoint
-from harness.gateway.model.exchange import ModelExchange
-from harness.gateway.model.upstream import ProviderUpstream, headers_back
-from harness.gateway.rate import RateLimiter
-from harness.gateway.retrying import Tries
-from harness.gateway.sources.reachability import Reachability
-from harness.gateway.waiting import Waits
+from harness.gateway.delivery import Delivery, deliver
+from harness.upstream import (
+    EVENT_STREAM,
+    Endpoint,
+    ModelAnswer,
+    ModelExchange,
+    ProviderUpstream,
+    RateLimiter,
+    Reachability,
+    Tries,
+    Waits,
+    headers_back,
+    hold_where_busy,
+    is_readable,
+)
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _REFUSED_KEY = frozenset({401, 403})

@@ -8,17 +8,11 @@ import aiohttp
 
 from harness.case import ModelMode, ModelSpec
 from harness.cassette import Cassette, Journal, Player, Redactor
-from harness.errors import UsageError
 from harness.gateway.ledger import Ledger
 from harness.gateway.model.handler import ModelContext, ModelHandler
-from harness.gateway.model.keys import RequestKeys
 from harness.gateway.model.live import LiveModel
-from harness.gateway.model.reply_recorder import ReplyRecorder
-from harness.gateway.model.upstream import ProviderUpstream
-from harness.gateway.rate import RateLimiter
-from harness.gateway.sources.reachability import Reachability
-from harness.gateway.waiting import Waits
 from harness.trace import TraceRecorder
+from harness.upstream import ProviderUpstream, RateLimiter, Reachability, ReplyRecorder, RequestKeys, Waits, check_keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,14 +69,3 @@ class RunModels:
             redactor=trial.redactor,
             reach=trial.reach,
         )
-
-
-def check_keys(spec: ModelSpec, mode: ModelMode, secrets: Mapping[str, str]) -> None:
-    """Raises UsageError for a key that is not in the environment."""
-    for provider, server in spec.servers.items():
-        if server.api_key is not None and not secrets.get(server.api_key):
-            raise UsageError(
-                f"the model is to answer ({mode}), but the key of the provider {provider!r} is not there: "
-                f"the environment variable {server.api_key} is not set",
-                remedy="set it, or run with --model replay",
-            )

@@ -3,9 +3,9 @@
 from aiohttp import web
 
 from harness.cassette import Redactor
-from harness.gateway.incoming import Refusal, read_body
-from harness.gateway.model.endpoints import OWN_TRACES
+from harness.gateway.incoming import read_body
 from harness.trace import NotOtlp, Span, TraceRecorder, spans_of
+from harness.upstream import OWN_TRACES, Refusal
 from harness.values import JsonObject
 
 _MAX_BYTES = 16 * 1024 * 1024

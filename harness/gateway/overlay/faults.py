@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from harness.case import FaultSpec, renamed_at, values_at
 from harness.case.volatile import without
-from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 from harness.values import JsonObject, JsonValue
 
 _ANY = "*"

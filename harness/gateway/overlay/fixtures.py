@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from harness.case import Case, Fixture, FixturePack, Suite
 from harness.errors import UsageError
-from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 from harness.values import JsonObject, canonical_json
 
 

@@ -9,8 +9,8 @@ import json
 from collections.abc import Callable
 
 from harness.case.sourcing.browser_tools import CLICK, READ, TYPE
-from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest
 from harness.sandbox import ActResult, Browser
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest
 from harness.values import JsonObject, JsonValue
 
 _MOST_READ_CHARS = 20_000

@@ -1,8 +1,7 @@
 """Answers of servers that run elsewhere: their outage ends the trial's measurement instead of reaching the agent."""
 
 from harness.errors import ServiceError
-from harness.gateway.sources.reachability import Reachability
-from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream import Reachability, ToolAnswer, ToolMiss, ToolRequest, ToolSource
 
 
 class ExternalTools:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from harness.case import values_at
 from harness.cassette import Redactor
-from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 from harness.values import JsonValue
 
 _PREFIX = re.compile(r"[A-Za-z]{1,12}[_-]")

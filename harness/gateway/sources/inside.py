@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from harness.case import READ_FILE, SHELL, WRITE_FILE
 from harness.errors import SandboxError
-from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest
 from harness.sandbox import LauncherLost, Sandbox
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest
 from harness.values import JsonObject
 
 _MOST_READ = 262_144

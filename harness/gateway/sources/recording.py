@@ -13,7 +13,7 @@ from harness.cassette import (
     Redactor,
     TrialRecording,
 )
-from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 
 
 class RecordingSource:

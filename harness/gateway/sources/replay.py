@@ -1,7 +1,7 @@
 """Answers from a cassette."""
 
 from harness.cassette import Missed, Player
-from harness.gateway.sources.source import ToolAnswer, ToolMiss, ToolRequest
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest
 
 
 class ReplaySource:

@@ -1,9 +1,6 @@
 """Answers of hosts that run elsewhere: their outage ends the trial's measurement instead of reaching the agent."""
 
-from harness.gateway.sources.reachability import Reachability
-from harness.gateway.sources.source import ToolAnswer
-from harness.gateway.web.call import WebCall
-from harness.gateway.web.sources import Sink, WebMiss, WebSource
+from harness.upstream import Reachability, Sink, ToolAnswer, WebCall, WebMiss, WebSource
 
 
 class ExternalHosts:

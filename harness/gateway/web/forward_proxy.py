@@ -6,12 +6,21 @@ from aiohttp import web
 
 from harness.case import HostSpec
 from harness.cassette import Redactor
-from harness.gateway.incoming import Refusal, read_body
-from harness.gateway.model.answer import Delivery
-from harness.gateway.sources.http import MAX_ANSWER_BYTES
-from harness.gateway.web.address import Address, HostPort, absolute_address, address_at, is_absolute, place_of
-from harness.gateway.web.call import Incoming, web_call
+from harness.gateway.delivery import Delivery
+from harness.gateway.incoming import read_body
 from harness.gateway.web.handler import WebHandler
+from harness.upstream import (
+    MAX_ANSWER_BYTES,
+    Address,
+    HostPort,
+    Incoming,
+    Refusal,
+    absolute_address,
+    address_at,
+    is_absolute,
+    place_of,
+    web_call,
+)
 
 _MAX_BODY_BYTES = MAX_ANSWER_BYTES
 _OURSELVES = frozenset({"127.0.0.1", "localhost", "[::1]"})

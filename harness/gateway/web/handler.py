@@ -9,12 +9,9 @@ from harness.case import HostSpec
 from harness.cassette import Redactor
 from harness.gateway.failures import Failure
 from harness.gateway.ledger import Ledger
-from harness.gateway.retrying import retried_text
-from harness.gateway.sources.source import ToolAnswer
-from harness.gateway.web.call import WebCall
 from harness.gateway.web.observed import content_of, failure_of
-from harness.gateway.web.sources import Sink, WebMiss, WebSource
 from harness.trace import ReplayTier, TraceRecorder, names
+from harness.upstream import Sink, ToolAnswer, WebCall, WebMiss, WebSource, retried_text
 from harness.values import JsonObject, JsonValue, canonical_json
 
 _MOST_REFUSED = 100

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from harness.gateway.failures import Failure
-from harness.gateway.incoming import Refusal, error_body
-from harness.gateway.web.address import HostPort
-from harness.gateway.web.call import WebCall
+from harness.gateway.incoming import error_body
 from harness.gateway.web.forward_proxy import REASON_HEADER, ForwardProxy, reason_header
 from harness.gateway.web.handler import WebHandler
-from harness.gateway.web.sources import Sink
 from harness.trace import names
+from harness.upstream import HostPort, Refusal, Sink, WebCall
 
 
 @dataclass(kw_only=True)

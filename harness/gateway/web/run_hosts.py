@@ -8,22 +8,17 @@ from typing import TYPE_CHECKING, Literal
 
 import aiohttp
 
-from harness.case import Case, HostSpec, Suite
+from harness.case import Case, HostSpec, Suite, ToolMode
 from harness.cassette import Normalisation, Player, Redactor, TrialRecording
-from harness.gateway.contract import ToolMode
 from harness.gateway.ledger import Ledger
-from harness.gateway.rate import RateLimiter
-from harness.gateway.sources.http import ToolUpstream
-from harness.gateway.sources.reachability import Reachability, external_servers
-from harness.gateway.waiting import Waits
 from harness.gateway.web.external import ExternalHosts
 from harness.gateway.web.forward_proxy import ForwardProxy
 from harness.gateway.web.handler import WebAccount, WebHandler
-from harness.gateway.web.live import LiveWeb
 from harness.gateway.web.pages import PageHandler
-from harness.gateway.web.sources import RecordingWeb, ReplayWeb, WebSource
+from harness.gateway.web.sources import RecordingWeb, ReplayWeb
 from harness.sandbox import ProxiedHosts
 from harness.trace import TraceRecorder
+from harness.upstream import LiveWeb, RateLimiter, Reachability, ToolUpstream, Waits, WebSource, external_servers
 
 if TYPE_CHECKING:
     from harness.gateway.web.authority import Authority

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, cast
 from typing_extensions import override
 
 from harness.gateway.incoming import error_body
-from harness.gateway.web.address import HostPort, place_of
 from harness.gateway.web.forward_proxy import ForwardProxy
+from harness.upstream import HostPort, place_of
 
 if TYPE_CHECKING:
     from harness.gateway.web.authority import Authority

@@ -1,45 +1,14 @@
-"""The sources of hosts' answers: a cassette, the host itself or its double, or either of these with recording.
+"""The cassette as a source of hosts' answers, and the recording of another source.
 
 An answer is passed on in pieces as it arrives, so that streams remain streams.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from harness.cassette import SECRET_HEADERS, Mark, Missed, Normalisation, Player, Recording, Redactor, TrialRecording
 from harness.gateway.sources.recording import levelled_answer
-from harness.gateway.sources.source import ToolAnswer
-from harness.gateway.web.call import WebCall
-from harness.values import JsonObject
-
-
-class Sink(Protocol):
-    """Receives an answer in pieces. Neither method raises where the agent has disconnected."""
-
-    async def begin(self, status: int, headers: Mapping[str, str]) -> None: ...
-
-    async def write(self, piece: bytes) -> None: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class WebMiss:
-    """No recording answers the call."""
-
-    message: str
-    nearest: tuple[JsonObject, ...] = field(default=())
-
-
-class WebSource(Protocol):
-    """Answers the requests of one trial.
-
-    A failed answer (`reset`, `timeout`, `oversized`) may have started: its status is then not 0, and its body holds the
-    received part.
-    """
-
-    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | WebMiss:
-        """Never raises for what the host does, only HarnessError for what the harness could not."""
-        ...
+from harness.upstream import Sink, ToolAnswer, WebCall, WebMiss, WebSource
 
 
 class ReplayWeb:

@@ -6,11 +6,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError
-from harness.gateway import ModelClient, OutOfBudget, Replied
 from harness.judge.calibration.question import Answered, Question
 from harness.judge.judge import Judge, Subject
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion
+from harness.upstream import ModelClient, OutOfBudget, Replied
 from harness.values import JsonObject
 
 _MAX_TOKENS = 8192

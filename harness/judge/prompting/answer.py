@@ -11,9 +11,9 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
-from harness.gateway import Replied
 from harness.judge.prompting.request import TOOL
 from harness.judge.rubric import Criterion
+from harness.upstream import Replied
 from harness.values import Frozen, JsonObject
 
 _FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)

@@ -11,7 +11,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from harness.case import RateLimit
-from harness.gateway import Budget, RateLimiter
+from harness.upstream import Budget, RateLimiter
 
 
 class Meter:

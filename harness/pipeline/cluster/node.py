@@ -13,7 +13,6 @@ from ray import ObjectRef
 
 from harness.case import case_of
 from harness.errors import HarnessError, SandboxError
-from harness.gateway import OutOfBudget, RateLimiter
 from harness.pipeline.attempt import scored
 from harness.pipeline.cluster.connection import program_digest
 from harness.pipeline.cluster.delivery import suite_in, unpacked
@@ -27,6 +26,7 @@ from harness.results import PlannedTrial
 from harness.runner import TrialRunner, open_agent
 from harness.sandbox import connect, has_image, load_image, private_folder, remove_private_folder
 from harness.score import Scorer, build_scorer
+from harness.upstream import OutOfBudget, RateLimiter
 
 if TYPE_CHECKING:
     from harness.trace import ExportReport

@@ -6,12 +6,12 @@ import re
 import pytest
 
 from harness.errors import GatewayError, UsageError
-from harness.gateway.model.wire.format import Replied
 from harness.judge.prompting.answer import JudgeFailed, read_answer
 from harness.judge.rubric import Rubric
 from harness.judge.rule_model import RuleModel
 from harness.report.judged import judged_rubric
 from harness.results.judgements import read_judgements
+from harness.upstream.model.wire.format import Replied
 from tests.judge.judge.material import GROUNDED, MIND, POLITE, REFUNDED, dialogue
 
 RUBRIC = Rubric(name="prices", criteria=(GROUNDED, POLITE))

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.gateway.budget import Budget
 from harness.judge.rubric import Criterion, Rubric
 from harness.judge.rule_model import RuleModel
 from harness.judge.rules import Mind, ModelRule
 from harness.report.judged import judged_rubric
 from harness.results.judgements import read_judgements
+from harness.upstream.budget import Budget
 from tests.judge.judge.material import GROUNDED, MIND, POLITE, REFUNDED, RUBRIC, dialogue
 
 TRIALS = {

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 from aiohttp import web
 
-from harness.gateway.model.client import ModelClient, ModelClientOptions
 from harness.judge.pairwise import Pairwise, Preference
 from harness.judge.prompts import PromptRegistry
 from harness.judge.rubric import Criterion
 from harness.judge.settings import JudgeSettings
 from harness.judge.transcript import Piece
+from harness.upstream.model.client import ModelClient, ModelClientOptions
 from tests.judge.judge.serving import served
 
 

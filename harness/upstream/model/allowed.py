@@ -1,0 +1,157 @@
+"""The allow-list for requests to a provider of models: known paths, parameters, headers, fields and models.
+
+All others are rejected or removed, because the request carries the provider's key: an unknown field may enable a tool
+of the provider. A suite lists further fields that its agent needs (`model.allow_fields`).
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from harness.case import ModelSpec
+from harness.upstream.model.endpoints import Endpoint
+from harness.values import JsonObject
+
+_SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@+-]{0,199}")
+_MOST_SEGMENTS: Final = 4
+"""A model's id may have slashes: who published it, and its name."""
+_MOST_PAIRS: Final = 20
+LONGEST_MODEL: Final = 200
+"""The number of characters of a model's name, which every report shows."""
+
+_PAGES: Final = frozenset({"after", "after_id", "before_id", "limit", "order"})
+_QUERY: Final[Mapping[str, frozenset[str]]] = {
+    "/v1/messages": frozenset({"beta"}),
+    "/v1/messages/count_tokens": frozenset({"beta"}),
+    "/v1/models": _PAGES | {"beta"},
+}
+_HEADERS: Final = frozenset(
+    {
+        "accept",
+        "accept-language",
+        "anthropic-beta",
+        "anthropic-version",
+        "content-type",
+        "http-referer",
+        "idempotency-key",
+        "openai-beta",
+        "user-agent",
+        "x-client-request-id",
+        "x-title",
+    }
+)
+_HEADERS_OF_SDKS: Final = "x-stainless-"
+
+
+def _named(*lines: str) -> frozenset[str]:
+    return frozenset(" ".join(lines).split())
+
+
+_SAMPLING: Final = _named(
+    "add_generation_prompt best_of cache_prompt chat_template_kwargs continue_final_message do_sample",
+    "echo enable_thinking format grammar guided_choice guided_decoding_backend guided_grammar",
+    "guided_json guided_regex ignore_eos json_schema keep_alive length_penalty min_p min_tokens",
+    "mirostat mirostat_eta mirostat_tau num_ctx num_predict options prompt_logprobs reasoning",
+    "reasoning_budget repeat_last_n repeat_penalty repetition_penalty safe_prompt skip_special_tokens",
+    "spaces_between_special_tokens stop_token_ids structured_outputs think thinking tfs_z top_a top_k",
+    "truncate_prompt_tokens typical_p use_beam_search",
+)
+"""What compatible servers (llama.cpp, vLLM, SGLang, Ollama) know beside OpenAI's own fields."""
+_FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "/v1/chat/completions": _SAMPLING
+    | _named(
+        "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens",
+        "max_tokens messages metadata modalities model n parallel_tool_calls prediction presence_penalty",
+        "prompt_cache_key prompt_cache_retention reasoning_effort response_format safety_identifier seed",
+        "service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p",
+        "user verbosity",
+    ),
+    "/v1/responses": _SAMPLING
+    | _named(
+        "context_management frequency_penalty include input instructions max_output_tokens max_tool_calls messages",
+        "metadata model parallel_tool_calls presence_penalty previous_response_id prompt_cache_key",
+        "prompt_cache_retention reasoning safety_identifier seed service_tier store stream stream_options",
+        "temperature text tool_choice tools top_logprobs top_p truncation user",
+    ),
+    "/v1/embeddings": frozenset({"dimensions", "encoding_format", "input", "model", "user"}),
+    "/v1/messages": _SAMPLING
+    | _named(
+        "betas cache_control context_management inference_geo max_tokens messages metadata model",
+        "output_config output_format service_tier speed stop_sequences stream system temperature thinking",
+        "tool_choice tools top_k top_p",
+    ),
+    "/v1/messages/count_tokens": _named(
+        "betas cache_control context_management messages model output_config output_format system",
+        "thinking tool_choice tools",
+    ),
+}
+_HOSTED: Final[Mapping[str, frozenset[str]]] = {
+    "/v1/chat/completions": frozenset({"web_search_options"}),
+    "/v1/responses": frozenset({"background", "conversation", "prompt"}),
+    "/v1/messages": frozenset({"container", "mcp_servers"}),
+    "/v1/messages/count_tokens": frozenset({"mcp_servers"}),
+}
+"""Known fields that have the provider do or fetch something by itself."""
+_NOTHING: Final[tuple[object, ...]] = (None, [], "", False)
+
+
+def plain_path(path: str) -> str | None:
+    """The path for the upstream request: decoded once, without parts that leave its root. None where it has
+    such parts.
+    """
+    segments = unquote(path).split("/")
+    if path == "/" or segments[0] or len(segments) > 2 + _MOST_SEGMENTS:
+        return None
+    if not all(_SEGMENT.fullmatch(segment) for segment in segments[1:]):
+        return None
+    return "/".join(quote(segment, safe=":@+") for segment in segments)
+
+
+def plain_query(endpoint: Endpoint, query: str) -> str:
+    """The query in one spelling. Raises ValueError for a parameter that the endpoint does not know."""
+    pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_PAIRS)
+    known = _QUERY.get("/v1/models" if endpoint.operation == "models" else endpoint.path, frozenset())
+    unknown = next((name for name, _ in pairs if name not in known), None)
+    if unknown is not None:
+        raise ValueError(f"{endpoint.path} takes no query parameter {unknown[:100]!r} here{_only(known)}")
+    return urlencode(pairs)
+
+
+def plain_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Those of an agent's headers that the provider is sent."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name.lower() in _HEADERS or name.lower().startswith(_HEADERS_OF_SDKS)
+    }
+
+
+def hosted_field(endpoint: Endpoint, body: JsonObject) -> str | None:
+    """The name of a field that enables a tool of the provider; a field without a value is ignored."""
+    hosted = _HOSTED.get(endpoint.path, frozenset())
+    return next(
+        (f"the field {name!r}" for name, value in body.items() if name in hosted and value not in _NOTHING), None
+    )
+
+
+def unknown_field(endpoint: Endpoint, body: JsonObject, spec: ModelSpec) -> str | None:
+    """Why a field or the model of a request is not passed on."""
+    known = _FIELDS.get(endpoint.path, frozenset()) | _HOSTED.get(endpoint.path, frozenset())
+    name = next((name for name in body if name not in known and name not in {*spec.allow_fields, *spec.ignore}), None)
+    if name is not None:
+        return (
+            f"{endpoint.path} takes no field {name[:100]!r} here, since it is not known what the provider would do "
+            "with it; the suite can allow it with `model.allow_fields`"
+        )
+    model = body.get("model")
+    if isinstance(model, str) and len(model) > LONGEST_MODEL:
+        return f"the name of the model has {len(model)} characters; at most {LONGEST_MODEL} are passed on"
+    if spec.models and body and model not in spec.models:
+        return f"the model {str(model)[:100]!r} is none of the suite's `model.models`: {', '.join(spec.models)}"
+    return None
+
+
+def _only(known: Iterable[str]) -> str:
+    named = ", ".join(sorted(known))
+    return f"; it takes {named}" if named else ""

@@ -1,0 +1,360 @@
+"""The client for models that the harness itself calls: a judge's model, not an agent's.
+
+Requests have the same keys, cassettes, secrets, rate limits, prices and budgets as an agent's, and no socket and no
+trial. Requests on the cassette are replayed; others are sent, and recorded. Requests to a busy provider are retried
+after a pause, as an agent's own client would do.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+import aiohttp
+
+from harness.case import ModelSpec, Provider
+from harness.cassette import (
+    KEPT_HEADERS,
+    CallKey,
+    Cassette,
+    Journal,
+    Redactor,
+    cassette_path,
+    initial_state,
+    is_transient_of_model,
+    merge_recordings,
+    open_cassette,
+    recover_journals,
+    refuse_secrets,
+)
+from harness.errors import GatewayError, UsageError
+from harness.upstream.budget import Budget, OutOfBudget
+from harness.upstream.client import header_text
+from harness.upstream.model.answer import ModelAnswer
+from harness.upstream.model.busy import hold_where_busy, told_to_wait_s
+from harness.upstream.model.endpoints import Endpoint, endpoint_of
+from harness.upstream.model.exchange import ModelExchange
+from harness.upstream.model.keys import RequestKeys
+from harness.upstream.model.pricing import cost_usd, estimated
+from harness.upstream.model.provider import ProviderUpstream, check_keys
+from harness.upstream.model.reply_recorder import ReplyRecorder
+from harness.upstream.model.sampling import Sampling, SentParameters
+from harness.upstream.model.wire.format import Replied
+from harness.upstream.rate import RateLimiter
+from harness.values import JsonObject
+
+AskMode = Literal["auto", "replay", "live"]
+"""`auto`: from the cassette, else from the provider with recording. `replay`: from the cassette alone. `live`: from the
+provider, without a cassette.
+"""
+
+_PATHS: Final[dict[Provider, str]] = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
+_REFUSED_KEY: Final = frozenset({401, 403})
+_LONGEST_WAIT_S: Final = 60.0
+_PATIENCE_S: Final = 5.0
+"""How long other requests wait for the first one."""
+_MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelReply:
+    """The result of a request. Where `problem` is None, `replied` is a complete reply."""
+
+    replied: Replied
+    recorded: bool
+    problem: str | None = None
+
+
+@dataclass(kw_only=True)
+class ModelSpend:
+    """The number and cost of requests, over all cassettes."""
+
+    calls: int = 0
+    """Requests that reached the provider, repetitions included."""
+    recorded: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    """None: no reply had a price."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelClientOptions:
+    """The options of a model client."""
+
+    mode: AskMode = "auto"
+    cassettes: Path | None = None
+    """The folder of cassettes; None where there are none, whatever the mode."""
+    suite: str = "judge"
+    """Their folder."""
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    budget: Budget | None = None
+    tries: int = 5
+    first_wait_s: float = 0.5
+    """The pause before the second try; doubled each time, unless the provider states a duration."""
+    sampling: Sampling | None = None
+    """The parameters of every request; None leaves the parameters of its body."""
+    say: Callable[[str], None] = lambda _: None
+    """Receives one message for each parameter that the model rejects."""
+
+
+class ModelCassette:
+    """The recordings of one case, opened for asking."""
+
+    def __init__(self, options: ModelClientOptions, spec: ModelSpec, case: str) -> None:
+        self._options = options
+        self._case = case
+        self._redactor = Redactor(options.secrets)
+        self._provenance = spec.provenance
+        self.keys = RequestKeys(self._redactor, spec.ignore)
+        self._journal: Journal | None = None
+        self._cassette = Cassette()
+        self._path: Path | None = None
+        if options.cassettes is not None and options.mode != "live":
+            path = cassette_path(options.cassettes, options.suite, case)
+            # A JSON cassette is written and read many times faster, and users do not edit a judge's answers.
+            self._path = path if path.exists() else path.parent / f"{case}.json"
+            if self._path.exists():
+                self._cassette = open_cassette(self._path).only("model")
+                refuse_secrets(self._path, self._cassette.recordings, self._redactor)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._cassette.recordings
+
+    def recorded(self, key: CallKey) -> ModelAnswer | None:
+        found = self._cassette.answers(key.key, initial_state(key.server))
+        if not found:
+            return None
+        one = found[0]
+        return ModelAnswer(status=one.status, headers=one.headers, body=one.body, outcome=one.mark.outcome)
+
+    def keep(self, exchange: ModelExchange) -> None:
+        """A reply that the provider gave."""
+        options = self._options
+        if self._path is None or options.cassettes is None:
+            return
+        if self._journal is None:
+            self._journal = Journal(options.cassettes, suite=options.suite, case=self._case, redactor=self._redactor)
+            self._recorder = ReplyRecorder(self._journal, self.keys, self._redactor, self._provenance)
+        self._recorder.keep(exchange)
+
+    def close(self) -> None:
+        """Merges the recordings into the cassette."""
+        journal, self._journal = self._journal, None
+        if journal is not None and self._path is not None:
+            merge_recordings(self._path, journal.recordings, self._options.suite, self._case, redactor=journal.redactor)
+            journal.remove()
+
+
+class ModelClient:
+    """Sends requests to one model; an asynchronous context manager."""
+
+    def __init__(self, spec: ModelSpec, provider: Provider, options: ModelClientOptions) -> None:
+        """Raises UsageError where the provider is not declared or its key is not there."""
+        if provider not in spec.servers:
+            raise UsageError(f"the judge is to be asked as {provider!r}, which its `providers` do not name")
+        if options.mode != "replay":
+            check_keys(spec, "live", options.secrets)
+        self.spec = spec
+        self.provider: Provider = provider
+        self.options = options
+        self.spent = ModelSpend()
+        endpoint = endpoint_of("POST", _PATHS[provider], anthropic=provider == "anthropic")
+        assert endpoint is not None
+        self._endpoint: Endpoint = endpoint
+        self._limiter = RateLimiter()
+        self._redactor = Redactor(options.secrets)
+        self.parameters = SentParameters(provider=provider, sampling=options.sampling)
+        self._first_is_out = False
+        self._first_is_back = asyncio.Event()
+        self._client: aiohttp.ClientSession | None = None
+        self._upstream: ProviderUpstream | None = None
+
+    async def __aenter__(self) -> "ModelClient":
+        if self.options.cassettes is not None and self.options.mode == "auto":
+            recover_journals(self.options.cassettes, self.options.suite, Redactor(self.options.secrets))
+        server = self.spec.servers[self.provider]
+        self._client = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),  # the caller limits the number of parallel requests
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=self.spec.timeout_s),
+            headers={"User-Agent": "trial-harness", "Accept": "application/json"},
+            trust_env=False,
+        )
+        self._upstream = ProviderUpstream(
+            self.provider, server, self.options.secrets.get(server.api_key or ""), self._client
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+    @asynccontextmanager
+    async def cassette(self, case: str) -> AsyncIterator[ModelCassette]:
+        """The cassette of one case; recordings are merged into it at the end of the context."""
+        cassette = self.open_cassette(case)
+        try:
+            yield cassette
+        finally:
+            await asyncio.to_thread(cassette.close)
+
+    def open_cassette(self, case: str) -> ModelCassette:
+        """As `cassette`, for whoever closes it."""
+        return ModelCassette(self.options, self.spec, case)
+
+    async def ask(self, cassette: ModelCassette, body: JsonObject) -> ModelReply:
+        """The model's reply, or why there is none. A sampling parameter that the model refuses is left out.
+
+        Raises OutOfBudget where the budget is spent, GatewayError where the provider refuses the key or a model without
+        a price is to be paid from a budget.
+        """
+        complete = self.parameters.complete(body)
+        recorded = None if self.options.mode == "live" else self._recorded(cassette, complete)
+        if recorded is not None:
+            return recorded
+        if self.options.mode == "replay":
+            return ModelReply(replied=Replied(), recorded=False, problem="no recording answers this request")
+        if self._first_is_out:
+            await self._wait_for_the_first()
+        self._first_is_out = True
+        try:
+            while True:
+                sent = self.parameters.accepted(complete)
+                reply = await self._asked(cassette, self._exchange(cassette, sent))
+                if reply is not None:
+                    return reply
+        finally:
+            self._first_is_back.set()
+
+    async def _wait_for_the_first(self) -> None:
+        """Lets the first request learn what is refused, so that not all of them have to."""
+        if not self._first_is_back.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._first_is_back.wait(), _PATIENCE_S)
+
+    def _exchange(self, cassette: ModelCassette, body: JsonObject) -> ModelExchange:
+        exchange = ModelExchange(endpoint=self._endpoint, started_ns=0, body=body)
+        exchange.key = cassette.keys.key(self._endpoint, body)
+        exchange.raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        return exchange
+
+    def _recorded(self, cassette: ModelCassette, complete: JsonObject) -> ModelReply | None:
+        """What the cassette answers to this request, or to the same one without what the model has refused."""
+        if cassette.is_empty:
+            return None
+        for body in self.parameters.variants(complete):
+            exchange = self._exchange(cassette, body)
+            assert exchange.key is not None
+            answer = cassette.recorded(exchange.key)
+            if answer is None or self._learns(body, answer):
+                continue
+            self.parameters.adopt(complete, body)
+            exchange.answer = answer
+            self.spent.recorded += 1
+            return _reply(exchange, recorded=True)
+        return None
+
+    def _learns(self, sent: JsonObject, answer: ModelAnswer) -> bool:
+        """Whether the answer is the refusal of a parameter; it is reported and left out from now on."""
+        name = self.parameters.learn(sent, answer)
+        if name is None:
+            return False
+        self.options.say(
+            f"{sent.get('model')} refuses {name!r}, which is left out: {self.parameters.refused[name]} "
+            f"(to leave it out from the start: `sampling: {{{name}: null}}` in judge.yaml)"
+        )
+        return True
+
+    async def _asked(self, cassette: ModelCassette, exchange: ModelExchange) -> ModelReply | None:
+        """None: a parameter was refused, and the request is to be sent without it."""
+        problem, wait_s = "", self.options.first_wait_s
+        for attempt in range(self.options.tries):
+            if attempt:
+                await asyncio.sleep(wait_s)
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+            self._admit(exchange)
+            await self._limiter.wait_for(self._endpoint.server, self.spec.rate_limit)
+            try:
+                answer = await self._sent(exchange)
+            except (TimeoutError, aiohttp.ClientError, ConnectionError) as error:
+                problem = f"the model cannot be reached: {type(error).__name__}"
+                continue
+            if is_transient_of_model(answer.status):
+                problem = f"the model answered with status {answer.status}"
+                hold_where_busy(self._limiter, self._endpoint.server, answer.status, answer.headers)
+                wait_s = min(max(wait_s, told_to_wait_s(answer.headers)), _LONGEST_WAIT_S)
+                continue
+            if self._learns(exchange.body, answer):
+                return None
+            exchange.answer = answer
+            cassette.keep(exchange)
+            reply = _reply(exchange, recorded=False)
+            self._charge(exchange, reply.replied)
+            return reply
+        return ModelReply(replied=Replied(), recorded=False, problem=f"{problem} ({self.options.tries} tries)")
+
+    async def _sent(self, exchange: ModelExchange) -> ModelAnswer:
+        assert self._upstream is not None, "the asker is not entered"
+        self.spent.calls += 1
+        headers = {"Content-Type": "application/json", "anthropic-version": "2023-06-01"}
+        async with self._upstream.ask(self._endpoint, "", headers, exchange.raw) as response:
+            body = await response.content.read(_MAX_ANSWER_BYTES)
+            while not response.content.at_eof() and len(body) < _MAX_ANSWER_BYTES:
+                body += await response.content.read(_MAX_ANSWER_BYTES - len(body))
+            if response.status in _REFUSED_KEY:
+                self._refused_key(response.status, body)
+            headers = {
+                name.lower(): self._redactor.text(header_text(value)) for name, value in response.headers.items()
+            }
+            kept = {name: value for name, value in headers.items() if name in KEPT_HEADERS}
+            return ModelAnswer(status=response.status, headers=kept, body=self._redactor.for_agent(body))
+
+    def _refused_key(self, status: int, body: bytes) -> None:
+        said = self._redactor.text(body.decode("utf-8", "replace"))[:500]
+        name = self.spec.servers[self.provider].api_key
+        raise GatewayError(
+            f"the provider {self.provider!r} refused the request with status {status}: {said}",
+            remedy="name the variable that holds the key" if name is None else f"look at the key in {name}",
+        )
+
+    def _admit(self, exchange: ModelExchange) -> None:
+        budget = self.options.budget
+        if budget is None:
+            return
+        model = exchange.asked.model or ""
+        if budget.usd is not None and self.spec.price_of(model) is None:
+            raise GatewayError(
+                f"the model {model!r} has no price, so a budget in USD cannot be held", remedy="give it one in `prices`"
+            )
+        if not budget.admits_model():
+            raise OutOfBudget(budget.reached)
+
+    def _charge(self, exchange: ModelExchange, replied: Replied) -> None:
+        answer = exchange.answer
+        assert answer is not None
+        used = estimated(replied.used, len(exchange.raw), len(answer.body))
+        usd = cost_usd(self.spec.price_of(exchange.asked.model or ""), used)
+        spent = self.spent
+        spent.input_tokens += used.input or 0
+        spent.output_tokens += used.output or 0
+        spent.usd = spent.usd if usd is None else (spent.usd or 0.0) + usd
+        if self.options.budget is not None:
+            self.options.budget.charge((used.input or 0) + (used.output or 0), usd)
+
+
+def _reply(exchange: ModelExchange, *, recorded: bool) -> ModelReply:
+    answer, replied = exchange.answer, exchange.replied
+    assert answer is not None
+    if answer.status // 100 != 2:
+        said = " ".join(answer.body[:300].decode("utf-8", "replace").split())
+        return ModelReply(
+            replied=replied, recorded=recorded, problem=f"the model answered with status {answer.status}: {said}"
+        )
+    if replied.message is None:
+        return ModelReply(replied=replied, recorded=recorded, problem="the model's answer holds no message")
+    return ModelReply(replied=replied, recorded=recorded)

@@ -1,0 +1,163 @@
+"""One request to a model endpoint as it crosses the gateway, and its span."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.case import ModelSpec, Provenance
+from harness.cassette import CallKey
+from harness.strict_json import NotJson, parse_json
+from harness.trace import ReplayTier, TraceRecorder, names
+from harness.trace.recorder import Plain
+from harness.upstream.model.allowed import LONGEST_MODEL
+from harness.upstream.model.answer import ModelAnswer
+from harness.upstream.model.endpoints import Endpoint
+from harness.upstream.model.keys import RequestKeys
+from harness.upstream.model.pricing import cost_usd
+from harness.upstream.model.wire.format import Asked, Replied
+from harness.upstream.model.wire.sse import events_of
+from harness.values import JsonObject, JsonValue, canonical_json
+
+_OWN_ATTRIBUTES = frozenset({"model", "messages", "input", "instructions", "system", "tools", "functions"})
+"""Fields of a request that have attributes of their own."""
+
+
+@dataclass(kw_only=True)
+class ModelExchange:
+    """The data of one request; completed while it is handled."""
+
+    endpoint: Endpoint
+    started_ns: int
+    body: JsonObject = field(default_factory=dict)
+    raw: bytes = b""
+    query: str = ""
+    """As it is passed on."""
+    parent: str | None = None
+    """Id of the agent's own span that the request was made in."""
+    key: CallKey | None = None
+    occurrence: int = 0
+    answer: ModelAnswer | None = None
+    tier: ReplayTier | None = None
+    kept: bool = False
+    """Whether its answer is one that a recording may hold: no failure of the moment."""
+    provenance: Provenance | None = None
+    """The provenance in the recording, where the answer was replayed."""
+    error: tuple[str, str] | None = None
+    """Why the gateway itself refused: type and message."""
+    nearest: tuple[JsonObject, ...] = ()
+
+    @property
+    def plain(self) -> bytes:
+        """The body to send: serialised again from the parsed body, so that no other parser can read it differently."""
+        if not self.raw.strip():
+            return b""
+        return json.dumps(self.body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+    @property
+    def asked(self) -> Asked:
+        wire = self.endpoint.wire
+        if wire is not None:
+            return wire.asked(self.body)
+        model = self.body.get("model")
+        return Asked(model=model if isinstance(model, str) else None)
+
+    @property
+    def replied(self) -> Replied:
+        """The parsed reply; empty where there is none, or where it is an error."""
+        wire, answer = self.endpoint.wire, self.answer
+        if answer is None or answer.status // 100 != 2:
+            return Replied()
+        if wire is not None and answer.streamed:
+            return wire.streamed(events_of(answer.body))
+        try:
+            body = parse_json(answer.body)
+        except NotJson:
+            return Replied()
+        return wire.replied(body) if wire is not None and isinstance(body, dict) else Replied()
+
+
+def trace_exchange(
+    exchange: ModelExchange, replied: Replied, recorder: TraceRecorder, keys: RequestKeys, spec: ModelSpec
+) -> None:
+    """Records one span with the request and the reply."""
+    asked, answer = exchange.asked, exchange.answer
+    attributes: dict[str, JsonValue] = {
+        names.OPERATION: exchange.endpoint.operation,
+        names.STEP_KIND: names.MODEL,
+        names.PROVIDER: exchange.endpoint.provider,
+        names.REQUEST_MODEL: asked.model and asked.model[:LONGEST_MODEL],
+        names.RESPONSE_MODEL: replied.model and replied.model[:LONGEST_MODEL],
+        names.RESPONSE_ID: replied.id,
+        names.PREVIOUS_RESPONSE: asked.previous,
+        names.ORIGIN_PARENT: exchange.parent,
+        names.MODEL_OPTIONS: {name: value for name, value in exchange.body.items() if name not in _OWN_ATTRIBUTES}
+        or None,
+        names.SYSTEM: asked.system,
+        names.INPUT_MESSAGES: list(asked.messages) if exchange.endpoint.wire is not None else None,
+        names.OUTPUT_MESSAGES: None if replied.message is None else [replied.message],
+        names.TOOL_DEFINITIONS: list(asked.tools) or None,
+        names.FINISH_REASONS: list(replied.finish_reasons) or None,
+        names.INPUT_TOKENS: replied.used.input,
+        names.OUTPUT_TOKENS: replied.used.output,
+        names.CACHE_READ_TOKENS: replied.used.cache_read,
+        names.CACHE_WRITE_TOKENS: replied.used.cache_write,
+        names.COST_USD: cost_usd(spec.price_of(asked.model or ""), replied.used),
+        names.FIRST_CHUNK_S: None if answer is None or answer.first_chunk_ms is None else answer.first_chunk_ms / 1000,
+        names.HTTP_STATUS: None if answer is None else answer.status,
+        names.REPLAY_TIER: exchange.tier,
+        names.REPLAY_NEAREST: list(exchange.nearest) or None,
+        **_error(exchange, replied),
+    }
+    name = f"{exchange.endpoint.operation} {asked.model or ''}".rstrip()
+    recorder.record(
+        str(keys.clean(name)),
+        {key: _plain(keys.clean(value)) for key, value in attributes.items()},
+        exchange.started_ns,
+        failed=names.ERROR_TYPE in attributes and attributes[names.ERROR_TYPE] is not None,
+    )
+
+
+def summary_of(exchange: ModelExchange) -> JsonObject:
+    """A summary of a request for a report: the model, and the last message."""
+    asked = exchange.asked
+    last = asked.messages[-1] if asked.messages else {}
+    return {"model": asked.model, "messages": len(asked.messages), "last": _shown(last)}
+
+
+def recorded_summary(arguments: JsonValue) -> JsonObject:
+    """A recorded request in short."""
+    body = arguments if isinstance(arguments, dict) else {}
+    history = next((body[name] for name in ("messages", "input") if name in body), None)
+    messages = history if isinstance(history, list) else [history]
+    return {"model": body.get("model"), "messages": len(messages), "last": _shown(messages[-1] if messages else None)}
+
+
+def _shown(message: JsonValue) -> str:
+    text = canonical_json(message)
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _error(exchange: ModelExchange, replied: Replied) -> Mapping[str, JsonValue]:
+    answer = exchange.answer
+    if exchange.error is not None:
+        return {names.ERROR_TYPE: exchange.error[0], names.TOOL_ERROR_MESSAGE: exchange.error[1]}
+    if answer is None:
+        return {}
+    if answer.outcome != "answer":
+        return {names.ERROR_TYPE: answer.outcome}
+    if answer.status // 100 != 2:
+        said = answer.body[:2000].decode("utf-8", "replace")
+        return {names.ERROR_TYPE: str(answer.status), names.TOOL_ERROR_MESSAGE: said}
+    return {} if replied.complete else {names.ERROR_TYPE: "incomplete"}
+
+
+def _plain(value: JsonValue) -> Plain | None:
+    plain = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+    return _mended(plain) if isinstance(plain, str) else plain
+
+
+def _mended(text: str) -> str:
+    """Joins surrogate pairs whose halves arrived in two pieces of a stream; a lone half is replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

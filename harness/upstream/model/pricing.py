@@ -1,0 +1,27 @@
+"""What a reply has cost, by the suite's prices."""
+
+from harness.case import Price
+from harness.upstream.model.wire.format import Used
+
+_MTOK = 1_000_000
+_BYTES_PER_TOKEN = 4
+
+
+def cost_usd(price: Price | None, used: Used) -> float | None:
+    """None where the model has no price or the provider reported no usage."""
+    if price is None or not used.told:
+        return None
+    cached = used.cache_read or 0
+    fresh = max((used.input or 0) - cached, 0)
+    for_cached = (
+        price.input_usd_per_mtok if price.cached_input_usd_per_mtok is None else price.cached_input_usd_per_mtok
+    )
+    spent = fresh * price.input_usd_per_mtok + cached * for_cached + (used.output or 0) * price.output_usd_per_mtok
+    return spent / _MTOK
+
+
+def estimated(used: Used, asked_bytes: int, replied_bytes: int) -> Used:
+    """The usage for limits where the provider reports none (a stream without usage): one token for every four bytes."""
+    if used.told:
+        return used
+    return Used(input=-(-asked_bytes // _BYTES_PER_TOKEN), output=-(-replied_bytes // _BYTES_PER_TOKEN))

@@ -1,0 +1,59 @@
+"""Records whether external servers answered, so that their outages are not counted as failures of the agent.
+
+A call of a live server, host or model without a connection, or with one that is lost before an answer, after all
+retries, ends the measurement of its trial: `UpstreamUnavailable`. A timeout is returned to the agent, because the tool
+itself may cause it.
+"""
+
+from typing import Final
+
+from harness.case import Suite
+from harness.errors import UpstreamUnavailable
+from harness.upstream.tools.source import ToolAnswer
+
+_LOST: Final = {
+    "unreachable": "no connection could be made",
+    "reset": "the connection was lost before the answer",
+}
+
+
+def external_servers(suite: Suite) -> frozenset[str]:
+    """The servers and hosts that run elsewhere: no services of the environment, no programs that a trial starts."""
+    return frozenset(
+        name
+        for name, server in suite.reached.items()
+        if server.service is None and not (server.is_program or server.sandbox or server.browser)
+    )
+
+
+class Reachability:
+    """Which servers have answered in this run; shared by its trials, used on the gateway's own thread only.
+
+    `server` is a name of the suite: of a server, `http:<host>` of a host, `model:<provider>` of a model.
+    """
+
+    def __init__(self) -> None:
+        self._answered: set[str] = set()
+
+    def note(self, server: str, tool: str, answer: ToolAnswer) -> None:
+        """Notes the result of a call. Raises UpstreamUnavailable for a connection that failed before any answer."""
+        if answer.status == 0 and answer.outcome in _LOST:
+            detail = f" ({answer.retried[-1]})" if answer.retried else ""
+            raise self.lost(server, tool, _LOST[answer.outcome] + detail)
+        if answer.status != 0:  # one that began and broke off, too: it has reached the agent
+            self.answered(server)
+
+    def answered(self, server: str) -> None:
+        """The server gave an answer, of whatever status."""
+        self._answered.add(server)
+
+    def lost(self, server: str, tool: str, reason: str = _LOST["reset"]) -> UpstreamUnavailable:
+        """The error to raise for a connection that failed after all retries."""
+        return UpstreamUnavailable(
+            f"{tool}: the live server {server!r} is not available: {reason}",
+            server=server,
+            tool=tool,
+            reason=reason,
+            answered=server in self._answered,
+            remedy="start it again and go on with `harness run --resume RUN`, or replay: --tools replay",
+        )

@@ -1,0 +1,11 @@
+"""A request that is answered with an error before it is anything else: a call, or a request to a model."""
+
+
+class Refusal(Exception):
+    """Ends a request with an error that does not belong to a call."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.message = message

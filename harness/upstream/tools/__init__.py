@@ -1,0 +1,1 @@
+"""Tools of real services: HTTP, MCP servers and Python functions."""

@@ -1,0 +1,16 @@
+"""Sends each call to the source that its server has."""
+
+from collections.abc import Mapping
+
+from harness.upstream.tools.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+
+
+class RoutedSource:
+    """`by_server` answers for the servers that it names, `otherwise` for all others."""
+
+    def __init__(self, by_server: Mapping[str, ToolSource], otherwise: ToolSource) -> None:
+        self._by_server = by_server
+        self._otherwise = otherwise
+
+    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        return await self._by_server.get(request.tool.server, self._otherwise).call(request)

@@ -1,0 +1,1 @@
+"""Real hosts that an agent asks by HTTP(S) itself."""
