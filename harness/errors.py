@@ -140,6 +140,20 @@ class GatewayError(HarnessError):
     """The gateway could not open, serve or close a session."""
 
 
+class ReplayDiverged(GatewayError):
+    """A trial that was played again did something else than before: the agent is not deterministic, or its tools."""
+
+    def __init__(self, step: int | None, expected: str, found: str) -> None:
+        place = "before the fork" if step is None else f"at step {step}"
+        super().__init__(
+            f"the replay differs {place}: expected {expected}, found {found}",
+            remedy="an agent that does otherwise each time cannot be forked; see --check-determinism of `harness run`",
+        )
+        self.step = step
+        self.expected = expected
+        self.found = found
+
+
 class ResultsError(HarnessError):
     """A run folder is missing, already taken, or damaged."""
 

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from harness.case.host import EffectRule as EffectRule
     from harness.case.host import HostSpec as HostSpec
     from harness.case.host import IgnoredParts as IgnoredParts
+    from harness.case.intervention import CallEdit as CallEdit
+    from harness.case.intervention import FedCall as FedCall
+    from harness.case.intervention import Intervention as Intervention
+    from harness.case.intervention import Invocation as Invocation
+    from harness.case.intervention import TrialVariant as TrialVariant
     from harness.case.loading import SuiteFile as SuiteFile
     from harness.case.loading import load_stored_suite as load_stored_suite
     from harness.case.loading import load_suite as load_suite
@@ -102,6 +107,7 @@ else:
             "fault": ("FaultSpec",),
             "fixture": ("Fixture", "FixturePack"),
             "host": ("EffectRule", "HostSpec", "IgnoredParts"),
+            "intervention": ("CallEdit", "FedCall", "Intervention", "Invocation", "TrialVariant"),
             "loading": ("SuiteFile", "load_stored_suite", "load_suite", "suite_names", "tool_groups"),
             "model": ("ModelMode", "ModelServer", "ModelSpec", "Price", "Provider", "ToolMode"),
             "probe": ("ApiProbe", "SqlProbe", "StateProbe"),

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from harness.case import Case
+from harness.case import Case, TrialVariant
 from harness.sandbox import Table
 from harness.trace import ModelUse, RecordingReport, Span
 from harness.values import JsonObject, JsonValue
@@ -60,6 +60,8 @@ class SessionRequest:
     attempt: int
     agent: str
     version: str | None = None
+    variant: TrialVariant | None = None
+    """How the trial differs from its case; its faults and hints are in `case` already. None: it does not."""
 
 
 @dataclass(frozen=True, kw_only=True)

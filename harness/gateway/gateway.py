@@ -40,11 +40,12 @@ from harness.gateway.openapi import OpenApiHandler
 from harness.gateway.options import GatewayOptions
 from harness.gateway.overlay.faults import FaultySource
 from harness.gateway.overlay.fixtures import FixtureSource, packs_of
+from harness.gateway.overlay.interventions import InterveningCalls
 from harness.gateway.probes import TrialProbes, gateway_probes
 from harness.gateway.routes import RouteContext
 from harness.gateway.session import Session, SessionParts
 from harness.gateway.sources.own import OwnSources
-from harness.gateway.tool_calls import ToolCallHandler
+from harness.gateway.tool_calls import ToolCallHandler, ToolCallParts
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.web.run_hosts import RunHosts, WebTrial
 from harness.sandbox import temporary_folder
@@ -197,7 +198,11 @@ class Gateway:
         own = OwnSources()
         source = own.before(suite, source)
         overlay = FaultySource(FixtureSource(source, packs_of(suite, case)), case.faults)
-        calls, ledger = ToolCallHandler(self._toolbox, offered, overlay, recorder, redactor), self._ledger(case)
+        parts = ToolCallParts(
+            toolbox=self._toolbox, offered=offered, source=overlay, recorder=recorder, redactor=redactor
+        )
+        variant, ledger = request.variant, self._ledger(case)
+        calls = ToolCallHandler(parts) if variant is None else InterveningCalls(parts, variant)
         route_handlers: list[RouteHandler] = [
             OpenApiHandler(self._toolbox, offered),
             McpHandler(calls, ledger),

@@ -213,6 +213,7 @@ class Session:
     async def _probed(self) -> dict[str, JsonValue]:
         self._raise_failure()
         calls = self._parts.context.calls
+        await calls.finish(self._parts.context.ledger)
         states: dict[str, JsonValue] = {}
         for probe in self._parts.probes:
             content, failure = await calls.probe(probe, self._parts.context.ledger)

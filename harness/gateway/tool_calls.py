@@ -45,7 +45,7 @@ class _Made:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Done:
+class Done:
     """The result of a call."""
 
     content: JsonValue = None
@@ -58,17 +58,26 @@ class _Done:
     pace_s: float = 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class ToolCallParts:
+    """What the tool calls of one trial are served with."""
+
+    toolbox: Toolbox
+    offered: frozenset[str]
+    source: ToolSource
+    recorder: TraceRecorder
+    redactor: Redactor
+
+
 class ToolCallHandler:
     """Serves the tool calls of one trial; it may serve many connections at once."""
 
-    def __init__(
-        self, toolbox: Toolbox, offered: frozenset[str], source: ToolSource, recorder: TraceRecorder, redactor: Redactor
-    ) -> None:
-        self._toolbox = toolbox
-        self._offered = offered
-        self._source = source
-        self._recorder = recorder
-        self._redactor = redactor
+    def __init__(self, parts: ToolCallParts) -> None:
+        self._toolbox = parts.toolbox
+        self._offered = parts.offered
+        self.source = parts.source
+        self._recorder = parts.recorder
+        self._redactor = parts.redactor
         self._number = 0
         self._slow = asyncio.Lock()
         self.under_way: set[asyncio.Task[object]] = set()
@@ -76,6 +85,15 @@ class ToolCallHandler:
     def offered_specs(self) -> list[ToolSpec]:
         """The tools that the trial may call, in the suite's order."""
         return [tool.spec for name, tool in self._toolbox.tools.items() if name in self._offered]
+
+    def cleaned(self, arguments: JsonObject) -> JsonObject:
+        """The arguments as they are stored: without secrets."""
+        stored: JsonObject = json.loads(canonical_json(self._redactor.value(arguments)))
+        return stored
+
+    async def finish(self, ledger: Ledger) -> None:
+        """Called when the agent has ended, before the probes are read."""
+        del ledger
 
     def spec(self, name: str) -> ToolSpec | None:
         """The tool of that name, whether or not it is offered."""
@@ -85,7 +103,7 @@ class ToolCallHandler:
     async def call(self, name: str, raw: bytes, ledger: Ledger) -> ToolReply:
         """One call of the agent. Never raises for what the agent or the tool does."""
         thought, plan = ledger.take_thought()
-        arguments, unparsed, problem = _parsed(raw)
+        arguments, unparsed, problem = parsed_arguments(raw)
         made = _Made(
             name=name,
             id=self._next_id(),
@@ -114,7 +132,7 @@ class ToolCallHandler:
             )
         return ToolReply(status=200, body=done.body, pace_s=done.pace_s)
 
-    def _seen(self, done: _Done) -> _Done:
+    def _seen(self, done: Done) -> Done:
         """As the agent may see it: a secret that the tool echoes stays in the gateway."""
         clean, failure = self._redactor, done.failure
         if failure is not None:
@@ -151,14 +169,14 @@ class ToolCallHandler:
             return Failure(type="not_allowed", message=f"the tool {name!r} is not allowed here")
         return None
 
-    async def _done(self, made: _Made, failure: Failure | None, ledger: Ledger) -> _Done:
+    async def _done(self, made: _Made, failure: Failure | None, ledger: Ledger) -> Done:
         if failure is None and made.arguments is not None:
             tool = self._toolbox.tools[made.name]
             return await self._tracked(made, tool, made.arguments, ledger)
         assert failure is not None  # arguments are missing only where parsing them failed
-        return _Done(failure=failure, content=failure.content)
+        return Done(failure=failure, content=failure.content)
 
-    async def _tracked(self, made: _Made, tool: Tool, arguments: JsonObject, ledger: Ledger) -> _Done:
+    async def _tracked(self, made: _Made, tool: Tool, arguments: JsonObject, ledger: Ledger) -> Done:
         task = asyncio.current_task()
         assert task is not None
         self.under_way.add(task)
@@ -166,12 +184,12 @@ class ToolCallHandler:
             return await self._checked(tool, arguments, ledger, made.probe)
         except asyncio.CancelledError:
             failure = Failure(type="timeout", message="the trial ended while the call was under way")
-            self._trace(made, _Done(failure=failure, content=failure.content))
+            self._trace(made, Done(failure=failure, content=failure.content))
             raise
         finally:
             self.under_way.discard(task)
 
-    async def _checked(self, tool: Tool, arguments: JsonObject, ledger: Ledger, probe: str | None) -> _Done:
+    async def _checked(self, tool: Tool, arguments: JsonObject, ledger: Ledger, probe: str | None) -> Done:
         complete = complete_arguments(tool.spec, arguments)
         try:
             if tool.may_take_long(arguments):  # one at a time: a trial must not take the threads from the others
@@ -182,14 +200,14 @@ class ToolCallHandler:
         except OutOfTime as error:  # it is not known whether the agent did anything wrong
             failure, kept = Failure(type="tool_unavailable", message=f"the call cannot be checked: {error}"), {}
         if failure is not None:
-            return _Done(failure=failure, content=failure.content)
+            return Done(failure=failure, content=failure.content)
         key = key_of_kept(tool.spec, kept, self._redactor)
         return await self._answered(tool, complete, key, ledger, probe)
 
     async def _answered(
         self, tool: Tool, complete: JsonObject, key: CallKey, ledger: Ledger, probe: str | None
-    ) -> _Done:
-        answer = await self._source.call(
+    ) -> Done:
+        answer = await self.source.call(
             ToolRequest(tool=tool.spec, arguments=complete, key=key, probe=probe is not None)
         )
         if isinstance(answer, ToolMiss):
@@ -200,20 +218,20 @@ class ToolCallHandler:
             }
             ledger.miss(missed if probe is None else missed | {"probe": probe})
             failure = Failure(type="replay_miss", message=answer.message)
-            return _Done(failure=failure, content=failure.content, tier="miss", nearest=answer.nearest)
+            return Done(failure=failure, content=failure.content, tier="miss", nearest=answer.nearest)
         ledger.tiers[answer.tier] += 1
         ledger.reused_once_recorded += answer.once_recorded
         if answer.outcome == "answer":
             ledger.count_provenance("tool", answer.tier, key, answer.provenance)
         result = result_of(tool.spec, answer)
-        told = _Done(tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s, retried=answer.retried)
+        told = Done(tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s, retried=answer.retried)
         if isinstance(result, Failure):
             return replace(told, failure=result, content=result.content)
         if probe is None:
             ledger.answered.add(tool.spec.name)
         return replace(told, content=result, body=answer.body or b"null")
 
-    def _trace(self, made: _Made, done: _Done) -> None:
+    def _trace(self, made: _Made, done: Done) -> None:
         tool = self._toolbox.tools.get(made.name)
         clean = self._redactor
         failure = done.failure
@@ -245,7 +263,7 @@ class ToolCallHandler:
         )
 
 
-def _parsed(raw: bytes) -> tuple[JsonObject | None, str | None, Failure | None]:
+def parsed_arguments(raw: bytes) -> tuple[JsonObject | None, str | None, Failure | None]:
     """The arguments, or the received text and a description of its problem."""
     try:
         value = parse_json(raw)

@@ -58,6 +58,13 @@ if TYPE_CHECKING:
     from harness.pipeline.secrets import secret_values as secret_values
     from harness.pipeline.subjects import suite_of as suite_of
     from harness.pipeline.tools import refresh_tools as refresh_tools
+    from harness.pipeline.variants import VARIANTS_FOLDER as VARIANTS_FOLDER
+    from harness.pipeline.variants import VariantBench as VariantBench
+    from harness.pipeline.variants import VariantRequest as VariantRequest
+    from harness.pipeline.variants import VariantResult as VariantResult
+    from harness.pipeline.variants import open_variants as open_variants
+    from harness.pipeline.variants import variant_tool_mode as variant_tool_mode
+    from harness.pipeline.variants import with_cases as with_cases
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -94,5 +101,14 @@ else:
             "secrets": ("secret_values",),
             "subjects": ("suite_of",),
             "tools": ("refresh_tools",),
+            "variants": (
+                "VARIANTS_FOLDER",
+                "VariantBench",
+                "VariantRequest",
+                "VariantResult",
+                "open_variants",
+                "variant_tool_mode",
+                "with_cases",
+            ),
         },
     )

@@ -1,7 +1,7 @@
 """One try at one planned trial: run, scored, and on disk before the next one of its job slot begins."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -38,12 +38,14 @@ class Scored:
 
 
 @contextmanager
-def scored(runner: TrialRunner, scorer: Scorer, case: Case, attempt: int) -> Iterator[Scored]:
-    """Runs and scores `case` once; the files that it left are there as long as the context is.
+def scored(
+    runner: TrialRunner, scorer: Scorer, case: Case, attempt: int, files: Path | None = None
+) -> Iterator[Scored]:
+    """Runs and scores `case` once; the files that it left are in `files`, or there as long as the context is.
 
     Raises OutOfBudget where the run's budget ended it.
     """
-    with temporary_folder() as temporary:
+    with temporary_folder() if files is None else nullcontext(_made(files)) as temporary:
         archive = temporary / "end_state.tar"
         trial, spans = runner.run_trial(case, attempt, archive)
         kept = archive if archive.exists() else None
@@ -55,6 +57,11 @@ def scored(runner: TrialRunner, scorer: Scorer, case: Case, attempt: int) -> Ite
             return
         pictures = tuple(sorted(archive.parent.glob(PICTURES)))
         yield Scored(trial=trial, spans=spans, card=card, archive=kept, pictures=pictures)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def without_what_was_left(scorer: Scorer, evidence: Evidence, error: BaseException) -> Scored:

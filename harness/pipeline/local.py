@@ -94,6 +94,7 @@ def open_runner(
             run=run,
             images=world.images,
             browsers=_browsers(plan, world, run, stack),
+            variants=plan.variants,
         )
 
 

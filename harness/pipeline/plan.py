@@ -1,12 +1,12 @@
 """What a run is to do: which trials, with which agent, and where answers come from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from harness.case import Case, ModelMode, Suite, ToolMode, check_cases
+from harness.case import Case, ModelMode, Suite, ToolMode, TrialVariant, check_cases
 from harness.errors import UsageError
 from harness.results import PlannedTrial, RunFolder, shard_of
 from harness.sandbox import ProviderName
@@ -70,6 +70,8 @@ class RunPlan:
     """The URL that spans are posted to while trials run; None: nowhere."""
     cassettes: Path | None = None
     """Where the cassettes are; None: the project's own."""
+    variants: Mapping[tuple[str, int], TrialVariant] = field(default_factory=dict)
+    """Trials, by case and attempt, that are run otherwise than their case says."""
     folder: str = "runs"
     """The folder of run folders, within the project."""
 

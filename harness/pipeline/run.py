@@ -26,6 +26,7 @@ from harness.results import (
     PlannedTrial,
     RunFolder,
     RunManifest,
+    VariedTrial,
     begin_run,
     default_run_name,
     write_allowance,
@@ -61,7 +62,7 @@ def start_run(plan: RunPlan, watch: Watch) -> RunFolder:
 
     def begin(name: str) -> RunFolder:
         job = Job(plan=plan, run=name, world=open_world(plan, name, watch.say), agent=agent, scorer=scorer)
-        with open_executor(job, watch.say) as executor, RunFolder.create(plan.runs, _manifest(job)) as folder:
+        with open_executor(job, watch.say) as executor, RunFolder.create(plan.runs, manifest_of(job)) as folder:
             return _go(job, folder, executor, watch)
 
     return begin_run(plan.runs, plan.name, _default_name(plan, agent), begin)
@@ -78,7 +79,7 @@ def resume_run(plan: RunPlan, path: Path, watch: Watch) -> RunFolder:
     with RunFolder.resume(path) as folder:
         name = folder.manifest.run
         job = Job(plan=plan, run=name, world=open_world(plan, name, watch.say), agent=agent, scorer=scorer)
-        _refuse_changed(folder.manifest, _manifest(job))
+        _refuse_changed(folder.manifest, manifest_of(job))
         if _order(plan, folder):
             _check_live(plan, watch.say)
         with open_executor(job, watch.say) as executor:
@@ -159,7 +160,8 @@ def _order(plan: RunPlan, folder: RunFolder) -> Sequence[PlannedTrial]:
     return missing
 
 
-def _manifest(job: Job) -> RunManifest:
+def manifest_of(job: Job) -> RunManifest:
+    """The manifest of a run that begins with this job."""
     plan, suite, agent, world = job.plan, job.plan.suite, job.agent, job.world
     return RunManifest(
         run=job.run,
@@ -184,6 +186,10 @@ def _manifest(job: Job) -> RunManifest:
         pins=pins(plan, world),
         scorer_versions=job.scorer.versions,
         planned=plan.own,
+        variants=tuple(
+            VariedTrial(case_id=case_id, attempt=attempt, variant=variant)
+            for (case_id, attempt), variant in plan.variants.items()
+        ),
         shard=None if plan.shard is None else "{}/{}".format(*plan.shard),
     )
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from harness.results.manifest import PlannedTrial as PlannedTrial
     from harness.results.manifest import RunManifest as RunManifest
     from harness.results.manifest import Scoring as Scoring
+    from harness.results.manifest import VariedTrial as VariedTrial
     from harness.results.manifest import differences as differences
     from harness.results.merging import merge_runs as merge_runs
     from harness.results.merging import shard_of as shard_of
@@ -78,7 +79,7 @@ else:
                 "latest",
                 "read_judgements",
             ),
-            "manifest": ("ManifestDifference", "PlannedTrial", "RunManifest", "Scoring", "differences"),
+            "manifest": ("ManifestDifference", "PlannedTrial", "RunManifest", "Scoring", "VariedTrial", "differences"),
             "merging": ("merge_runs", "shard_of"),
             "naming": ("RunNameTaken", "begin_run", "check_run_name", "default_run_name"),
             "stop": ("stop_reason", "write_stop"),

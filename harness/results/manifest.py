@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from harness.case import TrialVariant
 from harness.values import Frozen
 
 SUITE_NAME = r"^[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]{0,254}$"
@@ -15,6 +16,14 @@ class PlannedTrial(Frozen):
     case_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
     """As in the suite; it becomes a folder's name."""
     attempt: int = Field(ge=1, le=1_000_000)
+
+
+class VariedTrial(Frozen):
+    """A trial of the run that was run otherwise than its case says."""
+
+    case_id: str
+    attempt: int
+    variant: TrialVariant
 
 
 class RunManifest(Frozen):
@@ -56,6 +65,13 @@ class RunManifest(Frozen):
     """In the order of the suite's cases, then by attempt; all results have this order."""
     shard: str | None = Field(default=None, pattern=r"^[1-9][0-9]*/[1-9][0-9]*$")
     """`2/4`: the second of four parts, which `harness merge` puts together; None: a whole run."""
+
+    variants: tuple[VariedTrial, ...] = ()
+    """Trials with interventions: of which trial each is a variant, at which step, and what was changed."""
+
+    def variant(self, case_id: str, attempt: int) -> TrialVariant | None:
+        """How a trial differs from its case; None: it does not."""
+        return next((one.variant for one in self.variants if (one.case_id, one.attempt) == (case_id, attempt)), None)
 
 
 class Scoring(Frozen):

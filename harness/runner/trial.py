@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from harness.case import Case, CommandCheck, Suite, commands_of, looks_of
+from harness.case import Case, CommandCheck, Suite, TrialVariant, commands_of, looks_of
 from harness.errors import HarnessError, ServiceError, UpstreamUnavailable
 from harness.gateway import Gateway, Session, SessionRecord, SessionRequest, model_environment
 from harness.os_errors import os_error_in_words
@@ -27,6 +27,7 @@ from harness.trace import (
     Trajectory,
     Trial,
     trajectory_from,
+    with_final_answer,
 )
 from harness.upstream import OutOfBudget
 from harness.values import JsonValue
@@ -46,6 +47,8 @@ class TrialRunner:
     """Tags of the images that agents ask for by name."""
     browsers: BrowserFactory | None = None
     """None: no trial of the suite needs one."""
+    variants: Mapping[tuple[str, int], TrialVariant] = field(default_factory=dict)
+    """Trials, by case and attempt, that are run otherwise than their case says."""
 
     @cached_property
     def _file_probes(self) -> FileProbes:
@@ -72,9 +75,16 @@ class TrialRunner:
 
     def _attempt(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
         trial_id = f"{self.run}.{case.id}.{attempt}"
+        variant = self.variants.get((case.id, attempt))
+        case = case if variant is None else variant.applied_to(case)
         program = self.agent.program(case)
         request = SessionRequest(
-            trial_id=trial_id, case=case, attempt=attempt, agent=self.suite.name, version=self.agent.name
+            trial_id=trial_id,
+            case=case,
+            attempt=attempt,
+            agent=self.suite.name,
+            version=self.agent.name,
+            variant=variant,
         )
         with ExitStack() as stack:
             session = self.gateway.open(request)
@@ -108,6 +118,8 @@ class TrialRunner:
             raise OutOfBudget(record.out_of_budget)
         with reading_what_the_agent_left():
             trajectory = _trajectory(record, program, exit_)
+            if variant is not None and variant.final_answer is not None:
+                trajectory = with_final_answer(trajectory, variant.final_answer)
         outcome, reason = _outcome(case, record, exit_)
         trial = Trial(
             case_id=case.id,

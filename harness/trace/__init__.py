@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from harness.trace.trajectory import Trajectory as Trajectory
     from harness.trace.trajectory import Usage as Usage
     from harness.trace.trajectory import step_identity as step_identity
+    from harness.trace.trajectory import with_final_answer as with_final_answer
     from harness.trace.trial import MEASURED as MEASURED
     from harness.trace.trial import CommandResult as CommandResult
     from harness.trace.trial import EndState as EndState
@@ -74,6 +75,7 @@ else:
                 "Trajectory",
                 "Usage",
                 "step_identity",
+                "with_final_answer",
             ),
             "trial": (
                 "CommandResult",

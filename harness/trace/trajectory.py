@@ -159,3 +159,12 @@ def step_identity(step: Step) -> JsonObject:
 def _reported(evidence: EvidenceKind | None) -> JsonObject:
     """Only what is self-reported is marked, so that digests of trials without it stay what they were."""
     return {"evidence": evidence} if evidence == "self_reported" else {}
+
+
+def with_final_answer(trajectory: Trajectory, answer: str) -> Trajectory:
+    """The trajectory with another final answer, also in the step that gave it."""
+    steps = list(trajectory.steps)
+    said = [index for index, step in enumerate(steps) if step.source == "agent" and step.message is not None]
+    if said and steps[said[-1]].message == trajectory.final_output:
+        steps[said[-1]] = steps[said[-1]].model_copy(update={"message": answer})
+    return trajectory.model_copy(update={"steps": tuple(steps), "final_output": answer})

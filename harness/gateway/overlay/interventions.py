@@ -1,0 +1,197 @@
+"""Interventions between the agent and its tools: calls are edited, and answers of a parent trial are fed again.
+
+The edits stand before everything else that a call passes, so that the trace shows the trial as it would have been with
+the edited call. What is fed is checked: the first call that differs from the parent's ends the trial.
+"""
+
+import json
+import re
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import cast, get_args
+
+from harness.case import CallEdit, FedCall, Intervention, Invocation, TrialVariant
+from harness.cassette import CallKey, complete_arguments
+from harness.errors import ReplayDiverged
+from harness.gateway.failures import Failure
+from harness.gateway.ledger import Ledger
+from harness.gateway.tool_calls import Done, ToolCallHandler, ToolCallParts, ToolReply, parsed_arguments
+from harness.gateway.toolbox import Tool
+from harness.trace import ToolErrorType
+from harness.upstream import ToolMiss, ToolRequest
+from harness.values import JsonObject, canonical_json
+
+_STATUS = re.compile(r"refused the call: (\d{3})")
+_SHOWN = 300
+_NO_SOURCE = frozenset({"unknown_tool", "not_allowed", "unparsable_arguments", "invalid_arguments", "limit_reached"})
+"""Errors that the gateway gives by itself: they come again without being fed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Given:
+    """The answer that the call under way is given."""
+
+    content: object
+    failure: Failure | None
+    forwarded: bool
+    """Whether the tool is called all the same, so that its state is what it was."""
+    fed: bool
+    """Whether the answer is the parent's."""
+
+
+_GIVEN: ContextVar[_Given | None] = ContextVar("given", default=None)
+
+
+class InterveningCalls(ToolCallHandler):
+    """The tool calls of a variant."""
+
+    def __init__(self, parts: ToolCallParts, variant: TrialVariant) -> None:
+        super().__init__(parts)
+        self._fed = variant.fed
+        self._made = 0
+        self._layers = [_Layer(one) for one in variant.interventions]
+
+    async def call(self, name: str, raw: bytes, ledger: Ledger) -> ToolReply:
+        """One call of the agent. Raises ReplayDiverged where it is not the call that the parent made here."""
+        return await self._through(0, name, raw, ledger)
+
+    async def finish(self, ledger: Ledger) -> None:
+        """Makes the calls that come after the agent's last; raises ReplayDiverged where fed calls were not made."""
+        if self._made < len(self._fed):
+            missing = self._fed[self._made]
+            raise ReplayDiverged(missing.step, _words(missing), "the agent ended")
+        for depth, layer in enumerate(self._layers):
+            for one in layer.intervention.at_end:
+                await self._through(depth + 1, one.tool, _raw(one), ledger)
+
+    async def _through(self, depth: int, name: str, raw: bytes, ledger: Ledger) -> ToolReply:
+        """The call after the first `depth` interventions."""
+        if depth == len(self._layers):
+            return await self._fed_or_made(name, raw, ledger)
+        edits = self._layers[depth].next_edits()
+        for edit in edits:
+            if edit.kind == "before":
+                await self._several(depth + 1, edit.calls, ledger)
+        reply = await self._edited(depth, edits, (name, raw), ledger)
+        for edit in edits:
+            if edit.kind == "after":
+                await self._several(depth + 1, edit.calls, ledger)
+        return reply
+
+    async def _edited(
+        self, depth: int, edits: tuple[CallEdit, ...], call: tuple[str, bytes], ledger: Ledger
+    ) -> ToolReply:
+        name, raw = call
+        for edit in edits:
+            if edit.kind == "drop":
+                return _reply_of(edit)
+            if edit.kind == "replace":
+                name, raw = edit.calls[0].tool, _raw(edit.calls[0])
+        answered = next((edit for edit in edits if edit.kind == "answer"), None)
+        if answered is None:
+            return await self._through(depth + 1, name, raw, ledger)
+        writes = (spec := self.spec(name)) is not None and spec.effect == "write"
+        failure = _failure(answered.error, answered.message, answered.content)
+        given = _Given(content=answered.content, failure=failure, forwarded=writes, fed=False)
+        return await self._given(given, name, raw, ledger)
+
+    async def _several(self, depth: int, calls: tuple[Invocation, ...], ledger: Ledger) -> None:
+        for one in calls:
+            await self._through(depth, one.tool, _raw(one), ledger)
+
+    async def _fed_or_made(self, name: str, raw: bytes, ledger: Ledger) -> ToolReply:
+        number, self._made = self._made, self._made + 1
+        if number >= len(self._fed):
+            return await super().call(name, raw, ledger)
+        expected = self._fed[number]
+        self._check(expected, name, raw)
+        if expected.error in _NO_SOURCE:
+            return await super().call(name, raw, ledger)
+        failure = _failure(expected.error, expected.message, expected.content)
+        given = _Given(content=expected.content, failure=failure, forwarded=True, fed=True)
+        return await self._given(given, name, raw, ledger)
+
+    async def _given(self, given: _Given, name: str, raw: bytes, ledger: Ledger) -> ToolReply:
+        token = _GIVEN.set(given)
+        try:
+            return await super().call(name, raw, ledger)
+        finally:
+            _GIVEN.reset(token)
+
+    def _check(self, expected: FedCall, name: str, raw: bytes) -> None:
+        arguments, unparsed, _ = parsed_arguments(raw)
+        spec = self.spec(name)
+
+        def whole(sent: JsonObject | None) -> str:
+            return canonical_json(sent if sent is None or spec is None else complete_arguments(spec, sent))
+
+        cleaned = None if arguments is None else self.cleaned(arguments)
+        same = name == expected.tool and whole(cleaned) == whole(expected.arguments)
+        if not same or (unparsed is None) != (expected.unparsed is None):
+            found = f"{name}({canonical_json(cleaned) if unparsed is None else unparsed})"
+            raise ReplayDiverged(expected.step, _words(expected), found[:_SHOWN])
+
+    async def _answered(
+        self, tool: Tool, complete: JsonObject, key: CallKey, ledger: Ledger, probe: str | None
+    ) -> Done:
+        given = _GIVEN.get()
+        if given is None or probe is not None:
+            return await super()._answered(tool, complete, key, ledger, probe)
+        tier = None
+        if given.forwarded:
+            answer = await self.source.call(ToolRequest(tool=tool.spec, arguments=complete, key=key))
+            if isinstance(answer, ToolMiss) and tool.spec.effect == "write" and given.failure is None:
+                raise ReplayDiverged(None, f"{tool.spec.name} is answered as before", answer.message)
+            tier = None if isinstance(answer, ToolMiss) else answer.tier
+        if tier is not None:
+            ledger.tiers[tier] += 1
+        if given.failure is not None:
+            return Done(failure=given.failure, content=given.failure.content, tier=tier)
+        ledger.answered.add(tool.spec.name)
+        body = json.dumps(given.content, ensure_ascii=False).encode()
+        return Done(content=json.loads(body), body=body, tier=tier)
+
+
+class _Layer:
+    """One intervention, and how many calls it has seen."""
+
+    def __init__(self, intervention: Intervention) -> None:
+        self.intervention = intervention
+        self._seen = 0
+
+    def next_edits(self) -> tuple[CallEdit, ...]:
+        number, self._seen = self._seen, self._seen + 1
+        return tuple(edit for edit in self.intervention.edits if edit.at == number)
+
+
+def _raw(invocation: Invocation) -> bytes:
+    return json.dumps(invocation.arguments, ensure_ascii=False).encode()
+
+
+def _words(call: FedCall) -> str:
+    told = canonical_json(call.arguments) if call.unparsed is None else call.unparsed
+    return f"{call.tool}({told})"[:_SHOWN]
+
+
+def _failure(error: str | None, message: str, content: object) -> Failure | None:
+    """The failure as it was told; what a tool said itself stands in the recorded content."""
+    if error is None:
+        return None
+    if error not in get_args(ToolErrorType):
+        raise ReplayDiverged(None, "an error of the closed vocabulary", f"{error!r}")
+    told = content.get("error") if isinstance(content, dict) else None
+    status = _STATUS.search(message)
+    return Failure(
+        type=cast(ToolErrorType, error),
+        message=message,
+        status=int(status[1]) if status is not None and error == "tool_error" else None,
+        body=told.get("body") if isinstance(told, dict) else None,
+    )
+
+
+def _reply_of(edit: CallEdit) -> ToolReply:
+    """The answer to a call that was not made, which no step shows."""
+    failure = _failure(edit.error, edit.message, edit.content)
+    if failure is not None:
+        return ToolReply(status=failure.http_status, body=failure.encoded(), failure=failure)
+    return ToolReply(status=200, body=json.dumps(edit.content, ensure_ascii=False).encode())
