@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from harness.judge.agreement.binary import AgreementRate as AgreementRate
-    from harness.judge.agreement.binary import BinaryAgreement as BinaryAgreement
     from harness.judge.agreement.comparing import AgreementReport as AgreementReport
     from harness.judge.agreement.comparing import AgreementRow as AgreementRow
     from harness.judge.agreement.comparing import Right as Right
@@ -108,7 +106,6 @@ else:
                 "Decision",
                 "CodeCriterion",
             ),
-            "agreement.binary": ("AgreementRate", "BinaryAgreement"),
             "agreement.comparing": ("AgreementReport", "AgreementRow", "Right", "against_labels", "compare"),
             "annotation.annotation_queue": ("AnnotationQueue", "AnnotatorSession", "PER_ITEM"),
             "annotation.server": ("AnnotationServer",),

@@ -3,10 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from harness.judge.agreement.binary import AgreementRate, rate
-from harness.judge.agreement.chance import position_consistency
 from harness.judge.judgement import JudgeIdentity
 from harness.judge.pairwise import Preference
+from harness.stats import AgreementRate, position_consistency, rate
 from harness.values import Frozen
 
 

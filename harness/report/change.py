@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from harness.score import Interval, cases_needed, holm, paired_interval, sign_test
+from harness.stats import LEVEL, Interval, cases_needed, holm, paired_interval, sign_test
 from harness.values import Frozen
 
 _SAME = 1e-9
-LEVEL = 0.05
 _FEWEST = 6
 """The minimum number of changed cases with which an exact two-sided sign test can be significant at 5 %."""
 

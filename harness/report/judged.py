@@ -22,8 +22,7 @@ from harness.judge import (
     uncalibrated,
 )
 from harness.results import RunFolder, judged_rubrics, kept_rubric, latest, read_judgements
-from harness.score import Interval, effective_n, wilson
-from harness.score.bootstrap import bootstrap
+from harness.stats import Interval, bootstrap, effective_n, wilson
 from harness.values import Frozen
 
 

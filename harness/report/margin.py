@@ -14,7 +14,8 @@ from harness.errors import ExitCode, UsageError
 from harness.report.change import MetricChange
 from harness.report.compare import Comparison
 from harness.results import RunFolder, RunManifest, runs_in
-from harness.score import Interval, Scorecard, cases_for_margin
+from harness.score import Scorecard
+from harness.stats import Interval, cases_for_margin
 from harness.trace import MEASURED
 from harness.values import Frozen
 

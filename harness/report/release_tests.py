@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.score import Scorecard, fisher_greater, holm, sign_test_greater
+from harness.score import Scorecard
+from harness.stats import fisher_greater, holm, level_of_look, sign_test_greater
 
-LEVEL = 0.05
 _SAME = 1e-9
 
 Test = Literal["sign test over the same cases", "Fisher's exact test over cases"]
@@ -95,18 +95,6 @@ def _mostly_shared(now: Values, before: Values) -> bool:
 def extend(values: Values, more: Values) -> None:
     for case, own in more.items():
         values.setdefault(case, []).extend(own)
-
-
-def level_of(number: int) -> float:
-    """Of the `number`-th release after the first; all of them together are `LEVEL`."""
-    return LEVEL / (number * (number + 1))
-
-
-def level_of_look(number: int, look: int) -> float:
-    """The level of the `look`-th look at that release, both counted from 1; the levels of all looks sum to
-    `level_of(number)`.
-    """
-    return level_of(number) / (look * (look + 1))
 
 
 def _sizes(test: Test, now: Values, before: Values) -> tuple[int, int, int]:

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from harness.score import Interval, Scorecard
-from harness.score.bootstrap import bootstrap
+from harness.score import Scorecard
+from harness.stats import Interval, bootstrap, pass_at_k, pass_hat_k
 from harness.values import Frozen
 
 
@@ -37,8 +37,8 @@ def reliability(cards: Sequence[Scorecard]) -> tuple[Reliability, ...]:
 
 def _at(k: int, counts: Mapping[str, tuple[int, int]]) -> Reliability:
     enough = {case: (n, c) for case, (n, c) in counts.items() if n >= k}
-    some = {case: [1 - math.comb(n - c, k) / math.comb(n, k)] for case, (n, c) in enough.items()}
-    every = {case: [math.comb(c, k) / math.comb(n, k)] for case, (n, c) in enough.items()}
+    some = {case: [pass_at_k(n, c, k)] for case, (n, c) in enough.items()}
+    every = {case: [pass_hat_k(n, c, k)] for case, (n, c) in enough.items()}
     return Reliability(
         k=k,
         cases=len(enough),

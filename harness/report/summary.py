@@ -16,8 +16,8 @@ from harness.report.reliability import Reliability, reliability
 from harness.report.replay import MissedTool, replay_of
 from harness.report.tooltable import ToolRow, by_model, by_tool
 from harness.results import RunFolder, RunManifest, gc_paused, stop_reason
-from harness.score import Interval, Score, Scorecard, effective_n, wilson
-from harness.score.bootstrap import bootstrap
+from harness.score import Score, Scorecard
+from harness.stats import Interval, bootstrap, effective_n, wilson
 from harness.trace import MEASURED, ModelUse, Trial
 from harness.values import Frozen
 

@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from harness.score.evaluators import item_of as item_of
     from harness.score.failures.measurable import not_measured as not_measured
     from harness.score.failures.ranking import suspects as suspects
-    from harness.score.intervals import Interval as Interval
-    from harness.score.intervals import cases_for_margin as cases_for_margin
-    from harness.score.intervals import cases_needed as cases_needed
-    from harness.score.intervals import effective_n as effective_n
-    from harness.score.intervals import fisher_greater as fisher_greater
-    from harness.score.intervals import holm as holm
-    from harness.score.intervals import paired_interval as paired_interval
-    from harness.score.intervals import sign_test as sign_test
-    from harness.score.intervals import sign_test_greater as sign_test_greater
-    from harness.score.intervals import wilson as wilson
     from harness.score.metrics import METRICS as METRICS
     from harness.score.scorer import Scorer as Scorer
     from harness.score.scorer import build_scorer as build_scorer
@@ -50,18 +40,6 @@ else:
             "evaluators": ("Item", "ItemEvaluator", "RunEvaluator", "TrialKey", "item_of"),
             "failures.measurable": ("not_measured",),
             "failures.ranking": ("suspects",),
-            "intervals": (
-                "Interval",
-                "cases_for_margin",
-                "cases_needed",
-                "effective_n",
-                "fisher_greater",
-                "holm",
-                "paired_interval",
-                "sign_test",
-                "sign_test_greater",
-                "wilson",
-            ),
             "metrics": ("METRICS",),
             "scorer": ("Scorer", "build_scorer", "score_trial"),
             "selection": ("decisions",),

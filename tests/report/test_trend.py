@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
-from harness.report.release_tests import level_of, level_of_look
 from harness.report.render.markdown import trend_markdown
 from harness.report.render.trajectory import explained
 from harness.report.trend import TrendPoint, suite_of, trend
 from harness.results import RunFolder, RunManifest
 from harness.score import Diagnosis, Scorecard
-from harness.score.intervals import fisher_greater, holm, sign_test_greater
+from harness.stats import fisher_greater, holm, level_of, level_of_look, sign_test_greater
 from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
 
 Card = Callable[..., Scorecard]

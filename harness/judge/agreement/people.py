@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import combinations
 
-from harness.judge.agreement.chance import cohen_kappa, krippendorff_alpha
 from harness.judge.labels import LabelledItem
+from harness.stats import cohen_kappa, krippendorff_alpha
 from harness.values import Frozen
 
 

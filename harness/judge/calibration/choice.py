@@ -4,10 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from harness.judge.calibration.figures import Figures
-from harness.score import sign_test
+from harness.stats import Z, sign_test
 from harness.values import Frozen
-
-_Z = 1.959963984540054  # 95 %, two-sided
 
 
 class Choice(Frozen):
@@ -29,7 +27,7 @@ def noise_margin(agreeing: Sequence[Sequence[float]]) -> float:
     """
     if not agreeing:
         return 0.0
-    return _Z * math.sqrt(2 * sum(_variance(scores) for scores in agreeing)) / len(agreeing)
+    return Z * math.sqrt(2 * sum(_variance(scores) for scores in agreeing)) / len(agreeing)
 
 
 def choose(before: Figures, candidates: Mapping[str, Figures], margin: float) -> Choice:

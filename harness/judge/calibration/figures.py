@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from harness.judge.agreement.binary import AnswerPair as Pair
-from harness.judge.agreement.binary import BinaryAgreement, binary_agreement
-from harness.judge.agreement.chance import cohen_kappa
 from harness.judge.calibration.question import Answered, Question
+from harness.stats import AnswerPair as Pair
+from harness.stats import BinaryAgreement, binary_agreement, cohen_kappa
 from harness.values import Frozen
 
 

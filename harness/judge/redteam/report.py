@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from harness.judge.judgement import Judgement
 from harness.judge.redteam.texts import CLASSES, AttackClass
 from harness.judge.redteam.trials import Place
-from harness.score import Interval, wilson
+from harness.stats import Interval, wilson
 from harness.values import Frozen
 
 

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from harness.judge import AgreementReport, AgreementRow, BinaryAgreement
+from harness.judge import AgreementReport, AgreementRow
 from harness.report.render.section import Section
 from harness.report.render.terminal import section_table
 from harness.report.render.wording import UNKNOWN, number, percent, percent_between, printable, signed_points
+from harness.stats import BinaryAgreement
 
 _HEADS = ("criterion", "n", "agree", "95 %", "constant", "kappa", "alpha", "TPR", "TNR", "shift")
 _NOTES = (

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
-from harness.judge import AgreementRate, ComparisonScore
+from harness.judge import ComparisonScore
 from harness.report.render.section import Section
 from harness.report.render.terminal import section_table
 from harness.report.render.wording import percent, percent_between
+from harness.stats import AgreementRate
 
 _HEADS = ("criterion", "n", "A", "B", "tie", "turned", "B of winners", "consistent")
 _NOTES = (

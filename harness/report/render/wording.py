@@ -11,7 +11,8 @@ from harness.report.compare import Comparison
 from harness.report.printed import PrintedEnd
 from harness.report.summary import SUCCESS, Rate, Summary, Unmeasured
 from harness.results import RunManifest
-from harness.score import METRICS, Interval
+from harness.score import METRICS
+from harness.stats import Interval
 
 UNKNOWN = "-"
 

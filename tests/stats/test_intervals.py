@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from harness.score.intervals import (
+from harness.stats import (
     cases_needed,
     effective_n,
     paired_interval,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.judge.agreement import cohen_kappa, krippendorff_alpha, position_consistency
+from harness.stats import cohen_kappa, krippendorff_alpha, position_consistency
 
 
 def _pairs(both: int, first_only: int, second_only: int, neither: int) -> list[tuple[bool, bool]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 
-from harness.score.intervals import Interval, rounded
+from harness.stats.intervals import Interval, rounded
 
 _RESAMPLES = 1000
 _TAIL = 0.025

@@ -6,8 +6,7 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from harness.score.bootstrap import bootstrap
-from harness.score.intervals import Interval
+from harness.stats import Interval, bootstrap
 
 Make = Callable[[random.Random], float]
 

@@ -1,12 +1,11 @@
-"""How sure a share or a mean is. Attempts at one case are not independent, so cases are what is counted."""
+"""Confidence intervals. Attempts at one case are not independent, so cases are what is counted."""
 
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 
 from harness.values import Frozen
 
-_Z = 1.959963984540054  # 95 %, two-sided
+Z = 1.959963984540054  # 95 %, two-sided
 _Z_POWER = 0.8416212335729143  # 80 %, one-sided
 _NOTHING = 1e-9
 _FEWEST = 6
@@ -24,9 +23,9 @@ def wilson(share: float, n: float) -> Interval | None:
     """Wilson's interval of a share over `n` independent observations; None for none."""
     if n <= 0:
         return None
-    z2 = _Z * _Z
+    z2 = Z * Z
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = _Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    half = Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
     return Interval(low=rounded(max(0.0, middle - half)), high=rounded(min(1.0, middle + half)))
 
 
@@ -47,54 +46,6 @@ def effective_n(by_case: Mapping[str, Sequence[float]]) -> float:
     return n if variance == 0 else min(float(n), max(float(cases), mean * (1 - mean) / variance))
 
 
-def sign_test(better: int, worse: int) -> float | None:
-    """The exact two-sided p-value of the hypothesis that better and worse are equally likely; ties are ignored. None
-    where all are ties.
-    """
-    n = better + worse
-    if not n:
-        return None
-    tail = ways = 1
-    for k in range(min(better, worse)):
-        ways = ways * (n - k) // (k + 1)  # C(n, k + 1) from C(n, k): thousands of cases in milliseconds
-        tail += ways
-    return rounded(float(min(Fraction(1), Fraction(2 * tail, 2**n))))
-
-
-def sign_test_greater(more: int, less: int) -> float | None:
-    """Exact one-sided p of as many `more` or further ones where both are equally likely. None where all are ties."""
-    n = more + less
-    if not n:
-        return None
-    tail = ways = 1
-    for k in range(less):
-        ways = ways * (n - k) // (k + 1)
-        tail += ways
-    return rounded(float(Fraction(tail, 2**n)))
-
-
-def fisher_greater(with_now: int, without_now: int, with_before: int, without_before: int) -> float:
-    """The p-value of Fisher's exact one-sided test that the share now is not larger than before, with all margins
-    fixed.
-    """
-    now, having = with_now + without_now, with_now + with_before
-    every = now + with_before + without_before
-    most = min(now, having)
-    ways = sum(math.comb(having, k) * math.comb(every - having, now - k) for k in range(with_now, most + 1))
-    return rounded(float(Fraction(ways, math.comb(every, now))))
-
-
-def holm(tests: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down correction of the tests that were made; None stays None, and counts for nothing."""
-    made = sorted((p, place) for place, p in enumerate(tests) if p is not None)
-    found: list[float | None] = [None] * len(tests)
-    least = 0.0
-    for rank, (p, place) in enumerate(made):
-        least = max(least, min(1.0, p * (len(made) - rank)))
-        found[place] = rounded(least)
-    return found
-
-
 def paired_interval(differences: Sequence[float], width: float) -> Interval | None:
     """The interval of the mean of paired differences, one per case; None without cases.
 
@@ -106,7 +57,7 @@ def paired_interval(differences: Sequence[float], width: float) -> Interval | No
     n = len(differences) + 2
     mean = math.fsum(differences) / n
     squares = math.fsum(value * value for value in differences) + 2 * width * width
-    half = _Z * math.sqrt(max(0.0, squares / n - mean * mean) / n)
+    half = Z * math.sqrt(max(0.0, squares / n - mean * mean) / n)
     return Interval(low=rounded(max(-width, mean - half)), high=rounded(min(width, mean + half)))
 
 
@@ -120,7 +71,7 @@ def cases_needed(differences: Sequence[float]) -> int | None:
     if abs(mean) < _NOTHING:
         return None
     spread = math.fsum((value - mean) ** 2 for value in differences) / n
-    needed = math.ceil(max(_FEWEST, (_Z + _Z_POWER) ** 2 * spread / (mean * mean)))
+    needed = math.ceil(max(_FEWEST, (Z + _Z_POWER) ** 2 * spread / (mean * mean)))
     return needed if needed <= _MOST else None
 
 
@@ -130,13 +81,13 @@ def cases_for_margin(cases: int, seen: Interval, margin: float, width: float) ->
     """
     n = cases + 2
     middle = (seen.low + seen.high) / 2
-    squares = n * (n * ((seen.high - seen.low) / 2 / _Z) ** 2 + middle * middle)
+    squares = n * (n * ((seen.high - seen.low) / 2 / Z) ** 2 + middle * middle)
     mean, second = middle * n / cases, max(0.0, (squares - 2 * width * width) / cases)
 
     def low(number: int) -> float:
         shifted = mean * number / (number + 2)
         total = (number * second + 2 * width * width) / (number + 2)
-        return shifted - _Z * math.sqrt(max(0.0, total - shifted * shifted) / (number + 2))
+        return shifted - Z * math.sqrt(max(0.0, total - shifted * shifted) / (number + 2))
 
     if low(_MOST) < -margin:
         return None

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from pydantic import computed_field
 
-from harness.judge.agreement.chance import cohen_kappa, krippendorff_alpha
-from harness.score import Interval, effective_n, wilson
+from harness.stats.chance import cohen_kappa, krippendorff_alpha
+from harness.stats.intervals import Interval, effective_n, wilson
 from harness.values import Frozen
 
 
