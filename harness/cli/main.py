@@ -34,6 +34,7 @@ _VERBS = {
     "schema": "Print the JSON Schemas of the files that people write, for editors.",
     "image": "Build and list the images that sandboxes and services run in.",
     "import": "Read somebody else's trajectories into a run folder.",
+    "ingest": "Receive spans and logs of production by OTLP/HTTP.",
     "export": "Write a run's trials as ATIF or OTLP JSON.",
 }
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.ingest.credentials import Cleaner as Cleaner
     from harness.ingest.export.atif import export_atif as export_atif
     from harness.ingest.export.otlp import export_otlp as export_otlp
     from harness.ingest.found import Found as Found
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
     from harness.ingest.registry import import_file as import_file
     from harness.ingest.registry import importers as importers
     from harness.ingest.run import ImportedRun as ImportedRun
+    from harness.ingest.sessions import Conversation as Conversation
+    from harness.ingest.sessions import conversation_of as conversation_of
     from harness.ingest.transcript import ForeignStep as ForeignStep
 else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "credentials": ("Cleaner",),
+            "sessions": ("Conversation", "conversation_of"),
             "transcript": ("ForeignStep",),
             "reading": ("Record",),
             "found": (

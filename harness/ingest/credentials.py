@@ -55,8 +55,9 @@ _KEPT: Final = 8_000_000
 class Cleaner:
     """Replaces credentials by stable pseudonyms, and counts how many stood there."""
 
-    def __init__(self, secrets: Mapping[str, str]) -> None:
-        self._redactor = Redactor(secrets)
+    def __init__(self, secrets: Mapping[str, str], *, key: bytes | None = None) -> None:
+        """`key`: see `Redactor`."""
+        self._redactor = Redactor(secrets, key=key)
         self._seen: dict[str, str] = {}
         self._left = _KEPT
         self.found = 0

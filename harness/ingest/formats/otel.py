@@ -25,12 +25,19 @@ def read(source: Source) -> Iterator[Found]:
     for span in spans:
         groups.setdefault(named.get(span.trace_id, span.trace_id), []).append(_clean(source, span))
     for group in groups.values():
-        if is_ours(group):
-            yield _ours(source, group)
-        elif any(says.kind_of_span(span) != "other" for span in group):
-            yield _foreign(source, group)
-        else:
-            source.note(f"trace {group[0].trace_id}", "a trace tells of no agent, model or tool; it is left out")
+        found = conversation_in(source, group)
+        if found is not None:
+            yield found
+
+
+def conversation_in(source: Source, spans: list[Span]) -> Found | None:
+    """What the spans of one conversation tell; None, with a note, where they tell of no agent, model or tool."""
+    if is_ours(spans):
+        return _ours(source, spans)
+    if any(says.kind_of_span(span) != "other" for span in spans):
+        return _foreign(source, spans)
+    source.note(f"trace {spans[0].trace_id}", "a trace tells of no agent, model or tool; it is left out")
+    return None
 
 
 IMPORTER = Importer(patterns=("spans.jsonl", "*.jsonl", "*.json"), read=read)

@@ -1,0 +1,117 @@
+"""Where scores of sessions lie: one file a batch, each written whole, so that a session is scored exactly once.
+
+`scores/N.jsonl` holds a batch. A batch whose harness was killed before the file was renamed is not there, and its
+sessions are scored again; one that is there is never scored again by the same scorers. Beside it stands `N.parquet`:
+the same as flat rows, for charts and reports.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.disk import flush_folder
+from harness.documents import write_atomically
+from harness.errors import ResultsError
+from harness.online.engine import connect
+from harness.online.facts import FACTS, facts_of
+from harness.online.scores import SessionScore
+from harness.process_identity import partial_name
+
+
+class ScoreStore:
+    """The scores of one store's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def add(self, scores: Iterable[SessionScore]) -> Path | None:
+        """Writes a batch; scores that are there already are left out. None: there was nothing to write."""
+        known = self.identities()
+        fresh = {one.identity: one for one in scores if one.identity not in known}
+        if not fresh:
+            return None
+        number = 1 + max((number for number, _ in self._batches()), default=0)
+        path = self._folder / f"{number:09}.jsonl"
+        lines = [_line(one) for one in fresh.values()]
+        self._write_facts(path, fresh.values())
+        write_atomically(path, "".join(lines).encode("utf-8", "replace"))
+        path.chmod(0o600)
+        return path
+
+    def identities(self) -> set[str]:
+        """Of every score: which are not to be made again."""
+        found: set[str] = set()
+        for _, path in self._batches():
+            with path.open("rb") as stream:
+                found.update(line[14:46].decode("ascii", "replace") for line in stream)  # {"identity":"...
+        return found
+
+    def read(self, *, since_ns: int = 0) -> Iterator[SessionScore]:
+        """Every score of sessions received since then, oldest batch first. Raises ResultsError that names the line."""
+        for _, path in self._batches():
+            with path.open("rb") as stream:
+                for number, line in enumerate(stream, 1):
+                    score = _read(path, number, line)
+                    if score.received_ns >= since_ns:
+                        yield score
+
+    def facts(self) -> list[Path]:
+        """The flat rows of every batch: see `harness.online.facts`."""
+        return [path.with_suffix(".parquet") for _, path in self._batches() if path.with_suffix(".parquet").exists()]
+
+    def delete(self, sessions: Iterable[str]) -> int:
+        """Removes the scores of sessions, given by their keys; the number of removed ones."""
+        gone, removed = set(sessions), 0
+        for _, path in self._batches():
+            with path.open("rb") as stream:
+                scores = [_read(path, number, line) for number, line in enumerate(stream, 1)]
+            kept = [one for one in scores if one.session not in gone]
+            removed += len(scores) - len(kept)
+            if len(kept) < len(scores):
+                self._write_facts(path, kept)
+                write_atomically(path, "".join(map(_line, kept)).encode("utf-8", "replace"))
+                path.chmod(0o600)
+        return removed
+
+    def _batches(self) -> list[tuple[int, Path]]:
+        found = [path for path in self._folder.glob("*.jsonl") if path.stem.isdecimal() and not path.is_symlink()]
+        return sorted((int(path.stem), path) for path in found)
+
+    def _write_facts(self, path: Path, scores: Iterable[SessionScore]) -> None:
+        rows = [row for one in scores for row in facts_of(one)]
+        temporary = path.with_name(partial_name(path.with_suffix(".parquet").name))
+        lines = temporary.with_name(f"{temporary.name}.rows")
+        columns = ", ".join(f"{name}: '{kind}'" for name, kind in FACTS.items())
+        try:
+            lines.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            with connect() as connection:
+                connection.execute(
+                    f"COPY (SELECT * FROM read_json('{_quoted(lines)}', format = 'newline_delimited',"
+                    f" columns = {{{columns}}})) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
+                )
+            with temporary.open("rb") as stream:
+                os.fsync(stream.fileno())
+            temporary.replace(path.with_suffix(".parquet"))
+            flush_folder(path.parent)
+        finally:
+            lines.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def _line(score: SessionScore) -> str:
+    """The identity stands first, at a fixed place, so that known scores are found without reading the rest."""
+    return f'{{"identity": "{score.identity}", "score": {score.model_dump_json()}}}\n'
+
+
+def _read(path: Path, number: int, line: bytes) -> SessionScore:
+    try:
+        return SessionScore.model_validate(json.loads(line)["score"])
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise ResultsError(f"{path}:{number}: is no score of a session: {str(error)[:200]}") from None

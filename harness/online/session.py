@@ -1,0 +1,222 @@
+"""A session: the traces of one conversation of one sender, and the trial that its spans tell."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from harness.case import Case
+from harness.ingest import Conversation, FoundTool, ImportNote, conversation_of
+from harness.online.engine import TraceRow
+from harness.online.record import StoredRecord
+from harness.online.trial_record import TrialRecord, trial_record_in
+from harness.trace import Span, Step, Trajectory, Trial, unattributed
+from harness.values import Frozen, JsonObject
+
+_TRACE = "trace:"
+
+
+class SessionRow(Frozen):
+    """What is known of a session without reading its spans. Texts are "" where no span names them.
+
+    `started_ns` and `ended_ns` are the sender's clock, `received_first_ns` and `received_last_ns` the receiver's
+    (nanoseconds since the epoch): only the latter decide when a session is complete and to which day it belongs.
+    """
+
+    key: str
+    """`<source>:<session id>`; `<source>:trace:<trace id>` where no span names a session."""
+    source: str
+    """The name of the token that its spans were sent with."""
+    trusted: bool
+    """Whether the sender may state what was observed: every record came with a trusted token."""
+    trace_ids: tuple[str, ...]
+    users: tuple[str, ...]
+    """Ids of the users that its spans name."""
+    release: str
+    model: str
+    records: int
+    errors: int
+    """Spans with the status `error`."""
+    feedback: float | None
+    """The lowest score from 0 to 1 that a user gave; None: none was given."""
+    started_ns: int
+    ended_ns: int
+    received_first_ns: int
+    received_last_ns: int
+    digest: str
+    """Of its records: a late span changes it."""
+
+    @property
+    def id(self) -> str:
+        """A name for files: 16 hexadecimal digits of the key."""
+        return session_id(self.key)
+
+    @property
+    def duration_s(self) -> float:
+        return max(0, self.ended_ns - self.started_ns) / 1e9
+
+    def is_complete(self, now_ns: int, pause_s: float) -> bool:
+        """Whether nothing was received for the pause."""
+        return now_ns - self.received_last_ns >= pause_s * 1e9
+
+
+def session_id(key: str) -> str:
+    """16 hexadecimal digits of a session's key."""
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def sessions_from(rows: Iterable[TraceRow]) -> list[SessionRow]:
+    """Traces of one sender that name one session are one session; a trace that names none is one by itself."""
+    groups: dict[str, list[TraceRow]] = {}
+    for row in rows:
+        groups.setdefault(f"{row.source}:{row.session or _TRACE + row.trace_id}", []).append(row)
+    return [_session(key, group) for key, group in groups.items()]
+
+
+def _session(key: str, rows: list[TraceRow]) -> SessionRow:
+    rows.sort(key=lambda row: (row.start_ns, row.trace_id))
+    scores = [row.feedback for row in rows if row.feedback is not None]
+    digests = "".join(sorted(row.digest for row in rows))
+    return SessionRow(
+        key=key,
+        source=rows[0].source,
+        trusted=all(row.trusted for row in rows),
+        trace_ids=tuple(row.trace_id for row in rows),
+        users=tuple(sorted({user for row in rows for user in row.users})),
+        release=next((row.release for row in rows if row.release), ""),
+        model=next((row.model for row in rows if row.model), ""),
+        records=sum(row.records for row in rows),
+        errors=sum(row.errors for row in rows),
+        feedback=min(scores) if scores else None,
+        started_ns=rows[0].start_ns,
+        ended_ns=max(row.end_ns for row in rows),
+        received_first_ns=min(row.received_first_ns for row in rows),
+        received_last_ns=max(row.received_last_ns for row in rows),
+        digest=hashlib.sha256(digests.encode()).hexdigest()[:32],
+    )
+
+
+class Session:
+    """A session with its records. What they tell is worked out when it is asked for."""
+
+    def __init__(self, row: SessionRow, records: Sequence[StoredRecord]) -> None:
+        self.row = row
+        self._records = records
+
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        """Each span once, with the log records that belong to it as events. Of versions of one span the longest."""
+        return spans_of_records(self._records)
+
+    @cached_property
+    def conversation(self) -> Conversation | None:
+        """None where the spans tell of no agent, model or tool."""
+        return conversation_of(self.row.key, self.spans) if self.spans else None
+
+    @cached_property
+    def own_record(self) -> TrialRecord | None:
+        """What a trusted harness sent of its trial beside the spans; None for every other session."""
+        return trial_record_in(self._records) if self.row.trusted else None
+
+    @property
+    def notes(self) -> tuple[ImportNote, ...]:
+        """What was read otherwise than it stands."""
+        return () if self.conversation is None else self.conversation.notes
+
+    @property
+    def tools(self) -> tuple[FoundTool, ...] | None:
+        """Tools' definitions that the spans carry; None: none."""
+        return None if self.conversation is None else self.conversation.tools
+
+    @property
+    def case(self) -> Case | None:
+        """Task and system prompt as far as the spans tell them."""
+        return None if self.conversation is None else self.conversation.case
+
+    @cached_property
+    def trajectory(self) -> Trajectory | None:
+        """What the session did. Evidence has no provenance, unless the sender is a trusted harness."""
+        if self.conversation is None:
+            return None
+        told = self.conversation.trajectory
+        return told if self.row.trusted else _without_claims(unattributed(told))
+
+    def trial(self) -> Trial | None:
+        """The session as a trial, with the session's id as its case; None where there is no trajectory."""
+        trajectory = self.trajectory
+        if trajectory is None or self.conversation is None:
+            return None
+        if self.own_record is not None:
+            return self.own_record.trial(trajectory)
+        return Trial(
+            case_id=f"session-{self.row.id}",
+            attempt=1,
+            outcome="finished",
+            trajectory=trajectory,
+            duration_s=self.conversation.duration_s,
+        )
+
+
+def spans_of_records(records: Sequence[StoredRecord]) -> tuple[Span, ...]:
+    """Spans in the order of their start; log records without a span of the session become spans of their own."""
+    best: dict[tuple[str, str], StoredRecord] = {}
+    logs: list[StoredRecord] = []
+    for record in records:
+        if record.kind == "log":
+            logs.append(record)
+            continue
+        place = (record.trace_id, record.span_id)
+        other = best.get(place)
+        if other is None or _rank(record) > _rank(other):
+            best[place] = record
+    events: dict[tuple[str, str], list[JsonObject]] = {}
+    alone: list[StoredRecord] = []
+    for log in logs:
+        place = (log.trace_id, log.span_id)
+        if place in best:
+            events.setdefault(place, []).append(_event(log))
+        elif not log.name.startswith(_OWN_EVENTS):
+            alone.append(log)
+    spans = [_span(record, events.get(place, [])) for place, record in best.items()]
+    spans += [_span(record, []) for record in alone]
+    return tuple(sorted(spans, key=lambda span: (span.start_ns, span.end_ns, span.span_id)))
+
+
+_OWN_EVENTS = ("harness.trial", "gen_ai.evaluation.result")
+"""Log records that are not part of what the agent did."""
+
+
+def _rank(record: StoredRecord) -> tuple[int, int, str]:
+    return record.end_ns, len(record.body), record.id
+
+
+def _span(record: StoredRecord, events: Sequence[JsonObject]) -> Span:
+    body = json.loads(record.body)
+    return Span(
+        trace_id=record.trace_id,
+        span_id=record.span_id,
+        parent_id=record.parent_id or None,
+        name=record.name,
+        start_ns=record.start_ns,
+        end_ns=record.end_ns,
+        attributes=body.get("attributes") or {},
+        events=(*(body.get("events") or ()), *events),
+        status=record.status,
+    )
+
+
+def _event(log: StoredRecord) -> JsonObject:
+    attributes = json.loads(log.body).get("attributes") or {}
+    return {"name": log.name, "time_ns": log.start_ns, "attributes": attributes}
+
+
+def _without_claims(trajectory: Trajectory) -> Trajectory:
+    """Without what only a harness can know of a call: that it was replayed, or that a fault was injected."""
+    return trajectory.model_copy(update={"steps": tuple(map(_plain_step, trajectory.steps))})
+
+
+def _plain_step(step: Step) -> Step:
+    if not any(seen.replayed or seen.injected for seen in step.observations):
+        return step
+    seen = tuple(one.model_copy(update={"replayed": None, "injected": None}) for one in step.observations)
+    return step.model_copy(update={"observations": seen})

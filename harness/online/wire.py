@@ -1,0 +1,248 @@
+"""OTLP/HTTP requests as records: protobuf by OpenTelemetry's own classes, and JSON with ids in hexadecimal digits.
+
+A record that is not what OTLP says is rejected by itself and counted; the others of its request are taken (partial
+success). Everything is bounded here: nesting, the number of attributes and events, and the length of texts. A text that
+is too long is cut, and the record says so in `harness.cut_characters`.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, Literal
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+
+from harness.online.json_wire import json_records
+from harness.online.record import STATUS_MESSAGE, Arrived, with_body
+from harness.values import JsonObject, JsonValue
+
+Signal = Literal["traces", "logs"]
+
+MAX_TEXT: Final = 1 << 20
+"""Characters of one text."""
+MAX_RECORD: Final = 4 << 20
+"""Characters of all texts of one record."""
+_MAX_DEPTH: Final = 32
+_MAX_ATTRIBUTES: Final = 1_000
+_MAX_EVENTS: Final = 2_000
+_MAX_NAME: Final = 1_000
+_MAX_NS: Final = 1 << 63
+CUT: Final = "harness.cut_characters"
+_STATUS: Final = ("unset", "ok", "error")
+
+
+class BadRequest(ValueError):
+    """The body is no export request; the message gives the reason."""
+
+
+class _Rejected(ValueError):
+    """One record is not taken; the message is the kind of reason, without content of the record."""
+
+
+@dataclass(kw_only=True)
+class Decoded:
+    """The records of one request, and how many were not taken, by reason."""
+
+    records: list[Arrived] = field(default_factory=list)
+    rejected: Counter[str] = field(default_factory=Counter)
+    cut: int = 0
+    """Records of which a text was cut."""
+
+
+def decode(signal: Signal, body: bytes, *, as_json: bool) -> Decoded:
+    """The records of an export request. Raises BadRequest where the body as a whole cannot be read."""
+    if as_json:
+        return _checked(json_records(signal, body))
+    decoded = Decoded()
+    try:
+        for make in _protobuf(signal, body):
+            _take(decoded, make)
+    except DecodeError:
+        raise BadRequest("the body is no OTLP export request in protobuf") from None
+    return decoded
+
+
+def answer(signal: Signal, decoded: Decoded, *, as_json: bool) -> bytes:
+    """The response message: empty, or a partial success with the number and the reasons of what was not taken."""
+    count = decoded.rejected.total()
+    words = "; ".join(f"{number} rejected: {reason}" for reason, number in decoded.rejected.most_common(5))
+    if decoded.cut:
+        words = f"{words}; " * bool(words) + f"{decoded.cut} records had texts cut at {MAX_TEXT} characters"
+    name = "rejectedSpans" if signal == "traces" else "rejectedLogRecords"
+    if as_json:
+        return json.dumps({"partialSuccess": {name: str(count), "errorMessage": words}} if words else {}).encode()
+    response = ExportTraceServiceResponse() if signal == "traces" else ExportLogsServiceResponse()
+    if words:
+        response.partial_success.error_message = words
+        setattr(response.partial_success, "rejected_spans" if signal == "traces" else "rejected_log_records", count)
+    return bytes(response.SerializeToString())
+
+
+def _checked(makers: Iterable[Callable[[], Arrived]]) -> Decoded:
+    decoded = Decoded()
+    try:
+        for make in makers:
+            _take(decoded, make)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"the body is no OTLP export request in JSON: {str(error)[:200]}") from None
+    return decoded
+
+
+def _take(decoded: Decoded, make: Callable[[], Arrived]) -> None:
+    try:
+        record = bounded(make())
+    except _Rejected as reason:
+        decoded.rejected[str(reason)] += 1
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        decoded.rejected[f"malformed ({type(error).__name__})"] += 1
+    else:
+        decoded.cut += CUT in record.attributes
+        decoded.records.append(record)
+
+
+def bounded(record: Arrived) -> Arrived:
+    """The record within all bounds; raises a ValueError that says what is wrong with it."""
+    _check_ids(record)
+    if not (0 <= record.start_ns < _MAX_NS and 0 <= record.end_ns < _MAX_NS):
+        raise _Rejected("its times are no nanoseconds since the epoch")
+    if len(record.attributes) > _MAX_ATTRIBUTES or len(record.events) > _MAX_EVENTS:
+        raise _Rejected(f"more than {_MAX_ATTRIBUTES} attributes or {_MAX_EVENTS} events")
+    record.name = record.name[:_MAX_NAME]
+    cutter = _Cutter()
+    record.attributes = cutter.object(record.attributes)
+    record.events = [cutter.object(event) for event in record.events]
+    if cutter.cut:
+        record.attributes[CUT] = cutter.cut
+    return record
+
+
+def _check_ids(record: Arrived) -> None:
+    needed = record.kind == "span"
+    for name, told, digits in (("trace id", record.trace_id, 32), ("span id", record.span_id, 16)):
+        if not told and not needed:
+            continue
+        if len(told) != digits or not _is_hex(told) or not told.strip("0"):
+            raise _Rejected(f"its {name} is not {digits} hexadecimal digits that are not all zero")
+    if record.parent_id and (len(record.parent_id) != 16 or not _is_hex(record.parent_id)):
+        raise _Rejected("its parent's span id is not 16 hexadecimal digits")
+    if not record.parent_id.strip("0"):
+        record.parent_id = ""
+
+
+def _is_hex(text: str) -> bool:
+    return not text.strip("0123456789abcdef")
+
+
+@dataclass(slots=True)
+class _Cutter:
+    """Copies JSON values within the bounds of texts, numbers and nesting."""
+
+    left: int = MAX_RECORD
+    cut: int = 0
+
+    def object(self, value: JsonObject, depth: int = 0) -> JsonObject:
+        return {self.text(name): self.value(item, depth) for name, item in value.items()}
+
+    def value(self, value: JsonValue, depth: int) -> JsonValue:
+        if depth > _MAX_DEPTH:
+            raise _Rejected(f"a value is nested more than {_MAX_DEPTH} levels deep")
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                return self.object(value, depth + 1)
+            case list():
+                return [self.value(item, depth + 1) for item in value]
+            case float() if not math.isfinite(value):
+                return str(value)
+            case _:
+                return value
+
+    def text(self, text: str) -> str:
+        if len(text) > MAX_TEXT or len(text) > self.left:
+            kept = max(0, min(MAX_TEXT, self.left))
+            self.cut += len(text) - kept
+            text = text[:kept]
+        self.left -= len(text)
+        return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _protobuf(signal: Signal, body: bytes) -> Iterator[Callable[[], Arrived]]:
+    if signal == "traces":
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            told = _pairs(resource.resource.attributes)
+            for scope in resource.scope_spans:
+                for span in scope.spans:
+                    yield partial(_span, span, told)
+        return
+    for logs in ExportLogsServiceRequest.FromString(body).resource_logs:
+        told = _pairs(logs.resource.attributes)
+        for scope_logs in logs.scope_logs:
+            for log in scope_logs.log_records:
+                yield partial(_log, log, told)
+
+
+def _span(span: Any, resource: JsonObject) -> Arrived:
+    attributes = _pairs(span.attributes)
+    if span.status.message:
+        attributes[STATUS_MESSAGE] = span.status.message
+    code = span.status.code
+    return Arrived(
+        kind="span",
+        trace_id=span.trace_id.hex(),
+        span_id=span.span_id.hex(),
+        parent_id=span.parent_span_id.hex(),
+        name=span.name,
+        start_ns=span.start_time_unix_nano,
+        end_ns=span.end_time_unix_nano,
+        status=_STATUS[code] if 0 <= code < len(_STATUS) else "unset",
+        attributes=attributes,
+        events=[
+            {"name": event.name, "time_ns": event.time_unix_nano, "attributes": _pairs(event.attributes)}
+            for event in span.events
+        ],
+        resource=resource,
+    )
+
+
+def _log(log: Any, resource: JsonObject) -> Arrived:
+    attributes = _pairs(log.attributes)
+    name = log.event_name or str(attributes.get("event.name") or "")
+    at = log.time_unix_nano or log.observed_time_unix_nano
+    return Arrived(
+        kind="log",
+        trace_id=log.trace_id.hex(),
+        span_id=log.span_id.hex(),
+        name=name,
+        start_ns=at,
+        end_ns=at,
+        attributes=with_body(_value(log.body), attributes),
+        resource=resource,
+    )
+
+
+def _pairs(pairs: Iterable[Any]) -> JsonObject:
+    return {pair.key: _value(pair.value) for pair in pairs}
+
+
+def _value(value: Any) -> JsonValue:
+    match value.WhichOneof("value"):
+        case None:
+            return None
+        case "array_value":
+            return [_value(item) for item in value.array_value.values]
+        case "kvlist_value":
+            return _pairs(value.kvlist_value.values)
+        case "bytes_value":
+            return str(value.bytes_value.hex())
+        case name:
+            found: JsonValue = getattr(value, name)
+            return found

@@ -1,0 +1,201 @@
+"""The receiver speaks OTLP/HTTP: what it acknowledges is stored, redacted and once; the rest it refuses in words."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+
+from harness.errors import ResultsError
+from harness.online import SessionStore, Tokens
+from tests.online.receiving import Served, request, serving, span
+
+CONVERSATION = "gen_ai.conversation.id"
+
+
+def stored_bytes(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def test_spans_of_the_sdks_exporter_become_a_session(served: Served) -> None:
+    provider = TracerProvider(resource=Resource({"service.version": "2.4"}))
+    provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(f"{served.url}/v1/traces")))
+    tracer = provider.get_tracer("test")
+    with tracer.start_as_current_span("invoke_agent shop") as root:
+        root.set_attributes({"gen_ai.operation.name": "invoke_agent", CONVERSATION: "c1", "user.id": "u7"})
+        with tracer.start_as_current_span("execute_tool look") as tool:
+            tool.set_attributes({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look"})
+            tool.set_attributes({"gen_ai.tool.call.arguments": '{"id": 7}', "gen_ai.tool.call.result": "none"})
+    provider.shutdown()
+
+    (row,) = served.store().sessions()
+    assert ("default:c1", "2.4", ("u7",), 2, False) == (row.key, row.release, row.users, row.records, row.trusted)
+    trajectory = served.store().trajectory("c1")
+    assert trajectory is not None
+    assert [("look", {"id": 7})] == [(call.name, call.arguments) for call in trajectory.calls]
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_the_same_spans_as_protobuf_and_json_are_stored_once(served: Served, zipped: bool) -> None:
+    message = ExportTraceServiceRequest()
+    one = message.resource_spans.add().scope_spans.add().spans.add()
+    one.trace_id, one.span_id, one.name = bytes(15) + b"\1", bytes(7) + b"\2", "span 2"
+    one.start_time_unix_nano, one.end_time_unix_nano = 1_700_000_000_000_002_000, 1_700_000_000_000_002_500
+    one.attributes.add(key=CONVERSATION).value.string_value = "c1"
+    one.attributes.add(key="n").value.int_value = 3
+    same = span(1, 2, spanId=f"{2:016x}", attributes={"n": 3, CONVERSATION: "c1"})
+
+    for _ in range(2):
+        assert 200 == served.post("/v1/traces", message.SerializeToString(), zipped=zipped).status
+        assert {} == served.post("/v1/traces", request(same), zipped=zipped).json
+    assert [1] == [row.records for row in served.store().sessions()]
+    served.compact()
+    assert [1] == [row.records for row in served.store().sessions()]
+
+
+def test_spans_that_are_none_are_rejected_by_themselves(served: Served) -> None:
+    bad = [span(1, 1, traceId="abc"), span(1, 2, spanId="0" * 16), span(1, 3, startTimeUnixNano="x"), span(1, 4)]
+    answer = served.post("/v1/traces", request(*bad))
+
+    told = answer.json["partialSuccess"]
+    assert (200, "3") == (answer.status, told["rejectedSpans"])
+    assert "trace id is not 32 hexadecimal digits" in told["errorMessage"]
+    assert [1] == [row.records for row in served.store().sessions()]
+    message = ExportTraceServiceRequest()
+    message.resource_spans.add().scope_spans.add().spans.add(name="without ids")
+    response = ExportTraceServiceResponse.FromString(served.post("/v1/traces", message.SerializeToString()).body)
+    assert 1 == response.partial_success.rejected_spans
+    assert 3 == sum(count for name, count in served.receiver.counts.items() if name.startswith("rejected: its"))
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status"),
+    [
+        (b"\xff\xff", {}, 400),
+        (b"not json", {"Content-Type": "application/json"}, 400),
+        (b"[" * 100_000, {"Content-Type": "application/json"}, 400),
+        (b'{"resourceSpans": 3}', {"Content-Type": "application/json"}, 400),
+        (b"x", {"Content-Type": "text/plain"}, 415),
+        (b"x", {"Content-Encoding": "zstd"}, 415),
+        (b"x", {"Content-Encoding": "gzip"}, 400),
+        (gzip.compress(b"abc")[:-4], {"Content-Encoding": "gzip"}, 400),
+        (gzip.compress(bytes(40 << 20)), {"Content-Encoding": "gzip"}, 413),
+        (bytes(33 << 20), {}, 413),
+    ],
+)
+def test_requests_that_cannot_be_read_are_refused_and_counted(
+    served: Served, body: bytes, headers: dict[str, str], status: int
+) -> None:
+    try:
+        assert status == served.post("/v1/traces", body, headers=headers).status
+    except (BrokenPipeError, ConnectionResetError):  # the receiver reads no more than its limit
+        assert 413 == status
+    assert 1 == served.receiver.counts[f"refused: {status}"]
+    assert [] == served.store().sessions()
+
+
+def test_credentials_are_never_written(served: Served) -> None:
+    secrets = {"authorization": "Bearer abcdef0123456789abcdef", "note": "my key is sk-ant-REDACTED0123456789abcd"}
+    nested = json.dumps({"password": "hunter22-hunter22", "city": "Oslo"})
+    one = span(1, 1, attributes={**secrets, CONVERSATION: "c1", "gen_ai.tool.call.arguments": nested})
+    one["events"] = [{"name": "e", "attributes": [{"key": "api_key", "value": {"stringValue": "plain-secret-value"}}]}]
+    assert 200 == served.post("/v1/traces", request(one, resource={"token": "resource-secret"})).status
+
+    for _ in range(2):
+        content = stored_bytes(served.folder)
+        for secret in (b"abcdef0123456789abcdef", b"sk-ant-REDACTED", b"hunter22", b"plain-secret", b"resource-secret"):
+            assert secret not in content
+        served.compact()
+    (kept,) = served.store().session("c1").spans
+    assert "Oslo" in str(kept.attributes)
+
+
+def test_a_text_of_many_megabytes_is_cut_and_the_sender_is_told(served: Served) -> None:
+    answer = served.post("/v1/traces", request(span(1, 1, attributes={CONVERSATION: "c1", "big": "x" * (20 << 20)})))
+
+    assert "1 records had texts cut" in answer.json["partialSuccess"]["errorMessage"]
+    (kept,) = served.store().session("c1").spans
+    assert (1 << 20) == len(str(kept.attributes["big"]))
+    assert (19 << 20) == kept.attributes["harness.cut_characters"]
+
+
+def test_log_records_belong_to_their_span_or_to_their_session(served: Served) -> None:
+    served.post("/v1/traces", request(span(1, 1, attributes={CONVERSATION: "c1"})))
+    logs = ExportLogsServiceRequest()
+    records = logs.resource_logs.add().scope_logs.add().log_records
+    with_span = records.add(event_name="gen_ai.user.message", trace_id=bytes(15) + b"\1", time_unix_nano=5)
+    with_span.span_id = (1001).to_bytes(8, "big")
+    with_span.body.kvlist_value.values.add(key="content").value.string_value = "an egg"
+    alone = records.add(event_name="claude_code.user_prompt", time_unix_nano=6)
+    alone.attributes.add(key="session.id").value.string_value = "c2"
+
+    assert 200 == served.post("/v1/logs", logs.SerializeToString()).status
+    (kept,) = served.store().session("c1").spans
+    assert [{"name": "gen_ai.user.message", "time_ns": 5, "attributes": {"content": "an egg"}}] == list(kept.events)
+    assert ["claude_code.user_prompt"] == [one.name for one in served.store().session("c2").spans]
+
+
+def test_a_token_says_who_sends_and_only_a_trusted_one_is_believed(tmp_path: Path) -> None:
+    tokens = Tokens({"shop": "shop-token-0123456789"}, {"lab": "lab-token-0123456789"})
+    with serving(tmp_path, tokens) as served:
+        body = request(span(1, 1, attributes={CONVERSATION: "c1"}))
+        assert [401, 401] == [
+            served.post("/v1/traces", body, headers=headers).status
+            for headers in ({}, {"Authorization": "Bearer wrong-token-0123456789"})
+        ]
+        for token in ("shop-token-0123456789", "lab-token-0123456789"):
+            assert 200 == served.post("/v1/traces", body, headers={"Authorization": f"Bearer {token}"}).status
+        rows = {row.key: row.trusted for row in served.store().sessions()}
+    assert {"shop:c1": False, "lab:c1": True} == rows
+
+
+def test_a_session_is_put_together_from_late_and_disordered_traces(served: Served) -> None:
+    late = request(span(2, 1, attributes={CONVERSATION: "c1"}))
+    served.post("/v1/traces", request(span(1, 2), span(1, 3)))  # its root, which names the session, comes later
+    (before,) = served.store().sessions()
+    served.compact()
+    served.post("/v1/traces", request(span(1, 1, attributes={CONVERSATION: "c1"})))
+    served.post("/v1/traces", late)
+
+    (row,) = served.store().sessions()
+    assert ("default:c1", 4, 2) == (row.key, row.records, len(row.trace_ids))
+    assert before.key == f"default:trace:{1:032x}"
+    assert not row.is_complete(row.received_last_ns + 10**9, pause_s=5)
+    assert row.is_complete(row.received_last_ns + 6 * 10**9, pause_s=5)
+    served.post("/v1/traces", late)
+    assert row.digest == served.store().sessions()[0].digest
+
+
+def test_deleted_sessions_and_users_are_in_no_file_any_more(served: Served) -> None:
+    for number, user in ((1, "ann"), (2, "bob"), (3, "ann")):
+        served.post(
+            "/v1/traces", request(span(number, 1, attributes={CONVERSATION: f"chat-{number}", "user.id": user}))
+        )
+    served.compact()
+    served.post("/v1/traces", request(span(4, 1, attributes={CONVERSATION: "chat-4", "user.id": "ann"})))
+
+    assert 1 == served.store().delete(session="chat-2")
+    assert 3 == served.store().delete(user_id="ann")
+    assert [] == served.store().sessions()
+    served.compact()
+    assert not [word for word in (b"chat-", b"ann", b"bob") if word in stored_bytes(served.folder)]
+    served.post("/v1/traces", request(span(5, 1, attributes={CONVERSATION: "chat-1", "user.id": "ann"})))
+    assert ["default:chat-1"] == [row.key for row in served.store().sessions()]
+
+
+def test_a_store_of_a_newer_schema_and_a_second_receiver_are_refused(served: Served) -> None:
+    with pytest.raises(ResultsError, match="another receiver"), serving(served.folder):
+        pass
+    file = served.folder / "store.json"
+    file.write_text(file.read_text().replace('"schema_version": 1', '"schema_version": 99'))
+    with pytest.raises(ResultsError, match="schema version 99; this harness reads up to 1"):
+        SessionStore.open(served.folder)
