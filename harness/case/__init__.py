@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from harness.case.browsing import looks_of as looks_of
     from harness.case.browsing import needs_browser as needs_browser
     from harness.case.browsing import page_look as page_look
+    from harness.case.case import AdkSource as AdkSource
     from harness.case.case import Case as Case
     from harness.case.case import CheckSpec as CheckSpec
     from harness.case.case import Difficulty as Difficulty
@@ -48,6 +49,11 @@ if TYPE_CHECKING:
     from harness.case.model import Price as Price
     from harness.case.model import Provider as Provider
     from harness.case.model import ToolMode as ToolMode
+    from harness.case.persona import BUILT_IN as BUILT_IN
+    from harness.case.persona import Behaviour as Behaviour
+    from harness.case.persona import Persona as Persona
+    from harness.case.persona import persona_names as persona_names
+    from harness.case.persona import persona_of as persona_of
     from harness.case.probe import ApiProbe as ApiProbe
     from harness.case.probe import SqlProbe as SqlProbe
     from harness.case.probe import StateProbe as StateProbe
@@ -87,6 +93,9 @@ if TYPE_CHECKING:
     from harness.case.tool import RateLimit as RateLimit
     from harness.case.tool import ToolSpec as ToolSpec
     from harness.case.tool import VolatilePart as VolatilePart
+    from harness.case.user import CaseUser as CaseUser
+    from harness.case.user import EntailmentSpec as EntailmentSpec
+    from harness.case.user import UserSpec as UserSpec
     from harness.case.volatile import renamed_at as renamed_at
     from harness.case.volatile import values_at as values_at
     from harness.case.volatile import without_volatile as without_volatile
@@ -97,7 +106,7 @@ else:
             "agent": ("AgentVersion",),
             "answer": ("AnswerRule",),
             "browsing": ("PageLook", "looks_of", "needs_browser", "page_look"),
-            "case": ("Case", "CheckSpec", "Difficulty", "Limits", "ReferenceCall"),
+            "case": ("AdkSource", "Case", "CheckSpec", "Difficulty", "Limits", "ReferenceCall"),
             "command": ("CommandCheck", "commands_of"),
             "composite": ("CompositePart",),
             "conversation": ("Conversation", "UserTurn", "When"),
@@ -110,6 +119,7 @@ else:
             "intervention": ("CallEdit", "FedCall", "Intervention", "Invocation", "TrialVariant"),
             "loading": ("SuiteFile", "load_stored_suite", "load_suite", "suite_names", "tool_groups"),
             "model": ("ModelMode", "ModelServer", "ModelSpec", "Price", "Provider", "ToolMode"),
+            "persona": ("BUILT_IN", "Behaviour", "Persona", "persona_names", "persona_of"),
             "probe": ("ApiProbe", "SqlProbe", "StateProbe"),
             "provenance": ("CalledKind", "Doubles", "Provenance"),
             "quick_schema": ("is_plain", "quick_check"),
@@ -125,6 +135,7 @@ else:
             "states": ("StateNames", "state_names"),
             "suite": ("McpServer", "Suite", "ToolServer"),
             "tool": ("Effect", "HttpRoute", "IMPORTED_SERVER", "RateLimit", "ToolSpec", "VolatilePart"),
+            "user": ("CaseUser", "EntailmentSpec", "UserSpec"),
             "volatile": ("renamed_at", "values_at", "without_volatile"),
         },
     )

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from harness.case.conversation import Conversation
 from harness.case.fault import FaultSpec
 from harness.case.probe import StateProbe
+from harness.case.user import CaseUser
 from harness.values import Frozen, JsonObject, JsonValue
 
 
@@ -51,6 +52,15 @@ class ReferenceCall(Frozen):
     """Ids of calls that must precede it. Empty: any time."""
 
 
+class AdkSource(Frozen):
+    """A case of a Google ADK evaluation set, unchanged."""
+
+    case: JsonObject
+    """The EvalCase."""
+    eval_set: JsonObject = {}
+    """The other fields of its evaluation set."""
+
+
 class CheckSpec(Frozen):
     """A verifier by name with its parameters. A case succeeds when every one of its checks passes."""
 
@@ -80,6 +90,8 @@ class Case(Frozen):
     """The opening message; the agent reads it from `/turn`."""
     conversation: Conversation | None = None
     """The user's messages after the task; None where there are no further ones."""
+    user: CaseUser | None = None
+    """Who plays the user: `script`, `model`, `logged` or an installed user. None: as the suite says."""
     system: str | None = None
     """System prompt that `/turn` hands to the agent. None: none."""
     user_profile: JsonObject | None = None
@@ -116,6 +128,14 @@ class Case(Frozen):
     """Words that `--tag` selects by."""
     origin: str | None = None
     """The source of the case, such as the run and trial that it was made from."""
+    adk: AdkSource | None = None
+    """The case as Google ADK writes it, for `harness export adk`; None where it was not read from there."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _user_by_name(cls, data: Any) -> Any:
+        user = data.get("user") if isinstance(data, dict) else None
+        return {**data, "user": {"kind": user}} if isinstance(user, str) else data
 
     @model_validator(mode="before")
     @classmethod

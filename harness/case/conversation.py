@@ -2,6 +2,7 @@
 
 from pydantic import Field, field_validator, model_validator
 
+from harness.case.persona import Persona
 from harness.validation import check_expression
 from harness.values import Frozen
 
@@ -59,4 +60,6 @@ class Conversation(Frozen):
     max_turns: int = Field(default=20, ge=1, le=1000)
     """Messages of the user at most, the opening included."""
     plan: str | None = None
-    """Instructions for a user that is not scripted; a scripted user does not follow them, and reports that."""
+    """What a simulated user pursues; a scripted user does not follow it, and reports that."""
+    persona: str | Persona | None = None
+    """Who pursues the plan: `EXPERT`, `NOVICE`, `EVALUATOR`, a file of `personas/`, or a persona in full."""

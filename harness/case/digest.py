@@ -12,6 +12,18 @@ from harness.values import JsonValue, digest_of
 
 _CODE: Final = re.compile(r"[\w./-]+\.py:[A-Za-z_]\w*")
 _ASKED = {"environment", "tools", "probes", "checks", "metrics", "run_metrics", "packs", "defaults", "cases"}
+_USER = {
+    "kind",
+    "model",
+    "temperature",
+    "max_tokens",
+    "corrections",
+    "silence",
+    "instructions",
+    "persona",
+    "entailment",
+}
+"""What the user says may depend on; where the model is served, and what it may cost, is not in the digest."""
 
 
 def suite_digest(suite: Suite) -> str:
@@ -21,6 +33,9 @@ def suite_digest(suite: Suite) -> str:
     asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
     if suite.detectors:
         asked["detectors"] = list(suite.detectors)
+    user = suite.user.model_dump(mode="json", include=_USER, exclude_defaults=True)
+    if user:
+        asked["user"] = user
     _drop_unused(asked)
     _drop_unset_limits(asked)
     for host in asked.get("hosts", ()):  # how a live host is recorded, and its kind, are not in the digest
@@ -38,8 +53,12 @@ def tools_digest(suite: Suite) -> str:
 def _drop_unused(asked: dict[str, Any]) -> None:
     """Removes unused fields, so that a suite without a newer field keeps its digest."""
     for case in asked["cases"]:
-        if not case["probes"]:
-            del case["probes"]
+        del case["adk"]  # another spelling of what the case says
+        for name in ("probes", "user"):
+            if not case[name]:
+                del case[name]
+        if case["conversation"] is not None and case["conversation"]["persona"] is None:
+            del case["conversation"]["persona"]
     _drop_undeclared((*asked["tools"], *asked.get("hosts", ())))
     for probe in (*asked["probes"], *(probe for case in asked["cases"] for probe in case.get("probes", ()))):
         for kind in ("sql", "api"):
@@ -67,7 +86,8 @@ def _code_digests(suite: Suite) -> dict[str, str]:
     functions = {value for check in checks for value in check.parameters.values() if _names_code(value)}
     names = {*suite.metrics, *suite.run_metrics, *suite.detectors, *(check.verifier for check in checks), *functions}
     files = {name.rpartition(":")[0] for name in names if ".py:" in name}
-    return {name: digest_of(_source(suite.folder / name)) for name in sorted(files)}
+    logs = {case.user.log for case in suite.cases if case.user is not None and case.user.log is not None}
+    return {name: digest_of(_source(suite.folder / name)) for name in sorted(files | logs)}
 
 
 def _names_code(value: JsonValue) -> TypeGuard[str]:

@@ -18,12 +18,14 @@ from harness.case.fixture import load_packs, pack_names
 from harness.case.gates import Gates
 from harness.case.host import HostSpec
 from harness.case.model import ModelSpec
+from harness.case.playing import with_user
 from harness.case.probe import StateProbe
 from harness.case.probing import Probing
 from harness.case.scenario import cases_in
 from harness.case.sourcing.declared import Group
 from harness.case.sourcing.reading import Tools, read_groups, read_tools
 from harness.case.suite import Suite, ToolServer
+from harness.case.user import UserSpec
 from harness.disk import is_folder
 from harness.errors import UsageError
 from harness.values import Frozen, JsonObject, JsonValue
@@ -59,6 +61,8 @@ class SuiteFile(Frozen):
     """A list of tools and of groups (`openapi`, `mcp`, `python`, `sandbox`, `browser`), or a file that holds one."""
     model: ModelSpec | None = None
     """Which models the agent may reach. None: no model through the gateway."""
+    user: UserSpec | None = None
+    """Who plays the users of the cases. None: as the file `user.yaml` beside this one says, else scripts."""
     hosts: tuple[HostSpec, ...] = ()
     """What the agent may reach over HTTP by itself; every other name is refused."""
     probes: tuple[StateProbe, ...] = ()
@@ -109,6 +113,8 @@ def load_suite(project: Path, name: str) -> Suite:
     _check_drift(document, raw, called)
     probing = Probing(tools=tools, servers=found.servers, environment=raw.environment)
     probing.check(document, ("probes",), raw.probes)
+    user = _user(document, raw)
+    raw = raw.model_copy(update={"user": user})
     cases = tuple(_cases(document, raw, called, probing))
     suite = Suite(
         name=raw.name or folder.name,
@@ -121,6 +127,7 @@ def load_suite(project: Path, name: str) -> Suite:
         servers=found.servers,
         tools=tools,
         model=raw.model,
+        user=user,
         hosts=raw.hosts,
         probes=raw.probes,
         checks=raw.checks,
@@ -128,7 +135,7 @@ def load_suite(project: Path, name: str) -> Suite:
         run_metrics=raw.run_metrics,
         detectors=raw.detectors,
         composite=raw.composite,
-        secrets=tuple(dict.fromkeys([*raw.secrets, *(raw.model.secrets if raw.model else ())])),
+        secrets=tuple(dict.fromkeys([*raw.secrets, *(raw.model.secrets if raw.model else ()), *user.secrets])),
         drift=raw.drift,
         packs=load_packs(folder, cases, tools),
         defaults=limits,
@@ -168,6 +175,15 @@ def _folder(project: Path, name: str) -> Path:
             return folder.resolve()
     known = ", ".join(suite_names(project)) or "none yet: `harness init` writes one"
     raise UsageError(f"there is no suite {name!r} in {project / 'suites'}", remedy=f"suites here: {known}")
+
+
+def _user(document: Document, raw: SuiteFile) -> UserSpec:
+    beside = document.path.parent / "user.yaml"
+    if not beside.is_file():
+        return raw.user or UserSpec()
+    if raw.user is not None:
+        document.refuse("user", problem="is given here and in user.yaml", remedy="delete one of them")
+    return open_document(beside).shaped(UserSpec)
 
 
 def _default_agent(document: Document, raw: SuiteFile) -> str:
@@ -228,7 +244,7 @@ def _cases(document: Document, raw: SuiteFile, tools: set[str], probing: Probing
             _check_case(source, index, case, tools)
             probing.check(source, (index, "probes"), case.probes, shared)
             _check_fixtures(source, index, case, pack_names(document.path.parent))
-            yield case
+            yield with_user(source, index, case, folder=document.path.parent, user=raw.user or UserSpec())
     if not seen:
         document.refuse("cases", problem="no case is declared")
 

@@ -3,8 +3,9 @@
     {"evalId": ..., "conversationScenario": {"startingPrompt": ..., "conversationPlan": ...},
      "sessionInput": {"appName": ..., "userId": ..., "state": {"max_turns": 6, "__tool_fixture_pack_names": [...]}}}
 
-App and user may be absent, names are camelCase or snake_case, and other fields are ignored. A plan is for a user who
-improvises: a scripted user sends the starting prompt only, and the report states that the plan was not followed.
+App and user may be absent, names are camelCase or snake_case, and other fields are kept for the export. The starting
+prompt is said word for word; a simulated user pursues the plan as `userPersona`, which is one of ADK's ids or a persona
+in full. A scripted user sends the starting prompt only, and the report states that the plan was not followed.
 """
 
 from collections.abc import Mapping
@@ -22,12 +23,15 @@ def cases_in(document: Any) -> Any:
 
     A scenario file is one scenario, a list of them, or an evaluation set with `evalCases`.
     """
+    eval_set: JsonObject = {}
     if isinstance(document, Mapping):
         listed = _either(document, "evalCases", "eval_cases")
+        if isinstance(listed, list):
+            eval_set = {name: value for name, value in document.items() if name not in ("evalCases", "eval_cases")}
         document = listed if isinstance(listed, list) else [document] if is_scenario(document) else document
     if not isinstance(document, list):
         return document
-    return [scenario_case(item) if is_scenario(item) else item for item in document]
+    return [scenario_case(item, eval_set) if is_scenario(item) else item for item in document]
 
 
 def is_scenario(item: Any) -> bool:
@@ -37,8 +41,10 @@ def is_scenario(item: Any) -> bool:
     )
 
 
-def scenario_case(item: Mapping[str, Any]) -> JsonObject:
-    """The fields of a case; what is missing or malformed is left for the case's own checks to refuse."""
+def scenario_case(item: Mapping[str, Any], eval_set: JsonObject | None = None) -> JsonObject:
+    """The fields of a case; what is missing or malformed is left for the case's own checks to refuse. `eval_set`: the
+    other fields of the evaluation set.
+    """
     scenario = _either(item, "conversationScenario", "conversation_scenario") or {}
     session = _either(item, "sessionInput", "session_input")
     session = session if isinstance(session, Mapping) else {}
@@ -51,19 +57,26 @@ def scenario_case(item: Mapping[str, Any]) -> JsonObject:
             _either(scenario, "startingPrompt", "starting_prompt"),
             _either(scenario, "conversationPlan", "conversation_plan"),
             state if isinstance(state, Mapping) else {},
+            _either(scenario, "userPersona", "user_persona"),
         ),
         "tags": [f"app:{app}"] if app else [],
+        "adk": {"case": dict(item), "eval_set": eval_set or {}},
     }
 
 
-def talk_fields(opening: Any, plan: Any, state: Mapping[str, Any]) -> JsonObject:
+def talk_fields(opening: Any, plan: Any, state: Mapping[str, Any], persona: Any = None) -> JsonObject:
     """Conversation, fixture packs and user profile, out of a scenario's texts and its session's state."""
     profile = {name: value for name, value in state.items() if name not in {MAX_TURNS, PACKS}}
     turns = {} if state.get(MAX_TURNS) is None else {"max_turns": state[MAX_TURNS]}
     packs = state.get(PACKS)
     fixtures = [packs] if isinstance(packs, str) else list(packs or ())
     return {
-        "conversation": {"opening": opening, "plan": plan, **turns},
+        "conversation": {
+            "opening": opening,
+            "plan": plan,
+            **turns,
+            **({} if persona is None else {"persona": persona}),
+        },
         "fixtures": fixtures,
         "user_profile": profile or None,
     }

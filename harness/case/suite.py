@@ -17,6 +17,7 @@ from harness.case.probe import StateProbe
 from harness.case.provenance import Doubles
 from harness.case.reset import Reset
 from harness.case.tool import ToolSpec
+from harness.case.user import UserSpec
 from harness.values import Frozen
 
 
@@ -101,6 +102,8 @@ class Suite(Frozen):
     tools: tuple[ToolSpec, ...] = ()
     model: ModelSpec | None = None
     """None: the agent reaches no model through the gateway."""
+    user: UserSpec = UserSpec()
+    """Who plays the users of the cases."""
     hosts: tuple[HostSpec, ...] = ()
     """What the agent may reach over HTTP by itself; every other name is refused."""
     probes: tuple[StateProbe, ...] = ()

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from harness.gateway.model.environment import model_environment as model_environment
     from harness.gateway.session import Session as Session
     from harness.gateway.toolbox import Toolbox as Toolbox
+    from harness.gateway.user import Cut as Cut
     from harness.gateway.user import Heard as Heard
+    from harness.gateway.user import HeardCall as HeardCall
+    from harness.gateway.user import ScriptedUser as ScriptedUser
     from harness.gateway.user import User as User
+    from harness.gateway.user import UserSeat as UserSeat
+    from harness.gateway.user import UserSource as UserSource
     from harness.gateway.web.run_hosts import allowed_hosts as allowed_hosts
 else:
     __getattr__ = lazy_exports(
@@ -28,7 +33,7 @@ else:
             "model.environment": ("model_environment",),
             "session": ("Session",),
             "toolbox": ("Toolbox",),
-            "user": ("Heard", "User"),
+            "user": ("Cut", "Heard", "HeardCall", "ScriptedUser", "User", "UserSeat", "UserSource"),
             "web.run_hosts": ("allowed_hosts",),
         },
     )

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from harness.case import Case, TrialVariant
 from harness.sandbox import Table
-from harness.trace import ModelUse, RecordingReport, Span
+from harness.trace import ModelUse, RecordingReport, Span, UserReport
 from harness.values import JsonObject, JsonValue
 
 SHARED = "shared"
@@ -100,5 +100,7 @@ class SessionRecord:
     """The case's faults that no call has met, in words."""
     unsaid_turns: tuple[str, ...] = ()
     """Messages that the scripted user did not send."""
+    user: UserReport | None = None
+    """What the user did; None: the trial has no user but a task."""
     unused: int = 0
     """Recordings of the cassette that the trial did not ask for (replay)."""

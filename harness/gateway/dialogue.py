@@ -1,10 +1,14 @@
 """The user's side of a trial: the next message, and the time at which it is chosen."""
 
 import asyncio
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable
+from itertools import pairwise
 
 from harness.case import Case
-from harness.gateway.user import Heard, ScriptedUser, User
+from harness.gateway.ledger import Ledger
+from harness.gateway.user import Cut, Heard, ScriptedUser, User
+from harness.trace import UserReport
 
 
 class Dialogue:
@@ -13,20 +17,25 @@ class Dialogue:
     A message after the first is decided when the agent has replied to the one before: until then `/turn` waits.
     """
 
-    def __init__(self, case: Case, called: Collection[str], user: User | None = None) -> None:
-        """`called` holds the tools that were called without an error; it is read when the user's next message is
-        requested.
+    def __init__(self, case: Case, ledger: Ledger, user: User | None = None) -> None:
+        """`ledger` tells the agent's calls, which are handed to users that may see them. `user`: None selects the
+        case's script.
         """
         conversation = case.conversation
         self._opening = case.task
         self._user = user or (None if conversation is None else ScriptedUser(conversation))
         self._most = 1 if conversation is None else conversation.max_turns
-        self._called = called
+        if user is not None and conversation is None:
+            self._most = _MAX_TURNS
+        self._ledger = ledger
         self._said: list[str] = []
-        self._replies: list[str] = []
+        self._rounds: list[list[str]] = []
+        self._called_before: list[int] = []
         self._turn = asyncio.Lock()
         self._replied = asyncio.Event()
         self._over = False
+        self._ended_by_user = False
+        self._waited_s = 0.0
 
     async def next(self, gone: Callable[[], bool]) -> str | None:
         """The user's next message; None where the conversation is over. `gone` returns whether the client has stopped
@@ -42,14 +51,23 @@ class Dialogue:
             if self._over or gone() or self._user is None:
                 return None
             self._replied.clear()
-            heard = Heard(said=tuple(self._said), replies=tuple(self._replies), called=frozenset(self._called))
-            message = await self._user.reply(heard)
-            self._over = message is None
+            message = await self._asked(self._user)
+            self._over = self._ended_by_user = message is None
             return None if message is None else self._say(message)
+
+    async def _asked(self, user: User) -> str | None:
+        began = time.monotonic()
+        try:
+            return await user.reply(self._heard(user))
+        finally:
+            self._waited_s += time.monotonic() - began
 
     def hear(self, reply: str) -> None:
         """Notes a message of the agent."""
-        self._replies.append(reply)
+        if not self._rounds:  # the agent speaks before it has asked for the opening
+            self._rounds.append([])
+            self._called_before.append(0)
+        self._rounds[-1].append(reply)
         self._replied.set()
 
     def close(self) -> None:
@@ -61,6 +79,34 @@ class Dialogue:
         """See User.unsaid."""
         return () if self._user is None else self._user.unsaid()
 
+    def report(self) -> UserReport | None:
+        """See User.report; None where the trial has no user but a task."""
+        if self._user is None:
+            return None
+        cut: Cut | None = None
+        if not self._ended_by_user:
+            cut = "turn_limit" if len(self._said) >= self._most else "agent_left"
+        report = self._user.report(self._heard(self._user), cut)
+        return None if report is None else report.model_copy(update={"waited_s": round(self._waited_s, 3)})
+
+    def _heard(self, user: User) -> Heard:
+        sees, calls = user.sees_calls, self._ledger.heard_calls
+        starts = [*self._called_before, len(calls)]
+        return Heard(
+            said=tuple(self._said),
+            replies=tuple(reply for replies in self._rounds for reply in replies),
+            called=frozenset(self._ledger.answered) if sees else frozenset(),
+            rounds=tuple(map(tuple, self._rounds)),
+            calls=tuple(tuple(calls[a:b]) for a, b in pairwise(starts)) if sees else (),
+        )
+
     def _say(self, message: str) -> str:
+        if self._said or not self._rounds:
+            self._rounds.append([])
+            self._called_before.append(len(self._ledger.heard_calls) if self._said else 0)
         self._said.append(message)
         return message
+
+
+_MAX_TURNS = 20
+"""Of a case without a conversation, whose user was chosen on the command line."""

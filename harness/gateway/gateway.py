@@ -47,6 +47,7 @@ from harness.gateway.session import Session, SessionParts
 from harness.gateway.sources.own import OwnSources
 from harness.gateway.tool_calls import ToolCallHandler, ToolCallParts
 from harness.gateway.toolbox import Toolbox
+from harness.gateway.user import User, UserSeat
 from harness.gateway.web.run_hosts import RunHosts, WebTrial
 from harness.sandbox import temporary_folder
 from harness.trace import TraceRecorder, TraceSubject
@@ -80,6 +81,7 @@ class Gateway:
         self._services = options.get("services")
         self._lenient = options.get("lenient", False)
         self._tracing = options.get("tracing")
+        self._users = options.get("users")
         self._toolbox = Toolbox(suite)
         self._limiter = options.get("limiter") or RateLimiter()
         self.waiting = Waiting()
@@ -125,6 +127,9 @@ class Gateway:
             self._thread.start(stack)
             client = self._client = self._thread.wait_for(open_client())
             stack.callback(lambda: self._thread.wait_for(client.close()))
+            users = self._users
+            if users is not None:
+                stack.callback(lambda: self._thread.wait_for(users.close()))
             opener = self._services if share_services(self._suite, self._mode) else None
             if opener is not None and needs_services(self._suite, self._mode):
                 self._shared = stack.enter_context(opener.open(SHARED))
@@ -262,6 +267,7 @@ class Gateway:
                 recorder=recorder,
                 redactor=redactor,
                 route_handlers=tuple(route_handlers),
+                user=self._user(request, ledger, waits, closing),
             ),
             probes=tuple(probe for probe in (*suite.probes, *case.probes) if probe.tool is not None),
             world=world,
@@ -277,6 +283,20 @@ class Gateway:
             trial_recording=trial_recording,
             normalisation=normalisation,
             merge=journals.finish,
+        )
+
+    def _user(self, request: SessionRequest, ledger: Ledger, waits: Waits, closing: ExitStack) -> User | None:
+        if self._users is None:
+            return None
+        return self._users.open(
+            UserSeat(
+                trial_id=request.trial_id,
+                case=request.case,
+                attempt=request.attempt,
+                miss=ledger.keep_miss,
+                waits=waits,
+                closing=closing,
+            )
         )
 
     def _ledger(self, case: Case) -> Ledger:

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 
 from harness.case import CalledKind, Doubles, Provenance
 from harness.cassette import CallKey
+from harness.gateway.user import HeardCall
 from harness.trace import ModelUse, ReplayTier
 from harness.upstream import Budget
 from harness.values import JsonObject
 
 _MAX_MISSES = 100
 _MAX_SAYINGS = 10_000
+_MAX_HEARD_CALLS = 10_000
 _MAX_SAID_BYTES = 16 * 1024 * 1024
 
 
@@ -37,6 +39,8 @@ class Ledger:
     """Answers of tools, hosts, models and probes, by where they were taken from."""
     answered: set[str] = field(default_factory=set)
     """Tools that the agent has called without an error."""
+    heard_calls: list[HeardCall] = field(default_factory=list)
+    """The agent's tool calls in the order in which they ended, for users that compare them."""
     model_tiers: Counter[ReplayTier] = field(default_factory=Counter)
     unrecorded_replies: Counter[str] = field(default_factory=Counter)
     """`model:<provider>` -> requests to it whose answer was to be recorded, and was a failure of the moment."""
@@ -149,6 +153,11 @@ class Ledger:
         """Keeps a miss that is counted elsewhere."""
         if missed not in self.misses and len(self.misses) < _MAX_MISSES:
             self.misses.append(missed)
+
+    def hear_call(self, call: HeardCall) -> None:
+        """Keeps a call for the user's next decision, within a bound."""
+        if len(self.heard_calls) < _MAX_HEARD_CALLS:
+            self.heard_calls.append(call)
 
     def take_thought(self) -> tuple[str | None, tuple[str, ...] | None]:
         """Returns and clears the thoughts since the last step."""

@@ -6,6 +6,7 @@ from typing import TypedDict
 
 from harness.case import ModelMode
 from harness.gateway.contract import ServiceOpener
+from harness.gateway.user import UserSource
 from harness.trace import Tracing
 from harness.upstream import Budget, RateLimiter
 
@@ -30,5 +31,7 @@ class GatewayOptions(TypedDict, total=False):
     """None selects the suite's setting."""
     budget: Budget | None
     """What the run may spend."""
+    users: UserSource | None
+    """Opens the users of the trials; None: the scripts of the cases."""
     limiter: RateLimiter
     """Enforces the rate limits of live calls, also over other gateways with the same limiter."""

@@ -15,10 +15,11 @@ from harness.gateway.incoming import RouteHandler, check_head, error_body, read_
 from harness.gateway.ledger import Ledger
 from harness.gateway.pacing import trickle
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply
+from harness.gateway.user import User
 from harness.gateway.web.forward_proxy import ForwardProxy
 from harness.strict_json import NotJson, parse_json
-from harness.trace import TraceRecorder, names
-from harness.upstream import HostPort, Refusal
+from harness.trace import TraceRecorder, UserReport, names
+from harness.upstream import HostPort, OutOfBudget, Refusal
 from harness.values import Frozen
 
 _TOOLS = "/tools/"
@@ -52,6 +53,8 @@ class RouteContext:
     redactor: Redactor
     route_handlers: tuple[RouteHandler, ...] = ()
     """Tried in this order, before the routes of the agent-facing protocol."""
+    user: User | None = None
+    """Who plays the user; None: the case's script."""
 
 
 class Routes:
@@ -60,7 +63,7 @@ class Routes:
     def __init__(self, context: RouteContext, forward_proxy: ForwardProxy | None = None) -> None:
         self._context = context
         self._forward_proxy = forward_proxy
-        self._dialogue = Dialogue(context.case, context.ledger.answered)
+        self._dialogue = Dialogue(context.case, context.ledger, context.user)
         self.is_open = True
 
     def end(self) -> None:
@@ -71,6 +74,10 @@ class Routes:
     def unsaid(self) -> tuple[str, ...]:
         """Messages that the user did not send."""
         return self._dialogue.unsaid()
+
+    def user_report(self) -> UserReport | None:
+        """What the user did, once the trial has ended."""
+        return self._dialogue.report()
 
     async def handle(self, request: web.BaseRequest, bound: HostPort | None = None) -> web.StreamResponse:
         """One request; every way out of it is an answer in JSON. `bound`: the host that the connection was made to."""
@@ -119,9 +126,15 @@ class Routes:
         return await self._context.calls.call(name, raw, self._context.ledger)
 
     async def _turn(self, request: web.BaseRequest) -> ToolReply:
-        message = await self._dialogue.next(lambda: request.transport is None or request.transport.is_closing())
+        try:
+            message = await self._dialogue.next(lambda: request.transport is None or request.transport.is_closing())
+        except OutOfBudget as spent:
+            ledger = self._context.ledger
+            ledger.out_of_budget = ledger.limit_reached = str(spent)
+            return _NOTHING
         if message is None:
             return _NOTHING
+        message = self._context.redactor.everywhere(message)
         case = self._context.case
         self._context.recorder.turn(message)
         told = {"message": message, "system": case.system, "profile": case.user_profile}

@@ -131,6 +131,7 @@ class Session:
             recording=None if merged is None else _reported(merged, parts),
             unfired_faults=() if parts.overlay is None else tuple(one.words for one in parts.overlay.unfired()),
             unsaid_turns=self._routes.unsaid(),
+            user=self._routes.user_report(),
             unused=sum(player.unused() for player in parts.players),
         )
         return self._record

@@ -11,6 +11,7 @@ from harness.gateway.failures import Failure
 from harness.gateway.ledger import Ledger
 from harness.gateway.outcome import result_of
 from harness.gateway.toolbox import Tool, Toolbox
+from harness.gateway.user import HeardCall
 from harness.strict_json import NotJson, parse_json
 from harness.trace import ReplayTier, TraceRecorder, names
 from harness.upstream import ToolMiss, ToolRequest, ToolSource, retried_text, unroutable
@@ -122,6 +123,7 @@ class ToolCallHandler:
             # Of the calls beyond the limit only the first is recorded: an agent in an endless loop must not fill the
             # disk.
             self._trace(made, done)
+            ledger.hear_call(self._heard(made, done))
         if done.failure is not None:
             return ToolReply(
                 status=done.failure.http_status,
@@ -131,6 +133,15 @@ class ToolCallHandler:
                 failure=done.failure,
             )
         return ToolReply(status=200, body=done.body, pace_s=done.pace_s)
+
+    def _heard(self, made: _Made, done: Done) -> HeardCall:
+        tool = self._toolbox.tools.get(made.name)
+        return HeardCall(
+            name=self._redactor.everywhere(made.name),
+            arguments=made.arguments,
+            effect="write" if tool is None else tool.spec.effect,
+            failed=done.failure is not None,
+        )
 
     def _seen(self, done: Done) -> Done:
         """As the agent may see it: a secret that the tool echoes stays in the gateway."""

@@ -2,11 +2,30 @@
 
 import asyncio
 import re
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
-from harness.case import Conversation, UserTurn, When
+from harness.case import Case, Conversation, Effect, UserTurn, When
+from harness.trace import UserReport
+from harness.upstream import Waits
 from harness.validation import finds, is_quick
+from harness.values import JsonObject
+
+Cut = Literal["turn_limit", "agent_left"]
+"""Why the user was asked for no further message: `max_turns` were said, or the agent has ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeardCall:
+    """A tool call of the agent, for users whose `sees_calls` is true."""
+
+    name: str
+    arguments: JsonObject | None
+    """None where they were no JSON object."""
+    effect: Effect
+    failed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,24 +36,72 @@ class Heard:
     """Their own messages so far, the opening first."""
     replies: tuple[str, ...]
     """The agent's replies so far; at least one."""
-    called: frozenset[str]
-    """Tools that the agent has called without an error."""
+    called: frozenset[str] = frozenset()
+    """Tools that the agent has called without an error; empty for a user that does not see calls."""
+    rounds: tuple[tuple[str, ...], ...] = ()
+    """The replies after each of the user's messages; often one."""
+    calls: tuple[tuple[HeardCall, ...], ...] = ()
+    """The calls after each of the user's messages; empty for a user that does not see calls."""
 
 
 class User(Protocol):
     """The user whom the agent serves."""
 
+    @property
+    def sees_calls(self) -> bool:
+        """Whether `Heard` tells the agent's calls: true only for users that compare them and cannot repeat them."""
+        ...
+
     async def reply(self, heard: Heard) -> str | None:
-        """The next message; None where there is nothing more to say, now and later."""
+        """The next message; None where there is nothing more to say, now and later.
+
+        Raises OutOfBudget where a model's budget is spent. What else goes wrong is told by `report`.
+        """
         ...
 
     def unsaid(self) -> tuple[str, ...]:
         """Messages that this user would have sent but did not, for the report."""
         ...
 
+    def report(self, heard: Heard, cut: Cut | None) -> UserReport | None:
+        """How the conversation went, asked for once at its end; `heard` is the whole of it, `replies` may be empty.
+
+        None: there is nothing to tell. `cut`: why the user was asked for no further message; None: the user ended it.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserSeat:
+    """One trial, as its user is told of it."""
+
+    trial_id: str
+    case: Case
+    attempt: int
+    miss: Callable[[JsonObject], None]
+    """Takes a request of the user that no recording answers: it makes the trial inconclusive, as a tool's does."""
+    waits: Waits
+    """Entered while an answer from outside of this machine is awaited."""
+    closing: ExitStack
+    """Closed after the trial."""
+
+
+class UserSource(Protocol):
+    """Opens the users of a run's trials; everything but `open` and `close` runs on the gateway's own thread."""
+
+    def open(self, seat: UserSeat) -> User | None:
+        """The user of one trial; None: the script of its case. Raises UsageError where it cannot be played."""
+        ...
+
+    async def close(self) -> None:
+        """Ends the connections of all users; awaited on the gateway's own thread."""
+        ...
+
 
 class ScriptedUser:
     """Sends the turns of a conversation when their conditions become true, each at most once."""
+
+    sees_calls = True
 
     def __init__(self, conversation: Conversation) -> None:
         self._turns = conversation.turns
@@ -68,6 +135,9 @@ class ScriptedUser:
         if self._plan is not None:
             left.append(f"the plan, which needs a user who is no script: {self._plan}")
         return tuple(left)
+
+    def report(self, heard: Heard, cut: Cut | None) -> UserReport | None:
+        return UserReport(kind="script", ended=cut or "script_over", turns=len(heard.said))
 
     def _holds(self, place: int, heard: Heard) -> bool:
         when = self._turns[place].when

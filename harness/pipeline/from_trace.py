@@ -109,7 +109,7 @@ def _stored(folder: RunFolder, request: Request) -> tuple[StoredTrial, Scorecard
             f"run {folder.manifest.run!r} has no trial {request.case_id!r} attempt {request.attempt}",
             remedy=f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}",
         )
-    if stored.trial.outcome in ("harness_failed", "inconclusive"):
+    if stored.trial.outcome in ("harness_failed", "inconclusive", "simulator_failed"):
         raise UsageError(
             f"trial {request.case_id!r} attempt {request.attempt} is {stored.trial.outcome}: "
             "it says nothing about the agent",

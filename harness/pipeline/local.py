@@ -18,6 +18,7 @@ from harness.pipeline.world import RunSetup, Say
 from harness.results import PlannedTrial, RunFolder
 from harness.runner import BrowserFactory, TaskSlots, TrialRunner, run_all
 from harness.sandbox import BROWSER_IMAGE, open_provider
+from harness.simulate import users_of
 from harness.trace import Tracing
 from harness.upstream import RateLimiter
 
@@ -83,6 +84,12 @@ def open_runner(
                 model_mode=plan.model,
                 budget=plan.budget,
                 limiter=limiter,
+                users=users_of(
+                    plan.suite,
+                    plan.users,
+                    cassettes=plan.cassettes or plan.project / "cassettes",
+                    secrets=secrets,
+                ),
             )
         )
         yield TrialRunner(

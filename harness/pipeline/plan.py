@@ -10,6 +10,7 @@ from harness.case import Case, ModelMode, Suite, ToolMode, TrialVariant, check_c
 from harness.errors import UsageError
 from harness.results import PlannedTrial, RunFolder, shard_of
 from harness.sandbox import ProviderName
+from harness.simulate import UserOptions
 from harness.upstream import Budget
 
 ExecutorName = str
@@ -41,6 +42,8 @@ class RunPlan:
     """None selects the suite's setting."""
     budget: Budget | None = None
     """What the run may spend; None: as much as it takes."""
+    users: UserOptions = field(default_factory=UserOptions)
+    """Who plays the users, over what suite and cases say."""
     sandbox: ProviderName = "docker"
     executor: ExecutorName = "local"
     """`ray`: on the machines of a Ray cluster; other names are installed executors."""

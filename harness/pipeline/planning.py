@@ -8,6 +8,7 @@ from harness.errors import UsageError
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
 from harness.pipeline.release import release_of
 from harness.pipeline.run_options import RunOptions
+from harness.pipeline.users import resumed_users, user_options
 from harness.results import RunFolder, RunManifest, run_path
 from harness.runner import jobs_held, trials_held
 from harness.sandbox import provider_of
@@ -48,6 +49,7 @@ def plan_of(project: Path, options: RunOptions) -> RunPlan:
         tools=options.tools,
         model=options.model,
         budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
+        users=user_options(project, suite, options),
         sandbox=options.sandbox,
         executor=options.executor,
         ray_address=options.ray_address,
@@ -120,6 +122,7 @@ def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
         tools=_tool_mode(manifest),
         model=_model_mode(manifest),
         budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
+        users=resumed_users(project, suite, manifest),
         replay="lenient" if manifest.replay == "lenient" else "strict",
         sandbox=provider_of(manifest.provider, options.sandbox),
         executor=options.executor,

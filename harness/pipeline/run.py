@@ -21,6 +21,7 @@ from harness.pipeline.plan import RunPlan
 from harness.pipeline.preflight import check_reachable, warn_of_shared_state
 from harness.pipeline.rescore import finish_scores
 from harness.pipeline.secrets import secret_values
+from harness.pipeline.users import users_for_manifest
 from harness.pipeline.world import Say, open_world, pins
 from harness.results import (
     PlannedTrial,
@@ -180,6 +181,7 @@ def manifest_of(job: Job) -> RunManifest:
         tools_digest=tools_digest(suite),
         tool_mode=plan.tools,
         model_mode=plan.model_mode or "none",
+        users=users_for_manifest(plan.suite, plan.users),
         replay=plan.replay,
         provider=plan.sandbox,
         isolates=isolates(plan.sandbox),
@@ -201,6 +203,7 @@ _MUST_AGREE = (
     "tools_digest",
     "tool_mode",
     "model_mode",
+    "users",
     "replay",
     "scorer_versions",
 )

@@ -24,6 +24,12 @@ class RunOptions(Frozen):
     """Who answers the tools' calls."""
     model: ModelMode | None = None
     """The mode of the model endpoint; None selects the suite's setting."""
+    user: str | None = None
+    """Who plays the users: `script`, `model`, `logged` or an installed user; None: as suite and cases say."""
+    user_mode: ModelMode | None = None
+    """Who answers for the users' model; None selects the suite's setting."""
+    user_log: str | None = None
+    """A run whose conversations `logged` plays back; None: those that the cases name."""
     budget_usd: float | None = Field(default=None, gt=0)
     """The run stops when models have cost this many US dollars."""
     budget_tokens: int | None = Field(default=None, ge=1)

@@ -58,6 +58,7 @@ class Counts(Frozen):
     limit_reached: int = 0
     agent_failed: int = 0
     inconclusive: int = 0
+    simulator_failed: int = 0
     harness_failed: int = 0
     not_run: int = 0
 

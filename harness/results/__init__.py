@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from harness.results.manifest import ManifestDifference as ManifestDifference
     from harness.results.manifest import PlannedTrial as PlannedTrial
     from harness.results.manifest import RunManifest as RunManifest
+    from harness.results.manifest import RunUsers as RunUsers
     from harness.results.manifest import Scoring as Scoring
     from harness.results.manifest import VariedTrial as VariedTrial
     from harness.results.manifest import differences as differences
@@ -79,7 +80,15 @@ else:
                 "latest",
                 "read_judgements",
             ),
-            "manifest": ("ManifestDifference", "PlannedTrial", "RunManifest", "Scoring", "VariedTrial", "differences"),
+            "manifest": (
+                "ManifestDifference",
+                "PlannedTrial",
+                "RunManifest",
+                "RunUsers",
+                "Scoring",
+                "VariedTrial",
+                "differences",
+            ),
             "merging": ("merge_runs", "shard_of"),
             "naming": ("RunNameTaken", "begin_run", "check_run_name", "default_run_name"),
             "stop": ("stop_reason", "write_stop"),

@@ -26,6 +26,18 @@ class VariedTrial(Frozen):
     variant: TrialVariant
 
 
+class RunUsers(Frozen):
+    """Who played the users of a run, where not all of them are scripts."""
+
+    kind: str | None = None
+    """As typed for every case; None: as suite and cases say."""
+    mode: str | None = None
+    """Who answered for the users' model: `replay`, `record` or `live`; None: there is none."""
+    model: str | None = None
+    log_run: str | None = None
+    """The run whose conversations were played back; None: those that the cases name, or none."""
+
+
 class RunManifest(Frozen):
     """Digests are SHA-256; None means that the run has no such part. The number of parallel jobs is not stored."""
 
@@ -50,6 +62,8 @@ class RunManifest(Frozen):
     tools_digest: str
     tool_mode: str
     model_mode: str = "none"
+    users: RunUsers | None = None
+    """None: every user is a script, or a task."""
     replay: str = "strict"
     """`lenient`: calls that were not recorded in their state may have been answered as at an earlier one."""
     provider: str
@@ -103,6 +117,7 @@ _SUBJECTS = {
     "packages_digest": "the sandboxes' images hold different packages",
     "tool_mode": "the tools' answers came from different sources",
     "model_mode": "the model's answers came from different sources",
+    "users": "the users were played by others",
     "replay": "one of the runs took answers of earlier states",
     "provider": "the sandboxes are of different kinds",
     "isolates": "one of the runs was not isolated",

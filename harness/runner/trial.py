@@ -141,6 +141,7 @@ class TrialRunner:
             unfired_faults=record.unfired_faults,
             recording=record.recording,
             unsaid_turns=record.unsaid_turns,
+            user=record.user,
         )
         return trial, record.spans
 
@@ -235,6 +236,18 @@ def _trajectory(record: SessionRecord, program: AgentProgram, exit_: ProgramExit
     return trajectory.model_copy(update={"final_output": printed or None})
 
 
+def _outcome_of_user(record: SessionRecord) -> tuple[Outcome, str] | None:
+    """How a trial ends whose simulated user failed, or was steered; None where neither is so."""
+    user = record.user
+    if user is None:
+        return None
+    if user.steered:
+        return "agent_failed", f"the agent tried to steer the simulated user: {user.steered[0]}"
+    if user.invalid is not None:
+        return "simulator_failed", f"turn {user.invalid.turn}, {user.invalid.fault}: {user.invalid.reason}"
+    return None
+
+
 def missed_outcome(case: Case, misses: int) -> tuple[Outcome, str]:
     """How a trial ends in which so many different calls met no recording."""
     said = f"{misses} call(s) met no recording"
@@ -244,8 +257,9 @@ def missed_outcome(case: Case, misses: int) -> tuple[Outcome, str]:
 
 
 def _outcome(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str | None]:
-    if record.misses:
-        return missed_outcome(case, len(record.misses))
+    known = missed_outcome(case, len(record.misses)) if record.misses else _outcome_of_user(record)
+    if known is not None:
+        return known
     if record.limit_reached is not None:
         return "limit_reached", record.limit_reached
     if exit_.timed_out:

@@ -49,6 +49,11 @@ if TYPE_CHECKING:
     from harness.trace.trial import ProgramExit as ProgramExit
     from harness.trace.trial import RecordingReport as RecordingReport
     from harness.trace.trial import Trial as Trial
+    from harness.trace.user import Divergence as Divergence
+    from harness.trace.user import FaultClass as FaultClass
+    from harness.trace.user import UserEnding as UserEnding
+    from harness.trace.user import UserFault as UserFault
+    from harness.trace.user import UserReport as UserReport
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -90,5 +95,6 @@ else:
                 "RecordingReport",
                 "Trial",
             ),
+            "user": ("Divergence", "FaultClass", "UserEnding", "UserFault", "UserReport"),
         },
     )

@@ -4,10 +4,13 @@ from typing import Literal
 
 from harness.trace.page import PageSeen
 from harness.trace.trajectory import Trajectory
+from harness.trace.user import UserReport
 from harness.values import Frozen, JsonObject, JsonValue
 
-Outcome = Literal["finished", "limit_reached", "agent_failed", "inconclusive", "harness_failed"]
-"""`inconclusive` (a replay miss) and `harness_failed` are "not measured": they are excluded from all denominators."""
+Outcome = Literal["finished", "limit_reached", "agent_failed", "inconclusive", "simulator_failed", "harness_failed"]
+"""`inconclusive` (a replay miss), `simulator_failed` (the simulated user invalidated the conversation) and
+`harness_failed` are "not measured": they are excluded from all denominators.
+"""
 
 MEASURED: frozenset[Outcome] = frozenset({"finished", "limit_reached", "agent_failed"})
 
@@ -161,4 +164,6 @@ class Trial(Frozen):
     """What the agent sent or left could not be read, so that every check fails."""
     unsaid_turns: tuple[str, ...] = ()
     """Messages of the scripted user whose conditions never held."""
+    user: UserReport | None = None
+    """What the user did; None: the trial has no user but a task, or is older than this field."""
     duration_s: float | None = None

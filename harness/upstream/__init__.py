@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harness.upstream.model.client import ModelCassette as ModelCassette
     from harness.upstream.model.client import ModelClient as ModelClient
     from harness.upstream.model.client import ModelClientOptions as ModelClientOptions
+    from harness.upstream.model.client import ModelReply as ModelReply
     from harness.upstream.model.client import ModelSpend as ModelSpend
     from harness.upstream.model.endpoints import OWN_TRACES as OWN_TRACES
     from harness.upstream.model.endpoints import PREFIX as PREFIX
@@ -95,7 +96,14 @@ else:
             "model.allowed": ("hosted_field", "plain_path", "plain_query", "unknown_field"),
             "model.answer": ("EVENT_STREAM", "ModelAnswer"),
             "model.busy": ("hold_where_busy",),
-            "model.client": ("AskMode", "ModelCassette", "ModelClient", "ModelClientOptions", "ModelSpend"),
+            "model.client": (
+                "AskMode",
+                "ModelCassette",
+                "ModelClient",
+                "ModelClientOptions",
+                "ModelReply",
+                "ModelSpend",
+            ),
             "model.endpoints": ("Endpoint", "OWN_TRACES", "PREFIX", "endpoint_of"),
             "model.exchange": ("ModelExchange", "recorded_summary", "summary_of", "trace_exchange"),
             "model.keys": ("RequestKeys",),

@@ -32,6 +32,7 @@ def test_trials_that_were_not_measured_are_in_no_denominator(card: Card, manifes
         "limit_reached": 1,
         "agent_failed": 0,
         "inconclusive": 1,
+        "simulator_failed": 0,
         "harness_failed": 1,
         "not_run": 1,
     }

@@ -74,7 +74,7 @@ def _streams(test: ET.Element, ends: Sequence[PrintedEnd]) -> None:
 def _result(test: ET.Element, card: Scorecard, *, allowed: bool) -> None:
     reason = printable(card.reason or card.outcome)
     match card.outcome:
-        case "harness_failed":
+        case "harness_failed" | "simulator_failed":
             ET.SubElement(test, "error", message=reason, type=card.outcome)
         case "inconclusive" if allowed:
             ET.SubElement(test, "skipped", message=reason)

@@ -88,6 +88,7 @@ def unmeasured_words(summary: Summary) -> str | None:
     counts = summary.counts
     kinds = {
         "inconclusive": counts.inconclusive,
+        "invalidated by the simulated user": counts.simulator_failed,
         "failed by the harness": counts.harness_failed,
         "not run" if summary.stopped is None else f"not run: {summary.stopped}": counts.not_run,
     }

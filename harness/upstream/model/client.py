@@ -90,6 +90,8 @@ class ModelClientOptions:
     """The folder of cassettes; None where there are none, whatever the mode."""
     suite: str = "judge"
     """Their folder."""
+    beside_others: bool = False
+    """The recordings go to the case's own cassette, beside those of its tools; else a new cassette is JSON."""
     secrets: Mapping[str, str] = field(default_factory=dict)
     budget: Budget | None = None
     tries: int = 5
@@ -116,7 +118,7 @@ class ModelCassette:
         if options.cassettes is not None and options.mode != "live":
             path = cassette_path(options.cassettes, options.suite, case)
             # A JSON cassette is written and read many times faster, and users do not edit a judge's answers.
-            self._path = path if path.exists() else path.parent / f"{case}.json"
+            self._path = path if path.exists() or options.beside_others else path.parent / f"{case}.json"
             if self._path.exists():
                 self._cassette = open_cassette(self._path).only("model")
                 refuse_secrets(self._path, self._cassette.recordings, self._redactor)

@@ -1,0 +1,63 @@
+"""Who plays the users of a run: options as typed, or as the manifest of a run that goes on has them."""
+
+from pathlib import Path
+from typing import Final
+
+from harness.case import ModelMode, Suite
+from harness.errors import UsageError
+from harness.pipeline.run_options import RunOptions
+from harness.results import RunFolder, RunManifest, RunUsers, run_path
+from harness.simulate import UserLog, UserOptions, kind_of, log_of_trajectory
+
+_MODES: Final[tuple[ModelMode, ...]] = ("replay", "record", "live")
+
+
+def user_options(project: Path, suite: Suite, options: RunOptions) -> UserOptions:
+    """The options about users. Raises UsageError for a log that holds no conversation of the suite."""
+    logs = {} if options.user_log is None else logs_of_run(project, suite, options.user_log)
+    kind = options.user or ("logged" if logs else None)
+    return UserOptions(kind=kind, mode=options.user_mode, logs=logs, log_run=options.user_log)
+
+
+def resumed_users(project: Path, suite: Suite, manifest: RunManifest) -> UserOptions:
+    """As the run began."""
+    told = manifest.users
+    if told is None:
+        return UserOptions()
+    mode = next((mode for mode in _MODES if mode == told.mode), None)
+    logs = {} if told.log_run is None else logs_of_run(project, suite, told.log_run)
+    return UserOptions(kind=told.kind, mode=mode, logs=logs, log_run=told.log_run)
+
+
+def users_for_manifest(suite: Suite, options: UserOptions) -> RunUsers | None:
+    """What the manifest says of the users; None where all of them are scripts."""
+    kinds = {kind_of(suite, case, options) for case in suite.cases}
+    if kinds == {"script"}:
+        return None
+    played = suite.user.model is not None and bool(kinds & {"model", "logged"})
+    return RunUsers(
+        kind=options.kind,
+        mode=(options.mode or suite.user.mode) if played else None,
+        model=suite.user.model if played else None,
+        log_run=options.log_run,
+    )
+
+
+def logs_of_run(project: Path, suite: Suite, run: str) -> dict[str, UserLog]:
+    """Case id -> the conversation of its first attempt in the run that has one. Raises UsageError where none has."""
+    tools = {tool.name: tool for tool in suite.tools}
+    known = {case.id for case in suite.cases}
+    found: dict[str, UserLog] = {}
+    for stored in RunFolder.open(run_path(project, run)).trials():
+        trial = stored.trial
+        if trial.case_id in found or trial.case_id not in known:
+            continue
+        log = log_of_trajectory(trial.trajectory, tools, f"{run} {trial.case_id}/{trial.attempt}")
+        if log is not None:
+            found[trial.case_id] = log
+    if not found:
+        raise UsageError(
+            f"run {run!r} holds no conversation of a case of suite {suite.name!r}: no trial has a message of a user",
+            remedy="name a run of this suite, or an import with its cases: --user-log RUN",
+        )
+    return found

@@ -1,0 +1,97 @@
+"""What makes a model's message no message of a user, found before the agent gets it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from harness.gateway import Heard
+from harness.simulate.asking import Answered
+from harness.simulate.fidelity.language import language_of
+from harness.simulate.fidelity.voice import agents_voice, tool_call_in
+from harness.simulate.meaning.sentences import is_closing, is_open_promise, is_open_question
+from harness.simulate.role import Role
+from harness.simulate.stopping import Spoken
+from harness.trace import FaultClass
+
+LONGEST: Final = 4_000
+"""Characters of a user's message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Why a message is asked for again."""
+
+    fault: FaultClass
+    reason: str
+    note: str
+    """What the model is told."""
+    insists_on_ending: bool = False
+    """The only fault is an end at a wrong time, which is not let happen."""
+
+
+def problem_with(role: Role, heard: Heard, answered: Answered, spoken: Spoken) -> Problem | None:
+    """The first problem of a message; None where the agent may have it."""
+    called = tool_call_in(spoken.text)
+    if answered.calls_tool or called is not None:
+        what = "a tool call" if called is None else f"a tool call as text: {called[:100]!r}"
+        return Problem(
+            fault="tool_call", reason=f"the user's model made {what}", note="A user has no tools. Write words."
+        )
+    if not spoken.text:
+        return _wrong_end(role, heard, spoken) if spoken.wish else _nothing()
+    if len(spoken.text) > LONGEST:
+        said = f"the message has {len(spoken.text)} characters; at most {LONGEST} are a user's"
+        return Problem(fault="too_long", reason=said, note="Write a short message.")
+    voice = agents_voice(spoken.text)
+    if voice is not None:
+        said = f"the user speaks as the agent: {voice[:100]!r}"
+        return Problem(
+            fault="speaks_as_agent", reason=said, note="You are the user, not the assistant. Write what the user says."
+        )
+    return _of_language(role, heard, spoken) or _repeats(heard, spoken)
+
+
+def _nothing() -> Problem:
+    return Problem(
+        fault="no_message", reason="the user's model wrote nothing", note="Write a message, or the end signal."
+    )
+
+
+def _wrong_end(role: Role, heard: Heard, spoken: Spoken) -> Problem | None:
+    """Ends after an open promise or question, and before anything was said but the opening, are not accepted."""
+    last = heard.replies[-1] if heard.replies else ""
+    if is_open_question(last) or is_open_promise(last):
+        what = "asked something" if is_open_question(last) else "said that it is about to do something"
+        return Problem(
+            fault="ends_too_early",
+            reason=f"the user ends although the agent has {what}: {last[-100:]!r}",
+            note=f"The assistant has {what} that is still open. Answer, or let it go on; do not end now.",
+            insists_on_ending=True,
+        )
+    if spoken.wish == "goal_reached" and len(heard.said) == 1 and role.plan and not is_closing(last):
+        return Problem(
+            fault="ends_too_early",
+            reason="the user ends in its first turn, before the plan was pursued",
+            note="The plan was not pursued yet. Go on with it.",
+        )
+    return None
+
+
+def _of_language(role: Role, heard: Heard, spoken: Spoken) -> Problem | None:
+    own = (role.persona.language if role.persona else None) or language_of(f"{role.opening} {role.plan}")
+    found = language_of(spoken.text)
+    agents = {language_of(reply) for reply in heard.replies}
+    if own is None or found is None or found == own or found in agents:
+        return None
+    said = f"the user writes {found!r}, where the conversation is in {own!r}"
+    return Problem(
+        fault="other_language", reason=said, note=f"Write in the language {own!r}, as in your first message."
+    )
+
+
+def _repeats(heard: Heard, spoken: Spoken) -> Problem | None:
+    """The same message again, although the agent's reply is another one."""
+    before = [said for said in heard.said if said.strip().casefold() == spoken.text.casefold()]
+    if len(before) < 2 or len(heard.replies) < 2 or heard.replies[-1].strip() in map(str.strip, heard.replies[:-1]):
+        return None
+    said = f"the user says for the {len(before) + 1}rd time: {spoken.text[:100]!r}"
+    return Problem(fault="repetition", reason=said, note="You have said this before. Say something else, or end.")

@@ -1,0 +1,58 @@
+"""Whether a message that should be a user's is an assistant's: it offers help, acts, or carries a role's label."""
+
+import re
+from typing import Final
+
+_LABEL: Final = re.compile(
+    r"^\s*(?:\*\*|\[|<)?\s*(?:assistant|agent|ai|bot|customer (?:service|support)|representative)\s*(?:\*\*|\]|>)?\s*:",
+    re.IGNORECASE,
+)
+_OFFERS_HELP: Final = re.compile(
+    r"\bhow (?:can|may) i (?:help|assist)(?: you)?\b|\b(?:can|may) i (?:help|assist) you\b|"
+    r"\bis there (?:any|some)thing else i can\b|\banything else i can (?:help|assist|do for) you\b|"
+    r"\bi(?:'d| would| will|'ll| can| am|'m)(?: be)? (?:be )?(?:happy|glad|here) to (?:help|assist) you\b|"
+    r"\bi(?:'m| am) (?:here|ready) to (?:help|assist)\b|"
+    r"\bi can (?:help|assist) you with\b|\blet me know if (?:you need|there'?s) any(?:thing| further)\b|"
+    r"\bas an ai\b|\bas your (?:assistant|agent|support)\b|\bthank you for (?:contacting|calling|reaching out|"
+    r"choosing|shopping)\b|"
+    r"\bfor (?:your )?(?:security|verification) purposes?,? (?:please|i need|could you)\b",
+    re.IGNORECASE,
+)
+_ACTS: Final = re.compile(
+    r"\bi(?:'ve| have)(?: now| just| successfully| already)* (?:processed|cancelled|canceled|booked|updated|"
+    r"refunded|issued|added|"
+    r"placed|removed|modified|changed|submitted|verified|located|found|checked|initiated|completed|exchanged|"
+    r"transferred|returned) "
+    r"(?:your|the|it|them|all|both|a|an|this)\b(?! (?:email|inbox|device|phone|settings|bill|website|app\b|sim|"
+    r"wallet))|"
+    r"\byour (?:order|refund|reservation|request|booking|flight|cart|return|exchange|account|payment|"
+    r"cancellation)\b[^.?!]{0,60}"
+    r"\b(?:has been|have been|was|were|is now|will be) (?:\w+ly )?(?:processed|cancelled|canceled|booked|updated|"
+    r"refunded|issued|added|"
+    r"placed|removed|modified|changed|submitted|confirmed|verified|completed|exchanged|credited|shipped)\b|"
+    r"\b(?:i'll|i will|let me) (?:go ahead and )?(?:process|cancel|book|update|check|look up|verify|transfer|pull "
+    r"up|issue|look into|"
+    r"arrange|submit|initiate) (?:your|that for you|this for you|it for you|you\b)",
+    re.IGNORECASE,
+)
+_TOOLISH: Final = re.compile(
+    r"<tool_call>|<function|\"(?:tool_calls?|function_call|arguments)\"\s*:|^\s*\{\s*\"name\"\s*:|```(?:json|tool|python)|"
+    r"\b(?:functions?|tools?)\.[a-z_]+\(|^\s*[a-z]+(?:_[a-z]+)+\([^)]*\)\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def agents_voice(message: str) -> str | None:
+    """The words in which a message speaks as an assistant; None where it does not."""
+    text = message[:8000].replace("\u2019", "'")
+    for pattern in (_LABEL, _OFFERS_HELP, _ACTS):
+        found = pattern.search(text)
+        if found is not None:
+            return found[0].strip()
+    return None
+
+
+def tool_call_in(message: str) -> str | None:
+    """A tool call that is written as text; None where there is none."""
+    found = _TOOLISH.search(message[:8000])
+    return None if found is None else found[0].strip()

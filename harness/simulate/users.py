@@ -1,0 +1,112 @@
+"""The users of a run: `script`, `model`, `logged`, and those of installed packages, opened trial by trial."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from harness.case import Case, ModelMode, Suite
+from harness.errors import UsageError
+from harness.gateway import User, UserSeat, UserSource
+from harness.plugins import Registry
+from harness.simulate.asking import UserModel
+from harness.simulate.log import UserLog, read_user_log
+from harness.simulate.logged_user import LoggedUser
+from harness.simulate.model_user import ModelUser
+from harness.simulate.role import role_of
+
+BUILT_IN: Final = ("script", "model", "logged")
+USERS: Final = Registry(seam="user", built_in={})
+"""Installed users: a class made by `User(seat, spec)`, or a function of both that gives one; see `harness.api.User`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserOptions:
+    """What a run says about its users, over what suite and cases say."""
+
+    kind: str | None = None
+    """For every case; None: as each case says."""
+    mode: ModelMode | None = None
+    """`replay`, `record` or `live`: who answers for the users' model; None: as the suite says."""
+    logs: Mapping[str, UserLog] = field(default_factory=dict)
+    """Case id -> the logged conversation of another run."""
+    log_run: str | None = None
+    """That run, for the manifest."""
+
+
+def kind_of(suite: Suite, case: Case, options: UserOptions) -> str:
+    """Who plays the user of a case."""
+    if options.kind is not None:
+        return options.kind
+    own = None if case.user is None else case.user.kind
+    if own is not None:
+        return own
+    if case.id in options.logs or (case.user is not None and case.user.log is not None):
+        return "logged"
+    if suite.user.kind is not None:
+        return suite.user.kind
+    talks = case.conversation
+    scripted = talks is None or bool(talks.turns) or talks.plan is None or suite.user.model is None
+    return "script" if scripted else "model"
+
+
+class SimulatedUsers:
+    """Opens the users of a run's trials; implements `UserSource`."""
+
+    def __init__(self, suite: Suite, options: UserOptions, *, cassettes: Path, secrets: Mapping[str, str]) -> None:
+        """Raises UsageError for a user that cannot be played: an unknown kind, no model, no key, no log."""
+        self._suite = suite
+        self._options = options
+        self._spec = suite.user if options.mode is None else suite.user.model_copy(update={"mode": options.mode})
+        kinds = {case.id: kind_of(suite, case, options) for case in suite.cases}
+        self._installed = {kind: USERS.find(kind, suite.folder) for kind in sorted({*kinds.values()} - {*BUILT_IN})}
+        self._model: UserModel | None = None
+        if "model" in kinds.values() or ("logged" in kinds.values() and self._spec.model is not None):
+            self._model = UserModel(self._spec, suite=suite.name, cassettes=cassettes, secrets=secrets)
+        self._kinds = kinds
+        self._logs: dict[str, UserLog] = dict(options.logs)
+        for case in suite.cases:
+            if kinds[case.id] == "logged":
+                self._logs.setdefault(case.id, _log_of(suite, case))
+
+    def open(self, seat: UserSeat) -> User | None:
+        kind = self._kinds.get(seat.case.id) or kind_of(self._suite, seat.case, self._options)
+        match kind:
+            case "script":
+                return None
+            case "model":
+                assert self._model is not None  # refused before the run
+                return ModelUser(self._model, role_of(seat.case, self._spec), seat)
+            case "logged":
+                log = self._logs[seat.case.id]
+                return LoggedUser(log, seat, self._spec, self._model)
+            case _:
+                return self._opened(kind, seat)
+
+    def _opened(self, kind: str, seat: UserSeat) -> User:
+        make = self._installed[kind]
+        if not callable(make):
+            raise UsageError(f"the user {kind!r} is neither a class nor a function")
+        made: User = make(seat, self._spec)
+        return made
+
+    async def close(self) -> None:
+        if self._model is not None:
+            await self._model.close()
+
+
+def users_of(suite: Suite, options: UserOptions, *, cassettes: Path, secrets: Mapping[str, str]) -> UserSource | None:
+    """The users of a run; None where every case has its script, or no user at all. Raises UsageError."""
+    if all(kind_of(suite, case, options) == "script" for case in suite.cases):
+        return None
+    return SimulatedUsers(suite, options, cassettes=cassettes, secrets=secrets)
+
+
+def _log_of(suite: Suite, case: Case) -> UserLog:
+    path = None if case.user is None else case.user.log
+    if path is None:
+        raise UsageError(
+            f"case {case.id!r}: no logged conversation is known for its user",
+            remedy="name one in the case, `user: {kind: logged, log: FILE}`, or a run: --user-log RUN",
+        )
+    return read_user_log(suite.folder / path)

@@ -1,0 +1,87 @@
+"""What a trial's user did: how the conversation ended, what was replayed, and what the user got wrong."""
+
+from typing import Literal
+
+from harness.values import Frozen
+
+UserEnding = Literal[
+    "goal_reached", "gave_up", "turn_limit", "script_over", "agent_left", "replay_miss", "simulator_failed"
+]
+"""`goal_reached`, `gave_up`: the user's own decision. `turn_limit`: `max_turns` messages were said. `script_over`: a
+script or a log has no further turn. `agent_left`: the agent ended, or asked for no further message. `replay_miss`: no
+recording holds the user's answer. `simulator_failed`: the user itself failed."""
+
+FaultClass = Literal[
+    "unknowable",
+    "revealed_early",
+    "contradiction",
+    "repetition",
+    "speaks_as_agent",
+    "ends_too_early",
+    "never_ends",
+    "other_language",
+    "no_message",
+    "tool_call",
+    "too_long",
+]
+"""What a simulated user can do wrong. `unknowable`: says what it could not know. `revealed_early`: says what the plan
+withholds before it was asked. `contradiction`: of the plan, the profile or itself."""
+
+
+class UserFault(Frozen):
+    """One mistake of a simulated user."""
+
+    turn: int
+    """Number of the user's message, from 1 for the opening; that of the missing one where there was none."""
+    fault: FaultClass
+    reason: str
+    """What was expected and what was said."""
+
+
+class Divergence(Frozen):
+    """Where a logged conversation no longer fitted."""
+
+    turn: int
+    """Number of the first message of the user that is not the log's, from 1 for the opening."""
+    kind: Literal["calls", "slots", "act", "meaning", "log_over"]
+    """What differed first: the calls; items, quantities, prices, dates, ids; statement, question, yes or no; the rest
+    of the meaning; or nothing, where the log has no further turn."""
+    reason: str
+    """What the log holds and what the agent did."""
+
+
+class UserReport(Frozen):
+    """The user of one trial."""
+
+    kind: str
+    """`script`, `model`, `logged`, or the name of an installed user."""
+    ended: UserEnding
+    reason: str | None = None
+    """Why it ended so, in words."""
+    turns: int
+    """Messages of the user, the opening included."""
+    persona: str | None = None
+    model: str | None = None
+    """The model that played the user; None where none did."""
+    replayed: int | None = None
+    """Messages after the opening that were the log's own; None where there was no log."""
+    generated: int | None = None
+    """Messages after the opening that a model wrote; None where there is no model."""
+    divergence: Divergence | None = None
+    """None: every message was the log's, or there is no log."""
+    faults: tuple[UserFault, ...] = ()
+    """What the user did wrong by the rules; one of them makes the trial `simulator_failed`, unless the agent caused it.
+    """
+    steered: tuple[str, ...] = ()
+    """The agent's attempts to steer the user, by turn: such a trial counts, as failed."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    """What the user's model cost; None where no price is known."""
+    waited_s: float = 0.0
+    """Seconds that the agent waited for the user."""
+
+    @property
+    def invalid(self) -> UserFault | None:
+        """The first fault that invalidates the conversation; None where it is valid, or the agent caused it."""
+        return None if self.steered or not self.faults else self.faults[0]

@@ -1,0 +1,114 @@
+"""A user that a model plays: followed, recorded, replayed, ended, and never charged to the agent where it fails."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.case import Case, UserSpec
+from harness.simulate import RuleUser
+from harness.simulate.rule_user import UserFailing
+
+PLAN = 'If asked for the size, say "Small, please." Then say "And a muffin."'
+TALK = ["Which size would you like?", "A small latte. Done.", "Added. Your order is complete.", "Bye."]
+SAID = ["A latte, please.", "Small, please.", "And a muffin."]
+
+
+def case_of(**conversation: object) -> Case:
+    return Case.model_validate(
+        {
+            "id": "latte",
+            "conversation": {"opening": "A latte, please.", "plan": PLAN, "persona": {"id": "calm"}, **conversation},
+            "user_profile": {"name": "Ann"},
+        }
+    )
+
+
+def spec_of(model: RuleUser, **own: object) -> UserSpec:
+    return UserSpec.model_validate({"model": "rule-user", "base_url": model.url, "mode": "record", **own})
+
+
+def test_a_plan_is_followed_and_the_goal_is_named(converse) -> None:
+    with RuleUser() as model:
+        said, record = converse(TALK, case=case_of(), user=spec_of(model))
+
+    assert SAID == said
+    assert record.user is not None
+    assert ("model", "goal_reached", 3, "calm") == (
+        record.user.kind, record.user.ended, record.user.turns, record.user.persona,
+    )  # fmt: skip
+    assert record.user.output_tokens > 0
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_recorded_user_is_replayed_by_what_was_said(converse, tmp_path: Path, provider: str) -> None:
+    with RuleUser() as model:
+        address = model.url if provider == "openai" else model.url.removesuffix("/v1")
+        spec = spec_of(model, provider=provider, base_url=address)
+        first, _ = converse(TALK, case=case_of(), user=spec)
+        asked = model.requests
+        again, replayed = converse(TALK, case=case_of(), user=spec.model_copy(update={"mode": "replay"}))
+        other, missed = converse(
+            ["What size?", *TALK[1:]], case=case_of(), user=spec.model_copy(update={"mode": "replay"})
+        )
+
+    assert (first, asked) == (again, model.requests)
+    assert "goal_reached" == replayed.user.ended
+    assert (["A latte, please."], "replay_miss", 1) == (other, missed.user.ended, len(missed.misses))
+    assert (tmp_path / "cassettes" / "talks" / "latte.yaml").exists()
+
+
+def test_a_user_knows_what_is_said_and_nothing_else(converse) -> None:
+    talk = [([("find", {"item": "canary-argument"})], "Which size would you like?"), "Done."]
+    with RuleUser() as model:
+        converse(talk, case=case_of(), user=spec_of(model))
+        asked = json.dumps(model.bodies)
+
+    assert "Which size would you like?" in asked
+    assert "Ann" in asked
+    for hidden in ("canary-argument", "find", "replay_miss", "checks"):
+        assert hidden not in asked
+
+
+FAILING: list[tuple[UserFailing, str]] = [
+    ("nothing", "no_message"),
+    ("as_agent", "speaks_as_agent"),
+    ("language", "other_language"),
+    ("tool_call", "tool_call"),
+    ("stop_first", "ends_too_early"),
+    ("too_long", "too_long"),
+]
+
+
+@pytest.mark.parametrize(("failing", "fault"), FAILING)
+def test_a_failing_model_is_the_simulators_failure_with_its_turn(converse, failing: UserFailing, fault: str) -> None:
+    with RuleUser(failing=failing) as model:
+        said, record = converse(["A latte for you, then."] * 9, case=case_of(), user=spec_of(model))
+
+    assert ["A latte, please."] == said
+    assert ("simulator_failed", 2, fault) == (record.user.ended, record.user.invalid.turn, record.user.invalid.fault)
+
+
+def test_a_user_never_ends_while_the_agent_has_something_open(converse) -> None:
+    with RuleUser(failing="stop_open") as model:
+        said, record = converse(
+            ["Which size would you like?", "Done. Your order is placed."], case=case_of(), user=spec_of(model)
+        )
+
+    assert "Please go on with what I asked for." == said[1]
+    assert record.user.invalid is None
+
+
+def test_a_silent_agent_is_left(converse) -> None:
+    with RuleUser() as model:
+        _, record = converse(["", " ", "", ""], case=case_of(), user=spec_of(model))
+
+    assert ("gave_up", None) == (record.user.ended, record.user.invalid)
+    assert "said nothing 3 times" in record.user.reason
+
+
+def test_the_turn_limit_is_named(converse) -> None:
+    with RuleUser() as model:
+        said, record = converse(["Which size would you like?"] * 5, case=case_of(max_turns=2), user=spec_of(model))
+
+    assert (2, "turn_limit") == (len(said), record.user.ended)
