@@ -16,7 +16,8 @@ class Reset(Frozen):
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "POST"
     """Of the request."""
     path: str | None = Field(default=None, pattern="^/")
-    """Put behind the server's `base_url`; the server's `headers` are sent, any status below 400 counts as done."""
+    """Put behind the server's `base_url`; the server's `headers` are sent. A status below 300 counts as done; a
+    redirect, which is not followed, does not."""
     body: JsonValue = None
     """Sent as JSON; None: no body."""
     command: tuple[str, ...] = ()

@@ -68,7 +68,7 @@ class ToolServer(Frozen):
     """How often a live *read* is sent again that met no connection, or one that was lost before any answer. A write is
     never sent twice."""
     health: str | None = Field(default=None, pattern="^/")
-    """A path that answers with a status below 400 where the live server is ready; requested before the first trial."""
+    """A path that answers with a status below 300 where the live server is ready; requested before the first trial."""
     reset: Reset | None = None
     """What brings the live server back to a known state before each trial."""
     mcp: McpServer | None = None

@@ -14,14 +14,16 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from urllib.parse import urlsplit
 
-from github import Auth, Github
+from github import Auth
 from github.GithubObject import NotSet
 from github.Issue import Issue
+from github.Repository import Repository
 
 from harness.cassette import Redactor
 from harness.cassette.redaction import SHORTEST
 from harness.errors import TrackerError, TrackerUnavailable, UsageError
 from harness.issues.notes import as_twin
+from harness.issues.requester import CheckedRequester
 from harness.issues.retrying import Pace, RetryingClient, WriteUnknown
 from harness.issues.state import key_in, state_in
 from harness.issues.tracker import LABEL, Note, TrackedIssue, TrackerOptions
@@ -48,17 +50,10 @@ class GithubTracker:
         self._asking = RetryingClient(
             options.repo, pace, Redactor({"GITHUB_TOKEN": token} if len(token) >= SHORTEST else {}).text
         )
-        client = Github(
-            auth=Auth.Token(token),
-            base_url=url,
-            timeout=options.timeout_s,
-            per_page=100,
-            retry=0,
-            seconds_between_requests=None,
-            seconds_between_writes=pace.between_writes_s or None,
-            lazy=True,
+        requester = CheckedRequester(
+            Auth.Token(token), url, timeout_s=options.timeout_s, between_writes_s=pace.between_writes_s
         )
-        self._repo = client.get_repo(options.repo)
+        self._repo = Repository(requester, url=f"/repos/{options.repo}")
 
     def exclusive(self) -> AbstractContextManager[None]:
         """GitHub has no lock: `file` searches for duplicates instead."""

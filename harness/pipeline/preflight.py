@@ -32,7 +32,7 @@ class _Target:
 def check_reachable(plan: RunPlan, secrets: Mapping[str, str]) -> None:
     """Sends a request to every live server, host and model that the planned cases need, all at once.
 
-    A server with `health` has to answer it with a status below 400; any other has to send any answer. Raises
+    A server with `health` has to answer it with a status below 300; any other has to send any answer. Raises
     ServiceError that lists all that cannot be reached. The nodes of a cluster have a network of their own: no request
     is sent for `--executor ray`.
     """
@@ -170,7 +170,10 @@ async def _unhealthy(client: aiohttp.ClientSession, target: _Target, place: str)
         raise
     except (aiohttp.ClientError, ConnectionError) as error:
         return f"{place} did not answer {target.health}: {str(error) or type(error).__name__}"
-    return None if status < 400 else f"{place} answered {target.health} with status {status}"
+    if status < 300:
+        return None
+    redirect = ", a redirect, which is not followed" if status < 400 else ""
+    return f"{place} answered {target.health} with status {status}{redirect}"
 
 
 async def _closed(target: _Target, place: str) -> str | None:

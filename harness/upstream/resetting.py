@@ -74,7 +74,10 @@ async def _request(upstream: ToolUpstream, reset: Reset, client: aiohttp.ClientS
     url = f"{upstream.base_url.rstrip('/')}{reset.path}"
     async with client.request(reset.method, url, data=body, headers=headers, allow_redirects=False) as response:
         said = (await response.content.read(_SHOWN)).decode("utf-8", "replace")
-    return None if response.status < 400 else f"{reset.method} {reset.path} answered {response.status}: {said}"
+    if response.status < 300:
+        return None
+    redirect = ", a redirect, which is not followed" if response.status < 400 else ""
+    return f"{reset.method} {reset.path} answered {response.status}{redirect}: {said}"
 
 
 async def _run(command: Sequence[str], folder: Path) -> str | None:

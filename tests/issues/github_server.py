@@ -43,7 +43,10 @@ class Answering(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PATCH = _serve
 
     def answer(self, status: int, content: Any, headers: dict[str, str] | None = None) -> None:
-        text = json.dumps(content).encode()
+        self.answer_text(status, json.dumps(content), headers)
+
+    def answer_text(self, status: int, content: str, headers: dict[str, str] | None = None) -> None:
+        text = content.encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
@@ -80,6 +83,16 @@ class When:
 def says(status: int, message: str, headers: dict[str, str] | None = None) -> Fault:
     def act(answering: Answering) -> bool:
         answering.answer(status, {"message": message}, headers)
+        return True
+
+    return act
+
+
+def sends(status: int, body: str, headers: dict[str, str] | None = None) -> Fault:
+    """A body as it is, which may be empty or no JSON."""
+
+    def act(answering: Answering) -> bool:
+        answering.answer_text(status, body, headers)
         return True
 
     return act

@@ -15,7 +15,7 @@ from harness.errors import HarnessError
 from harness.results import DriftReport
 from harness.results.drift import write_drift
 from tests.issues.conftest import finding, look
-from tests.issues.github_server import REPO, TOKEN, GithubServer, When, says
+from tests.issues.github_server import REPO, TOKEN, GithubServer, When, says, sends
 
 HARNESS = str(Path(sys.executable).parent / "harness")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
@@ -106,6 +106,17 @@ def test_where_github_fails_the_drafts_are_kept_and_the_token_is_nowhere(github:
     assert 0 == harness(tmp_path, "file", str(drift), **where).returncode
     assert 1 == len(github.issues)
     assert [] == list(tmp_path.glob("issues/outbox/github/*"))
+
+
+def test_a_list_that_is_a_redirect_is_an_error_and_not_an_empty_list(github: GithubServer, tmp_path: Path) -> None:
+    where = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": github.url, "GITHUB_REPOSITORY": REPO}
+    assert 0 == harness(tmp_path, "list", **where).returncode
+    for status in (302, 307, 308):
+        github.faults = [When("GET", "/issues", sends(status, "", {"Location": "/login"}), times=9)]
+        listed = harness(tmp_path, "list", **where)
+        assert (3, "") == (listed.returncode, listed.stdout)
+        assert f"GitHub answered GET /repos/{REPO}/issues with a redirect ({status}" in listed.stderr
+        assert "to '/login'" in listed.stderr
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import TrackerError
 from harness.issues import Outbox, TrackerOptions, file_report
 from harness.issues.filing import Filing
 from harness.issues.github import GithubTracker
@@ -21,6 +22,7 @@ from tests.issues.github_server import (
     drops_labels,
     hangs,
     says,
+    sends,
 )
 
 ISSUES = r"/issues(\?|$)"
@@ -59,6 +61,37 @@ def test_pull_requests_are_no_issues(github: GithubServer, tmp_path: Path) -> No
     file(github, tmp_path, look(finding()))
     github.issues[0]["pull_request"] = {"url": "x"}
     assert [] == list(tracker(github).find())
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("body", ["", "[]", '{"message": "Moved"}'])
+def test_a_redirect_is_no_empty_list(github: GithubServer, tmp_path: Path, status: int, body: str) -> None:
+    file(github, tmp_path, look(finding()))
+    elsewhere = {"Location": "https://someone:secret@example.org/repos/acme/agents/issues?key=secret"}
+    github.faults = [When("GET", ISSUES, sends(status, body, elsewhere), times=99)]
+    with pytest.raises(TrackerError) as refused:
+        tracker(github).find()
+    assert ("to https" if status == 301 else "example.org") in refused.value.message  # PyGithub looks at a 301 itself
+    assert "secret" not in str(refused.value)
+    assert "address" in (refused.value.remedy or "")
+
+
+@pytest.mark.parametrize("status", [200, 204])
+@pytest.mark.parametrize("body", ["", "{}", "null"])
+def test_an_answer_without_content_is_no_empty_list(github: GithubServer, status: int, body: str) -> None:
+    github.faults = [When("GET", ISSUES, sends(status, body if status == 200 else ""), times=99)]
+    with pytest.raises(TrackerError, match=f"with {status} .* and no content"):
+        tracker(github).find()
+    github.faults = []
+    assert [] == list(tracker(github).find())
+
+
+def test_a_redirected_write_is_an_error_and_its_draft_is_kept(github: GithubServer, tmp_path: Path) -> None:
+    github.faults = [When("POST", ISSUES, sends(307, "", {"Location": f"{github.url}/repos/acme/renamed/issues"}))]
+    (filing,) = file(github, tmp_path, look(finding()))
+    assert "a redirect (307 Temporary Redirect) to" in (filing.error or "")
+    assert filing.kept is not None
+    assert [] == github.issues
 
 
 def test_writes_are_a_second_apart(github: GithubServer, tmp_path: Path) -> None:

@@ -188,6 +188,8 @@ def test_an_unhealthy_server_is_refused_before_the_first_trial(project: Project,
     flaky.health_status = 503
 
     assert "answered /health with status 503" in project.live("r", status=3)
+    flaky.health_status = 302
+    assert "answered /health with status 302, a redirect, which is not followed" in project.live("r", status=3)
 
     flaky.health_status = 200
     project.live("r")
@@ -210,14 +212,15 @@ def test_a_live_server_is_reset_before_each_trial(project: Project, flaky: Flaky
     assert "keeps what a trial writes" not in said
 
 
-def test_a_reset_that_fails_is_no_failure_of_the_agent(project: Project, flaky: Flaky) -> None:
+@pytest.mark.parametrize("status", [500, 302])
+def test_a_reset_that_fails_is_no_failure_of_the_agent(project: Project, flaky: Flaky, status: int) -> None:
     project.write({"c1": CASES["c1"]}, servers=server_of(project, reset={"path": "/reset"}))
-    flaky.reset_status = 500
+    flaky.reset_status = status
 
     counts(project, "r", status=3)
 
     (trial,) = trials(project, "r")
-    assert "could not be reset before the trial: POST /reset answered 500" in str(trial.reason)
+    assert f"could not be reset before the trial: POST /reset answered {status}" in str(trial.reason)
 
 
 def test_a_command_resets_a_live_server(project: Project) -> None:
