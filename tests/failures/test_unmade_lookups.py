@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.case import ToolSpec
+from harness.score.diagnosis import Kind
 from harness.score.failures import findings, not_measured
-from harness.score.failures.fitted import Fitted
+from harness.score.failures.fitted import Fitted, Seen
 from harness.score.values import Evidence, Verdict
 
 Found = Callable[..., list[tuple[str, int | None]]]
@@ -49,11 +50,26 @@ def test_a_success_and_a_run_that_handed_nothing_in_are_not_accused(told: Callab
     assert ((), ()) == findings(told(PLAN, SAYS, ("call", "web_search", {"query": "x"}, "x"), task=TASK, tools=TOOLS))
 
 
-def test_a_kind_that_is_not_told_is_a_hint_and_no_finding(told: Callable[..., Evidence]) -> None:
+def _fitted(*kinds: Kind, right: int, sources: int = 2, without: str | None = None) -> Fitted:
+    """Each kind stands in ten of a hundred runs of each source, `right` of them rightly; half of all have its mode."""
+    seen = Seen(right=right, cases=10, labelled=50, runs=100)
+    return Fitted(findings={kind: {f"s{n}": seen for n in range(sources)} for kind in kinds}, without=without)
+
+
+def test_a_kind_by_definition_is_a_finding_until_a_labelled_source_refutes_it(told: Callable[..., Evidence]) -> None:
     evidence = told(PLAN, SAYS, ANSWER, task=TASK, tools=TOOLS)
-    facts, hints = findings(evidence, Fitted(reported=("unsupported_answer",)))
+    assert ((), 3) == (findings(evidence, Fitted())[1], len(findings(evidence, Fitted())[0]))
+    facts, hints = findings(evidence, _fitted("plan_not_carried_out", "unchecked_answer", right=1, sources=1))
     assert ["unsupported_answer"] == [one.kind for one in facts]
     assert {"plan_not_carried_out", "unchecked_answer"} == {one.kind for one in hints}
+
+
+def test_an_inferred_kind_is_a_finding_where_two_sources_confirm_it_whichever_is_left_out() -> None:
+    assert not Fitted().is_finding("goal_left_out")
+    assert not _fitted("goal_left_out", right=9, sources=1).is_finding("goal_left_out")
+    assert _fitted("goal_left_out", right=9, sources=2).is_finding("goal_left_out")
+    assert _fitted("goal_left_out", right=9, sources=1, without="s9").is_finding("goal_left_out")
+    assert not _fitted("goal_left_out", right=6, sources=2).is_finding("goal_left_out")
 
 
 def test_a_premise_of_the_agents_own_that_later_queries_rest_on_is_hinted_at(hinted: Found) -> None:
@@ -89,7 +105,7 @@ def _asks(*queries: str) -> list[tuple[Any, ...]]:
 
 def test_queries_that_leave_the_goal_for_another_are_hinted_at_or_told(told: Callable[..., Evidence]) -> None:
     turns = _asks("year bridge opened", "northern river bridge", "recipe for bread", "sourdough recipe oven time")
-    every = Fitted(reported=("goal_left_out", "objective_switched"))
+    every = _fitted("goal_left_out", "objective_switched", right=10)
     facts, _ = findings(told(*turns, task=TASK, tools=TOOLS, failed=True), every)
     assert {("goal_left_out", 3), ("objective_switched", 3)} == {
         (one.kind, one.origin_step) for one in facts if one.failure == "goal_drift"
@@ -100,7 +116,7 @@ def test_queries_that_leave_the_goal_for_another_are_hinted_at_or_told(told: Cal
 
 
 def test_queries_that_stay_with_the_goal_or_are_few_or_single_words_are_no_drift(told: Callable[..., Evidence]) -> None:
-    every = Fitted(reported=("goal_left_out", "objective_switched"))
+    every = _fitted("goal_left_out", "objective_switched", right=10)
     stays = _asks("bridge river", "mayor and northern paper", "northern river bridge opened")
     few = _asks("year bridge opened", "recipe for bread")
     single = [("call", "web_search", {"query": word}, "x") for word in ("bridge", "river", "bread")]

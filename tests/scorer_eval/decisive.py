@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from counting import everything, wilson
+from counting import wilson
 from layout import share, table
 from sources import Labelled
 
@@ -61,8 +61,7 @@ def first(run: Labelled, numbers: Fitted) -> Suspect | None:
 
 
 def _ranked(run: Labelled, numbers: Fitted) -> tuple[Suspect, ...]:
-    said = everything(run, numbers.outside)
-    return suspects(said, run.evidence.trial.trajectory, success=run.success, numbers=numbers)
+    return suspects(run.everything, run.evidence.trial.trajectory, success=run.success, numbers=numbers)
 
 
 def _blamed(runs: Runs) -> dict[str, list[Labelled]]:

@@ -22,7 +22,7 @@ from harness.score.failures.progress import INFORMATIVE, new_atoms
 from harness.score.failures.reading import Reading, read
 from harness.trace import Step
 
-_SETS = ("trail", "magentic", "captain")
+_SETS = ("trail-gaia", "trail-swe", "magentic", "captain")
 _DOUBT = frozenset(
     [
         "assume",

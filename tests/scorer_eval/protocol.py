@@ -18,7 +18,7 @@ from itertools import groupby
 from pathlib import Path
 
 import call_rules
-from counting import counted, everything, f1, told_by
+from counting import counted, f1, told_by
 from decisive import critical_steps, reliability
 from layout import share, table
 from sources import MODES, SETS, Labelled, labelled
@@ -66,7 +66,7 @@ class Numbers:
     def __init__(self, runs: Runs) -> None:
         every = [one for some in runs.values() for one in some if one.modes or one.step is not None]
         self.all = counted(every)
-        self.without_set = {name: counted(one for one in every if one.source != name) for name in runs}
+        self.without_set = {name: counted((one for one in every if one.source != name), name) for name in runs}
         self.without_runs = {part: counted(one for one in every if fifth(one) != part) for part in range(_PARTS)}
 
 
@@ -108,9 +108,7 @@ def _ours(mode: str, numbers: Numbers) -> Iterable[tuple[str, Flag, Value | None
         yield (
             label,
             lambda run, of=of: any(one.failure == mode for one in told_by(run, of(run))),
-            lambda run, of=of: max(
-                (one.confidence for one in everything(run, of(run).outside) if one.failure == mode), default=0.0
-            ),
+            lambda run: max((one.confidence for one in run.everything if one.failure == mode), default=0.0),
         )
 
 

@@ -114,11 +114,17 @@ SETS: Mapping[str, Set] = {
     ),
     "miniswe": Set(format="openai-chat", path="miniswe/*/*.json", told=_resolved),
     "mirage": Set(format="openai-chat", path="mirage/*/*/*.json", told=lambda _: Told(modes={"loop_trap": True})),
-    "trail": Set(format="otel", path="trail/*/traces/*.json", told=_annotated),
+    "trail-gaia": Set(format="otel", path="trail/gaia/traces/*.json", told=_annotated),
+    "trail-swe": Set(format="otel", path="trail/swe/traces/*.json", told=_annotated),
     "magentic": Set(format="openai-chat", path="whowhen/Hand-Crafted/*.json", told=_blamed),
     "captain": Set(format="openai-chat", path="whowhen/Algorithm-Generated/*.json", told=_blamed),
 }
-"""By name. `magentic` and `captain` are the two parts of Who&When."""
+"""By name; each is a source of its own.
+
+`trail-gaia` (questions, a manager with a search agent) and `trail-swe` (repairs, one agent that runs code) are the two
+parts of TRAIL, `magentic` (hand-crafted) and `captain` (algorithm-generated) those of Who&When: the two parts of a set
+share annotators, and neither agents nor tasks.
+"""
 
 
 @cache

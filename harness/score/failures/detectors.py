@@ -8,7 +8,6 @@ from typing import Any, Final, cast
 
 from harness.errors import UsageError
 from harness.plugins import Registry
-from harness.score.failures.fitted import CountedDetector, Fitted
 from harness.score.values import Detector
 
 OTHER: Final = "other"
@@ -22,6 +21,7 @@ DETECTORS: Final = Registry(
         "stuck": "harness.score.failures.stuck:Stuck",
         "tool_hallucination": "harness.score.failures.tool_hallucination:ToolHallucination",
         "claims": "harness.score.failures.claims:Claims",
+        "assumptions": "harness.score.failures.assumptions:Assumptions",
         "unsupported": "harness.score.failures.unsupported:Unsupported",
         "goal_drift": "harness.score.failures.goal_drift:GoalDrift",
         "objective": "harness.score.failures.objective:Objective",
@@ -37,10 +37,9 @@ DETECTORS: Final = Registry(
 """Seam `harness.detector`. A new detector is its own file and one line here."""
 
 
-def built_in_detectors(numbers: Fitted | None = None) -> tuple[Detector, ...]:
-    """All of them, in the order of the registry; those that go by what was counted on labelled runs get `numbers`."""
-    made = (kind(numbers) if issubclass(kind, CountedDetector) else kind() for kind in _built_in())
-    return tuple(cast(Detector, one) for one in made)
+def built_in_detectors() -> tuple[Detector, ...]:
+    """All of them, in the order of the registry."""
+    return tuple(cast(Detector, kind()) for kind in _built_in())
 
 
 @cache

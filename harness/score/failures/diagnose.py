@@ -27,11 +27,11 @@ def findings(
 ) -> tuple[tuple[Diagnosis, ...], tuple[Diagnosis, ...]]:
     """(findings, hints). `numbers`: what was counted on labelled runs; None: what the package brings.
 
-    A hint is of a kind that is read off words and shapes, and that did not name the mode more often than simple rules
-    do on runs of unseen sources: it is not a fact, and is shown only on request.
+    A hint is of a kind that is inferred and that two labelled sources did not confirm (see `Fitted.is_finding`): it is
+    not a fact, and is shown only on request.
     """
     numbers = fitted() if numbers is None else numbers
-    found = [one for detector in built_in_detectors(numbers) for one in detector.find(evidence)]
+    found = [one for detector in built_in_detectors() for one in detector.find(evidence)]
     found += [one for detector in own for one in _found_by(detector, evidence)]
     ordered = sorted(by_cause(found), key=_order)
     facts = tuple(one for one in ordered if numbers.is_finding(one.kind))

@@ -1,7 +1,6 @@
 """Which modes a trial gives nothing to measure by, and why: silence about these is no finding of health."""
 
 from harness.score.failures.diagnosis import Failure
-from harness.score.failures.fitted import fitted
 from harness.score.failures.lookups import is_answer
 from harness.score.values import Evidence
 
@@ -13,18 +12,19 @@ def not_measured(evidence: Evidence) -> dict[Failure, str]:
     found: dict[Failure, str] = {}
     calls = evidence.trial.trajectory.calls
     if not calls and not evidence.tools:
-        reason = "no calls are recorded"
-        found["loop_trap"] = reason
-        found["tool_hallucination"] = reason
+        found["loop_trap"] = "no calls are recorded"
+        found["tool_hallucination"] = "no calls are recorded: only data that the agent says it made up are looked for"
     if evidence.case.task == UNTOLD:
         found["goal_drift"] = "no goal text is told"
     elif calls and not any(map(is_answer, calls)):
         found["goal_drift"] = "no answer is handed in by a call: only work on foreign cases is looked for"
     if not calls:
-        found["premature_commitment"] = "no calls are recorded, and words alone say too little of what was checked"
+        found["premature_commitment"] = (
+            "no calls are recorded: only assumptions that the agent states itself are looked for"
+        )
+        found["cascading_error"] = "no calls are recorded: what words alone say of it is a hint"
     if evidence.case.reference is None:
         found["wrong_outcome"] = "the case has no reference"
     elif evidence.success is None:
         found["wrong_outcome"] = "whether the trial succeeded is not known"
-    found.update(fitted().hints)
     return found

@@ -1,14 +1,16 @@
 """Loop trap beyond equal calls: stuck on one error, or asking nearly the same again and again of nobody.
 
 `stuck_on_error` counts: a tool that failed three times with the same error on nearly the same arguments, without a
-success between; or twice on equal arguments, and it never succeeded afterwards. Other tools may be called meanwhile.
-`echoed_call` counts: three calls of one tool in direct succession that are nearly the same, and whose answers only
-repeat what the agent itself had written (code that prints a question to a colleague, who is never called).
-`repeated_call` counts: a query of several words that has just the words of an earlier one, in another order or with
-other marks, while the user said nothing: it can bring nothing new.
+success between; or twice on equal arguments, and it never succeeded afterwards. Other tools may be called meanwhile. So
+does one tool that failed five times in direct succession, whatever the errors were: each try changed something, and
+none brought the agent on. `echoed_call` counts: three calls of one tool in direct succession that are nearly the same,
+and whose answers only repeat what the agent itself had written (code that prints a question to a colleague, who is
+never called); the words that all answers of the tool have in common are its frame, and tell nothing. `repeated_call`
+counts: a query of several words that has just the words of an earlier one, in another order or with other marks, while
+the user said nothing: it can bring nothing new.
 
-Does not count: another error (something was learnt), a success between, a test run again after an edit, an error
-without words (a search that finds nothing), and what is found as an equal repeat (see `loop_trap`).
+Does not count: fewer than five other errors (something was learnt), a success between, a test run again after an edit,
+an error without words (a search that finds nothing), and what is found as an equal repeat (see `loop_trap`).
 
 Origin: the first useless repeat. Dependent steps: the later ones.
 """
@@ -26,8 +28,10 @@ from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.repetition import overlap, settled
 from harness.score.values import Evidence
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 REPEATS: Final = 3
+_RUNNING: Final = 5
+"""Failures in direct succession; runs that reached their goal had three at most."""
 _ALIKE: Final = 0.5
 """Jaccard index of two calls' atoms from which on they ask for nearly the same."""
 _VARYING: Final = re.compile(r"\d+|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|0x[0-9a-f]+")
@@ -47,6 +51,8 @@ _ECHOED_ALIKE: Final = 0.25
 def stuck_calls(reading: Reading, looped: Collection[int]) -> tuple[Diagnosis, ...]:
     """One finding a run of failures or of empty repeats. `looped`: steps that are known to be in an equal loop."""
     found = [*_on_errors(reading), *_for_nothing(reading), *_reworded(reading)]
+    if not any(one.kind == "stuck_on_error" for one in found):
+        found += _on_any_error(reading)
     return tuple(one for one in found if one.origin_step not in looped and not set(one.dependent_steps) & set(looped))
 
 
@@ -61,6 +67,17 @@ def _on_errors(reading: Reading) -> Iterator[Diagnosis]:
             if (len(run) >= REPEATS or again) and run[0].step != run[-1].step:
                 evidence = f"{name} failed {len(run)} times with the same error on nearly the same arguments"
                 yield _found("stuck_on_error", run[1:], evidence, 0.6 if again else 0.8)
+
+
+def _on_any_error(reading: Reading) -> Iterator[Diagnosis]:
+    run: list[Act] = []
+    for act in (*reading.acts, None):
+        if act is not None and act.failed and (not run or run[-1].call.name == act.call.name):
+            run.append(act)
+            continue
+        if len(run) >= _RUNNING and run[0].step != run[-1].step:
+            yield _found("stuck_on_error", run[1:], f"{run[0].call.name} failed {len(run)} times running", 0.7)
+        run = [act] if act is not None and act.failed else []
 
 
 def _failing(acts: Sequence[Act]) -> Iterator[list[Act]]:
@@ -92,9 +109,11 @@ def _asked(act: Act) -> frozenset[str]:
 
 
 def _for_nothing(reading: Reading) -> Iterator[Diagnosis]:
+    frames = _frames(reading.acts)
     run: list[Act] = []
     for act in (*reading.acts, None):
-        if act is not None and _is_echo(act) and (not run or _follows(run[-1], act)):
+        echo = act is not None and _is_echo(act, frames.get(act.call.name, frozenset()))
+        if act is not None and echo and (not run or _follows(run[-1], act)):
             run.append(act)
             continue
         if len(run) >= REPEATS:
@@ -102,7 +121,7 @@ def _for_nothing(reading: Reading) -> Iterator[Diagnosis]:
                 f"{run[0].call.name}: {len(run)} calls nearly alike, and the answers repeat the agent's own words"
             )
             yield _found("echoed_call", run[1:], evidence, 0.7)
-        run = [act] if act is not None and _is_echo(act) else []
+        run = [act] if act is not None and echo else []
 
 
 def _reworded(reading: Reading) -> Iterator[Diagnosis]:
@@ -132,12 +151,25 @@ def _follows(earlier: Act, later: Act) -> bool:
     return alike and earlier.step != later.step and overlap(_asked(earlier), _asked(later)) >= _ECHOED_ALIKE
 
 
-def _is_echo(act: Act) -> bool:
+def _frames(acts: Sequence[Act]) -> dict[str, frozenset[str]]:
+    """By tool: the words that all its answers have, of three and more."""
+    answers: dict[str, list[frozenset[str]]] = {}
+    for act in acts:
+        if act.seen is not None and not act.failed and _CODE in (act.call.arguments or {}):
+            answers.setdefault(act.call.name, []).append(_told(act))
+    return {name: frozenset.intersection(*some) for name, some in answers.items() if len(some) >= REPEATS}
+
+
+def _told(act: Act) -> frozenset[str]:
+    return frozenset(() if act.seen is None else atoms("\n".join(texts(act.seen.content))[:_LONGEST]))
+
+
+def _is_echo(act: Act, frame: frozenset[str]) -> bool:
     """Whether an answer is, but for a frame around it, what the call itself says."""
     if act.seen is None or act.failed or _CODE not in (act.call.arguments or {}):
         return False
-    told = set(atoms("\n".join(texts(act.seen.content))[:_LONGEST]))
-    return len(told) >= _SHORTEST and len(told - _asked(act)) < INFORMATIVE
+    told = _told(act)
+    return len(told) >= _SHORTEST and len(told - frame - _asked(act)) < INFORMATIVE
 
 
 def _found(kind: Kind, repeats: Sequence[Act], evidence: str, confidence: float) -> Diagnosis:

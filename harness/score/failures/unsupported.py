@@ -11,13 +11,12 @@ Origin: the call that hands in, or the step that states the answer. Dependent st
 from typing import ClassVar, Final
 
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
-from harness.score.failures.fitted import CountedDetector
 from harness.score.failures.lookups import Unmade, is_answer, unmade_lookups
 from harness.score.failures.progress import INFORMATIVE, new_atoms
 from harness.score.failures.reading import Reading, read
 from harness.score.values import Evidence
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 
 
 def unsupported_answers(reading: Reading, unmade: Unmade | None) -> tuple[Diagnosis, ...]:
@@ -45,7 +44,7 @@ def _found(failure: Failure, kind: Kind, step: int, evidence: str, confidence: f
     )
 
 
-class Unsupported(CountedDetector):
+class Unsupported:
     """Answers that rest on nothing."""
 
     name: ClassVar[str] = "unsupported"
@@ -53,4 +52,4 @@ class Unsupported(CountedDetector):
 
     def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
         reading = read(evidence)
-        return unsupported_answers(reading, unmade_lookups(reading, self.numbers))
+        return unsupported_answers(reading, unmade_lookups(reading))
