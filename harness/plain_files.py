@@ -68,6 +68,18 @@ def check_entries(root: Path, *, besides: frozenset[str] = frozenset()) -> None:
                 raise UnusableEntry(root, f"holds more than {MAX_TOGETHER_BYTES >> 20} MiB of JSON documents")
 
 
+def size_below(root: Path) -> int:
+    """The size in bytes of all plain files below `root` together, sparse ones in full; links are not followed."""
+    together = 0
+    for _, entry in _entries(root, frozenset()):
+        if entry.is_file(follow_symlinks=False):
+            try:
+                together += entry.stat(follow_symlinks=False).st_size
+            except FileNotFoundError:  # what another process writes there may go meanwhile
+                continue
+    return together
+
+
 def _handle(path: Path, flags: int) -> int:
     try:
         # Without O_NONBLOCK, opening a FIFO waits for its other end.

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.case import Suite
 from harness.cli.baselines import check_baseline, hold
 from harness.cli.console import out, print_json, progress_bar, say
 from harness.cli.showing import show_comparison, show_divergences, show_gate, show_summary
@@ -20,7 +21,7 @@ from harness.report import (
     summarise_run,
     write_report,
 )
-from harness.results import RunFolder, RunManifest, latest_comparable
+from harness.results import RunFolder, RunManifest, allowed_inconclusive, latest_comparable
 from harness.sandbox import isolates
 from harness.score import Scorecard
 from harness.trace import Trial
@@ -29,7 +30,7 @@ from harness.trace import Trial
 def carry_out(project: Path, options: RunOptions) -> ExitCode:
     """Runs the suite, prints the results, and returns the exit status."""
     plan, resumed = planned_run(project, options)
-    options = _with_gates(options, plan)
+    options = _with_gates(options, plan.suite, plan.max_inconclusive)
     if options.against_baseline:
         check_baseline(project, plan.suite)  # before anything is spent
     folder = _made(project, options, plan, resumed)
@@ -62,9 +63,16 @@ def _made(project: Path, options: RunOptions, plan: RunPlan, resumed: Path | Non
         return start_run(plan, watch) if resumed is None else resume_run(plan, resumed, watch)
 
 
-def _with_gates(options: RunOptions, plan: RunPlan) -> RunOptions:
+def judge_merged(project: Path, folder: RunFolder, summary: Summary, suite: Suite, *, as_json: bool) -> ExitCode:
+    """The exit status of a run that shards were merged into: that of the undivided run, by the suite's gates."""
+    options = _with_gates(RunOptions(as_json=as_json), suite, allowed_inconclusive(folder))
+    held = _held(project, folder, options) if options.against_baseline else ExitCode.DONE
+    return max(judge(folder, summary, options), held)
+
+
+def _with_gates(options: RunOptions, suite: Suite, max_inconclusive: int) -> RunOptions:
     """The options, and the suite's gates where no option takes their place."""
-    gates = plan.suite.gates
+    gates = suite.gates
     typed = {floor.partition("=")[0].strip() for floor in options.floors}
     own = (f"{figure}={least!r}" for figure, least in gates.fail_under.items() if figure not in typed)
     return options.model_copy(
@@ -72,7 +80,7 @@ def _with_gates(options: RunOptions, plan: RunPlan) -> RunOptions:
             "floors": (*options.floors, *own),
             "against_baseline": options.against_baseline or gates.against_baseline,
             "allow_unmeasured": _or(options.allow_unmeasured, gates.allow_unmeasured),
-            "max_inconclusive": plan.max_inconclusive,
+            "max_inconclusive": max_inconclusive,
         }
     )
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from harness.case import Suite
 from harness.errors import UsageError
 from harness.pipeline.rescore import finish_scores
-from harness.results import RunFolder, merge_runs
+from harness.results import MergeLimits, RunFolder, merge_runs
 from harness.score import build_scorer
 
 
-def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str) -> RunFolder:
+def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str, limits: MergeLimits) -> RunFolder:
     """The merged run, closed for writing; its trials' scorecards are the shards' own, byte for byte.
 
-    Raises UsageError where they are not the shards of one run, or the suite differs from the one that they ran.
+    Raises UsageError where they are not the shards of one run, exceed the limit of size, or ran another suite.
     """
     for part in parts:
         if part.manifest.suite_digest != suite.digest:
@@ -22,6 +22,6 @@ def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str
                 remedy="check out the commit that the shards were run from",
             )
     scorer = build_scorer(suite)
-    with merge_runs(parts, runs, name) as folder:
+    with merge_runs(parts, runs, name, limits) as folder:
         finish_scores(folder, suite, scorer)
     return RunFolder.open(folder.path)

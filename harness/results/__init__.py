@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from harness.results.manifest import Scoring as Scoring
     from harness.results.manifest import VariedTrial as VariedTrial
     from harness.results.manifest import differences as differences
+    from harness.results.merging import MergeLimits as MergeLimits
     from harness.results.merging import merge_runs as merge_runs
     from harness.results.merging import shard_of as shard_of
     from harness.results.naming import RunNameTaken as RunNameTaken
@@ -89,7 +90,7 @@ else:
                 "VariedTrial",
                 "differences",
             ),
-            "merging": ("merge_runs", "shard_of"),
+            "merging": ("MergeLimits", "merge_runs", "shard_of"),
             "naming": ("RunNameTaken", "begin_run", "check_run_name", "default_run_name"),
             "stop": ("stop_reason", "write_stop"),
             "storage": ("read_checked",),

@@ -4,12 +4,26 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import Field
+
 from harness.errors import UsageError
+from harness.plain_files import size_below
 from harness.results.allowance import allowed_inconclusive, write_allowance
 from harness.results.carried import carry
 from harness.results.folder import RunFolder
 from harness.results.manifest import PlannedTrial, RunManifest
 from harness.results.stop import stop_reason, write_stop
+from harness.values import Frozen
+
+
+class MergeLimits(Frozen):
+    """What a merge may copy, and what the merged run is allowed."""
+
+    max_bytes: int = Field(default=16 << 30, ge=0)
+    """The size of all files of the parts together, sparse ones in full, as copying writes them."""
+    max_inconclusive: int | None = Field(default=None, ge=0)
+    """Trials with a replay miss that the merged run may have; None: as many as the most lenient part."""
+
 
 _OWN = ("run", "created", "planned", "shard")
 """In these the parts of one run differ."""
@@ -20,21 +34,23 @@ def shard_of(planned: Sequence[PlannedTrial], number: int, count: int) -> tuple[
     return tuple(planned[number - 1 :: count])
 
 
-def merge_runs(parts: Sequence[RunFolder], root: Path, name: str) -> RunFolder:
+def merge_runs(parts: Sequence[RunFolder], root: Path, name: str, limits: MergeLimits | None = None) -> RunFolder:
     """Creates the run folder `root/name`, open for writing, with every trial of the parts as it was committed, and the
-    parts' live cassettes, judgements and drift reports. It may have as many inconclusive trials as the most lenient
-    part.
+    parts' live cassettes, judgements and drift reports.
 
     Its manifest is that of the undivided run. It holds no run scores yet. Raises UsageError where the parts are not the
-    shards of one run, each once, and ResultsError where one is damaged.
+    shards of one run, each once, or are larger together than the limit, and ResultsError where one is damaged.
     """
+    limits = limits or MergeLimits()
     ordered = _in_order(parts)
+    _refuse_too_large(ordered, limits.max_bytes)
     merged = RunFolder.create(root, _manifest([part.manifest for part in ordered], name))
     try:
         for part in ordered:
             merged.adopt(part)
         carry(ordered, merged)
-        write_allowance(merged, max(map(allowed_inconclusive, ordered)))
+        lenient = max(map(allowed_inconclusive, ordered))
+        write_allowance(merged, lenient if limits.max_inconclusive is None else limits.max_inconclusive)
         reasons = [reason for part in ordered if (reason := stop_reason(part)) is not None]
         write_stop(merged, "; ".join(dict.fromkeys(reasons)) or None)
     except BaseException:
@@ -63,6 +79,19 @@ def _in_order(parts: Sequence[RunFolder]) -> list[RunFolder]:
     for part in ordered[1:]:
         _refuse_another(ordered[0].manifest, part.manifest)
     return ordered
+
+
+def _refuse_too_large(parts: Sequence[RunFolder], max_bytes: int) -> None:
+    """Before anything is copied: one file is bounded by its reader, and the number of files is not."""
+    together = 0
+    for part in parts:
+        together += size_below(part.path)
+        if together > max_bytes:
+            raise UsageError(
+                f"the files of the shards have more than {max_bytes / (1 << 30):g} GiB together, counted up to run"
+                f" {part.path.name!r}",
+                remedy="look at what its agent leaves (end_state.tar); where that is meant, allow more: --max-gib N",
+            )
 
 
 def _shard(manifest: RunManifest) -> tuple[int, int]:

@@ -69,6 +69,27 @@ def test_shards_that_were_allowed_some_are_merged_with_it(missed: Project) -> No
     assert ["skipped", "skipped"] == stored(missed, "whole")
 
 
+def test_a_merged_run_exits_as_the_undivided_run_does(missed: Project) -> None:
+    run(missed, "undivided", status=1)
+    for part in ("1/2", "2/2"):  # the second has the replay miss
+        run(missed, f"part-{part[0]}", "--shard", part, status=int(part == "2/2"))
+    assert "record what is missing: harness record s" in missed.type("merge", "part-1", "part-2", status=1)
+    allowed = ("merge", "part-1", "part-2", "--run-name", "allowed")
+    missed.type(*allowed, "--max-inconclusive", "1")
+    assert ["skipped", "skipped"] == stored(missed, "allowed")
+
+
+def test_the_gates_of_the_suite_are_held_against_a_merged_run(missed: Project) -> None:
+    for part in ("1/2", "2/2"):
+        run(missed, f"part-{part[0]}", "--shard", part, "--max-inconclusive", "1")
+    missed.write(ASKED, gates={"fail_under": {"parameter_validity": 0.9}, "allow_unmeasured": 0})
+    run(missed, "undivided", "--max-inconclusive", "1", status=3)
+    strict = missed.type("merge", "part-1", "part-2", "--run-name", "strict", status=3)
+    assert "gate parameter_validity >= 0.9: not measured (1 of 2 trials were not measured)" in strict
+    missed.write(ASKED, gates={"fail_under": {"parameter_validity": 0.9}, "allow_unmeasured": 1})
+    missed.type("merge", "part-1", "part-2", "--run-name", "gated")
+
+
 def test_a_resumed_run_is_allowed_what_its_last_part_was(missed: Project) -> None:
     run(missed, "r", status=1)
     missed.type("run", "--resume", "r", "--max-inconclusive", "1", "--sandbox", "local")

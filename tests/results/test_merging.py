@@ -15,7 +15,7 @@ from harness.results import DriftFinding, DriftReport, PlannedTrial, RunFolder, 
 from harness.results.comparisons import add_comparison, read_comparisons
 from harness.results.drift import read_drift, write_drift
 from harness.results.judgements import JudgementWriter, keep_rubric, kept_rubric
-from harness.results.merging import merge_runs, shard_of
+from harness.results.merging import MergeLimits, merge_runs, shard_of
 from harness.results.stop import stop_reason
 from tests.judge.labelling import RUBRIC, judgement
 from tests.results.conftest import PLAN, Record
@@ -102,6 +102,24 @@ def test_verdicts_and_comparisons_are_in_the_order_and_under_the_name_of_the_who
         assert (whole.path / file).read_text().replace('"whole"', '"merged"') == (merged.path / file).read_text()
     assert RUBRIC == kept_rubric(merged.path, RUBRIC.name, RUBRIC.digest)
     assert 4 == len(read_comparisons(merged.path, RUBRIC.name))
+
+
+def test_shards_that_are_too_large_together_are_refused_before_anything_is_copied(store: Any, runs: Path) -> None:
+    parts = [store(f"part-{number}", f"{number}/2", shard_of(PLAN, number, 2)) for number in (1, 2)]
+    size = sum(path.stat().st_size for part in parts for path in part.path.rglob("*") if path.is_file())
+    with pytest.raises(UsageError, match="GiB together, counted up to run 'part-2'") as refused:
+        merge_runs(parts, runs, "merged", MergeLimits(max_bytes=size - 1))
+    assert "--max-gib" in (refused.value.remedy or "")
+    assert not (runs / "merged").exists()
+    with merge_runs(parts, runs, "merged", MergeLimits(max_bytes=size)):
+        pass
+
+    for number in range(17):  # sparse: nothing on this disk, 17 GiB where they are copied
+        with (parts[0].path / "trials" / "a" / "1" / f"page-{number}.png").open("wb") as archive:
+            archive.truncate(1 << 30)
+    with pytest.raises(UsageError, match="more than 16 GiB together"):
+        merge_runs(parts, runs, "again")
+    assert not (runs / "again").exists()
 
 
 def test_drift_that_parts_have_found_is_one_report(store: Any, runs: Path) -> None:
