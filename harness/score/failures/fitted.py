@@ -18,7 +18,7 @@ from functools import cache
 from typing import Final
 
 from harness.score.diagnosis import Failure, Kind
-from harness.score.intervals import wilson
+from harness.stats import wilson
 from harness.values import Frozen
 
 INFERRED: Final[dict[Kind, Failure]] = {
