@@ -69,6 +69,8 @@ class Intervention(Frozen):
     """Replaces the agent's answer; None: it stays as it is."""
     faults: tuple[FaultSpec, ...] = ()
     """Faults in addition to the case's."""
+    lifts_faults: bool = False
+    """Whether the faults that the case declares are left out."""
     hint: str | None = None
     """A message of the user, sent after the replies that are counted in `replies_before`."""
     replies_before: int = Field(default=1, ge=1)
@@ -106,7 +108,8 @@ class TrialVariant(Frozen):
     def applied_to(self, case: Case) -> Case:
         """The case with the faults and the hints of the interventions."""
         faults = tuple(fault for one in self.interventions for fault in one.faults)
-        changed = case if not faults else case.model_copy(update={"faults": (*case.faults, *faults)})
+        own = () if any(one.lifts_faults for one in self.interventions) else case.faults
+        changed = case.model_copy(update={"faults": (*own, *faults)})
         for one in self.interventions:
             if one.hint is not None:
                 talk = _with_hint(changed, one.hint, one.replies_before)

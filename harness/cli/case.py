@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from harness.cli.case_mutate import mutate
 from harness.cli.options import TOOL_MODES, jobs_option, sandbox_option, selection_options
 from harness.results import run_path
 
@@ -104,5 +105,7 @@ def from_trace(ctx: click.Context, /, run: str, case: str, attempt: int, suite: 
     say(f"then: harness run {done.suite} --case {done.case.id}")
     ctx.exit(ExitCode.DONE if proof.holds or done.succeeded else ExitCode.VERDICT)
 
+
+command.add_command(mutate)
 
 _SAID = {"passes": "passes", "fails": "fails", "unknown": "neither passes nor fails"}

@@ -21,6 +21,8 @@ _VERBS = {
     "compare": "Show the difference between two runs, case by case.",
     "baseline": "Keep a run as what later ones are held against.",
     "explain": "Show a trial step by step, with the diagnosis at its steps.",
+    "fork": "Play a trial again up to a step, and on from there with one change.",
+    "blame": "Find the step that made a trial fail, by trying changes.",
     "transcript": "Show a trial as a judge is shown it, short and in views.",
     "judge": "Judge a run by a rubric, one criterion at a time; rubrics, prompts, judges.",
     "annotate": "Label a run by a rubric, on a local page: what judges are held against.",

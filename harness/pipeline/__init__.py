@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.pipeline.case_check import check_cases as check_cases
     from harness.pipeline.determinism import StepDivergence as StepDivergence
     from harness.pipeline.determinism import divergences as divergences
+    from harness.pipeline.determinism import prefix_difference as prefix_difference
     from harness.pipeline.drift import DriftPlan as DriftPlan
     from harness.pipeline.drift import DriftResult as DriftResult
     from harness.pipeline.drift import compare_run as compare_run
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from harness.pipeline.plan import planned_trials as planned_trials
     from harness.pipeline.planning import plan_of as plan_of
     from harness.pipeline.planning import planned_run as planned_run
+    from harness.pipeline.proving import passing_attempts as passing_attempts
     from harness.pipeline.redteam import Cost as Cost
     from harness.pipeline.redteam import RedTeamRequest as RedTeamRequest
     from harness.pipeline.redteam import cost_of as cost_of
@@ -84,7 +86,7 @@ else:
             "bench": ("Bench", "Runs", "spread"),
             "calibrating": ("Calibrating", "calibrate_judge"),
             "case_check": ("CaseFinding", "check_cases"),
-            "determinism": ("StepDivergence", "divergences"),
+            "determinism": ("StepDivergence", "divergences", "prefix_difference"),
             "drift": ("DriftPlan", "DriftResult", "compare_run", "learn_suite", "probe_suite"),
             "flips": ("FlipPlan",),
             "from_trace": ("Request", "case_from_trace"),
@@ -93,6 +95,7 @@ else:
             "merge": ("merge_shards",),
             "pairing": ("PairRequest", "Paired", "compare_pairs"),
             "plan": ("ExecutorName", "RunPlan", "Selection", "planned_trials"),
+            "proving": ("passing_attempts",),
             "redteam": ("Cost", "RedTeamRequest", "cost_of", "red_team"),
             "reference": ("reference_page",),
             "refreshing": ("RefreshPlan", "refreshed"),

@@ -32,6 +32,23 @@ def divergences(trials: Iterable[Trial]) -> tuple[StepDivergence, ...]:
     return tuple(found.values())
 
 
+class PrefixDifference(Frozen):
+    """The first step before a fork in which a replay differs from the trial that it replays."""
+
+    step: int
+    words: str
+
+
+def prefix_difference(before: Trajectory, after: Trajectory, until: int) -> PrefixDifference | None:
+    """The first difference in the steps before `until`; None where they are equal."""
+    for index in range(until):
+        pair = _shown(before.steps, index), _shown(after.steps, index)
+        if pair[0] != pair[1]:
+            expected, found = _around(*pair)
+            return PrefixDifference(step=index, words=f"expected {expected}, found {found}")
+    return None
+
+
 def _divergence(before: Trial, after: Trial) -> StepDivergence:
     step, shown = _first_difference(before.trajectory, after.trajectory)
     return StepDivergence(

@@ -67,6 +67,11 @@ class VariantBench:
     def suite(self) -> Suite:
         return self._job.plan.suite
 
+    @property
+    def jobs(self) -> int:
+        """Trials side by side."""
+        return self._job.plan.jobs
+
     def run(self, requests: Sequence[VariantRequest]) -> list[VariantResult]:
         """The results in the order of the requests. Trials that the harness could not run are `harness_failed`.
 

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from harness.results.allowance import write_allowance as write_allowance
     from harness.results.baseline import Baseline as Baseline
     from harness.results.baseline import baseline_of as baseline_of
+    from harness.results.baseline import keep_mutation_score as keep_mutation_score
+    from harness.results.baseline import mutation_floor as mutation_floor
     from harness.results.baseline import read_baseline as read_baseline
     from harness.results.baseline import write_baseline as write_baseline
     from harness.results.comparable import latest_comparable as latest_comparable
@@ -58,7 +60,14 @@ else:
         {
             "allowance": ("allowed_inconclusive", "write_allowance"),
             "finding": ("run_path",),
-            "baseline": ("Baseline", "baseline_of", "read_baseline", "write_baseline"),
+            "baseline": (
+                "Baseline",
+                "baseline_of",
+                "keep_mutation_score",
+                "mutation_floor",
+                "read_baseline",
+                "write_baseline",
+            ),
             "comparable": ("latest_comparable", "runs_in"),
             "comparisons": ("add_comparison", "latest_comparisons", "read_comparisons"),
             "drift": (

@@ -5,7 +5,6 @@ baselines/<suite>.json      the head, then one line a trial, so that a review sh
 """
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -21,11 +20,22 @@ FOLDER = "baselines"
 _LONGEST_REASON = 200
 
 
+class KeptMutationScore(Frozen):
+    """The mutation score of the suite when it was last kept."""
+
+    score: float
+    """The share of mutants that a check noticed, without the equivalent ones."""
+    mutants: int
+    """All that were made."""
+
+
 class Baseline(Frozen):
     """A run as it is remembered: every verdict and value, and no evidence, explanation or step."""
 
     version: Literal[1] = 1
     manifest: RunManifest
+    mutation: KeptMutationScore | None = None
+    """None: the suite was not mutated since the baseline was set."""
     scorecards: tuple[Scorecard, ...]
 
 
@@ -49,8 +59,27 @@ def baseline_path(project: Path, suite: str) -> Path:
 def write_baseline(project: Path, baseline: Baseline) -> Path:
     """An earlier baseline of the suite is replaced."""
     path = baseline_path(project, baseline.manifest.suite)
-    write_atomically(path, _text(baseline.manifest, baseline.scorecards).encode("ascii"))
+    write_atomically(path, _text(baseline).encode("ascii"))
     return path
+
+
+def keep_mutation_score(project: Path, suite: str, score: float | None, mutants: int, suite_digest: str) -> Path:
+    """Adds the score to the suite's baseline; raises NotMeasured where there is no score, or no baseline of it."""
+    if score is None:
+        raise NotMeasured(f"suite {suite!r} has no mutation score: no mutant counts")
+    known = read_baseline(project, suite, suite_digest)
+    kept = KeptMutationScore(score=round(score, 4), mutants=mutants)
+    return write_baseline(project, known.model_copy(update={"mutation": kept}))
+
+
+def mutation_floor(project: Path, suite: str, suite_digest: str) -> float:
+    """The score that the baseline has; raises NotMeasured where it has none."""
+    known = read_baseline(project, suite, suite_digest).mutation
+    if known is None:
+        raise NotMeasured(
+            f"the baseline of {suite!r} has no mutation score", remedy=f"harness case mutate {suite} --keep"
+        )
+    return known.score
 
 
 def read_baseline(project: Path, suite: str, suite_digest: str | None = None) -> Baseline:
@@ -92,11 +121,12 @@ def _short(reason: str) -> str:
     return reason[:_LONGEST_REASON].encode("utf-8", "replace").decode()
 
 
-def _text(manifest: RunManifest, cards: Sequence[Scorecard]) -> str:
-    plain = manifest.model_dump(mode="json", exclude_defaults=True)
+def _text(baseline: Baseline) -> str:
+    plain = baseline.manifest.model_dump(mode="json", exclude_defaults=True)
     head = ",\n".join(f" {json.dumps(name)}: {_line(plain[name])}" for name in sorted(plain))
-    lines = ",\n".join(_line(card.model_dump(mode="json", exclude_defaults=True)) for card in cards)
-    return f'{{\n"version": 1,\n"manifest": {{\n{head}\n}},\n"scorecards": [\n{lines}\n]\n}}\n'
+    lines = ",\n".join(_line(card.model_dump(mode="json", exclude_defaults=True)) for card in baseline.scorecards)
+    mutation = "" if baseline.mutation is None else f'"mutation": {_line(baseline.mutation.model_dump(mode="json"))},\n'
+    return f'{{\n"version": 1,\n"manifest": {{\n{head}\n}},\n{mutation}"scorecards": [\n{lines}\n]\n}}\n'
 
 
 def _line(value: object) -> str:

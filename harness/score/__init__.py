@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.score.comparing import differing_arguments as differing_arguments
     from harness.score.diagnosis import Diagnosis as Diagnosis
     from harness.score.diagnosis import Failure as Failure
     from harness.score.evaluators import Item as Item
@@ -37,6 +38,7 @@ else:
         __name__,
         {
             "diagnosis": ("Diagnosis", "Failure"),
+            "comparing": ("differing_arguments",),
             "evaluators": ("Item", "ItemEvaluator", "RunEvaluator", "TrialKey", "item_of"),
             "failures.measurable": ("not_measured",),
             "failures.ranking": ("suspects",),

@@ -56,6 +56,11 @@ def differences(expected: JsonObject, found: JsonObject) -> tuple[Difference, ..
     return tuple(told)
 
 
+def differing_arguments(expected: JsonObject, found: JsonObject) -> tuple[str, ...]:
+    """The paths, in dots, of the arguments that differ."""
+    return tuple(one.argument for one in differences(expected, found))
+
+
 def same_effect(expected: JsonObject, found: JsonObject, schema: JsonObject) -> bool:
     """Whether a call with the arguments `found` surely does what one with `expected` does. `schema`: the tool's."""
     parallel = _parallel(expected, found)

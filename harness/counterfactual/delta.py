@@ -1,0 +1,48 @@
+"""Delta debugging: the smallest part of a list that still has a property (Zeller and Hildebrandt, 2002, `ddmin`)."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+Part = TypeVar("Part")
+Holds = Callable[[Sequence[Sequence[Part]]], list[bool]]
+"""Whether each of several candidate lists has the property; they may be tried side by side."""
+
+
+def smallest(parts: Sequence[Part], holds: Holds[Part], budget: int = 1000) -> tuple[Part, ...]:
+    """A 1-minimal sub-list that has the property, in the given order: no single part of it can be left out.
+
+    `parts` itself must have the property. After `budget` tries the smallest list so far is given, which may be larger.
+    """
+    current, pieces, tries = list(parts), 2, 0
+    if not current:
+        return ()
+    while tries < budget:
+        chunks = _split(current, min(pieces, len(current)))
+        kept = [chunk for chunk in chunks if len(chunk) < len(current)]
+        rests = [[one for one in current if all(one is not other for other in chunk)] for chunk in kept]
+        candidates = kept + (rests if len(chunks) > 2 else [])
+        if len(current) == 1:
+            candidates = [[]]
+        answers = holds(candidates)
+        tries += len(candidates)
+        found = next((one for one, answer in zip(candidates, answers, strict=True) if answer), None)
+        if found is not None:
+            pieces = 2 if found in kept else max(pieces - 1, 2)
+            current = found
+            if not current:
+                return ()
+        elif pieces >= len(current):
+            break
+        else:
+            pieces = min(len(current), pieces * 2)
+    return tuple(current)
+
+
+def _split(parts: list[Part], pieces: int) -> list[list[Part]]:
+    size, more = divmod(len(parts), pieces)
+    chunks, start = [], 0
+    for number in range(pieces):
+        end = start + size + (number < more)
+        chunks.append(parts[start:end])
+        start = end
+    return [chunk for chunk in chunks if chunk]

@@ -1,0 +1,155 @@
+"""The least changes that could mend a failed trial: one for each place where it differs from right calls.
+
+Sources, each named in its candidates: the reference of the case, a passing trial of it, and the faults that the trial
+met. Where there is neither a reference nor a passing trial, only answers and faults can be tried.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.case import CallEdit, FedCall, Intervention, Invocation, ReferenceCall
+from harness.counterfactual.alignment import Deviation, deviations, wanted_of_reference, wanted_of_trial
+from harness.counterfactual.subject import Subject, fed_calls, step_of_call
+from harness.trace import Trial
+from harness.values import canonical_json
+
+Origin = Literal["reference", "passing_trial", "fault"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repair:
+    """One change that is tried."""
+
+    deviation: Deviation | None
+    """None: the answer or a fault is changed, and no call."""
+    intervention: Intervention
+    at: int
+    """Number of the first call that it changes; past the last call, the agent's answer or what is missing at the end.
+    """
+    origin: Origin
+
+    @property
+    def step(self) -> int:
+        """The step at which it changes the trial."""
+        assert self.intervention.step is not None  # a repair is made at a step
+        return self.intervention.step
+
+
+def repairs(subject: Subject, passing: Trial | None) -> list[Repair]:
+    """Every candidate, the earliest first; equal changes of several origins once."""
+    found = [
+        *_faults(subject, passing),
+        *(() if passing is None else _by_calls(subject, wanted_of_trial(fed_calls(passing)), "passing_trial")),
+        *_by_calls(subject, wanted_of_reference(subject.case), "reference"),
+        *_answers(subject, passing),
+    ]
+    first: dict[str, Repair] = {}
+    for one in found:
+        first.setdefault(canonical_json(one.intervention.model_copy(update={"words": ""})), one)
+    return sorted(first.values(), key=lambda one: (one.at, one.step))
+
+
+def merged(chosen: Sequence[Repair]) -> Intervention:
+    """Several changes as one; of two at one place, the earlier given."""
+    edits: dict[tuple[int, str], CallEdit] = {}
+    for repair in chosen:
+        for edit in repair.intervention.edits:
+            edits.setdefault((edit.at, "beside" if edit.kind in ("before", "after") else "call"), edit)
+    answers = [one.intervention.final_answer for one in chosen if one.intervention.final_answer is not None]
+    return Intervention(
+        step=min(one.step for one in chosen),
+        words="; ".join(one.intervention.words for one in chosen),
+        edits=tuple(edits[key] for key in sorted(edits)),
+        at_end=tuple(call for one in chosen for call in one.intervention.at_end),
+        final_answer=answers[0] if answers else None,
+        lifts_faults=any(one.intervention.lifts_faults for one in chosen),
+    )
+
+
+def _by_calls(subject: Subject, wanted: Sequence[ReferenceCall], origin: Origin) -> Iterator[Repair]:
+    if not wanted:
+        return
+    calls = fed_calls(subject.trial)
+    found = deviations(calls, wanted, subject.suite.tools)
+    for one in found:
+        yield _repair(subject, calls, one, found, origin)
+
+
+def _repair(
+    subject: Subject, calls: Sequence[FedCall], one: Deviation, every: Sequence[Deviation], origin: Origin
+) -> Repair:
+    edits, at_end = list[CallEdit](), list[Invocation]()
+    if one.expected is None:
+        here = calls[one.at]
+        edits.append(CallEdit(at=one.at, kind="drop", content=here.content, error=here.error, message=here.message))
+        if one.kind == "wrong_order":
+            other = next((o for o in every if o.kind == "missing_call" and o.expected == one.found), None)
+            if other is not None and other.expected is not None:
+                _insert(other.expected, other.at, len(calls), edits, at_end)
+    elif one.found is None:
+        _insert(one.expected, one.at, len(calls), edits, at_end)
+    else:
+        edits.append(CallEdit(at=one.at, kind="replace", calls=(one.expected,)))
+    at = min([edit.at for edit in edits] or [len(calls)])
+    intervention = Intervention(
+        step=step_of_call(calls, subject.trial, at), words=one.words, edits=tuple(edits), at_end=tuple(at_end)
+    )
+    return Repair(deviation=one, intervention=intervention, at=at, origin=origin)
+
+
+def _insert(call: Invocation, at: int, calls: int, edits: list[CallEdit], at_end: list[Invocation]) -> None:
+    if at < calls:
+        edits.append(CallEdit(at=at, kind="before", calls=(call,)))
+    else:
+        at_end.append(call)
+
+
+def _answers(subject: Subject, passing: Trial | None) -> Iterator[Repair]:
+    """The right answer to the user, in place of the one that was given."""
+    calls = fed_calls(subject.trial)
+    given = subject.trial.trajectory.final_output
+    expected = subject.case.expected_output
+    right: list[tuple[object, Origin]] = []
+    if passing is not None:
+        right.append((passing.trajectory.final_output, "passing_trial"))
+    right.append((expected if isinstance(expected, str | None) else canonical_json(expected), "reference"))
+    deviation = Deviation(kind="wrong_answer", at=len(calls))
+    for answer, origin in right:
+        if isinstance(answer, str) and answer != given:
+            intervention = Intervention(
+                step=step_of_call(calls, subject.trial, len(calls)), words=deviation.words, final_answer=answer
+            )
+            yield Repair(deviation=deviation, intervention=intervention, at=len(calls), origin=origin)
+
+
+def _faults(subject: Subject, passing: Trial | None) -> Iterator[Repair]:
+    """The true answer instead of a faulty one: that of the same call in a passing trial, or without the faults."""
+    calls, seen = fed_calls(subject.trial), subject.trial.trajectory.observations
+    injected = [one for one in seen.values() if one.injected is not None]
+    struck = {call.id for step in subject.trial.trajectory.steps for call in step.calls if call.id in seen}
+    first = next((n for n, call in enumerate(calls) if _is_injected(subject, call)), None)
+    if first is not None and injected and struck:
+        yield Repair(
+            deviation=None,
+            intervention=Intervention(
+                step=calls[first].step, words="the injected faults are left out", lifts_faults=True
+            ),
+            at=first,
+            origin="fault",
+        )
+    if passing is None:
+        return
+    good = {(one.tool, canonical_json(one.arguments)): one for one in fed_calls(passing) if one.error is None}
+    for number, call in enumerate(calls):
+        true = good.get((call.tool, canonical_json(call.arguments)))
+        if true is not None and (call.error is not None or true.content != call.content):
+            edit = CallEdit(at=number, kind="answer", content=true.content)
+            words = f"{call.tool} gives the answer that it gave in a passing trial"
+            intervention = Intervention(step=call.step, words=words, edits=(edit,))
+            yield Repair(deviation=None, intervention=intervention, at=number, origin="passing_trial")
+
+
+def _is_injected(subject: Subject, call: FedCall) -> bool:
+    step = subject.trial.trajectory.steps[call.step]
+    return any(seen.injected is not None for seen in step.observations)

@@ -1,0 +1,143 @@
+"""Planted causes: trials in which exactly one step was made wrong at the gateway, and what names that step.
+
+    python -m tests.counterfactual.planted [--least 300] [--json FILE] SUITE[:AGENT] ...
+
+Of each suite the agent's passing trials are mutated; a mutant that fails and in which one step is wrong is a planted
+trial. `blame` is asked once with the reference alone and once with a passing trial of the case too; the detectors'
+first guess is read from the same scorecards. A call that is missing lies between two steps: either is right, for all.
+"""
+
+import argparse
+import json
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.case import TrialVariant, load_suite
+from harness.counterfactual import (
+    BlameRequest,
+    Mutant,
+    Mutating,
+    Subject,
+    blame_on,
+    fed_calls,
+    mutants,
+    open_subject_of,
+    pool_of,
+    step_of_call,
+)
+from harness.pipeline import RunOptions, VariantBench, VariantRequest, open_variants, plan_of, variant_tool_mode
+from harness.results import RunFolder
+from harness.trace import Trial
+
+PROJECT = Path(__file__).resolve().parents[3]
+BESIDE = frozenset({"call_dropped", "read_skipped", "policy_step_left_out", "stopped_early"})
+BASES = ("reference", "passing trial")
+
+
+@dataclass
+class Figures:
+    planted: int = 0
+    guessed: int = 0
+    guess_made: int = 0
+    exact: Counter[str] = field(default_factory=Counter)
+    answered: Counter[str] = field(default_factory=Counter)
+    trials: int = 0
+
+
+def right_steps(mutant: Mutant, trial: Trial) -> set[int]:
+    calls = fed_calls(trial)
+    steps = {step_of_call(calls, trial, mutant.at)}
+    if mutant.operator in BESIDE and mutant.at > 0:
+        steps.add(calls[mutant.at - 1].step)
+    return steps
+
+
+@dataclass(frozen=True)
+class Plan:
+    suite: str
+    agent: str | None
+    most: int
+    sandbox: str
+
+
+def measured(plan: Plan, figures: Figures, rows: list[dict]) -> None:
+    suite = load_suite(PROJECT, plan.suite)
+    mode = variant_tool_mode(suite)
+    options = RunOptions(suite=plan.suite, agent=plan.agent, tools=mode, sandbox=plan.sandbox)
+    with open_variants(plan_of(PROJECT, options), print) as bench:
+        plain = bench.run([VariantRequest(case=case) for case in suite.cases])
+        passing = {one.request.case.id: one.scored.trial for one in plain if one.success}
+        pool = pool_of(list(passing.values()), suite.cases, suite.tools)
+        made = [
+            one
+            for case in suite.cases
+            if case.id in passing
+            for one in mutants(Mutating(case=case, trial=passing[case.id], tools=suite.tools, pool=pool))
+            if one.single
+        ][: plan.most or None]
+        print(f"{suite.name}: {len(passing)} of {len(plain)} pass, {len(made)} mutants of one step, tools {mode}")
+        planted(bench, made, passing, figures, rows)
+
+
+def planted(
+    bench: VariantBench, made: list[Mutant], passing: dict[str, Trial], figures: Figures, rows: list[dict]
+) -> None:
+    """Runs the mutants; asks of each that fails what went wrong."""
+    cases = {case.id: case for case in bench.suite.cases}
+    requests = [
+        VariantRequest(case=cases[one.case_id], variant=TrialVariant(interventions=(one.intervention,))) for one in made
+    ]
+    failed = [one for one in zip(made, bench.run(requests), strict=True) if one[1].success is False]
+    folder = RunFolder.open(bench.keep([result for _, result in failed]).path)
+    numbers: Counter[str] = Counter()
+    for done, (mutant, _) in enumerate(failed, start=1):
+        numbers[mutant.case_id] += 1
+        subject = open_subject_of(PROJECT, folder, mutant.case_id, numbers[mutant.case_id])
+        rows.append({"suite": bench.suite.name, **asked_of(bench, subject, mutant, passing[mutant.case_id], figures)})
+        if done % 20 == 0:
+            print(f"  {done} of {len(failed)}: {figures}", flush=True)
+
+
+def asked_of(bench: VariantBench, subject: Subject, mutant: Mutant, passing: Trial, figures: Figures) -> dict:
+    right = right_steps(mutant, subject.trial)
+    figures.planted += 1
+    figures.guess_made += bool(subject.guesses)
+    figures.guessed += bool(subject.guesses) and subject.guesses[0] in right
+    row = {"case": mutant.case_id, "operator": mutant.operator, "right": sorted(right)}
+    for basis in BASES:
+        request = BlameRequest(repeats=1, passing=passing if basis == "passing trial" else None)
+        found = blame_on(bench, subject, request)
+        steps = () if found.cause is None else found.cause.steps
+        figures.trials += found.trials
+        figures.answered[basis] += bool(steps)
+        figures.exact[basis] += len(steps) == 1 and steps[0] in right
+        row |= {basis: list(steps), f"{basis} reason": found.reason or ""}
+    return {**row, "guess": list(subject.guesses[:1]), "words": mutant.intervention.words}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="*", default=["drive_thru", "basics", "library_desk"])
+    parser.add_argument("--most", type=int, default=0, help="mutants of each suite at most; 0: all")
+    parser.add_argument("--sandbox", default="docker-warm")
+    parser.add_argument("--json", type=Path, help="where each planted trial is written to")
+    asked = parser.parse_args()
+    figures, rows, began = Figures(), list[dict](), time.monotonic()
+    for one in asked.suites:
+        name, _, agent = one.partition(":")
+        measured(Plan(name, agent or None, asked.most, asked.sandbox), figures, rows)
+    if asked.json is not None:
+        asked.json.write_text(json.dumps(rows, indent=1))
+    print(f"planted trials          {figures.planted}")
+    share = figures.guessed / figures.planted
+    print(f"detectors, exact step   {figures.guessed} ({share:.1%}); a guess in {figures.guess_made}")
+    for basis in BASES:
+        exact = figures.exact[basis]
+        print(f"blame by {basis:14} {exact} ({exact / figures.planted:.1%}); an answer in {figures.answered[basis]}")
+    print(f"trials run for it       {figures.trials}, {time.monotonic() - began:.0f} s in all")
+
+
+if __name__ == "__main__":
+    main()
