@@ -14,7 +14,7 @@ from harness.counterfactual.repairs import Repair, merged, repairs
 from harness.counterfactual.subject import Subject, fed_calls, refuse_unforkable, tool_mode
 from harness.errors import UsageError
 from harness.pipeline import RunOptions, VariantBench, VariantRequest, VariantResult, open_variants
-from harness.score import wilson
+from harness.stats import wilson
 from harness.trace import Trial
 from harness.values import Frozen
 
