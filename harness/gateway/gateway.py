@@ -19,7 +19,6 @@ from harness.cassette import (
     Cassette,
     Redactor,
     StateChain,
-    TrialRecording,
     cassette_path,
     open_cassette,
     recover_journals,
@@ -28,27 +27,27 @@ from harness.cassette import (
 from harness.errors import GatewayError, UsageError
 from harness.gateway.accepting import allow_descriptors
 from harness.gateway.allocator import keep_no_large_blocks
-from harness.gateway.answering import Answering
 from harness.gateway.contract import SHARED, SessionRequest
+from harness.gateway.exchange.trial import RunUpstream, TrialContext
 from harness.gateway.incoming import RouteHandler
 from harness.gateway.journals import JournalKeeper
 from harness.gateway.ledger import Ledger
 from harness.gateway.mcp.endpoint import McpHandler
-from harness.gateway.model.run_models import ModelTrial, RunModels
+from harness.gateway.model.run_models import RunModels
 from harness.gateway.model.traces import TracesHandler
 from harness.gateway.openapi import OpenApiHandler
 from harness.gateway.options import GatewayOptions
 from harness.gateway.overlay.faults import FaultySource
 from harness.gateway.overlay.fixtures import FixtureSource, packs_of
-from harness.gateway.overlay.interventions import InterveningCalls
-from harness.gateway.probes import TrialProbes, gateway_probes
+from harness.gateway.overlay.interventions import calls_of
+from harness.gateway.probes import TrialProbes, probe_client
 from harness.gateway.routes import RouteContext
 from harness.gateway.session import Session, SessionParts
 from harness.gateway.sources.own import OwnSources
-from harness.gateway.tool_calls import ToolCallHandler, ToolCallParts
+from harness.gateway.sources.suite_tools import api_source, suite_tools
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.user import User, UserSeat
-from harness.gateway.web.run_hosts import RunHosts, WebTrial
+from harness.gateway.web.run_hosts import RunHosts
 from harness.sandbox import temporary_folder
 from harness.trace import TraceRecorder, TraceSubject
 from harness.upstream import (
@@ -56,9 +55,8 @@ from harness.upstream import (
     RateLimiter,
     Reachability,
     Resets,
-    Upstreams,
+    ToolUpstream,
     Waiting,
-    Waits,
     check_servers,
     needs_services,
     open_client,
@@ -87,13 +85,11 @@ class Gateway:
         self.waiting = Waiting()
         self._reachability = Reachability()
         self._resets = Resets(suite)
-        self._web = RunHosts(suite, mode, self._limiter) if suite.hosts else None
+        self._web = RunHosts(suite, mode) if suite.hosts else None
         self._budget = options.get("budget")
         model_mode = options.get("model_mode")
         self._models = (
-            None
-            if suite.model is None
-            else RunModels(suite.model, model_mode or suite.model.mode, self._secrets, self._limiter)
+            None if suite.model is None else RunModels(suite.model, model_mode or suite.model.mode, self._secrets)
         )
         self._journals = JournalKeeper(
             suite=suite.name,
@@ -155,11 +151,11 @@ class Gateway:
         try:
             session = Session(parts)
         except BaseException:
-            parts.closing.close()
+            parts.trial.closing.close()
             raise
         with self._lock:
             self._sessions.append(session)
-        parts.closing.callback(self._forget, session)
+        parts.trial.closing.callback(self._forget, session)
         return session
 
     def clean(self, text: str) -> str:
@@ -172,130 +168,86 @@ class Gateway:
                 self._sessions.remove(session)
 
     def _parts(self, request: SessionRequest, stack: ExitStack) -> SessionParts:
-        closing = stack.enter_context(ExitStack())
-        case, suite = request.case, self._suite
-        offered = self._toolbox.offered(case)
-        redactor = Redactor(self._secrets)
-        recorder = TraceRecorder(
-            TraceSubject(
-                trial_id=request.trial_id,
-                case_id=case.id,
-                attempt=request.attempt,
-                agent=request.agent,
-                version=request.version,
-            ),
-            self._tracing,
-        )
-        socket = _new_socket(closing)
-        journals = self._journals.open(request, redactor, closing)
-        waits = partial(self.waiting.answer, request.trial_id)
-        answering = self._answering(request, closing, waits)
-        trial_recording = None
-        if journals.tools is not None:
-            trial_recording = TrialRecording(
-                journal=journals.tools,
-                chain=answering.chain,
-                doubles=suite.doubles,
-                keeps_failures=self._mode != "record",
-            )
-        normalisation = answering.normalisation(refresh=self._journals.refresh)
-        source, players = answering.tools(redactor, trial_recording, normalisation, closing, self._thread.wait_for)
+        trial = self._trial(request, stack.enter_context(ExitStack()))
+        socket = _new_socket(trial.closing)
         own = OwnSources()
-        source = own.before(suite, source)
-        overlay = FaultySource(FixtureSource(source, packs_of(suite, case)), case.faults)
-        parts = ToolCallParts(
-            toolbox=self._toolbox, offered=offered, source=overlay, recorder=recorder, redactor=redactor
-        )
-        variant, ledger = request.variant, self._ledger(case)
-        calls = ToolCallHandler(parts) if variant is None else InterveningCalls(parts, variant)
+        source = FixtureSource(own.before(self._suite, suite_tools(trial)), packs_of(self._suite, trial.case))
+        overlay = FaultySource(source, trial.case.faults)
+        calls = calls_of(self._toolbox, trial, overlay)
+        offered = self._toolbox.offered(trial.case)
         route_handlers: list[RouteHandler] = [
             OpenApiHandler(self._toolbox, offered),
-            McpHandler(calls, ledger),
-            TracesHandler(recorder, redactor),
+            McpHandler(calls),
+            TracesHandler(trial.recorder, trial.redactor),
         ]
-        if self._models is not None and self._client is not None:
-            trial = ModelTrial(
-                cassette=self._cassette(case).only("model") if self._models.mode == "replay" else None,
-                journal=journals.models,
-                recorder=recorder,
-                redactor=redactor,
-                ledger=ledger,
-                under_way=calls.under_way,
-                waits=waits,
-                reach=self._reachability,
-            )
-            route_handlers.append(self._models.handler(self._client, trial))
-        web = None
-        if self._web is not None and self._client is not None:
-            player = answering.player("http")
-            web = self._web.trial_proxy(
-                self._client,
-                socket.parent,
-                WebTrial(
-                    case=case,
-                    player=player,
-                    trial_recording=trial_recording,
-                    normalisation=normalisation,
-                    reached=answering.reached,
-                    recorder=recorder,
-                    redactor=redactor,
-                    ledger=ledger,
-                    under_way=calls.under_way,
-                    waits=waits,
-                    reach=self._reachability,
-                ),
-            )
-            players += () if player is None else (player,)
-        world = TrialProbes(
-            probes=gateway_probes((*suite.probes, *case.probes)),
-            asking=answering.world(),
-            player=answering.player("probe"),
-            trial_recording=trial_recording if self._mode == "record" else None,
-            recorder=recorder,
-            redactor=redactor,
-            ledger=ledger,
-            tier=answering.tier,
-        )
+        if self._models is not None:
+            route_handlers.append(self._models.handler(trial))
         return SessionParts(
-            trial_id=request.trial_id,
+            trial=trial,
             socket=socket,
             context=RouteContext(
-                case=case,
+                trial=trial,
                 listing=self._toolbox.listing(offered),
                 calls=calls,
-                ledger=ledger,
-                recorder=recorder,
-                redactor=redactor,
                 route_handlers=tuple(route_handlers),
-                user=self._user(request, ledger, waits, closing),
+                user=self._user(trial),
             ),
-            probes=tuple(probe for probe in (*suite.probes, *case.probes) if probe.tool is not None),
-            world=world,
-            services=answering.own_services,
-            wait_for=self._thread.wait_for,
+            world=TrialProbes(trial, None if self._mode == "replay" else probe_client(trial, api_source(trial))),
             soon=self._thread.soon,
-            closing=closing,
-            players=players,
-            web=web,
+            web=None if self._web is None else self._web.trial_proxy(trial, socket.parent),
             overlay=overlay,
             own=own,
-            pages_socket=_new_socket(closing) if needs_browser(suite) else None,
-            trial_recording=trial_recording,
-            normalisation=normalisation,
-            merge=journals.finish,
+            pages_socket=_new_socket(trial.closing) if needs_browser(self._suite) else None,
         )
 
-    def _user(self, request: SessionRequest, ledger: Ledger, waits: Waits, closing: ExitStack) -> User | None:
+    def _trial(self, request: SessionRequest, closing: ExitStack) -> TrialContext:
+        assert self._client is not None  # the gateway runs
+        subject = TraceSubject(
+            trial_id=request.trial_id,
+            case_id=request.case.id,
+            attempt=request.attempt,
+            agent=request.agent,
+            version=request.version,
+        )
+        redactor = Redactor(self._secrets)
+        journals = self._journals.open(request, redactor, closing)
+        services, reached = self._outside(request, closing)
+        return TrialContext(
+            request=request,
+            mode=self._mode,
+            run=RunUpstream(
+                suite=self._suite,
+                client=self._client,
+                limiter=self._limiter,
+                reachability=self._reachability,
+                secrets=self._secrets,
+            ),
+            reached=reached,
+            services=services,
+            waits=partial(self.waiting.answer, request.trial_id),
+            redactor=redactor,
+            recorder=TraceRecorder(subject, self._tracing),
+            ledger=self._ledger(request.case),
+            journals=journals,
+            refresh=self._journals.refresh,
+            lenient=self._lenient,
+            cassette=partial(self._cassette, request.case),
+            chain=StateChain(state_names(self._suite)),
+            closing=closing,
+            wait_for=self._thread.wait_for,
+        )
+
+    def _user(self, trial: TrialContext) -> User | None:
         if self._users is None:
             return None
         return self._users.open(
             UserSeat(
-                trial_id=request.trial_id,
-                case=request.case,
-                attempt=request.attempt,
-                miss=ledger.keep_miss,
-                waits=waits,
-                closing=closing,
+                trial_id=trial.request.trial_id,
+                case=trial.case,
+                attempt=trial.request.attempt,
+                miss=trial.ledger.keep_miss,
+                waits=trial.waits,
+                closing=trial.closing,
             )
         )
 
@@ -310,25 +262,18 @@ class Gateway:
             model_budget=budget if self._models is not None and self._models.mode != "replay" else None,
         )
 
-    def _answering(self, request: SessionRequest, closing: ExitStack, waits: Waits) -> Answering:
-        assert self._client is not None  # the gateway runs
+    def _outside(
+        self, request: SessionRequest, closing: ExitStack
+    ) -> tuple[Mapping[str, str], Mapping[str, ToolUpstream]]:
+        """The started services, and every server and host as the trial reaches it, after their resets."""
+        assert self._client is not None
         services = self._opened_services(request, closing)
         # A trial that is tried again has the same id, and must not find what the first try has left on the service.
         session_id = f"{request.trial_id}.{secrets.token_hex(4)}"
         reached = upstreams(self._suite, services, self._secrets, session_id) if self._mode != "replay" else {}
         if self._mode in ("live", "record"):
             self._resets.before_trial(reached, self._client, self._thread.wait_for, closing)
-        return Answering(
-            mode=self._mode,
-            case=request.case,
-            cassette=partial(self._cassette, request.case),
-            lenient=self._lenient,
-            chain=StateChain(state_names(self._suite)),
-            outside=Upstreams(self._suite, self._client, self._limiter, self._secrets, waits),
-            reached=reached,
-            services=services,
-            reach=self._reachability,
-        )
+        return services, reached
 
     def _opened_services(self, request: SessionRequest, closing: ExitStack) -> Mapping[str, str]:
         if self._shared is not None:

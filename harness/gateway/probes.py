@@ -8,18 +8,20 @@ not at all.
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from harness.case import ApiProbe, HttpRoute, SqlProbe, StateProbe, ToolSpec
-from harness.cassette import CallKey, Missed, Player, Recording, Redactor, TrialRecording, key_digest
+from harness.cassette import CallKey, CallPosition, Mark, Normalisation, Outcome, Redactor, key_digest
 from harness.cassette.state import WORLD
 from harness.errors import ServiceError, UsageError
 from harness.gateway.contract import AskedServices
-from harness.gateway.ledger import Ledger
+from harness.gateway.exchange.exchange import Done, Made
+from harness.gateway.exchange.replaying import replayed
+from harness.gateway.exchange.trial import TrialContext
 from harness.sandbox import QueryFailed, Table, Unmeasurable, changes
-from harness.trace import ReplayTier, TraceRecorder, names
-from harness.upstream import Reached, ToolAnswer, ToolRequest, ToolSource
+from harness.trace import names
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 from harness.values import JsonObject, JsonValue, canonical_json
 
 
@@ -98,84 +100,96 @@ class LiveProbes:
         return {"status": answer.status, "body": _decoded(answer.body)}
 
 
-@dataclass(kw_only=True)
 class TrialProbes:
     """The probes of one trial that read a database of a service, or an API."""
 
-    probes: tuple[StateProbe, ...]
-    asking: ProbeClient | None
-    """None: they are replayed."""
-    player: Player | None
-    trial_recording: TrialRecording | None
-    """None: nothing is recorded."""
-    recorder: TraceRecorder
-    redactor: Redactor
-    ledger: Ledger
-    tier: Reached = "live"
+    def __init__(self, trial: TrialContext, client: ProbeClient | None) -> None:
+        """`client` None: they are replayed."""
+        self._trial = trial
+        self._client = client
+        self._player = trial.player("probe")
+        self._recorder = trial.recording(_ProbeCodec(), levels=False) if trial.mode == "record" else None
 
     async def read(self) -> dict[str, JsonValue]:
         """Probe name -> what it gave; a probe that gave nothing is left out."""
         found: dict[str, JsonValue] = {}
-        for probe in self.probes:
-            started = self.recorder.now_ns()
-            key = probe_key(probe, self.redactor)
-            content, tier = await self._content(probe, key)
-            self._trace(probe, key, content, tier, started)
-            if content is not None:
-                found[probe.name] = content
+        for probe in gateway_probes((*self._trial.suite.probes, *self._trial.case.probes)):
+            key = probe_key(probe, self._trial.redactor)
+            made = Made(
+                name=key.tool,
+                id=None,
+                started_ns=self._trial.recorder.now_ns(),
+                arguments=json.loads(key.arguments),
+                kind=names.PROBE,
+                effect="read",
+                probe=probe.name,
+            )
+            done = await self._done(_ProbeRead(probe=probe, key=key))
+            self._trial.exchange.trace(made, done, failed=done.content is None)
+            if done.content is not None:
+                found[probe.name] = done.content
         return found
 
-    async def _content(self, probe: StateProbe, key: CallKey) -> tuple[JsonValue, ReplayTier]:
-        if self.asking is None:
-            return self._replayed(probe, key)
-        content = await self.asking.ask(probe)
-        self.ledger.tiers[self.tier] += 1
-        self.ledger.count_provenance("probe", self.tier, key)
+    async def _done(self, read: "_ProbeRead") -> Done:
+        exchange = self._trial.exchange
+        answer: ToolAnswer | ToolMiss | None
+        if self._player is not None:
+            answer = replayed(self._player, read.key)
+        elif self._recorder is not None:
+            answer, _ = await self._recorder.record(read, self._answer)
+        else:
+            answer = await self._answer(read)
+        if isinstance(answer, ToolMiss):
+            missed = exchange.missed(read.key, answer, read.probe.name)
+            return Done(tier=missed.tier, nearest=missed.nearest)
+        told = answer or ToolAnswer(outcome="answer", tier=self._trial.tier)
+        exchange.count("probe", read.key, replace(told, once_recorded=False))
+        return Done(content=_decoded(told.body), tier=told.tier)
+
+    async def _answer(self, read: "_ProbeRead", _: bool = False) -> ToolAnswer | None:
+        assert self._client is not None  # without a cassette, the world answers
+        content = await self._client.ask(read.probe)
         if content is None:
-            return None, self.tier
-        cleaned = self.redactor.value(content)
-        if self.trial_recording is not None:
-            self._record(self.trial_recording, key, json.dumps(cleaned, ensure_ascii=False).encode())
-        return cleaned, self.tier
+            return None
+        body = json.dumps(self._trial.redactor.value(content), ensure_ascii=False).encode()
+        return ToolAnswer(outcome="answer", tier=self._trial.tier, status=200, headers=_JSON, body=body)
 
-    def _replayed(self, probe: StateProbe, key: CallKey) -> tuple[JsonValue, ReplayTier]:
-        assert self.player is not None  # without a source, a cassette answers
-        played = self.player.play(key)
-        if isinstance(played, Missed):
-            nearest: list[JsonValue] = [item.model_dump(mode="json") for item in played.nearest]
-            asked: JsonValue = json.loads(key.arguments)
-            self.ledger.miss({"tool": key.tool, "arguments": asked, "nearest": nearest, "probe": probe.name})
-            return None, "miss"
-        self.ledger.tiers[played.tier] += 1
-        self.ledger.count_provenance("probe", played.tier, key, played.recording.mark.provenance)
-        return _decoded(played.recording.body), played.tier
 
-    def _record(self, trial_recording: TrialRecording, key: CallKey, body: bytes) -> None:
-        position = trial_recording.position(key)
-        if trial_recording.outcome(position, "answer", 200) is None:
-            return
-        headers = {"content-type": "application/json"}
-        mark = position.mark("probe").model_copy(update={"occurrence": 0})
-        trial_recording.keep(
-            position, Recording(mark=mark, arguments=key.arguments, status=200, headers=headers, body=body)
-        )
+_JSON = {"content-type": "application/json"}
 
-    def _trace(self, probe: StateProbe, key: CallKey, content: JsonValue, tier: ReplayTier, started_ns: int) -> None:
-        self.recorder.record(
-            f"{names.EXECUTE_TOOL} {key.tool}",
-            {
-                names.OPERATION: names.EXECUTE_TOOL,
-                names.STEP_KIND: names.PROBE,
-                names.PROBE_NAME: probe.name,
-                names.TOOL_NAME: key.tool,
-                names.TOOL_ARGUMENTS: key.arguments,
-                names.TOOL_EFFECT: "read",
-                names.TOOL_RESULT: json.dumps(content, ensure_ascii=False),
-                names.REPLAY_TIER: tier,
-            },
-            started_ns,
-            failed=content is None,
-        )
+
+@dataclass(frozen=True, kw_only=True)
+class _ProbeRead:
+    """A probe with its cassette key."""
+
+    probe: StateProbe
+    key: CallKey
+
+
+@dataclass(frozen=True)
+class _ProbeCodec:
+    """How probes are recorded: once, with the end of the trial as their only place."""
+
+    streams: bool = False
+
+    def sent(self, request: _ProbeRead, normalisation: Normalisation) -> _ProbeRead:
+        del normalisation
+        return request
+
+    def mark(self, position: CallPosition, outcome: Outcome, answer: ToolAnswer) -> Mark:
+        del answer
+        return position.mark("probe", outcome).model_copy(update={"occurrence": 0})
+
+    def headers(self, request: _ProbeRead, answer: ToolAnswer) -> Mapping[str, str]:
+        del request
+        return answer.headers
+
+
+def probe_client(trial: TrialContext, http: ToolSource) -> LiveProbes:
+    """What reads the real world, after it has read what will be compared. Raises ServiceError."""
+    client = LiveProbes(services=trial.own_services, http=http)
+    client.begin(gateway_probes((*trial.suite.probes, *trial.case.probes)))
+    return client
 
 
 def gateway_probes(probes: Sequence[StateProbe]) -> tuple[StateProbe, ...]:

@@ -8,9 +8,8 @@ from urllib.parse import unquote
 from aiohttp import web
 from pydantic import TypeAdapter, ValidationError
 
-from harness.case import Case
-from harness.cassette import Redactor
 from harness.gateway.dialogue import Dialogue
+from harness.gateway.exchange.trial import TrialContext
 from harness.gateway.incoming import RouteHandler, check_head, error_body, read_body
 from harness.gateway.ledger import Ledger
 from harness.gateway.pacing import trickle
@@ -18,7 +17,7 @@ from harness.gateway.tool_calls import ToolCallHandler, ToolReply
 from harness.gateway.user import User
 from harness.gateway.web.forward_proxy import ForwardProxy
 from harness.strict_json import NotJson, parse_json
-from harness.trace import TraceRecorder, UserReport, names
+from harness.trace import UserReport, names
 from harness.upstream import HostPort, OutOfBudget, Refusal
 from harness.values import Frozen
 
@@ -45,12 +44,9 @@ _THOUGHT = TypeAdapter(_Thought)
 class RouteContext:
     """What the routes of one session work with."""
 
-    case: Case
+    trial: TrialContext
     listing: bytes
     calls: ToolCallHandler
-    ledger: Ledger
-    recorder: TraceRecorder
-    redactor: Redactor
     route_handlers: tuple[RouteHandler, ...] = ()
     """Tried in this order, before the routes of the agent-facing protocol."""
     user: User | None = None
@@ -63,7 +59,7 @@ class Routes:
     def __init__(self, context: RouteContext, forward_proxy: ForwardProxy | None = None) -> None:
         self._context = context
         self._forward_proxy = forward_proxy
-        self._dialogue = Dialogue(context.case, context.ledger, context.user)
+        self._dialogue = Dialogue(context.trial.case, context.trial.ledger, context.user)
         self.is_open = True
 
     def end(self) -> None:
@@ -123,43 +119,43 @@ class Routes:
         raw = await read_body(request)
         if not self.is_open:
             raise Refusal(403, "limit_reached", "the trial has ended")
-        return await self._context.calls.call(name, raw, self._context.ledger)
+        return await self._context.calls.call(name, raw)
 
     async def _turn(self, request: web.BaseRequest) -> ToolReply:
         try:
             message = await self._dialogue.next(lambda: request.transport is None or request.transport.is_closing())
         except OutOfBudget as spent:
-            ledger = self._context.ledger
+            ledger = self._context.trial.ledger
             ledger.out_of_budget = ledger.limit_reached = str(spent)
             return _NOTHING
         if message is None:
             return _NOTHING
-        message = self._context.redactor.everywhere(message)
-        case = self._context.case
-        self._context.recorder.turn(message)
+        message = self._context.trial.redactor.everywhere(message)
+        case = self._context.trial.case
+        self._context.trial.recorder.turn(message)
         told = {"message": message, "system": case.system, "profile": case.user_profile}
         return ToolReply(status=200, body=json.dumps(told).encode())
 
     def _thought(self, raw: bytes) -> ToolReply:
         thought = _shaped(raw, _THOUGHT)
         self._admit(raw)
-        clean = self._context.redactor.everywhere
+        clean = self._context.trial.redactor.everywhere
         plan = None if thought.plan is None else tuple(clean(step) for step in thought.plan)
-        self._context.ledger.think(clean(thought.text), plan)
+        self._context.trial.ledger.think(clean(thought.text), plan)
         return _NOTHING
 
     def _said(self, raw: bytes) -> ToolReply:
-        message = self._context.redactor.everywhere(_shaped(raw, _SAYING).message)
+        message = self._context.trial.redactor.everywhere(_shaped(raw, _SAYING).message)
         self._admit(raw)
-        self._context.ledger.final_reply = message
+        self._context.trial.ledger.final_reply = message
         self._dialogue.hear(message)
-        recorder, thought = self._context.recorder, thought_attributes(self._context.ledger)
+        recorder, thought = self._context.trial.recorder, thought_attributes(self._context.trial.ledger)
         said = {names.STEP_KIND: names.REPLY, names.MESSAGE: message, **thought}
         recorder.record(names.REPLY, said, recorder.now_ns())
         return _NOTHING
 
     def _admit(self, raw: bytes) -> None:
-        ledger = self._context.ledger
+        ledger = self._context.trial.ledger
         if not ledger.admits_saying(len(raw)):
             raise Refusal(403, "limit_reached", f"the limit of {ledger.limit_reached} is reached")
 

@@ -2,18 +2,18 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from harness.case import StateProbe
-from harness.cassette import Merge, Normalisation, Player, TrialRecording
+from harness.cassette import Merge
 from harness.errors import GatewayError, HarnessError, ServiceError
 from harness.gateway.accepting import listening
-from harness.gateway.contract import AskedServices, SessionRecord
+from harness.gateway.contract import SessionRecord
+from harness.gateway.exchange.trial import TrialContext
 from harness.gateway.listener import Listener
 from harness.gateway.overlay.faults import FaultySource
 from harness.gateway.probes import TrialProbes
@@ -27,8 +27,6 @@ from harness.trace import RecordingReport, names
 from harness.values import JsonValue
 
 _GRACE_S = 5.0
-Await = Callable[[Coroutine[Any, Any, Any]], Any]
-"""Runs a coroutine on the gateway's own thread and waits for it."""
 Soon = Callable[[Callable[[], object]], None]
 """Schedules a call before all calls that are submitted later."""
 
@@ -37,26 +35,16 @@ Soon = Callable[[Callable[[], object]], None]
 class SessionParts:
     """What the gateway builds a session of."""
 
-    trial_id: str
+    trial: TrialContext
     socket: Path
     context: RouteContext
-    probes: tuple[StateProbe, ...]
-    wait_for: Await
     soon: Soon
-    closing: ExitStack
-    """Undone when the session is closed: the trial's services, its journal, its folder."""
     world: TrialProbes
-    services: AskedServices | None
-    """The started services that the trial needs; None where there are none, or where they are external."""
-    players: tuple[Player, ...] = ()
+    overlay: FaultySource
+    own: OwnSources
     web: TrialProxy | None = None
-    overlay: FaultySource | None = None
-    own: OwnSources = field(default_factory=OwnSources)
     pages_socket: Path | None = None
     """The socket of the trial's browser; None where the trial needs none."""
-    trial_recording: TrialRecording | None = None
-    normalisation: Normalisation | None = None
-    merge: Callable[[], Merge | None] | None = None
     failures: list[BaseException] = field(default_factory=list)
 
 
@@ -109,11 +97,11 @@ class Session:
         if self._record is not None:
             return self._record
         if self._closed:
-            raise GatewayError(f"the session of trial {self._parts.trial_id!r} was closed before it was ended")
+            raise GatewayError(f"the session of trial {self._trial_id!r} was closed before it was ended")
         states = self._finished()
-        parts, ledger = self._parts, self._parts.context.ledger
-        merged = None if parts.merge is None else parts.merge()
-        spans = parts.context.recorder.finish()
+        parts, ledger = self._parts, self._parts.trial.ledger
+        merged = None if parts.trial.journals.finish is None else parts.trial.journals.finish()
+        spans = parts.trial.recorder.finish()
         self._record = SessionRecord(
             spans=spans,
             final_reply=ledger.final_reply,
@@ -129,12 +117,16 @@ class Session:
             recorded=0 if merged is None else merged.added,
             differs=0 if merged is None else merged.differs,
             recording=None if merged is None else _reported(merged, parts),
-            unfired_faults=() if parts.overlay is None else tuple(one.words for one in parts.overlay.unfired()),
+            unfired_faults=tuple(one.words for one in parts.overlay.unfired()),
             unsaid_turns=self._routes.unsaid(),
             user=self._routes.user_report(),
-            unused=sum(player.unused() for player in parts.players),
+            unused=sum(player.unused() for player in parts.trial.players),
         )
         return self._record
+
+    @property
+    def _trial_id(self) -> str:
+        return self._parts.trial.request.trial_id
 
     def _listen(self, listener: Listener, path: Path) -> None:
         """Who connects before the listener has the socket waits for a moment, so we need not."""
@@ -152,14 +144,14 @@ class Session:
 
     def _finished(self) -> dict[str, JsonValue]:
         """The results of the probes; the error of a failed service includes its output."""
-        services = self._parts.services
+        services = self._parts.trial.own_services
         try:
             if services is None:
-                states: dict[str, JsonValue] = self._parts.wait_for(self._finish_and_probe())
+                states: dict[str, JsonValue] = self._parts.trial.wait_for(self._finish_and_probe())
                 return states
-            self._parts.wait_for(self._finish())
+            self._parts.trial.wait_for(self._finish())
             services.check()  # queries the container engine, which may be slow
-            states = self._parts.wait_for(self._probed())
+            states = self._parts.trial.wait_for(self._probed())
         except ServiceError as error:
             if services is not None and not error.logs:
                 error.logs = services.tails()
@@ -168,7 +160,7 @@ class Session:
 
     def clean(self, content: bytes) -> bytes:
         """What the agent left (files, what it printed), without the secrets that this trial has met."""
-        return self._parts.context.redactor.content(content)
+        return self._parts.trial.redactor.content(content)
 
     def close(self) -> None:
         """Ends every connection and removes the socket; safe to call twice."""
@@ -177,10 +169,10 @@ class Session:
         self._closed = True
         try:
             if self._record is None:  # otherwise `end` has stopped listening already
-                self._parts.wait_for(self._stop_listening())
+                self._parts.trial.wait_for(self._stop_listening())
         finally:
-            self._parts.closing.close()
-            self._parts.context.recorder.forget()
+            self._parts.trial.closing.close()
+            self._parts.trial.recorder.forget()
 
     def __enter__(self) -> Self:
         return self
@@ -196,8 +188,7 @@ class Session:
 
     async def _finish(self) -> None:
         self._routes.end()
-        calls = self._parts.context.calls
-        under_way = set(calls.under_way)
+        under_way = set(self._parts.trial.under_way)
         if under_way:
             _, late = await asyncio.wait(under_way, timeout=_GRACE_S)
             for task in late:
@@ -205,7 +196,7 @@ class Session:
             await asyncio.gather(*late, return_exceptions=True)
         await self._stop_listening()
         self._record_trailing_thought()
-        self._parts.context.recorder.end_turns()
+        self._parts.trial.recorder.end_turns()
 
     async def _stop_listening(self) -> None:
         for listener in self._listeners:
@@ -214,10 +205,10 @@ class Session:
     async def _probed(self) -> dict[str, JsonValue]:
         self._raise_failure()
         calls = self._parts.context.calls
-        await calls.finish(self._parts.context.ledger)
+        await calls.finish()
         states: dict[str, JsonValue] = {}
-        for probe in self._parts.probes:
-            content, failure = await calls.probe(probe, self._parts.context.ledger)
+        for probe in self._tool_probes():
+            content, failure = await calls.probe(probe)
             if failure is None:
                 states[probe.name] = content
             elif failure.is_of_state:
@@ -226,30 +217,28 @@ class Session:
         self._raise_failure()
         return states
 
+    def _tool_probes(self) -> list[StateProbe]:
+        trial = self._parts.trial
+        return [probe for probe in (*trial.suite.probes, *trial.case.probes) if probe.tool is not None]
+
     def _record_trailing_thought(self) -> None:
-        context = self._parts.context
-        attributes = thought_attributes(context.ledger)
+        attributes, recorder = thought_attributes(self._parts.trial.ledger), self._parts.trial.recorder
         if any(attributes.values()):
-            context.recorder.record(
-                names.TRAILING_THOUGHT,
-                {names.STEP_KIND: names.TRAILING_THOUGHT, **attributes},
-                context.recorder.now_ns(),
-            )
+            told = {names.STEP_KIND: names.TRAILING_THOUGHT, **attributes}
+            recorder.record(names.TRAILING_THOUGHT, told, recorder.now_ns())
 
     def _raise_failure(self) -> None:
         for failure in self._parts.failures:
             if isinstance(failure, HarnessError):
                 raise failure
             raise GatewayError(
-                f"the gateway failed in trial {self._parts.trial_id!r}: {type(failure).__name__}: {failure}"
+                f"the gateway failed in trial {self._trial_id!r}: {type(failure).__name__}: {failure}"
             ) from failure
 
 
 def _reported(merged: Merge, parts: SessionParts) -> RecordingReport:
-    trial_recording, normalisation = parts.trial_recording, parts.normalisation
-    failed = parts.context.ledger.unrecorded_replies + (
-        Counter() if trial_recording is None else trial_recording.failed
-    )
+    trial_recording, normalisation = parts.trial.trial_recording, parts.trial.normalisation
+    failed = parts.trial.ledger.unrecorded_replies + (Counter() if trial_recording is None else trial_recording.failed)
     return RecordingReport(
         added=merged.added,
         kept=merged.kept,

@@ -84,7 +84,6 @@ if TYPE_CHECKING:
     from harness.upstream.web.call import web_call as web_call
     from harness.upstream.web.live import LiveWeb as LiveWeb
     from harness.upstream.web.source import Sink as Sink
-    from harness.upstream.web.source import WebMiss as WebMiss
     from harness.upstream.web.source import WebSource as WebSource
 else:
     __getattr__ = lazy_exports(
@@ -128,6 +127,6 @@ else:
             "web.address": ("Address", "HostPort", "absolute_address", "address_at", "is_absolute", "place_of"),
             "web.call": ("Incoming", "WebCall", "web_call"),
             "web.live": ("LiveWeb",),
-            "web.source": ("Sink", "WebMiss", "WebSource"),
+            "web.source": ("Sink", "WebSource"),
         },
     )

@@ -21,8 +21,8 @@ from harness.cassette.player import Player
 from harness.cassette.redaction import Redactor
 from harness.cassette.state import StateChain
 from harness.cassette.trial_recording import TrialRecording
-from harness.gateway.sources.recording import RecordingSource
-from harness.gateway.sources.replay import ReplaySource
+from harness.gateway.exchange.recording import Recorder
+from harness.gateway.sources.suite_tools import RecordingSource, ReplaySource, ToolCodec
 from harness.upstream.tools.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 
 GET = ToolSpec(name="get", server="store", effect="read", http=HttpRoute(path="/"))
@@ -54,6 +54,12 @@ class Store:
         return ToolAnswer(outcome="answer", tier="live", status=200, body=json.dumps(content).encode())
 
 
+def recording(store: ToolSource, journal: Journal, redactor: Redactor) -> RecordingSource:
+    """A source that records the answers of another into the journal."""
+    kept = TrialRecording(journal=journal, chain=StateChain())
+    return RecordingSource(store, Recorder(codec=ToolCodec(), trial_recording=kept, redactor=redactor))
+
+
 def requests(path: list[Call]) -> list[ToolRequest]:
     redactor = Redactor({})
     return [
@@ -79,7 +85,7 @@ def recorded(*paths: list[Call]) -> ToolSource:
         for path in paths:
             redactor = Redactor({})
             journal = Journal(Path(folder), suite="s", case="c", redactor=redactor)
-            answers(RecordingSource(Store(), TrialRecording(journal=journal, chain=StateChain()), redactor), path)
+            answers(recording(Store(), journal, redactor), path)
             merge(journal, Path(folder), suite="s", case="c")
         cassette = Path(folder) / "s/c.yaml"
         return ReplaySource(Player(load_cassette(cassette)))
@@ -183,7 +189,7 @@ def test_a_write_on_another_server_does_not_matter() -> None:
 def test_calls_made_at_the_same_time_are_recorded_as_if_one_after_the_other(tmp_path: Path) -> None:
     redactor, store = Redactor({}), Store()
     journal = Journal(tmp_path, suite="s", case="c", redactor=redactor)
-    source = RecordingSource(store, TrialRecording(journal=journal, chain=StateChain()), redactor)
+    source = recording(store, journal, redactor)
     path = [READ_A, WRITE_A, READ_A, WRITE_B, READ_B] * 20
 
     async def all_at_once(asked: ToolSource) -> list[ToolAnswer | ToolMiss]:

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from harness.gateway.incoming import read_body
-from harness.gateway.ledger import Ledger
 from harness.gateway.mcp import eras
 from harness.gateway.mcp.eras import Era, Handshakes, Headers
 from harness.gateway.mcp.results import call_result, completed, listed_tool, page_of
@@ -42,8 +41,8 @@ _NO_RETRY = {"x-should-retry": "false"}
 class McpHandler:
     """`/mcp` among the route handlers of a session."""
 
-    def __init__(self, calls: ToolCallHandler, ledger: Ledger) -> None:
-        self._endpoint = McpEndpoint(calls, ledger)
+    def __init__(self, calls: ToolCallHandler) -> None:
+        self._endpoint = McpEndpoint(calls)
 
     def opens(self, path: str) -> bool:
         return path == "/mcp"
@@ -67,9 +66,8 @@ class McpHandler:
 class McpEndpoint:
     """The MCP server of one trial; it may serve many connections at once."""
 
-    def __init__(self, calls: ToolCallHandler, ledger: Ledger) -> None:
+    def __init__(self, calls: ToolCallHandler) -> None:
         self._calls = calls
-        self._ledger = ledger
         self._sessions = Handshakes()
         self._tools: list[JsonObject] = [listed_tool(spec) for spec in calls.offered_specs()]
 
@@ -158,7 +156,7 @@ class McpEndpoint:
         name = name[:_MAX_NAME]
         arguments = params.get("arguments")
         raw = json.dumps({} if arguments is None else arguments).encode()
-        reply = await self._calls.call(name, raw, self._ledger)
+        reply = await self._calls.call(name, raw)
         if reply.pace_s:  # a result is one message and cannot be split, so all of it is delayed
             await asyncio.sleep(reply.pace_s)
         result = call_result(self._calls.spec(name), reply)

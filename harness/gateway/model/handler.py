@@ -1,6 +1,5 @@
 """The model endpoints of one trial's socket: refused, replayed, recorded or passed through, and always traced."""
 
-import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,11 +9,10 @@ from harness.case import ModelSpec
 from harness.cassette import Missed, Player
 from harness.errors import GatewayError
 from harness.gateway.delivery import deliver
+from harness.gateway.exchange.exchange import Exchange
 from harness.gateway.incoming import read_body
-from harness.gateway.ledger import Ledger
 from harness.gateway.model.live import LiveModel
 from harness.strict_json import NotJson, parse_json
-from harness.trace import TraceRecorder
 from harness.upstream import (
     OWN_TRACES,
     PREFIX,
@@ -58,9 +56,7 @@ class ModelContext:
     source: Player | LiveModel
     keys: RequestKeys
     cassette: ReplyRecorder
-    recorder: TraceRecorder
-    ledger: Ledger
-    under_way: set[asyncio.Task[object]]
+    exchange: Exchange
 
 
 class ModelHandler:
@@ -83,20 +79,19 @@ class ModelHandler:
                 "no_such_route",
                 f"there is no model endpoint {request.method[:20]} {asked[:200]}",
             )
-        exchange = ModelExchange(endpoint=endpoint, started_ns=self._parts.recorder.now_ns(), parent=_parent(request))
+        exchange = ModelExchange(
+            endpoint=endpoint, started_ns=self._parts.exchange.recorder.now_ns(), parent=_parent(request)
+        )
         exchange.raw = await read_body(request, MAX_REQUEST_BYTES)
         if not is_open:
             return await self._refuse(request, exchange, "limit_reached", "the trial has ended")
-        task = asyncio.current_task()
-        assert task is not None
-        self._parts.under_way.add(task)
-        try:
-            return await self._exchanged(request, exchange)
-        except asyncio.CancelledError:
+
+        def cut_short() -> None:
             exchange.error = ("timeout", "the trial ended while the model was still answering")
-            raise
+
+        try:
+            return await self._parts.exchange.followed(self._exchanged(request, exchange), cut_short)
         finally:
-            self._parts.under_way.discard(task)
             self._finish(exchange)
 
     async def _exchanged(self, request: web.BaseRequest, exchange: ModelExchange) -> web.StreamResponse:
@@ -126,7 +121,7 @@ class ModelHandler:
         return self._over_limit(exchange) if unknown is None else ("not_declared", unknown)
 
     def _over_limit(self, exchange: ModelExchange) -> tuple[ErrorKind, str] | None:
-        ledger, spec = self._parts.ledger, self._parts.spec
+        ledger, spec = self._parts.exchange.ledger, self._parts.spec
         model = exchange.asked.model or ""
         if ledger.counts_cost and exchange.endpoint.wire is not None and spec.price_of(model) is None:
             said = f"the model {model!r} has no price, so a limit of its cost cannot be held"
@@ -172,7 +167,9 @@ class ModelHandler:
             for item in missed.nearest
         ]
         exchange.nearest = tuple(nearest)
-        self._parts.ledger.keep_miss({"tool": tool, "arguments": summary_of(exchange), "nearest": list(nearest)})
+        self._parts.exchange.ledger.keep_miss(
+            {"tool": tool, "arguments": summary_of(exchange), "nearest": list(nearest)}
+        )
         said = [f"no recording answers this request to {exchange.endpoint.path}"]
         said += [f"nearest: {item['difference']}" for item in nearest] or ["nothing was recorded of this endpoint"]
         return await self._refuse(request, exchange, "replay_miss", "; ".join(said))
@@ -182,12 +179,12 @@ class ModelHandler:
         parts, replied = self._parts, exchange.replied
         self._charge(exchange, replied)
         if exchange.tier is not None:
-            parts.ledger.model_tiers[exchange.tier] += 1
+            parts.exchange.ledger.model_tiers[exchange.tier] += 1
             if exchange.key is not None:
-                parts.ledger.count_provenance("model", exchange.tier, exchange.key, exchange.provenance)
+                parts.exchange.ledger.count_provenance("model", exchange.tier, exchange.key, exchange.provenance)
         if parts.cassette.records and exchange.tier == "live" and not exchange.kept:
-            parts.ledger.unrecorded_replies[f"model:{exchange.endpoint.provider}"] += 1
-        trace_exchange(exchange, replied, parts.recorder, parts.keys, parts.spec)
+            parts.exchange.ledger.unrecorded_replies[f"model:{exchange.endpoint.provider}"] += 1
+        trace_exchange(exchange, replied, parts.exchange.recorder, parts.keys, parts.spec)
 
     def _charge(self, exchange: ModelExchange, replied: Replied) -> None:
         answer = exchange.answer
@@ -195,7 +192,7 @@ class ModelHandler:
             return
         used = estimated(replied.used, len(exchange.raw), len(answer.body))
         price = self._parts.spec.price_of(exchange.asked.model or "")
-        self._parts.ledger.charge(
+        self._parts.exchange.ledger.charge(
             input_tokens=used.input or 0,
             output_tokens=used.output or 0,
             usd=cost_usd(price, used),

@@ -13,12 +13,13 @@ from typing import cast, get_args
 from harness.case import CallEdit, FedCall, Intervention, Invocation, TrialVariant
 from harness.cassette import CallKey, complete_arguments
 from harness.errors import ReplayDiverged
+from harness.gateway.exchange.exchange import Done
+from harness.gateway.exchange.trial import TrialContext
 from harness.gateway.failures import Failure
-from harness.gateway.ledger import Ledger
-from harness.gateway.tool_calls import Done, ToolCallHandler, ToolCallParts, ToolReply, parsed_arguments
-from harness.gateway.toolbox import Tool
+from harness.gateway.tool_calls import ToolCallHandler, ToolReply, parsed_arguments
+from harness.gateway.toolbox import Tool, Toolbox
 from harness.trace import ToolErrorType
-from harness.upstream import ToolMiss, ToolRequest
+from harness.upstream import ToolMiss, ToolRequest, ToolSource
 from harness.values import JsonObject, canonical_json
 
 _STATUS = re.compile(r"refused the call: (\d{3})")
@@ -45,42 +46,41 @@ _GIVEN: ContextVar[_Given | None] = ContextVar("given", default=None)
 class InterveningCalls(ToolCallHandler):
     """The tool calls of a variant."""
 
-    def __init__(self, parts: ToolCallParts, variant: TrialVariant) -> None:
-        super().__init__(parts)
+    def __init__(self, toolbox: Toolbox, trial: TrialContext, source: ToolSource) -> None:
+        super().__init__(toolbox, trial, source)
+        variant = trial.request.variant or TrialVariant()
         self._fed = variant.fed
         self._made = 0
         self._layers = [_Layer(one) for one in variant.interventions]
 
-    async def call(self, name: str, raw: bytes, ledger: Ledger) -> ToolReply:
+    async def call(self, name: str, raw: bytes) -> ToolReply:
         """One call of the agent. Raises ReplayDiverged where it is not the call that the parent made here."""
-        return await self._through(0, name, raw, ledger)
+        return await self._through(0, name, raw)
 
-    async def finish(self, ledger: Ledger) -> None:
+    async def finish(self) -> None:
         """Makes the calls that come after the agent's last; raises ReplayDiverged where fed calls were not made."""
         if self._made < len(self._fed):
             missing = self._fed[self._made]
             raise ReplayDiverged(missing.step, _words(missing), "the agent ended")
         for depth, layer in enumerate(self._layers):
             for one in layer.intervention.at_end:
-                await self._through(depth + 1, one.tool, _raw(one), ledger)
+                await self._through(depth + 1, one.tool, _raw(one))
 
-    async def _through(self, depth: int, name: str, raw: bytes, ledger: Ledger) -> ToolReply:
+    async def _through(self, depth: int, name: str, raw: bytes) -> ToolReply:
         """The call after the first `depth` interventions."""
         if depth == len(self._layers):
-            return await self._fed_or_made(name, raw, ledger)
+            return await self._fed_or_made(name, raw)
         edits = self._layers[depth].next_edits()
         for edit in edits:
             if edit.kind == "before":
-                await self._several(depth + 1, edit.calls, ledger)
-        reply = await self._edited(depth, edits, (name, raw), ledger)
+                await self._several(depth + 1, edit.calls)
+        reply = await self._edited(depth, edits, (name, raw))
         for edit in edits:
             if edit.kind == "after":
-                await self._several(depth + 1, edit.calls, ledger)
+                await self._several(depth + 1, edit.calls)
         return reply
 
-    async def _edited(
-        self, depth: int, edits: tuple[CallEdit, ...], call: tuple[str, bytes], ledger: Ledger
-    ) -> ToolReply:
+    async def _edited(self, depth: int, edits: tuple[CallEdit, ...], call: tuple[str, bytes]) -> ToolReply:
         name, raw = call
         for edit in edits:
             if edit.kind == "drop":
@@ -89,32 +89,32 @@ class InterveningCalls(ToolCallHandler):
                 name, raw = edit.calls[0].tool, _raw(edit.calls[0])
         answered = next((edit for edit in edits if edit.kind == "answer"), None)
         if answered is None:
-            return await self._through(depth + 1, name, raw, ledger)
+            return await self._through(depth + 1, name, raw)
         writes = (spec := self.spec(name)) is not None and spec.effect == "write"
         failure = _failure(answered.error, answered.message, answered.content)
         given = _Given(content=answered.content, failure=failure, forwarded=writes, fed=False)
-        return await self._given(given, name, raw, ledger)
+        return await self._given(given, name, raw)
 
-    async def _several(self, depth: int, calls: tuple[Invocation, ...], ledger: Ledger) -> None:
+    async def _several(self, depth: int, calls: tuple[Invocation, ...]) -> None:
         for one in calls:
-            await self._through(depth, one.tool, _raw(one), ledger)
+            await self._through(depth, one.tool, _raw(one))
 
-    async def _fed_or_made(self, name: str, raw: bytes, ledger: Ledger) -> ToolReply:
+    async def _fed_or_made(self, name: str, raw: bytes) -> ToolReply:
         number, self._made = self._made, self._made + 1
         if number >= len(self._fed):
-            return await super().call(name, raw, ledger)
+            return await super().call(name, raw)
         expected = self._fed[number]
         self._check(expected, name, raw)
         if expected.error in _NO_SOURCE:
-            return await super().call(name, raw, ledger)
+            return await super().call(name, raw)
         failure = _failure(expected.error, expected.message, expected.content)
         given = _Given(content=expected.content, failure=failure, forwarded=True, fed=True)
-        return await self._given(given, name, raw, ledger)
+        return await self._given(given, name, raw)
 
-    async def _given(self, given: _Given, name: str, raw: bytes, ledger: Ledger) -> ToolReply:
+    async def _given(self, given: _Given, name: str, raw: bytes) -> ToolReply:
         token = _GIVEN.set(given)
         try:
-            return await super().call(name, raw, ledger)
+            return await super().call(name, raw)
         finally:
             _GIVEN.reset(token)
 
@@ -131,12 +131,10 @@ class InterveningCalls(ToolCallHandler):
             found = f"{name}({canonical_json(cleaned) if unparsed is None else unparsed})"
             raise ReplayDiverged(expected.step, _words(expected), found[:_SHOWN])
 
-    async def _answered(
-        self, tool: Tool, complete: JsonObject, key: CallKey, ledger: Ledger, probe: str | None
-    ) -> Done:
+    async def _answered(self, tool: Tool, complete: JsonObject, key: CallKey, probe: str | None) -> Done:
         given = _GIVEN.get()
         if given is None or probe is not None:
-            return await super()._answered(tool, complete, key, ledger, probe)
+            return await super()._answered(tool, complete, key, probe)
         tier = None
         if given.forwarded:
             answer = await self.source.call(ToolRequest(tool=tool.spec, arguments=complete, key=key))
@@ -144,12 +142,18 @@ class InterveningCalls(ToolCallHandler):
                 raise ReplayDiverged(None, f"{tool.spec.name} is answered as before", answer.message)
             tier = None if isinstance(answer, ToolMiss) else answer.tier
         if tier is not None:
-            ledger.tiers[tier] += 1
+            self.exchange.ledger.tiers[tier] += 1
         if given.failure is not None:
             return Done(failure=given.failure, content=given.failure.content, tier=tier)
-        ledger.answered.add(tool.spec.name)
+        self.exchange.ledger.answered.add(tool.spec.name)
         body = json.dumps(given.content, ensure_ascii=False).encode()
         return Done(content=json.loads(body), body=body, tier=tier)
+
+
+def calls_of(toolbox: Toolbox, trial: TrialContext, source: ToolSource) -> ToolCallHandler:
+    """The tool calls of a trial, which may be a variant."""
+    variant = trial.request.variant
+    return ToolCallHandler(toolbox, trial, source) if variant is None else InterveningCalls(toolbox, trial, source)
 
 
 class _Layer:

@@ -1,6 +1,6 @@
 """Answers of hosts that run elsewhere: their outage ends the trial's measurement instead of reaching the agent."""
 
-from harness.upstream import Reachability, Sink, ToolAnswer, WebCall, WebMiss, WebSource
+from harness.upstream import Reachability, Sink, ToolAnswer, ToolMiss, WebCall, WebSource
 
 
 class ExternalHosts:
@@ -11,7 +11,7 @@ class ExternalHosts:
         self._external = external
         self._reach = reach
 
-    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | WebMiss:
+    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
         answer = await self._inner.answer(call, sink)
         if call.host.tool in self._external and isinstance(answer, ToolAnswer):
             self._reach.note(call.host.tool, f"{call.method} {call.address.place.origin}", answer)

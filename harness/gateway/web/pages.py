@@ -19,26 +19,16 @@ from harness.upstream import HostPort, Refusal, Sink, WebCall
 
 @dataclass(kw_only=True)
 class PageHandler(WebHandler):
-    """Serves the requests of the trial's pages, under no limit of the agent's."""
+    """Serves the requests of the trial's pages, under no limit of the agent's: they are not actions of the agent."""
+
+    kind: str = names.PAGE
+    refused_kind: str = names.PAGE
 
     async def answer(self, call: WebCall, sink: Sink) -> tuple[Failure | None, bool]:
-        exchange = self._begun(call, None, None)
-        exchange.failure = self._refusal(call)
-        begun = False
-        if exchange.failure is not None:
-            exchange.content = exchange.failure.content
-        else:
-            begun = await self._tracked(exchange, sink)
-        self._trace(exchange)
-        return exchange.failure, begun
-
-    @property
-    def _kind(self) -> str:
-        return names.PAGE
-
-    @property
-    def _refused_kind(self) -> str:
-        return names.PAGE  # a request of a page is not an action of the agent
+        made = self._made(call)
+        done, begun = await self._done(made, call, sink, None)
+        self.exchange.trace(made, done)
+        return done.failure, begun
 
 
 class PageRoutes:

@@ -1,42 +1,41 @@
-"""The cassette as a source of hosts' answers, and the recording of another source.
-
-An answer is passed on in pieces as it arrives, so that streams remain streams.
-"""
+"""What answers the requests of one trial to hosts: a cassette, or the hosts themselves, which may be recorded."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from harness.cassette import SECRET_HEADERS, Mark, Missed, Normalisation, Player, Recording, Redactor, TrialRecording
-from harness.gateway.sources.recording import levelled_answer
-from harness.upstream import Sink, ToolAnswer, WebCall, WebMiss, WebSource
+from harness.cassette import SECRET_HEADERS, CallPosition, Mark, Normalisation, Outcome, Player
+from harness.gateway.exchange.recording import Recorder
+from harness.gateway.exchange.replaying import replayed
+from harness.gateway.exchange.trial import TrialContext
+from harness.gateway.web.external import ExternalHosts
+from harness.upstream import LiveWeb, Sink, ToolAnswer, ToolMiss, WebCall, WebSource, external_servers
 
 
+def host_source(trial: TrialContext) -> WebSource:
+    """The source of the answers of the suite's hosts."""
+    player = trial.player("http")
+    if player is not None:
+        return ReplayWeb(player)
+    run = trial.run
+    live: WebSource = LiveWeb(run.client, trial.reached, run.limiter, trial.tier, trial.redactor, trial.waits)
+    if trial.tier != "sealed":
+        live = ExternalHosts(live, external_servers(trial.suite), run.reachability)
+    recorder = trial.recording(HostCodec())
+    return live if recorder is None else RecordingWeb(live, recorder)
+
+
+@dataclass(frozen=True)
 class ReplayWeb:
     """Plays one trial's cassette; touches no host."""
 
-    def __init__(self, player: Player) -> None:
-        self._player = player
+    player: Player
 
-    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | WebMiss:
-        played = self._player.play(call.key)
-        if isinstance(played, Missed):
-            return WebMiss(
-                message=played.message, nearest=tuple(item.model_dump(mode="json") for item in played.nearest)
-            )
-        recording = played.recording
-        begun = recording.mark.outcome == "answer" or bool(recording.mark.chunks)
-        if begun:
-            await sink.begin(recording.status, _with_length(call, recording))
-            await sink.write(recording.body)
-        return ToolAnswer(
-            outcome=recording.mark.outcome,
-            tier=played.tier,
-            provenance=recording.mark.provenance,
-            once_recorded=played.once_recorded,
-            status=recording.status if begun else 0,
-            headers=recording.headers,
-            body=recording.body,
-        )
+    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
+        answer = replayed(self.player, call.key)
+        if isinstance(answer, ToolAnswer) and answer.status:
+            await sink.begin(answer.status, _with_length(call, answer))
+            await sink.write(answer.body)
+        return answer
 
 
 @dataclass(kw_only=True)
@@ -53,78 +52,49 @@ class _Held:
         del piece  # the answer itself has it
 
 
+@dataclass(frozen=True)
 class RecordingWeb:
-    """Records every answer that belongs to the call; the requests that meet one state are made one after the other."""
+    """Records the answers of another source."""
 
-    def __init__(
-        self,
-        inner: WebSource,
-        trial_recording: TrialRecording,
-        redactor: Redactor,
-        normalisation: Normalisation | None = None,
-    ) -> None:
-        """With `normalisation` None, the agent receives every answer unchanged."""
-        self._inner = inner
-        self._trial_recording = trial_recording
-        self._redactor = redactor
-        self._normalisation = normalisation
+    inner: WebSource
+    recorder: Recorder[WebCall]
 
-    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | WebMiss:
-        trial_recording, key = self._trial_recording, call.key
-        async with trial_recording.chain.turn(key.server):
-            position = trial_recording.position(key)
-            normalisation = self._normalisation
-            holds_back = normalisation is not None and normalisation.may_change(position)
-            try:
-                answer = await self._inner.answer(self._sent(call), _Held() if holds_back else sink)
-            except BaseException:
-                trial_recording.fail(key)
-                raise
-            finally:
-                trial_recording.wrote(key)
-            if isinstance(answer, WebMiss):
-                return answer
-            outcome = trial_recording.outcome(position, answer.outcome, answer.status)
-            given, today, held = answer, answer, None
-            if normalisation is not None and holds_back and outcome == "answer":
-                redacted = self._redactor.body(answer.body)
-                levelled = normalisation.given(position, answer.status, answer.body, redacted)
-                given, held = levelled_answer(answer, levelled), levelled.held
-                today = replace(answer, body=levelled.today)
-            if holds_back:
-                await _give(call, given, sink)
-            if outcome is not None:
-                # The chunk distinguishes an incomplete answer from one that never started.
-                chunks = ((0, len(answer.body)),) if outcome != "answer" and answer.status else ()
-                trial_recording.keep(
-                    position, held or self._recording(call, position.mark("http", outcome, chunks), today)
-                )
-            return given
+    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
+        async def ask(sent: WebCall, held_back: bool) -> ToolAnswer | ToolMiss:
+            return await self.inner.answer(sent, _Held() if held_back else sink)
 
-    def _sent(self, call: WebCall) -> WebCall:
-        if self._normalisation is None:
-            return call
-        sent, address = self._normalisation.sent_text, call.address
+        answer, held_back = await self.recorder.record(call, ask)
+        assert answer is not None  # hosts always answer
+        if held_back and isinstance(answer, ToolAnswer):
+            await _give(call, answer, sink)
+        return answer
+
+
+@dataclass(frozen=True)
+class HostCodec:
+    """How requests to hosts are recorded."""
+
+    streams: bool = True
+
+    def sent(self, request: WebCall, normalisation: Normalisation) -> WebCall:
+        sent, address = normalisation.sent_text, request.address
         path, query = sent(address.path), "&".join(_sent_pair(pair, sent) for pair in address.query.split("&"))
-        headers = {name: sent(value) if name.lower() in _NAMING else value for name, value in call.headers.items()}
+        headers = {name: sent(value) if name.lower() in _NAMING else value for name, value in request.headers.items()}
         return replace(
-            call,
+            request,
             address=replace(address, path=path, query=query),
-            headers=headers if headers != dict(call.headers) else call.headers,
-            body=self._normalisation.sent_body(call.body),
+            headers=headers if headers != dict(request.headers) else request.headers,
+            body=normalisation.sent_body(request.body),
         )
 
-    def _recording(self, call: WebCall, mark: Mark, answer: ToolAnswer) -> Recording:
-        clean = self._redactor
-        left_out = SECRET_HEADERS | (frozenset() if call.method == "HEAD" else {"content-length"})
-        kept = {name: clean.text(value) for name, value in answer.headers.items() if name not in left_out}
-        return Recording(
-            mark=mark,
-            arguments=call.key.arguments,
-            status=answer.status or 504,
-            headers=kept,
-            body=clean.body(answer.body),
-        )
+    def mark(self, position: CallPosition, outcome: Outcome, answer: ToolAnswer) -> Mark:
+        # The chunk distinguishes an incomplete answer from one that never started.
+        chunks = ((0, len(answer.body)),) if outcome != "answer" and answer.status else ()
+        return position.mark("http", outcome, chunks)
+
+    def headers(self, request: WebCall, answer: ToolAnswer) -> Mapping[str, str]:
+        left_out = SECRET_HEADERS | (frozenset() if request.method == "HEAD" else {"content-length"})
+        return {name: value for name, value in answer.headers.items() if name not in left_out}
 
 
 _NAMING = frozenset({"if-match", "if-none-match", "if-modified-since", "if-unmodified-since"})
@@ -146,10 +116,10 @@ async def _give(call: WebCall, answer: ToolAnswer, sink: Sink) -> None:
         await sink.write(answer.body)
 
 
-def _with_length(call: WebCall, recording: Recording) -> Mapping[str, str]:
+def _with_length(call: WebCall, answer: ToolAnswer) -> Mapping[str, str]:
     """The length of the recorded body: without its secrets a body has a different length from the host's."""
-    headers = recording.headers
-    whole = recording.mark.outcome == "answer" and recording.status not in {204, 304} and call.method != "HEAD"
+    headers = answer.headers
+    whole = answer.outcome == "answer" and answer.status not in {204, 304} and call.method != "HEAD"
     if not whole or headers.get("content-type", "").startswith("text/event-stream"):
         return headers
-    return headers | {"content-length": str(len(recording.body))}
+    return {**headers, "content-length": str(len(answer.body))}

@@ -1,12 +1,10 @@
 """The seam between the gateway and whatever answers a request to a host."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
-from harness.upstream.tools.source import ToolAnswer
+from harness.upstream.tools.source import ToolAnswer, ToolMiss
 from harness.upstream.web.call import WebCall
-from harness.values import JsonObject
 
 
 class Sink(Protocol):
@@ -17,14 +15,6 @@ class Sink(Protocol):
     async def write(self, piece: bytes) -> None: ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class WebMiss:
-    """No recording answers the call."""
-
-    message: str
-    nearest: tuple[JsonObject, ...] = field(default=())
-
-
 class WebSource(Protocol):
     """Answers the requests of one trial.
 
@@ -32,6 +22,6 @@ class WebSource(Protocol):
     received part.
     """
 
-    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | WebMiss:
+    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
         """Never raises for what the host does, only HarnessError for what the harness could not."""
         ...

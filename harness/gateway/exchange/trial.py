@@ -1,0 +1,134 @@
+"""One trial as the gateway serves it: what each endpoint of it is built from."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import aiohttp
+
+from harness.case import Case, Suite, ToolMode
+from harness.cassette import Cassette, Kind, Normalisation, Player, Redactor, StateChain, TrialRecording
+from harness.gateway.contract import AskedServices, SessionRequest
+from harness.gateway.exchange.exchange import Exchange
+from harness.gateway.exchange.recording import Codec, R, Recorder
+from harness.gateway.journals import Journals
+from harness.gateway.ledger import Ledger
+from harness.trace import TraceRecorder
+from harness.upstream import RateLimiter, Reachability, Reached, ToolUpstream, Waits
+
+Await = Callable[[Coroutine[Any, Any, Any]], Any]
+"""Runs a coroutine on the gateway's own thread and waits for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunUpstream:
+    """How a run reaches real services; shared by its trials."""
+
+    suite: Suite
+    client: aiohttp.ClientSession
+    limiter: RateLimiter
+    reachability: Reachability
+    secrets: Mapping[str, str]
+
+
+@dataclass(kw_only=True)
+class TrialContext:
+    """All that is recorded or replayed in a trial shares one chain of writes, one ledger and one trace."""
+
+    request: SessionRequest
+    mode: ToolMode
+    run: RunUpstream
+    reached: Mapping[str, ToolUpstream]
+    """The suite's servers and hosts as this trial reaches them; empty where they are replayed."""
+    services: Mapping[str, str]
+    waits: Waits
+    redactor: Redactor
+    recorder: TraceRecorder
+    ledger: Ledger
+    journals: Journals
+    refresh: bool
+    lenient: bool
+    cassette: Callable[[], Cassette]
+    chain: StateChain
+    closing: ExitStack
+    """Undone when the session is closed: the trial's services, its journal, its folder."""
+    wait_for: Await
+    players: list[Player] = field(default_factory=list)
+    """Whose unused recordings are counted: of tools and hosts."""
+
+    @property
+    def case(self) -> Case:
+        return self.request.case
+
+    @property
+    def suite(self) -> Suite:
+        return self.run.suite
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        return Exchange(ledger=self.ledger, recorder=self.recorder, redactor=self.redactor)
+
+    @property
+    def under_way(self) -> set[asyncio.Task[object]]:
+        """Calls in progress, which are waited for when the trial ends."""
+        return self.exchange.under_way
+
+    @property
+    def tier(self) -> Reached:
+        """How the real world is reached."""
+        return "sealed" if self.mode == "sealed" else "live"
+
+    @property
+    def own_services(self) -> AskedServices | None:
+        """The services, where they are ours to watch and to ask."""
+        return self.services if isinstance(self.services, AskedServices) else None
+
+    def player(self, kind: Kind) -> Player | None:
+        """None: nothing is replayed."""
+        if self.mode != "replay":
+            return None
+        # What the verdicts rest on is never taken from an earlier state.
+        lenient = self.lenient and kind != "probe"
+        player = Player(self.cassette().only(kind), lenient=lenient, chain=self.chain, volatile=self._volatile())
+        if kind != "probe":
+            self.players.append(player)
+        return player
+
+    @cached_property
+    def trial_recording(self) -> TrialRecording | None:
+        """None: nothing is recorded."""
+        if self.journals.tools is None:
+            return None
+        return TrialRecording(
+            journal=self.journals.tools,
+            chain=self.chain,
+            doubles=self.suite.doubles,
+            keeps_failures=self.mode != "record",
+        )
+
+    @cached_property
+    def normalisation(self) -> Normalisation | None:
+        """What the answers of a recorded trial are brought in line with; None: the case's cassette is not recorded."""
+        if self.mode != "record":
+            return None
+        return Normalisation(cassette=self.cassette(), declared=self._volatile(), refresh=self.refresh)
+
+    def recording(self, codec: Codec[R], *, levels: bool = True) -> Recorder[R] | None:
+        """What records the calls of a kind; None: nothing is recorded. With `levels` False, the agent never receives
+        its answers, so that they are not brought in line with the cassette's.
+        """
+        if self.trial_recording is None:
+            return None
+        return Recorder(
+            codec=codec,
+            trial_recording=self.trial_recording,
+            redactor=self.redactor,
+            normalisation=self.normalisation if levels else None,
+        )
+
+    def _volatile(self) -> dict[str, tuple[str, ...]]:
+        suite = self.suite
+        return {tool.name: tool.volatile for tool in suite.tools} | {host.tool: host.volatile for host in suite.hosts}

@@ -1,0 +1,86 @@
+"""What answers the tools of a suite in one trial: a cassette, or the real services, which may be recorded."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from harness.cassette import KEPT_HEADERS, SECRET_HEADERS, CallPosition, Mark, Normalisation, Outcome, Player
+from harness.gateway.exchange.recording import Recorder
+from harness.gateway.exchange.replaying import replayed
+from harness.gateway.exchange.trial import TrialContext
+from harness.gateway.sources.external import ExternalTools
+from harness.gateway.sources.generated_ids import GeneratedIdSource
+from harness.upstream import HttpSource, ToolAnswer, ToolMiss, ToolRequest, ToolSource, Upstreams, external_servers
+
+
+def suite_tools(trial: TrialContext) -> ToolSource:
+    """The source of the suite's tools but for those that act in the trial's own sandbox or browser."""
+    player = trial.player("tool")
+    if player is not None:
+        return ReplaySource(player)
+    run = trial.run
+    outside = Upstreams(trial.suite, run.client, run.limiter, run.secrets, trial.waits)
+    live = outside.source(trial.reached, trial.tier, trial.closing, trial.wait_for)
+    source = GeneratedIdSource(external_tools(trial, live), trial.redactor)
+    recorder = trial.recording(ToolCodec(trial.suite.header_rules))
+    return source if recorder is None else RecordingSource(source, recorder)
+
+
+def external_tools(trial: TrialContext, source: ToolSource) -> ToolSource:
+    """`source`, whose servers may be down where they are not the run's own."""
+    if trial.tier == "sealed":
+        return source
+    return ExternalTools(source, external_servers(trial.suite), trial.run.reachability)
+
+
+def api_source(trial: TrialContext) -> ToolSource:
+    """What answers the harness's own reads of APIs."""
+    run = trial.run
+    return external_tools(trial, HttpSource(run.client, trial.reached, run.limiter, trial.tier, trial.waits))
+
+
+@dataclass(frozen=True)
+class ReplaySource:
+    """Plays one trial's cassette; touches no service."""
+
+    player: Player
+
+    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        return replayed(self.player, request.key)
+
+
+@dataclass(frozen=True)
+class RecordingSource:
+    """Records the answers of another source."""
+
+    inner: ToolSource
+    recorder: Recorder[ToolRequest]
+
+    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        answer, _ = await self.recorder.record(request, self._asked)
+        assert answer is not None  # tools always answer
+        return answer
+
+    async def _asked(self, request: ToolRequest, _: bool) -> ToolAnswer | ToolMiss:
+        return await self.inner.call(request)
+
+
+@dataclass(frozen=True)
+class ToolCodec:
+    """How calls of tools are recorded."""
+
+    header_rules: Callable[[str], Collection[str]] = lambda _: ()
+    """Maps a tool to the response headers, in lower case, that are stored besides `KEPT_HEADERS`."""
+    streams: bool = False
+
+    def sent(self, request: ToolRequest, normalisation: Normalisation) -> ToolRequest:
+        arguments = normalisation.sent(request.arguments)
+        assert isinstance(arguments, dict)  # values are replaced, shapes are not
+        return replace(request, arguments=arguments)
+
+    def mark(self, position: CallPosition, outcome: Outcome, answer: ToolAnswer) -> Mark:
+        del answer
+        return position.mark("tool", outcome)
+
+    def headers(self, request: ToolRequest, answer: ToolAnswer) -> Mapping[str, str]:
+        kept = {*KEPT_HEADERS, *self.header_rules(request.key.tool)} - SECRET_HEADERS
+        return {name: value for name, value in answer.headers.items() if name in kept}
