@@ -125,7 +125,7 @@ class Evidence(Frozen):
 
     @property
     def made_calls(self) -> tuple[ToolCall, ...]:
-        """The calls, without those that the step limit refused: nothing could come of them."""
+        """The calls of tools, without those that the step limit refused: nothing could come of them."""
         return self.once(_made_calls)
 
     @property
@@ -162,7 +162,8 @@ def _allowed(evidence: Evidence) -> frozenset[str]:
 def _made_calls(evidence: Evidence) -> tuple[ToolCall, ...]:
     seen = evidence.trial.trajectory.observations
     refused = {key for key, value in seen.items() if value.error is not None and value.error.type == "limit_reached"}
-    return tuple(call for call in evidence.trial.trajectory.calls if call.id not in refused)
+    calls = evidence.trial.trajectory.calls
+    return tuple(call for call in calls if call.id not in refused and call.delegated_to is None)
 
 
 class Score(Frozen):

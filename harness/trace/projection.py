@@ -11,6 +11,7 @@ from harness.trace import names
 from harness.trace.agents import Agents
 from harness.trace.attributes import began, decoded_as, number, text_in
 from harness.trace.calls import ReplyCalls, call_of, observation_of, reply_step
+from harness.trace.delegation import with_delegations
 from harness.trace.own import fill_results, own_step, tool_spans, unseen
 from harness.trace.prompts import prompts_of
 from harness.trace.replies import ObservedReply, replies_in, texts_of
@@ -149,7 +150,7 @@ def _numbered(drafts: list[_Draft]) -> tuple[Step, ...]:
         steps.append(step)
         if step.calls:
             latest = [step, *(other for other in latest if other.agent != step.agent)][:2]
-    return tuple(steps)
+    return with_delegations(steps)
 
 
 def _final_output(ordered: list[Span], steps: tuple[Step, ...]) -> str | None:

@@ -49,6 +49,10 @@ class ToolCall(Frozen):
     arguments: JsonObject | None
     unparsed: str | None = None
     evidence: EvidenceKind | None = None
+    delegated_to: str | None = None
+    """The sub-agent that the agent's program ran for this call, which is then no call of a tool of the suite. None: the
+    call is one of a tool, or that is not known.
+    """
 
 
 class ToolFailure(Frozen):

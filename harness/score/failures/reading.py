@@ -138,7 +138,7 @@ def _acts(step: Step, moment: int, number: int, tools: Mapping[str, ToolSpec], k
             tool=tools.get(call.name),
             key=keys[id(call)],
         )
-        for offset, (call, seen) in enumerate(pairs(step))
+        for offset, (call, seen) in enumerate(pair for pair in pairs(step) if pair[0].delegated_to is None)
     ]
 
 
