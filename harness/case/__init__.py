@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from harness.case.quick_schema import is_plain as is_plain
     from harness.case.quick_schema import quick_check as quick_check
     from harness.case.reset import Reset as Reset
+    from harness.case.route import Route as Route
     from harness.case.scenario import talk_fields as talk_fields
     from harness.case.selecting import case_of as case_of
     from harness.case.selecting import check_cases as check_cases
@@ -124,6 +125,7 @@ else:
             "provenance": ("CalledKind", "Doubles", "Provenance"),
             "quick_schema": ("is_plain", "quick_check"),
             "reset": ("Reset",),
+            "route": ("Route",),
             "scenario": ("talk_fields",),
             "selecting": ("case_of", "check_cases"),
             "sourcing.declared": ("McpTools", "OpenApiTools", "PythonTools"),

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from harness.case.conversation import Conversation
 from harness.case.fault import FaultSpec
 from harness.case.probe import StateProbe
+from harness.case.route import Route
 from harness.case.user import CaseUser
 from harness.values import Frozen, JsonObject, JsonValue
 
@@ -104,6 +105,8 @@ class Case(Frozen):
     """Tools that must be called."""
     reference: tuple[ReferenceCall, ...] | None = None
     """One good way to do it. None: not known. Empty: no call is needed."""
+    routes: tuple[Route, ...] = ()
+    """Which sub-agents should act in which turns; what the metric `routing` compares with."""
     optimal_steps: int | None = Field(default=None, ge=0)
     """Fewest tool calls that solve the case. None: not known."""
     expected_output: JsonValue = None

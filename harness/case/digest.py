@@ -54,7 +54,7 @@ def _drop_unused(asked: dict[str, Any]) -> None:
     """Removes unused fields, so that a suite without a newer field keeps its digest."""
     for case in asked["cases"]:
         del case["adk"]  # another spelling of what the case says
-        for name in ("probes", "user"):
+        for name in ("probes", "routes", "user"):
             if not case[name]:
                 del case[name]
         if case["conversation"] is not None and case["conversation"]["persona"] is None:

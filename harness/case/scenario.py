@@ -16,6 +16,8 @@ from harness.values import JsonObject
 
 MAX_TURNS = "max_turns"
 PACKS = "__tool_fixture_pack_names"
+OWN = "harness"
+"""The member of an EvalCase that holds further fields of the case; ADK keeps members that it does not know."""
 
 
 def cases_in(document: Any) -> Any:
@@ -31,7 +33,7 @@ def cases_in(document: Any) -> Any:
         document = listed if isinstance(listed, list) else [document] if is_scenario(document) else document
     if not isinstance(document, list):
         return document
-    return [scenario_case(item, eval_set) if is_scenario(item) else item for item in document]
+    return [with_own_fields(scenario_case(item, eval_set), item) if is_scenario(item) else item for item in document]
 
 
 def is_scenario(item: Any) -> bool:
@@ -62,6 +64,20 @@ def scenario_case(item: Mapping[str, Any], eval_set: JsonObject | None = None) -
         "tags": [f"app:{app}"] if app else [],
         "adk": {"case": dict(item), "eval_set": eval_set or {}},
     }
+
+
+def with_own_fields(case: JsonObject, item: Mapping[str, Any]) -> JsonObject:
+    """The case with the fields of the member `harness`, which ADK ignores: checks, expectations, a scripted user."""
+    own = item.get(OWN)
+    if not isinstance(own, Mapping):
+        return case if own is None else {**case, OWN: own}
+    talk, tags = own.get("conversation"), own.get("tags")
+    merged = {**case, **own}
+    if isinstance(talk, Mapping) and isinstance(case["conversation"], Mapping):
+        merged["conversation"] = {**case["conversation"], **talk}
+    if isinstance(tags, list) and isinstance(case["tags"], list):
+        merged["tags"] = [*case["tags"], *tags]
+    return merged
 
 
 def talk_fields(opening: Any, plan: Any, state: Mapping[str, Any], persona: Any = None) -> JsonObject:

@@ -87,3 +87,30 @@ def test_the_importer_reads_the_same_conversation(tmp_path: Path) -> None:
     [own] = loaded(tmp_path, [SCENARIO])
     shared = ("id", "task", "conversation", "fixtures", "user_profile")
     assert [getattr(own, name) for name in shared] == [getattr(imported, name) for name in shared]
+
+
+def test_fields_of_the_case_stand_beside_the_scenario(tmp_path: Path) -> None:
+    own = {
+        "category": "reorder",
+        "conversation": {"turns": [{"say": "That is all."}]},
+        "expected": {"items": []},
+        "routes": [{"turn": 1, "agents": ["cart"]}],
+        "tags": ["safety"],
+    }
+    (case,) = loaded(tmp_path, [SNAKE | {"harness": own}])
+    assert case.conversation is not None
+    assert ("reorder", "Hello.", "Be brief.", 1) == (
+        case.category,
+        case.task,
+        case.conversation.plan,
+        len(case.conversation.turns),
+    )
+    assert (("app:window", "safety"), ("cart",)) == (case.tags, case.routes[0].agents)
+
+
+@pytest.mark.parametrize(
+    ("own", "words"), [({"colour": "red"}, "colour"), ("fast", "harness"), ({"routes": [{"agents": []}]}, "routes")]
+)
+def test_wrong_fields_beside_the_scenario_are_named(tmp_path: Path, own: Any, words: str) -> None:
+    with pytest.raises(InvalidDocument, match=words):
+        loaded(tmp_path, [SNAKE | {"harness": own}])

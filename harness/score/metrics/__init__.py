@@ -10,6 +10,7 @@ from harness.score.metrics.partial_credit import PartialCredit
 from harness.score.metrics.plan_quality import PlanAdherence, PlanCoverage, PlanOrder, PlanQuality
 from harness.score.metrics.recovery import Recovery
 from harness.score.metrics.redundancy import Redundancy
+from harness.score.metrics.routing import Routing
 from harness.score.metrics.step_efficiency import StepEfficiency, StepRatio
 from harness.score.metrics.task_success import TaskSuccess
 from harness.score.metrics.termination import Termination
@@ -37,6 +38,7 @@ METRICS: dict[str, type] = {
         Redundancy,
         Recovery,
         Termination,
+        Routing,
         Steps,
         Turns,
         Tokens,

@@ -1,0 +1,64 @@
+"""The metric `routing`: the expected sub-agents for each turn."""
+
+import pytest
+
+from harness.case import Case
+from harness.score import Evidence
+from harness.score.metrics.routing import Routing
+from harness.trace import Step, Trajectory, Trial
+
+ROUTES = [
+    {"turn": 1, "agents": ["search", "cart"]},
+    {"says": "wine", "agents": ["search"]},
+    {"says": "bye", "agents": []},
+]
+
+
+def measured(*turns: tuple[str, str], routes=ROUTES) -> tuple[float | None, str]:
+    """(message, sub-agents) of each turn; the orchestrator acts first and last in each."""
+    steps: list[Step] = []
+    for message, agents in turns:
+        steps.append(Step(index=len(steps), source="user", message=message))
+        for agent in ("orchestrator", *agents.split(), "orchestrator"):
+            steps.append(Step(index=len(steps), source="agent", agent=agent, model="m", message="x"))
+    trajectory = Trajectory(trace_id="t", agent="shopper", steps=tuple(steps))
+    trial = Trial(case_id="c", attempt=1, outcome="finished", trajectory=trajectory)
+    case = Case.model_validate({"id": "c", "task": "x", "routes": routes})
+    return Routing().measure(Evidence(case=case, trial=trial, tools=()))
+
+
+@pytest.mark.parametrize(
+    ("turns", "value"),
+    [
+        ([("Risotto.", "search cart")], 1.0),
+        ([("Risotto.", "cart search search")], 1.0),
+        ([("Risotto.", "preferences search cart")], 0.5),
+        ([("Risotto.", "search")], 0.0),
+        ([("Risotto.", "")], 0.0),
+        ([("Risotto.", "search cart"), ("Add a WINE.", "search cart")], 0.75),
+        ([("Risotto.", "search cart"), ("Bye.", "")], 1.0),
+        ([("Risotto.", "search cart"), ("Bye.", "cart")], 0.5),
+        ([("Risotto.", "search cart"), ("Something else.", "cart")], 1.0),
+    ],
+)
+def test_each_turn_is_compared_with_its_route(turns, value):
+    assert measured(*turns)[0] == value
+
+
+def test_what_went_wrong_is_told_by_turn():
+    _, words = measured(("Risotto.", "preferences search cart"), ("Wine.", "cart"))
+    assert "1 rerouted" in words
+    assert "turn 2: expected search, acted cart" in words
+
+
+def test_without_routes_or_turns_nothing_is_known():
+    assert measured(("Risotto.", "search"), routes=[])[0] is None
+    assert measured(("Risotto.", "search"), routes=[{"turn": 3, "agents": ["cart"]}])[0] is None
+
+
+@pytest.mark.parametrize(
+    "route", [{"agents": ["a"]}, {"agents": ["a"], "turn": 1, "says": "x"}, {"agents": [], "turn": 0}]
+)
+def test_a_route_names_its_turns_in_one_way(route):
+    with pytest.raises(ValueError, match="turn"):
+        Case.model_validate({"id": "c", "task": "x", "routes": [route]})
