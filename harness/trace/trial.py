@@ -112,11 +112,6 @@ class RecordingReport(Frozen):
     advice: tuple[str, ...] = ()
     """What the suite should declare."""
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether all that the trial was answered is on the cassette."""
-        return not (self.failed or self.unsettled)
-
 
 class Trial(Frozen):
     """One attempt at one case, with all evidence that scoring needs."""

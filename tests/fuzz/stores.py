@@ -24,8 +24,6 @@ from harness.results.drift import read_drift, write_drift
 from harness.results.judgements import read_judgements
 from harness.sandbox.endstate import RestoredFiles, open_end_state, write_end_state
 from harness.sandbox.snapshots import SnapshotStore
-from harness.trace.jsonlines import read_spans, write_spans
-from harness.trace.span import Span
 from tests.fuzz.projects import ROOT, files, write
 from tests.fuzz.reader import Reader, Syntax
 from tests.fuzz.stored_run import TRIAL, stored_run
@@ -49,7 +47,6 @@ def readers() -> list[Reader]:
         *(_of_run(name, "lines" if name == "spans.jsonl" else "json") for name in TRIAL),
         _of_run("manifest.json", "json"),
         _of_run("run_scores.json", "json"),
-        Reader(name="spans.jsonl", syntax="lines", seeds=lambda: [stored_run()["spans.jsonl"]], read=_spans),
         Reader(name="baselines", syntax="json", seeds=files("baselines/drive_thru.json"), read=_baseline, cost=20),
         Reader(name="drift.json", syntax="json", seeds=lambda: [_DRIFT], read=_drift, cost=2),
         Reader(name="judgements", syntax="lines", seeds=lambda: [_JUDGEMENT * 2], read=_judgements),
@@ -176,12 +173,6 @@ def _in_run(name: str) -> Callable[[bytes, Path], None]:
         opened.verify()
 
     return read
-
-
-def _spans(content: bytes, folder: Path) -> None:
-    spans: tuple[Span, ...] = read_spans(write(folder / "spans.jsonl", content))
-    write_spans(folder / "again.jsonl", spans)
-    assert repr(spans) == repr(read_spans(folder / "again.jsonl"))  # NaN is not equal to itself
 
 
 def _baseline(content: bytes, folder: Path) -> None:

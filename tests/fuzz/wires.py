@@ -19,7 +19,7 @@ from harness.sandbox.inside.wire import pack
 from harness.score.verifiers.api import PathRule
 from harness.score.verifiers.rules import Rules
 from harness.strict_json import NotJson, parse_json
-from harness.trace.jsonlines import read_spans, write_spans
+from harness.trace import Span
 from harness.trace.projection import trajectory_from
 from harness.trace.recorder import TraceRecorder, TraceSubject
 from harness.upstream.model.answer import ModelAnswer
@@ -169,15 +169,14 @@ def _said(kind: str, path: str, content: bytes, folder: Path) -> None:
     assert endpoint is not None
     crossing = ModelExchange(endpoint=endpoint, started_ns=1, body=json.loads(MODELS[path][0]))
     crossing.answer = ModelAnswer(status=200, headers={"content-type": kind}, body=content)
-    _traced(crossing, RequestKeys(Redactor({}), ()), folder)
+    _traced(crossing, RequestKeys(Redactor({}), ()))
 
 
-def _traced(crossing: ModelExchange, keys: RequestKeys, folder: Path) -> None:
+def _traced(crossing: ModelExchange, keys: RequestKeys) -> None:
     recorder = TraceRecorder(_SUBJECT)
     trace_exchange(crossing, crossing.replied, recorder, keys, ModelSpec(base_url="http://127.0.0.1:1"))
     spans = recorder.finish()
-    write_spans(folder / "spans.jsonl", spans)
-    assert spans == read_spans(folder / "spans.jsonl")
+    assert spans == tuple(Span.model_validate_json(span.model_dump_json()) for span in spans)
     assert len(trajectory_from(spans).digest) == 64
 
 

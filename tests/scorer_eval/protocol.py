@@ -30,8 +30,7 @@ REWARDED = 0.02
 NOT_SHOWN: Mapping[str, str] = {
     "toolbench": "no format of `harness import` reads its answer trees, whose messages are cut at 100 characters; "
     "calls of tools that are not available are counted by --only tool-hallucination, with a reader of its own",
-    "sola": "its files are text and sheets that no format reads, and people related neighbouring steps, not runs; "
-    "repetitions between neighbours are counted by --only repetition",
+    "sola": "its files are text and sheets that no format reads, and people related neighbouring steps, not runs",
     "relytoolbench": "its tasks have no runs; the few runs given as examples carry no label of a mode",
 }
 """Labelled or objective sets that have no row here, and why."""

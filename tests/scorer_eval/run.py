@@ -32,7 +32,6 @@ EVALUATIONS: dict[str, Callable[[Path], None]] = {
     "needed-calls": needed_calls,
     "tool-hallucination": tables.tool_hallucination,
     "loops": tables.loops,
-    "repetition": tables.repetition,
     "injected": injected,
     "blame": tables.blame,
     "recovery": tables.recovery,

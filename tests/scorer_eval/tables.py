@@ -8,7 +8,7 @@ import call_rules
 from blame import whowhen
 from corpus import Run, failed
 from layout import share, table
-from loops import mirage, sola
+from loops import mirage
 from tau import tau2, taubench
 from terminal import kimi, sweagent
 from treelike import react_text, toolbench
@@ -17,7 +17,6 @@ from harness.ingest import import_file
 from harness.score.failures import Diagnosis, Failure, diagnose, recoveries
 from harness.score.failures.loop_trap import loop_traps
 from harness.score.failures.reading import read
-from harness.score.failures.repetition import asks_again
 from harness.score.values import Evidence
 
 FAILURES: tuple[Failure, ...] = (
@@ -149,29 +148,6 @@ def loops(data: Path) -> None:
     print(f"  alarms in successful runs: {', '.join(alarms) or 'none'}")
     long = [run for run in good if len(run.evidence.trial.trajectory.calls) > 10]
     print(f"  of the {len(long)} successful runs with more than 10 calls: {sum(map(rules['ours'], long))}")
-
-
-def repetition(data: Path) -> None:
-    """sola: neighbours that people called a repetition."""
-    rows = []
-    for name, rule in {"ours": asks_again, "exact repeat": lambda a, b: a.key == b.key}.items():
-        for split in (*SPLITS, "all"):
-            cells: Counter[tuple[bool, bool]] = Counter()
-            for run in sola(data):
-                if split in ("all", run.split):
-                    acts = read(run.evidence).acts
-                    for label, earlier, later in zip(run.label["edges"], acts[:-1], acts[1:], strict=True):
-                        cells[label == "Repetition", rule(earlier, later)] += 1
-            hit, missed, false = cells[True, True], cells[True, False], cells[False, True]
-            f1 = 2 * hit / (2 * hit + missed + false)
-            rows.append([name, split, sum(cells.values()), hit, missed, false, f"{f1:.3f}"])
-    table(
-        "Repetition: sola, edges between neighbours", ["rule", "split", "edges", "hit", "missed", "false", "F1"], rows
-    )
-    print(
-        "  missed: mostly fixes that are the same edit in the eyes of people, laid out in another way in the arguments;"
-    )
-    print("  false: equal calls that people call a refinement of the one before")
 
 
 def blame(data: Path) -> None:

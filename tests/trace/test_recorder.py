@@ -2,16 +2,13 @@
 
 import json
 import random
-from pathlib import Path
 
 import pytest
 
 from harness.errors import ResultsError
-from harness.trace import Observation, ToolCall, ToolFailure, names
-from harness.trace.jsonlines import read_spans, write_spans
+from harness.trace import Observation, Span, ToolCall, ToolFailure, names
 from harness.trace.projection import trajectory_from
 from harness.trace.recorder import TraceRecorder, TraceSubject
-from harness.trace.span import Span
 
 SUBJECT = TraceSubject(trial_id="t1", case_id="c1", attempt=2, agent="taker", version="v1")
 
@@ -126,33 +123,12 @@ def test_two_recorders_do_not_see_each_other() -> None:
     assert [3, 2] == [len(first.finish()), len(second.finish())]
 
 
-def test_spans_are_the_same_after_they_were_written_and_read(tmp_path: Path) -> None:
+def test_spans_are_the_same_after_they_were_written_and_read() -> None:
     recorder = TraceRecorder(SUBJECT)
     tool_call(recorder, recorder.now_ns(), **{names.THOUGHT: "eggs? \u2028 \U0001f373 \r\n"})
     spans = recorder.finish()
-    write_spans(tmp_path / "spans.jsonl", spans)
 
-    assert read_spans(tmp_path / "spans.jsonl") == spans
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda text: text[:-5], "spans.jsonl:3: the last line is cut off"),
-        (lambda text: text.replace('"span_id"', '"spam_id"', 1), "spans.jsonl:1: field 'span_id'"),
-        (lambda text: text + "{]\n", "spans.jsonl:4: Invalid JSON"),
-    ],
-)
-def test_a_damaged_file_of_spans_is_named_with_its_line(tmp_path: Path, damage, message: str) -> None:
-    recorder = TraceRecorder(SUBJECT)
-    tool_call(recorder, 0)
-    path = tmp_path / "spans.jsonl"
-    write_spans(path, recorder.finish())
-    path.write_text(damage(path.read_text()))
-
-    with pytest.raises(ResultsError) as caught:
-        read_spans(path)
-    assert message in str(caught.value)
+    assert tuple(Span.model_validate_json(span.model_dump_json()) for span in spans) == spans
 
 
 def test_the_projection_gives_turns_calls_and_replies_in_the_order_of_their_beginning() -> None:

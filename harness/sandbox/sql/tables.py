@@ -40,11 +40,6 @@ def changes(before: Tables, after: Tables, ignore: Mapping[str, Sequence[str]]) 
     }
 
 
-def digest_of_rows(table: Table) -> str:
-    """SHA-256 over the rows in the order of their key, so that it does not depend on their order on the disk."""
-    return _digest(_placed(table))
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Row:
     """One row with its key and its content as canonical JSON, each made once."""

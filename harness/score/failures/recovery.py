@@ -58,8 +58,6 @@ class ErrorRecovery(Frozen):
     tool: str
     error: ToolErrorType
     response: Response
-    response_step: int | None
-    """Where the agent responded; None where it did not."""
     recovered_after: int | None
     """Calls until a related one succeeded, 1 being the next; None: not within reach."""
 
@@ -82,13 +80,11 @@ def _recovery(reading: Reading, act: Act, within: int) -> ErrorRecovery:
     later = _next_calls(reading.acts, act, within)
     related = [(one, how) for place, one in enumerate(later) if (how := _relation(act, one, place)) is not None]
     good = next((one for one, _ in related if one.seen is not None and not one.failed and not _is_idle(one)), None)
-    response, step = _response(reading, act, later, related)
     return ErrorRecovery(
         step=act.step,
         tool=act.call.name,
         error=act.seen.error.type if act.seen is not None and act.seen.error is not None else "tool_error",
-        response=response,
-        response_step=step,
+        response=_response(reading, act, later, related),
         recovered_after=None if good is None else later.index(good) + 1,
     )
 
@@ -99,21 +95,15 @@ def _next_calls(acts: Sequence[Act], act: Act, within: int) -> list[Act]:
     return list(acts[first : first + within])
 
 
-def _response(
-    reading: Reading, act: Act, later: Sequence[Act], related: Sequence[tuple[Act, Response]]
-) -> tuple[Response, int | None]:
+def _response(reading: Reading, act: Act, later: Sequence[Act], related: Sequence[tuple[Act, Response]]) -> Response:
     told = _told(reading, act, later[0].step if later else None)
-    if related:
-        first, how = related[0]
-        if told is None or first.number == act.number + 1:
-            return how, first.step
-    if told is not None:
-        return "told_user", told
-    return ("ignored", None) if not related else (related[0][1], related[0][0].step)
+    if related and (not told or related[0][0].number == act.number + 1):
+        return related[0][1]
+    return "told_user" if told else "ignored"
 
 
-def _told(reading: Reading, act: Act, until: int | None) -> int | None:
-    """The step of a message about the problem that a user could read before the next call."""
+def _told(reading: Reading, act: Act, until: int | None) -> bool:
+    """Whether there is a message about the problem that a user could read before the next call."""
     place = reading.moments[act.step] // 2
     end = len(reading.steps) if until is None else reading.moments[until] // 2
     said: Step | None = None
@@ -123,8 +113,8 @@ def _told(reading: Reading, act: Act, until: int | None) -> int | None:
         said = step if step.source == "agent" and step.message is not None else said
     else:
         if until is not None:  # it talked to itself and went on
-            return None
-    return said.index if said is not None and _PROBLEM.search(said.message or "") is not None else None
+            return False
+    return said is not None and _PROBLEM.search(said.message or "") is not None
 
 
 def _relation(failed: Act, later: Act, place: int) -> Response | None:

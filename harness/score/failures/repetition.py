@@ -43,22 +43,10 @@ def answer_key(act: Act) -> str | None:
     return None if act.answer is None else settled(act.answer)
 
 
-def asks_again(earlier: Act, later: Act) -> bool:
-    """The same tool with the same values, whatever their JSON type (`16`, `"16"`) and whatever they are called.
-
-    Comments count as values here: an edit made again with another comment was refined, in the eyes of people.
-    """
-    return earlier.call.name == later.call.name and _values(earlier) == _values(later)
-
-
 def overlap(left: frozenset[str], right: frozenset[str]) -> float:
     """Jaccard index; two empty sets are alike."""
     union = len(left | right)
     return 1.0 if not union else len(left & right) / union
-
-
-def _values(act: Act) -> tuple[str, ...]:
-    return (act.call.unparsed or "",) if act.call.arguments is None else tuple(texts(act.call.arguments))
 
 
 def _gist_of(text: str) -> str:
