@@ -10,6 +10,6 @@ __all__ = ["Frozen", "JsonObject", "JsonValue", "canonical_json", "digest_of", "
 
 warnings.warn(
     "`harness.frozen` is called `harness.values` now: import from there; the old name goes with the next release",
-    FutureWarning,
+    DeprecationWarning,
     stacklevel=2,
 )

@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from harness.case import Case as Case
     from harness.case import CheckSpec as CheckSpec
     from harness.case import Limits as Limits
+    from harness.case import OpenToolSource as OpenToolSource
     from harness.case import ReferenceCall as ReferenceCall
+    from harness.case import SourceContext as SourceContext
     from harness.case import Suite as Suite
+    from harness.case import ToolResult as ToolResult
+    from harness.case import ToolSource as ToolSource
     from harness.case import ToolSpec as ToolSpec
+    from harness.case import check_tool_source as check_tool_source
+    from harness.case import load_suite as load_suite
     from harness.errors import CassetteError as CassetteError
     from harness.errors import ExitCode as ExitCode
     from harness.errors import GatewayError as GatewayError
@@ -33,6 +39,8 @@ if TYPE_CHECKING:
     from harness.errors import UsageError as UsageError
     from harness.gateway import Heard as Heard
     from harness.gateway import User as User
+    from harness.ingest import ForeignCall as ForeignCall
+    from harness.ingest import ForeignResult as ForeignResult
     from harness.ingest import ForeignStep as ForeignStep
     from harness.ingest import Found as Found
     from harness.ingest import FoundRun as FoundRun
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
     from harness.ingest import ImportOptions as ImportOptions
     from harness.ingest import Record as Record
     from harness.ingest import Source as Source
+    from harness.ingest import check_importer as check_importer
     from harness.issues import FolderTracker as FolderTracker
     from harness.issues import IssueTracker as IssueTracker
     from harness.issues import Note as Note
@@ -54,6 +63,8 @@ if TYPE_CHECKING:
     from harness.pipeline import Job as Job
     from harness.pipeline import RunOptions as RunOptions
     from harness.pipeline import RunPlan as RunPlan
+    from harness.pipeline import Watch as Watch
+    from harness.pipeline import check_executor as check_executor
     from harness.pipeline import open_local as open_local
     from harness.report import Comparison as Comparison
     from harness.report import Summary as Summary
@@ -63,6 +74,7 @@ if TYPE_CHECKING:
     from harness.results import PlannedTrial as PlannedTrial
     from harness.results import RunFolder as RunFolder
     from harness.results import RunManifest as RunManifest
+    from harness.results import StoredTrial as StoredTrial
     from harness.sandbox import LocalSandboxProvider as LocalSandboxProvider
     from harness.sandbox import Sandbox as Sandbox
     from harness.sandbox import SandboxPaths as SandboxPaths
@@ -81,6 +93,7 @@ if TYPE_CHECKING:
     from harness.score import ToolUse as ToolUse
     from harness.score import Verdict as Verdict
     from harness.score import Verifier as Verifier
+    from harness.score import check_detector as check_detector
     from harness.trace import MEASURED as MEASURED
     from harness.trace import CommandResult as CommandResult
     from harness.trace import EndState as EndState
@@ -94,10 +107,6 @@ if TYPE_CHECKING:
     from harness.trace import Trajectory as Trajectory
     from harness.trace import Trial as Trial
     from harness.trace import Usage as Usage
-    from harness.upstream import ToolAnswer as ToolAnswer
-    from harness.upstream import ToolMiss as ToolMiss
-    from harness.upstream import ToolRequest as ToolRequest
-    from harness.upstream import ToolSource as ToolSource
     from harness.values import Frozen as Frozen
     from harness.values import JsonObject as JsonObject
     from harness.values import JsonValue as JsonValue
@@ -115,9 +124,15 @@ else:
                 "Case",
                 "CheckSpec",
                 "Limits",
+                "OpenToolSource",
                 "ReferenceCall",
+                "SourceContext",
                 "Suite",
+                "ToolResult",
+                "ToolSource",
                 "ToolSpec",
+                "check_tool_source",
+                "load_suite",
             ),
             "errors": (
                 "CassetteError",
@@ -140,6 +155,8 @@ else:
                 "User",
             ),
             "ingest": (
+                "ForeignCall",
+                "ForeignResult",
                 "ForeignStep",
                 "Found",
                 "FoundRun",
@@ -148,6 +165,7 @@ else:
                 "Importer",
                 "Record",
                 "Source",
+                "check_importer",
             ),
             "issues": (
                 "FolderTracker",
@@ -163,6 +181,8 @@ else:
                 "Job",
                 "RunOptions",
                 "RunPlan",
+                "Watch",
+                "check_executor",
                 "open_local",
             ),
             "report": (
@@ -176,6 +196,7 @@ else:
                 "PlannedTrial",
                 "RunFolder",
                 "RunManifest",
+                "StoredTrial",
             ),
             "sandbox": (
                 "LocalSandboxProvider",
@@ -198,6 +219,7 @@ else:
                 "ToolUse",
                 "Verdict",
                 "Verifier",
+                "check_detector",
             ),
             "trace": (
                 "CommandResult",
@@ -213,12 +235,6 @@ else:
                 "Trajectory",
                 "Trial",
                 "Usage",
-            ),
-            "upstream": (
-                "ToolAnswer",
-                "ToolMiss",
-                "ToolRequest",
-                "ToolSource",
             ),
             "values": (
                 "Frozen",

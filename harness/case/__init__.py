@@ -67,11 +67,13 @@ if TYPE_CHECKING:
     from harness.case.scenario import talk_fields as talk_fields
     from harness.case.selecting import case_of as case_of
     from harness.case.selecting import check_cases as check_cases
+    from harness.case.sourcing.conformance import check_tool_source as check_tool_source
     from harness.case.sourcing.declared import McpTools as McpTools
     from harness.case.sourcing.declared import OpenApiTools as OpenApiTools
     from harness.case.sourcing.declared import PythonTools as PythonTools
+    from harness.case.sourcing.declared import SourceTools as SourceTools
     from harness.case.sourcing.listing import Listing as Listing
-    from harness.case.sourcing.listing import file_digest as file_digest
+    from harness.case.sourcing.listing import listing_digest as listing_digest
     from harness.case.sourcing.listing import listing_path as listing_path
     from harness.case.sourcing.listing import own_name as own_name
     from harness.case.sourcing.listing import read_listing as read_listing
@@ -83,6 +85,12 @@ if TYPE_CHECKING:
     from harness.case.sourcing.reading import remote_document_path as remote_document_path
     from harness.case.sourcing.reading import server_of as server_of
     from harness.case.sourcing.signature import signature as signature
+    from harness.case.sourcing.tool_source import OpenToolSource as OpenToolSource
+    from harness.case.sourcing.tool_source import SourceContext as SourceContext
+    from harness.case.sourcing.tool_source import ToolResult as ToolResult
+    from harness.case.sourcing.tool_source import ToolSource as ToolSource
+    from harness.case.sourcing.tool_source import declared_tool_source as declared_tool_source
+    from harness.case.sourcing.tool_source import has_own_state as has_own_state
     from harness.case.states import StateNames as StateNames
     from harness.case.states import state_names as state_names
     from harness.case.suite import McpServer as McpServer
@@ -128,12 +136,28 @@ else:
             "route": ("Route",),
             "scenario": ("talk_fields",),
             "selecting": ("case_of", "check_cases"),
-            "sourcing.declared": ("McpTools", "OpenApiTools", "PythonTools"),
-            "sourcing.listing": ("Listing", "file_digest", "listing_path", "own_name", "read_listing", "write_listing"),
+            "sourcing.conformance": ("check_tool_source",),
+            "sourcing.declared": ("McpTools", "OpenApiTools", "PythonTools", "SourceTools"),
+            "sourcing.listing": (
+                "Listing",
+                "listing_digest",
+                "listing_path",
+                "own_name",
+                "read_listing",
+                "write_listing",
+            ),
             "sourcing.openapi": ("openapi_surface",),
             "sourcing.places": ("READ_FILE", "SHELL", "WRITE_FILE"),
             "sourcing.reading": ("remote_document_path", "server_of"),
             "sourcing.signature": ("signature",),
+            "sourcing.tool_source": (
+                "OpenToolSource",
+                "SourceContext",
+                "ToolResult",
+                "ToolSource",
+                "declared_tool_source",
+                "has_own_state",
+            ),
             "states": ("StateNames", "state_names"),
             "suite": ("McpServer", "Suite", "ToolServer"),
             "tool": ("Effect", "HttpRoute", "IMPORTED_SERVER", "RateLimit", "ToolSpec", "VolatilePart"),

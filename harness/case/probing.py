@@ -44,10 +44,8 @@ class Probing:
 
     def _problem_of_api(self, api: ApiProbe) -> tuple[tuple[str, ...], str, str | None] | None:
         server = self.servers.get(api.server)
-        if server is None or server.sandbox or server.is_program or server.mcp is not None:
-            speaking = [
-                name for name, one in self.servers.items() if not (one.sandbox or one.is_program or one.mcp is not None)
-            ]
+        if server is None or not server.speaks_http:
+            speaking = [name for name, one in self.servers.items() if one.speaks_http]
             known = f"there are: {', '.join(speaking) or 'none'}"
             return ("api", "server"), f"{api.server!r} is none of the servers that speak plain HTTP", known
         if api.method == "POST" and server.service is None and not server.disposable:

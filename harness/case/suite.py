@@ -18,7 +18,7 @@ from harness.case.provenance import Doubles
 from harness.case.reset import Reset
 from harness.case.tool import ToolSpec
 from harness.case.user import UserSpec
-from harness.values import Frozen
+from harness.values import Frozen, JsonObject
 
 
 class McpServer(Frozen):
@@ -75,6 +75,10 @@ class ToolServer(Frozen):
     """That the server speaks MCP; set by a group of tools, not by hand."""
     python: str | None = None
     """A file of functions in the suite's folder."""
+    tool_source: str | None = None
+    """The name of a tool source of a package or of the suite; set by a group of tools, not by hand."""
+    parameters: JsonObject = {}
+    """The fields of that tool source; set by a group of tools, not by hand."""
     sandbox: bool = False
     """Set by a group of sandbox tools, not by hand."""
     browser: bool = False
@@ -84,6 +88,11 @@ class ToolServer(Frozen):
     def is_program(self) -> bool:
         """Each trial starts its own, on this machine."""
         return self.python is not None or (self.mcp is not None and bool(self.mcp.command))
+
+    @property
+    def speaks_http(self) -> bool:
+        """Whether it answers plain HTTP requests, which probes of the kind `api` send."""
+        return not (self.sandbox or self.browser or self.is_program or self.mcp is not None or self.tool_source)
 
 
 class Suite(Frozen):

@@ -8,7 +8,7 @@ from harness.validation import check_expression
 from harness.values import Frozen, JsonObject
 
 Effect = Literal["read", "write"]
-ToolKind = Literal["http", "mcp", "python", "sandbox", "browser"]
+ToolKind = Literal["http", "mcp", "python", "tool_source", "sandbox", "browser"]
 IMPORTED_SERVER = "imported"
 """The server of tools that an import found: their list may be incomplete."""
 POINTER = r"^(/[^/]*)+$"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from harness.case import Suite, ToolMode, load_suite
+from harness.case import Suite, ToolMode, ToolServer, load_suite
 from harness.cli.console import say
 from harness.pipeline import CaseFinding, RunOptions, Watch, check_cases, plan_of
 
@@ -27,4 +27,8 @@ def _default_mode(suite: Suite) -> ToolMode:
     """`sealed` where all servers with an address are services: one outside of the environment cannot be sealed."""
     servers = suite.reached.values()
     has_services = any(server.service is not None for server in servers)
-    return "sealed" if has_services and all(server.base_url is None for server in servers) else "replay"
+    return "sealed" if has_services and all(_may_be_sealed(server) for server in servers) else "replay"
+
+
+def _may_be_sealed(server: ToolServer) -> bool:
+    return server.base_url is None and server.tool_source is None

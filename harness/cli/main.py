@@ -1,6 +1,7 @@
 """The command `harness`: verbs are loaded when they are used, so that help answers at once."""
 
 import sys
+import warnings
 from importlib import import_module
 
 import click
@@ -114,6 +115,7 @@ def _show_version(ctx: click.Context) -> None:
 def main() -> None:
     """Runs the command line; the one place where errors become messages and exit codes."""
     open_streams()
+    warnings.filterwarnings("default", message="`harness", category=DeprecationWarning)  # for authors of suites
     try:
         status = harness.main(standalone_mode=False)
         _print_the_rest()

@@ -23,7 +23,7 @@ def field_docs(model: type[BaseModel]) -> dict[str, str]:
     found: dict[str, str] = {}
     for cls in reversed(model.__mro__):
         if issubclass(cls, BaseModel) and cls is not BaseModel:
-            found |= _docs_of(cls)
+            found |= docs_of(cls)
     return {name: found[name] for name in model.model_fields if name in found}
 
 
@@ -68,7 +68,8 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 @cache
-def _docs_of(cls: type[BaseModel]) -> dict[str, str]:
+def docs_of(cls: type) -> dict[str, str]:
+    """Maps each field that the class itself declares to the text below it."""
     tree = ast.parse(dedent(inspect.getsource(cls)))
     body = tree.body[0]
     assert isinstance(body, ast.ClassDef)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.ingest.conformance import check_importer as check_importer
     from harness.ingest.credentials import Cleaner as Cleaner
     from harness.ingest.export.atif import export_atif as export_atif
     from harness.ingest.export.otlp import export_otlp as export_otlp
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from harness.ingest.run import ImportedRun as ImportedRun
     from harness.ingest.sessions import Conversation as Conversation
     from harness.ingest.sessions import conversation_of as conversation_of
+    from harness.ingest.transcript import ForeignCall as ForeignCall
+    from harness.ingest.transcript import ForeignResult as ForeignResult
     from harness.ingest.transcript import ForeignStep as ForeignStep
 else:
     __getattr__ = lazy_exports(
@@ -29,7 +32,7 @@ else:
         {
             "credentials": ("Cleaner",),
             "sessions": ("Conversation", "conversation_of"),
-            "transcript": ("ForeignStep",),
+            "transcript": ("ForeignCall", "ForeignResult", "ForeignStep"),
             "reading": ("Record",),
             "found": (
                 "Source",
@@ -38,6 +41,7 @@ else:
                 "FoundRun",
                 "Found",
             ),
+            "conformance": ("check_importer",),
             "export.atif": ("export_atif",),
             "export.otlp": ("export_otlp",),
             "options": ("ImportOptions", "ImportNote"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from harness.case import Case
 from harness.ingest.credentials import Cleaner
 from harness.ingest.options import ImportOptions, NoteBook
-from harness.ingest.reading import Record, read_json
+from harness.ingest.reading import Record, read_json, read_text
 from harness.ingest.transcript import TranscriptBuilder
 from harness.trace import Outcome, Span, Step
 from harness.values import JsonObject, JsonValue
@@ -70,6 +70,10 @@ class Source:
     def document(self) -> JsonValue:
         """The whole file as JSON."""
         return read_json(self.path)
+
+    def text(self) -> str:
+        """The whole file as text. Raises InvalidDocument for one that is too large, or is not UTF-8."""
+        return read_text(self.path)
 
     def whole(self, value: JsonValue, at: str = "", *, line: int | None = None) -> Record:
         """A value of this file as a record."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from harness.pipeline.calibrating import calibrate_judge as calibrate_judge
     from harness.pipeline.case_check import CaseFinding as CaseFinding
     from harness.pipeline.case_check import check_cases as check_cases
+    from harness.pipeline.conformance import check_executor as check_executor
     from harness.pipeline.determinism import StepDivergence as StepDivergence
     from harness.pipeline.determinism import divergences as divergences
     from harness.pipeline.determinism import prefix_difference as prefix_difference
@@ -86,6 +87,7 @@ else:
             "bench": ("Bench", "Runs", "spread"),
             "calibrating": ("Calibrating", "calibrate_judge"),
             "case_check": ("CaseFinding", "check_cases"),
+            "conformance": ("check_executor",),
             "determinism": ("StepDivergence", "divergences", "prefix_difference"),
             "drift": ("DriftPlan", "DriftResult", "compare_run", "learn_suite", "probe_suite"),
             "flips": ("FlipPlan",),

@@ -31,7 +31,7 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan:
-    """One run, decided."""
+    """What a run is made of, after all options were resolved: cases, agent, modes, sandbox, executor."""
 
     project: Path
     suite: Suite

@@ -10,7 +10,6 @@ import aiohttp
 from harness.case import (
     McpTools,
     OpenApiTools,
-    PythonTools,
     listing_path,
     openapi_surface,
     own_name,
@@ -22,7 +21,7 @@ from harness.case.sourcing.declared import Group
 from harness.documents import read_plain
 from harness.drift import ServerSurface, ToolSurface
 from harness.errors import ServiceError
-from harness.pipeline.tools import SourceLocations, fetched_document, has_listing, source_listing
+from harness.pipeline.tools import Listed, SourceLocations, fetched_document, has_listing, source_listing
 from harness.pipeline.world import open_services
 from harness.upstream import open_client
 from harness.values import JsonObject, JsonValue
@@ -53,7 +52,7 @@ async def _surface(group: Group, asking: SourceLocations, client: aiohttp.Client
     if isinstance(group, OpenApiTools):
         before = _of_document(group, read_plain(path)[0])
     else:
-        assert isinstance(group, McpTools | PythonTools)  # no other has a listing
+        assert isinstance(group, Listed)  # no other has a listing
         before = _of_listing(group, read_listing(path).tools)
     try:
         if isinstance(group, OpenApiTools):
@@ -71,7 +70,7 @@ def _path(group: Group, folder: Path) -> Path:
     return listing_path(folder, group.server)
 
 
-def _of_listing(group: McpTools | PythonTools, tools: tuple[JsonObject, ...]) -> dict[str, ToolSurface]:
+def _of_listing(group: Listed, tools: tuple[JsonObject, ...]) -> dict[str, ToolSurface]:
     found: dict[str, ToolSurface] = {}
     for tool in tools:
         source_name = str(tool.get("name"))

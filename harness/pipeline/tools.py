@@ -19,8 +19,11 @@ from harness.case import (
     McpTools,
     OpenApiTools,
     PythonTools,
+    SourceContext,
+    SourceTools,
     SuiteFile,
-    file_digest,
+    declared_tool_source,
+    listing_digest,
     listing_path,
     read_listing,
     remote_document_path,
@@ -33,11 +36,13 @@ from harness.cassette import Redactor
 from harness.documents import read_plain, write_atomically
 from harness.errors import ServiceError, UsageError
 from harness.pipeline.world import open_services
-from harness.upstream import ServerStart, check_program, filled, open_client
+from harness.upstream import ServerStart, check_program, filled, open_client, registered_listing
 from harness.values import JsonObject, JsonValue, canonical_json
 
 _WITHIN_S = 60.0
 Services = Mapping[str, str]
+Listed = McpTools | PythonTools | SourceTools
+"""The groups whose tools are listed by the source itself, in the form of MCP."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +92,7 @@ class SourceLocations:
     def resolved(self, name: str, field: str, declared: Mapping[str, str]) -> dict[str, str]:
         return filled(name, field, declared, self.raw.secrets, self.secrets)
 
-    def told(self, tools: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
+    def redacted(self, tools: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
         """The source's description of its tools, without the secrets that the source received."""
         found: list[JsonObject] = json.loads(Redactor(self.secrets).for_agent(json.dumps(list(tools)).encode()))
         return tuple(found)
@@ -95,7 +100,7 @@ class SourceLocations:
 
 def has_listing(group: Group) -> bool:
     """Whether the source's listing is stored beside the suite."""
-    return isinstance(group, McpTools | PythonTools) or (isinstance(group, OpenApiTools) and group.is_remote)
+    return isinstance(group, Listed) or (isinstance(group, OpenApiTools) and group.is_remote)
 
 
 async def _asked(groups: list[Group], asking: SourceLocations, write: bool) -> list[Refreshed]:
@@ -109,7 +114,7 @@ async def _asked(groups: list[Group], asking: SourceLocations, write: bool) -> l
 async def _ask(group: Group, asking: SourceLocations, client: aiohttp.ClientSession, write: bool) -> Refreshed:
     if isinstance(group, OpenApiTools):
         return await _fetch(group, asking.folder, client, write)
-    assert isinstance(group, McpTools | PythonTools)  # no other has a listing
+    assert isinstance(group, Listed)  # no other has a listing
     path = listing_path(asking.folder, group.server)
     before = read_listing(path).tools if path.is_file() else ()
     listing = await source_listing(group, asking, client)
@@ -119,10 +124,22 @@ async def _ask(group: Group, asking: SourceLocations, client: aiohttp.ClientSess
     return Refreshed(server=group.server, path=path, tools=len(listing.tools), changes=changes)
 
 
-async def source_listing(
-    group: McpTools | PythonTools, asking: SourceLocations, client: aiohttp.ClientSession
-) -> Listing:
+async def source_listing(group: Listed, asking: SourceLocations, client: aiohttp.ClientSession) -> Listing:
     """The source's current listing. Raises ServiceError for one that does not answer."""
+    tools = await (_registered(group, asking) if isinstance(group, SourceTools) else _served(group, asking, client))
+    digest = listing_digest(group, asking.folder)
+    return Listing(server=group.server, source=_source(group), digest=digest, tools=asking.redacted(tools))
+
+
+async def _registered(group: SourceTools, asking: SourceLocations) -> list[JsonObject]:
+    source = declared_tool_source(group.tool_source, group.parameters, asking.folder)
+    context = SourceContext(server=group.server, folder=asking.folder, secrets=asking.secrets)
+    return await registered_listing(group.server, lambda: source.open(context))
+
+
+async def _served(
+    group: McpTools | PythonTools, asking: SourceLocations, client: aiohttp.ClientSession
+) -> list[JsonObject]:
     server = server_of(group)
     check_program(group.server, server, asking.folder)
     if server.service is not None and server.service not in asking.services:
@@ -148,8 +165,7 @@ async def source_listing(
             ) from None
         finally:
             await conversation.close()
-    digest = file_digest(asking.folder / group.python) if isinstance(group, PythonTools) else None
-    return Listing(server=group.server, source=_source(group), digest=digest, tools=asking.told(tools))
+    return tools
 
 
 async def fetched_document(group: OpenApiTools, client: aiohttp.ClientSession) -> JsonValue:
@@ -194,7 +210,9 @@ def _paths(document: JsonValue) -> JsonObject:
     return paths if isinstance(paths, dict) else {}
 
 
-def _source(group: McpTools | PythonTools) -> str:
+def _source(group: Listed) -> str:
     if isinstance(group, PythonTools):
         return group.python
+    if isinstance(group, SourceTools):
+        return group.tool_source
     return " ".join(group.mcp.command) or group.mcp.url or f"service {group.mcp.service}"

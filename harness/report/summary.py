@@ -112,7 +112,7 @@ class FailedCase(Frozen):
 
 
 class Summary(Frozen):
-    """One run."""
+    """The summary of one run: what `harness run --json` and `harness report --format json` print."""
 
     manifest: RunManifest
     counts: Counts

@@ -9,8 +9,9 @@ from referencing.exceptions import Unresolvable
 
 from harness.case import ToolSpec, is_plain, quick_check, without_volatile
 from harness.case.quick_schema import Fits
+from harness.score.evidence import Evidence
 from harness.score.jsonvalue import equality_key
-from harness.score.values import Evidence, ParameterFault
+from harness.score.scorecard import ParameterFault
 from harness.trace import ToolCall
 from harness.validation import Schema
 from harness.values import JsonObject, JsonValue

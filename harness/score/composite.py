@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from harness.case import CompositePart
-from harness.score.values import Score
+from harness.score.scorecard import Score
 
 NAME: Final = "composite"
 _VERSION: Final = "1"

@@ -11,9 +11,10 @@ from typing import Final
 from harness.case import ReferenceCall, ToolSpec
 from harness.score.arguments import argument_faults, call_keys
 from harness.score.comparing import differences
+from harness.score.evidence import Evidence
 from harness.score.jsonvalue import parsed_json
 from harness.score.reference import reference_keys
-from harness.score.values import EncodingFault, Evidence
+from harness.score.scorecard import EncodingFault
 from harness.trace import ToolCall
 from harness.values import JsonValue
 

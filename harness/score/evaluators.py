@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from harness.score.values import Evidence, Score, Scorecard
+from harness.score.evidence import Evidence
+from harness.score.scorecard import Score, Scorecard
 from harness.values import JsonObject, JsonValue
 
 _VERSION: Final = "1"

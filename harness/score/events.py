@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from harness.score.values import Evidence
+from harness.score.evidence import Evidence
 from harness.trace import Step
 from harness.values import JsonObject
 

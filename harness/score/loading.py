@@ -13,7 +13,7 @@ from harness.plugins import find_object, find_plugin
 from harness.score.evaluators import ItemEvaluator, RunEvaluator, signature_problem
 from harness.score.failures import built_in_versions, find_detector
 from harness.score.metrics import METRICS
-from harness.score.values import Detector, Metric, RunMetric, Verifier
+from harness.score.protocols import Detector, Metric, RunMetric, Verifier
 from harness.score.verifiers import VERIFIERS
 
 

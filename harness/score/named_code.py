@@ -26,5 +26,5 @@ def _named(suite: Suite) -> Iterator[str]:
         yield from (f"{field}: {name}" for name in getattr(suite, field) if name not in METRICS)
     yield from (f"detectors: {name}" for name in suite.detectors)
     for name, server in suite.servers.items():
-        if server.python is not None or (server.mcp is not None and server.mcp.command):
+        if server.is_program or server.tool_source is not None:
             yield f"server {name!r}"

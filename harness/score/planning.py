@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from harness.case import ReferenceCall
-from harness.score.values import Evidence
+from harness.score.evidence import Evidence
 from harness.values import JsonObject, JsonValue
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")

@@ -5,8 +5,8 @@ agent.
 from dataclasses import dataclass
 
 from harness.score.arguments import call_key, keys_of
+from harness.score.evidence import Evidence
 from harness.score.matching import match_calls
-from harness.score.values import Evidence
 
 
 @dataclass(frozen=True, kw_only=True)

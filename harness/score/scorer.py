@@ -11,13 +11,15 @@ from harness.plugins import described
 from harness.score.composite import composite_score
 from harness.score.diagnosis import Diagnosis
 from harness.score.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
+from harness.score.evidence import Evidence, Verdict
 from harness.score.failures import built_in_versions, findings, not_measured
 from harness.score.loading import NamedVerifier, detectors_of, metrics_of, run_metrics_of, verifiers_of
 from harness.score.metrics import METRICS
 from harness.score.metrics.step_efficiency import StepEfficiency, StepRatio
+from harness.score.protocols import Detector, Metric, RunMetric, Verifier
+from harness.score.scorecard import Score, Scorecard
 from harness.score.tooluse import models, prompt, tool_use
 from harness.score.unmeasured import BY_AGENT, MADE_UNMEASURABLE
-from harness.score.values import Detector, Evidence, Metric, RunMetric, Score, Scorecard, Verdict, Verifier
 from harness.score.verifiers import VERIFIERS
 from harness.trace import MEASURED, Trajectory
 

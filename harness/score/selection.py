@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.score.values import Evidence
+from harness.score.evidence import Evidence
 from harness.trace import Step, ToolCall
 
 Choice = Literal["right", "wrong", "neutral"]

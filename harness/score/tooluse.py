@@ -6,9 +6,10 @@ from typing import TypeVar
 
 from harness.score.arguments import argument_faults
 from harness.score.encodings import encoding_faults
+from harness.score.evidence import Evidence
 from harness.score.failures import recoveries
+from harness.score.scorecard import EncodingFault, ParameterFault, ToolUse
 from harness.score.selection import Chosen, choices
-from harness.score.values import EncodingFault, Evidence, ParameterFault, ToolUse
 from harness.trace import Observation, ToolErrorType
 from harness.values import digest_of
 

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from harness.upstream.tools.http import unroutable as unroutable
     from harness.upstream.tools.mcp.servers import ServerStart as ServerStart
     from harness.upstream.tools.mcp.servers import check_program as check_program
+    from harness.upstream.tools.registered import registered_listing as registered_listing
     from harness.upstream.tools.routed import RoutedSource as RoutedSource
     from harness.upstream.tools.servers import check_servers as check_servers
     from harness.upstream.tools.servers import filled as filled
@@ -119,6 +120,7 @@ else:
             "thread": ("LoopThread",),
             "tools.http": ("HttpSource", "MAX_ANSWER_BYTES", "ToolUpstream", "unroutable"),
             "tools.mcp.servers": ("ServerStart", "check_program"),
+            "tools.registered": ("registered_listing",),
             "tools.routed": ("RoutedSource",),
             "tools.servers": ("check_servers", "filled", "needs_services", "share_services", "upstreams"),
             "tools.source": ("Reached", "ToolAnswer", "ToolMiss", "ToolRequest", "ToolSource"),

@@ -7,7 +7,7 @@ itself may cause it.
 
 from typing import Final
 
-from harness.case import Suite
+from harness.case import Suite, has_own_state
 from harness.errors import UpstreamUnavailable
 from harness.upstream.tools.source import ToolAnswer
 
@@ -18,11 +18,12 @@ _LOST: Final = {
 
 
 def external_servers(suite: Suite) -> frozenset[str]:
-    """The servers and hosts that run elsewhere: no services of the environment, no programs that a trial starts."""
+    """The servers and hosts that run elsewhere: no services of the environment, nothing that a trial starts."""
     return frozenset(
         name
         for name, server in suite.reached.items()
         if server.service is None and not (server.is_program or server.sandbox or server.browser)
+        if server.tool_source is None or not has_own_state(server.tool_source, suite.folder)
     )
 
 

@@ -25,6 +25,7 @@ from harness.score.diagnosis import Failure
 from harness.score.failures import built_in_versions
 from harness.score.metrics import METRICS
 from harness.score.verifiers import VERIFIERS
+from tests.docs.api_page import api_page
 from tests.docs.surface import ROOT, commands, options
 
 FOLDER = ROOT / "docs" / "reference"
@@ -41,6 +42,7 @@ def pages() -> dict[str, str]:
         "metrics.md": _metrics(),
         "detectors.md": _detectors(),
         "errors.md": _errors(),
+        "api.md": api_page(),
     }
     for kind in KINDS_OF_DOCUMENT:
         text = json.dumps(published_schema(kind), indent=2, ensure_ascii=False)

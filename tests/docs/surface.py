@@ -174,11 +174,18 @@ def surface() -> dict[str, set[str]]:
         "cassette key": {name_in_file(name, info) for name, info in Mark.model_fields.items()},
         "sandbox": set(PROVIDERS),
         "import format": set(importers()),
+        "public name": set(public_names()),
         "entry point group": set(entry_point_groups()),
         "exit status": {str(int(code)) for code in (*ExitCode, INTERRUPTED, NOBODY_READS)},
         "route": routes(),
         "error type": {kind for kinds in TOOL_STATUSES.values() for kind in kinds},
     }
+
+
+def public_names() -> list[str]:
+    from tests.structure.public_api import names
+
+    return names()
 
 
 def _model(shape: Any) -> type[BaseModel]:

@@ -27,6 +27,7 @@ PLACES = {
     "cassette key": "file-formats.md",
     "sandbox": "../concepts/sandbox.md",
     "import format": "../how-to/import.md",
+    "public name": "api.md",
     "entry point group": "entry-points.md",
     "exit status": "exit-status.md",
     "route": "http-routes.md",
@@ -48,7 +49,7 @@ def _is_documented(kind: str, name: str, text: str) -> bool:
         case "field" | "verifier parameter":
             owner, _, field = name.partition(".")
             return _meaning(_section(text, owner if kind == "field" else f"`{owner}`"), field) != ""
-        case "verb" | "verifier" | "metric" | "criterion by code":
+        case "verb" | "verifier" | "metric" | "criterion by code" | "public name":
             section = _section(text, f"`{name}`")
             return len(re.sub(r"```.*?```|^\|.*$|^Version.*$", "", section, flags=re.MULTILINE | re.DOTALL).split()) > 3
         case "route":

@@ -21,7 +21,7 @@ import pytest
 from harness.case import Case, ReferenceCall, Suite, ToolSpec
 from harness.case.loading import load_suite
 from harness.plugins import find_plugin
-from harness.score.values import Evidence
+from harness.score.evidence import Evidence
 from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
 
 PROJECT = Path(__file__).parents[2]

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.case import Case
-from harness.score.values import Evidence, Scorecard
+from harness.score.evidence import Evidence
+from harness.score.scorecard import Scorecard
 from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
 
 LOOKUP, ADD = "lookup_menu_item", "add_item_to_order"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from harness.case import Case, ReferenceCall, ToolSpec
+from harness.score.evidence import Evidence, Verdict
 from harness.score.failures import Diagnosis, diagnose, findings
-from harness.score.values import Evidence, Verdict
 from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
 
 Turn = tuple[Any, ...]

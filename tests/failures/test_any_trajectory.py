@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.score.evidence import Evidence
 from harness.score.failures import diagnose, recoveries
-from harness.score.values import Evidence
 
 _TEXT = st.text(max_size=40)
 _JSON = st.recursive(

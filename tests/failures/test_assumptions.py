@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from harness.case import ToolSpec
+from harness.score.evidence import Evidence, Verdict
 from harness.score.failures import findings
-from harness.score.values import Evidence, Verdict
 
 Found = Callable[..., list[tuple[str, int | None]]]
 TASK = "What is the mean price of a season ticket for the water park?"

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.case import Case, ToolSpec
+from harness.score.evidence import Evidence, Verdict
 from harness.score.failures import findings, not_measured, suspects
 from harness.score.failures.fitted import Fitted
-from harness.score.values import Evidence, Verdict
 from harness.trace import Step, Trajectory, Trial
 
 Found = Callable[..., list[tuple[str, int | None]]]

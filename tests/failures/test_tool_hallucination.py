@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from harness.case import ToolSpec
+from harness.score.evidence import Evidence
 from harness.score.failures import diagnose
-from harness.score.values import Evidence
 from harness.trace import Observation, Step, ToolCall, ToolFailure
 
 Found = Callable[..., list[tuple[str, int | None]]]

@@ -5,9 +5,9 @@ from typing import Any
 
 from harness.case import ToolSpec
 from harness.score.diagnosis import Kind
+from harness.score.evidence import Evidence, Verdict
 from harness.score.failures import findings, not_measured
 from harness.score.failures.fitted import Fitted, Seen
-from harness.score.values import Evidence, Verdict
 
 Found = Callable[..., list[tuple[str, int | None]]]
 

@@ -7,8 +7,8 @@ import pytest
 
 from harness.report import explained
 from harness.score import Scorecard
+from harness.score.evidence import Evidence
 from harness.score.failures import Diagnosis, diagnose, findings, suspects
-from harness.score.values import Evidence
 
 Told = Callable[..., Evidence]
 CANCELLED = ("call", "cancel_order", {"order_id": "W1000001", "reason": "none"}, "cancelled")

@@ -59,6 +59,58 @@ def open_loud(job, say):
         yield inner
 """
 
+TOOL_SOURCE = """\
+from harness.api import Frozen, JsonObject, OpenToolSource, SourceContext, ToolResult
+
+class Shelf(Frozen):
+    \'\'\'Books of a file, one title a line.\'\'\'
+    file: str
+
+    def open(self, context: SourceContext) -> OpenToolSource:
+        return OpenShelf((context.folder / self.file).read_text().splitlines())
+
+class OpenShelf:
+    def __init__(self, titles: list[str]) -> None:
+        self.titles = titles
+
+    async def tools(self) -> list[JsonObject]:
+        title = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+        reads = {"readOnlyHint": True}
+        return [
+            {"name": "find_book", "description": "Finds a book.", "inputSchema": title, "annotations": reads},
+            {"name": "add_book", "description": "Adds a book.", "inputSchema": title},
+            {"name": "burn", "inputSchema": {"type": "object"}},
+        ]
+
+    async def call(self, tool: str, arguments: JsonObject) -> ToolResult:
+        if tool == "burn":
+            raise ZeroDivisionError("by design")
+        if tool == "add_book":
+            self.titles.append(arguments["title"])
+            return ToolResult(value={"books": len(self.titles)})
+        if arguments["title"] not in self.titles:
+            return ToolResult(value={"message": "no such book"}, is_error=True)
+        return ToolResult(value={"shelf": self.titles.index(arguments["title"])})
+
+    async def close(self) -> None:
+        self.titles.clear()
+"""
+
+READER = """\
+import json, os, urllib.error, urllib.request
+
+def post(path, body):
+    request = urllib.request.Request(os.environ["HARNESS_GATEWAY_URL"] + path, json.dumps(body).encode())
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, json.loads(answer.read() or b"null")
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+found = [post("/tools/" + name, {"title": title}) for name, title in CALLS]
+post("/reply", {"message": json.dumps(found)})
+"""
+
 
 def test_an_importer_of_a_package_reads_its_format(third_party: ThirdParty) -> None:
     third_party.install("importer", "chats", "CHATS", IMPORTER)
@@ -98,3 +150,77 @@ def test_an_executor_of_a_package_runs_the_trials(third_party: ThirdParty) -> No
     assert "third executor runs 2 trial(s)" in done.stderr
     assert 2 == json.loads(done.stdout)["counts"]["finished"]
     assert 2 == third_party("run", "hello", "--executor", "quiet").returncode
+
+
+def _with_shelf(third_party: ThirdParty, calls: list[tuple[str, str]]) -> None:
+    third_party.install("tool_source", "shelf", "Shelf", TOOL_SOURCE)
+    suite = third_party.project / "suites" / "books"
+    (suite / "agents" / "v1").mkdir(parents=True)
+    (suite / "agents" / "v1" / "main.py").write_text(f"CALLS = {calls!r}\n{READER}")
+    (suite / "books.txt").write_text("Emma\nUlysses\n")
+    (suite / "cases.yaml").write_text("- {id: read, task: Read.}\n")
+    (suite / "suite.yaml").write_text(
+        'agents: {v1: {files: agents/v1, command: [python3, "{agent}/main.py"]}}\n'
+        "tools:\n"
+        "  - {tool_source: shelf, server: library, with: {file: books.txt}, disposable: true}\n"
+    )
+
+
+def _answers(third_party: ThirdParty, run: str) -> list[list[object]]:
+    trial = RunFolder.open(third_party.project / "runs" / run).trial("read", 1)
+    found: list[list[object]] = json.loads(str(trial.trajectory.final_output))
+    return found
+
+
+CALLS = [("find_book", "Ulysses"), ("find_book", "Odyssey"), ("add_book", "Odyssey"), ("find_book", "Odyssey")]
+
+
+def test_a_tool_source_of_a_package_is_listed_recorded_and_replayed_without_its_source(third_party: ThirdParty) -> None:
+    _with_shelf(third_party, CALLS)
+    untaken = third_party("tool", "list", "books")
+    assert 2 == untaken.returncode
+    assert "harness tool refresh books" in untaken.stderr
+    assert 0 == third_party("tool", "refresh", "books").returncode
+    shown = json.loads(third_party("tool", "list", "books", "--json").stdout)
+    assert {"find_book": "read", "add_book": None, "burn": None} == {one["name"]: one.get("effect") for one in shown}
+    recorded = third_party("run", "books", "--sandbox", "local", "--tools", "record")
+    assert 0 == recorded.returncode, recorded.stderr
+    (third_party.project / "suites" / "books" / "books.txt").unlink()  # a replay opens no source
+    done = third_party("run", "books", "--sandbox", "local", "--run-name", "r")
+    assert 0 == done.returncode, done.stderr
+    found = _answers(third_party, "r")
+    assert [200, {"shelf": 1}] == found[0]
+    assert 200 != found[1][0]
+    assert [[200, {"books": 3}], [200, {"shelf": 2}]] == found[2:]
+
+
+def test_what_a_tool_source_raises_ends_the_trial_as_the_harnesss_failure(third_party: ThirdParty) -> None:
+    _with_shelf(third_party, [("burn", "Emma")])
+    assert 0 == third_party("tool", "refresh", "books").returncode
+    done = third_party("run", "books", "--sandbox", "local", "--tools", "live", "--run-name", "r", "--json")
+    assert 1 == json.loads(done.stdout)["counts"]["harness_failed"], done.stderr
+    trial = RunFolder.open(third_party.project / "runs" / "r").trial("read", 1)
+    assert "ZeroDivisionError: by design" in str(trial.reason)
+
+
+def test_a_wrong_tool_source_is_refused_where_it_is_named(third_party: ThirdParty) -> None:
+    _with_shelf(third_party, CALLS)
+    suite = third_party.project / "suites" / "books" / "suite.yaml"
+    right = suite.read_text()
+    for wrong, field in (
+        (right.replace("tool_source: shelf", "tool_source: shelves"), "'tools.0.tool_source'"),
+        (right.replace("tool_source: shelf", "tool_source: third_tool_source:OpenShelf"), "'tools.0.tool_source'"),
+        (right.replace("file: books.txt", "path: books.txt"), "'tools.0.with"),
+    ):
+        suite.write_text(wrong)
+        refused = third_party("tool", "refresh", "books")
+        assert 2 == refused.returncode, wrong
+        assert field in refused.stderr
+        assert "suite.yaml:3" in refused.stderr
+    suite.write_text(right)
+    assert 0 == third_party("tool", "refresh", "books").returncode
+    refused = third_party("run", "books", "--sandbox", "local", "--tools", "sealed")
+    assert 2 == refused.returncode
+    assert "own_state" in refused.stderr
+    suite.write_text(right.replace("books.txt", "other.txt"))
+    assert 2 == third_party("tool", "list", "books").returncode  # its listing was made with other parameters

@@ -10,7 +10,7 @@ from harness.results.drift import DriftFinding, DriftReport, write_drift
 from harness.results.judgements import JudgementWriter, keep_rubric
 from harness.score import Score, Scorecard, Verdict
 from harness.score.diagnosis import Diagnosis
-from harness.score.values import ToolUse
+from harness.score.scorecard import ToolUse
 from harness.trace import Trajectory, Trial
 from harness.trace.trajectory import Observation, Step, ToolCall, ToolFailure
 from tests.judge.labelling import RUBRIC, judgement

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from harness.score.evidence import Evidence
 from harness.score.failures.reading import read
-from harness.score.values import Evidence
 
 Rule = Callable[[Sequence[str]], bool]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.case import Case, HttpRoute, ReferenceCall, ToolSpec
-from harness.score.values import Evidence, Verdict
+from harness.score.evidence import Evidence, Verdict
 from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
 
 Split = Literal["development", "held-out"]

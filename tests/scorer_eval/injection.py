@@ -7,8 +7,8 @@ from typing import Any
 
 from corpus import Run
 
+from harness.score.evidence import Evidence
 from harness.score.failures import Failure
-from harness.score.values import Evidence
 from harness.trace import Observation, Step, ToolCall
 from harness.values import JsonValue
 

@@ -14,10 +14,10 @@ from terminal import kimi, sweagent
 from treelike import react_text, toolbench
 
 from harness.ingest import import_file
+from harness.score.evidence import Evidence
 from harness.score.failures import Diagnosis, Failure, diagnose, recoveries
 from harness.score.failures.loop_trap import loop_traps
 from harness.score.failures.reading import read
-from harness.score.values import Evidence
 
 FAILURES: tuple[Failure, ...] = (
     "loop_trap",

@@ -39,20 +39,20 @@ def _lines(name: str, value: Any) -> Iterator[str]:
             yield from _fields(value)
             yield from _methods(value)
         case types.FunctionType():
-            yield f"def {name}{_signature(value)}"
+            yield f"def {name}{signature_of(value)}"
         case _:
-            yield f"{name} = {sorted(value) if isinstance(value, frozenset) else _text(value)}"
+            yield f"{name} = {sorted(value) if isinstance(value, frozenset) else type_text(value)}"
 
 
 def _fields(kind: type) -> Iterator[str]:
     if issubclass(kind, BaseModel):
         for name, info in kind.model_fields.items():
             least = "" if info.is_required() else " = ..."
-            yield f"    {info.alias or name}: {_text(info.annotation)}{least}"
+            yield f"    {info.alias or name}: {type_text(info.annotation)}{least}"
         return
     for name, annotation in inspect.get_annotations(kind).items():
         if not name.startswith("_"):
-            yield f"    {name}: {_text(annotation)}"
+            yield f"    {name}: {type_text(annotation)}"
 
 
 def _methods(kind: type) -> Iterator[str]:
@@ -62,28 +62,28 @@ def _methods(kind: type) -> Iterator[str]:
         match member:
             case types.FunctionType():
                 kept = "async def" if inspect.iscoroutinefunction(member) else "def"
-                yield f"    {kept} {name}{_signature(member)}"
+                yield f"    {kept} {name}{signature_of(member)}"
             case property():
                 assert member.fget is not None
-                yield f"    property {name} -> {_text(inspect.signature(member.fget).return_annotation)}"
+                yield f"    property {name} -> {type_text(inspect.signature(member.fget).return_annotation)}"
             case classmethod() | staticmethod():
-                yield f"    {type(member).__name__} {name}{_signature(member.__func__)}"
+                yield f"    {type(member).__name__} {name}{signature_of(member.__func__)}"
 
 
-def _signature(function: Any) -> str:
+def signature_of(function: Any) -> str:
     signature = inspect.signature(function)
     parts = []
     for name, parameter in signature.parameters.items():
-        typed = "" if parameter.annotation is parameter.empty else f": {_text(parameter.annotation)}"
+        typed = "" if parameter.annotation is parameter.empty else f": {type_text(parameter.annotation)}"
         default = "" if parameter.default is parameter.empty else " = ..."
         star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts and not any(p.startswith("*") for p in parts):
             parts.append("*")
         parts.append(f"{star}{name}{typed}{default}")
-    return f"({', '.join(parts)}) -> {_text(signature.return_annotation)}"
+    return f"({', '.join(parts)}) -> {type_text(signature.return_annotation)}"
 
 
-def _text(annotation: Any) -> str:
+def type_text(annotation: Any) -> str:
     """Types by their short names, so that a file that moves inside a room changes nothing."""
     if isinstance(annotation, str):
         return annotation

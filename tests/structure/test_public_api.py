@@ -69,7 +69,10 @@ def test_names_that_suites_have_imported_so_far_are_still_there(old: str, name: 
         assert getattr(importlib.import_module(old), name) is getattr(harness.api, name)
 
 
-def test_the_old_module_of_values_says_what_to_import() -> None:
-    sys.modules.pop("harness.frozen", None)
-    with pytest.warns(FutureWarning, match=r"harness\.values"):
-        importlib.import_module("harness.frozen")
+@pytest.mark.parametrize(
+    ("old", "new"), [("harness.frozen", "harness.values"), ("harness.score.values", "harness.api")]
+)
+def test_an_old_module_names_the_new_one(old: str, new: str) -> None:
+    sys.modules.pop(old, None)
+    with pytest.warns(DeprecationWarning, match=re.escape(new)):
+        importlib.import_module(old)

@@ -87,6 +87,17 @@ class PythonTools(ToolGroup):
     server: str = "python"
 
 
+class SourceTools(ToolGroup):
+    """The tools of a tool source that an installed package or a file of the suite brings."""
+
+    tool_source: str = Field(min_length=1)
+    """The name of an entry point in the group `harness.tool_source`, `module:Name`, or `file.py:Name` in the suite's
+    folder.
+    """
+    parameters: JsonObject = Field(default={}, alias="with")
+    """The fields of the tool source."""
+
+
 class SandboxTools(Frozen):
     """Tools that act in the trial's own sandbox, in every tool mode."""
 
@@ -113,11 +124,12 @@ class BrowserTools(Frozen):
     """Tool -> fields to set, as in other groups."""
 
 
-Group = OpenApiTools | McpTools | PythonTools | SandboxTools | BrowserTools
+Group = OpenApiTools | McpTools | PythonTools | SourceTools | SandboxTools | BrowserTools
 KINDS: dict[str, type[Group]] = {
     "openapi": OpenApiTools,
     "mcp": McpTools,
     "python": PythonTools,
+    "tool_source": SourceTools,
     "sandbox": SandboxTools,
     "browser": BrowserTools,
 }

@@ -6,10 +6,10 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from harness.case.sourcing.declared import ToolGroup
+from harness.case.sourcing.declared import PythonTools, SourceTools, ToolGroup
 from harness.case.tool import Effect, ToolKind
 from harness.documents import read_document, write_atomically
-from harness.values import Frozen, JsonObject, JsonValue
+from harness.values import Frozen, JsonObject, JsonValue, digest_of
 
 FOLDER = "tools"
 _UNSUITED = re.compile(r"[^A-Za-z0-9_-]")
@@ -23,7 +23,8 @@ class Listing(Frozen):
     source: str
     """The command, address or file that was queried, for people."""
     digest: str | None = None
-    """Sha-256 of the file of Python functions that were listed."""
+    """Sha-256 of what the listing was made of: the file of Python functions, or the parameters and the file of a tool
+    source; see listing_digest."""
     tools: tuple[JsonObject, ...]
 
 
@@ -41,7 +42,22 @@ def write_listing(path: Path, listing: Listing) -> None:
     write_atomically(path, f"{text}\n".encode())
 
 
-def file_digest(path: Path) -> str:
+def listing_digest(group: ToolGroup, folder: Path) -> str | None:
+    """The digest of what belongs to the suite and decides the group's listing; None for a group whose listing depends
+    on a server alone.
+    """
+    match group:
+        case PythonTools():
+            return _file_digest(folder / group.python)
+        case SourceTools():
+            file, _, _ = group.tool_source.rpartition(":")
+            code = _file_digest(folder / file) if file.endswith(".py") else None
+            return digest_of({"tool_source": group.tool_source, "with": group.parameters, "code": code})
+        case _:
+            return None
+
+
+def _file_digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

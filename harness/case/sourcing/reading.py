@@ -14,15 +14,17 @@ from harness.case.sourcing.declared import (
     OpenApiTools,
     PythonTools,
     SandboxTools,
+    SourceTools,
 )
-from harness.case.sourcing.listing import Listing, file_digest, listed_tools, listing_path, read_listing
+from harness.case.sourcing.listing import Listing, listed_tools, listing_digest, listing_path, read_listing
 from harness.case.sourcing.openapi import openapi_tools
 from harness.case.sourcing.places import sandbox_tools
+from harness.case.sourcing.tool_source import tool_source_class
 from harness.case.suite import McpServer, ToolServer
 from harness.case.tool import ToolSpec
 from harness.disk import is_file
 from harness.documents import read_plain
-from harness.errors import InvalidDocument
+from harness.errors import InvalidDocument, UsageError
 from harness.values import JsonObject, JsonValue
 
 
@@ -92,7 +94,18 @@ def _listed(source: Document, items: JsonValue, at: tuple[int | str, ...]) -> It
             source.refuse(*here, problem=f"is of one kind only, not {' and '.join(kinds)}")
         else:
             group = source.shaped(KINDS[kinds[0]], data, *here) if kinds else None
+            if isinstance(group, SourceTools):
+                _check_source(source, here, group)
             yield _Item(source=source, at=here, data=data, group=group)
+
+
+def _check_source(document: Document, at: tuple[int | str, ...], group: SourceTools) -> None:
+    """Finds the tool source and validates its parameters, with the line of each."""
+    try:
+        found = tool_source_class(group.tool_source, document.path.parent)
+    except UsageError as error:
+        document.refuse(*at, "tool_source", problem=error.message, remedy=error.remedy)
+    document.shaped(found, group.parameters, *at, "with")
 
 
 def _named(document: Document, name: str, *at: int | str) -> Document:
@@ -111,7 +124,7 @@ def _add_server(item: _Item, group: Group, servers: dict[str, ToolServer]) -> No
     servers[group.server] = server_of(group)
 
 
-def server_of(group: McpTools | PythonTools | SandboxTools | BrowserTools) -> ToolServer:
+def server_of(group: McpTools | PythonTools | SourceTools | SandboxTools | BrowserTools) -> ToolServer:
     """The server that the group brings."""
     match group:
         case McpTools(mcp=place):
@@ -128,6 +141,14 @@ def server_of(group: McpTools | PythonTools | SandboxTools | BrowserTools) -> To
             )
         case PythonTools():
             return ToolServer(python=group.python, disposable=group.disposable, double=group.double, state=group.state)
+        case SourceTools():
+            return ToolServer(
+                tool_source=group.tool_source,
+                parameters=group.parameters,
+                disposable=group.disposable,
+                double=group.double,
+                state=group.state,
+            )
         case SandboxTools():
             return ToolServer(sandbox=True, disposable=True)
         case BrowserTools():
@@ -148,10 +169,17 @@ def _tools_of(group: Group, folder: Path) -> list[JsonObject]:
         case McpTools():
             return listed_tools(group, _listing(group.server, folder), "mcp")
         case PythonTools():
-            listing = _listing(group.server, folder)
-            if listing.digest != file_digest(folder / group.python):
-                raise ValueError(f"{group.python} has changed since its tools were listed: {_refresh(folder)}")
-            return listed_tools(group, listing, "python")
+            return listed_tools(group, _unchanged(group, group.python, folder), "python")
+        case SourceTools():
+            return listed_tools(group, _unchanged(group, f"`with` of {group.tool_source}", folder), "tool_source")
+
+
+def _unchanged(group: PythonTools | SourceTools, what: str, folder: Path) -> Listing:
+    """The stored listing, if it was made of the group as it is now."""
+    listing = _listing(group.server, folder)
+    if listing.digest != listing_digest(group, folder):
+        raise ValueError(f"{what} has changed since its tools were listed: {_refresh(folder)}")
+    return listing
 
 
 def _listing(server: str, folder: Path) -> Listing:

@@ -89,7 +89,7 @@ def _quoted(name: str) -> str:
 
 
 class Transcript(Frozen):
-    """One trial, compact."""
+    """One trial as a judge is shown it, in numbered pieces."""
 
     trace_id: str
     agent: str

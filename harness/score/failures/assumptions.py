@@ -18,10 +18,10 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
 from harness.score.failures.prose import plain_words
 from harness.score.failures.reading import Reading, read
-from harness.score.values import Evidence
 from harness.trace import Step
 
 VERSION: Final = "1"

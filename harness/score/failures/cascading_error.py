@@ -14,12 +14,12 @@ Origin: where the value entered. Dependent steps: the later ones that use it.
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis
 from harness.score.failures.foreign import Foreign, foreign_of
 from harness.score.failures.grounding import atoms
 from harness.score.failures.prevention import check_of
 from harness.score.failures.reading import Reading, read
-from harness.score.values import Evidence
 
 VERSION: Final = "5"
 

@@ -19,13 +19,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Final
 
 from harness.case import ToolSpec
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.grounding import atoms, is_identifier, texts
 from harness.score.failures.handing_over import hands_in, is_hand_over
 from harness.score.failures.prose import plain_words
 from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.tool_words import action_of, deed_of, objects_of, singular
-from harness.score.values import Evidence
 from harness.trace import Step
 
 VERSION: Final = "5"

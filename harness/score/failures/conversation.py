@@ -23,9 +23,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.reading import Reading, has_failed, read
-from harness.score.values import Evidence
 from harness.trace import Step
 
 VERSION: Final = "5"

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from harness.errors import UsageError
 from harness.plugins import Registry
-from harness.score.values import Detector
+from harness.score.protocols import Detector
 
 OTHER: Final = "other"
 OTHER_VERSION: Final = "1"

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from harness.errors import OutOfTime
 from harness.plugins import described
+from harness.score.evidence import Evidence
 from harness.score.failures.causes import by_cause
 from harness.score.failures.detectors import OTHER_VERSION, built_in_detectors
 from harness.score.failures.diagnosis import Diagnosis
 from harness.score.failures.fitted import Fitted, fitted
 from harness.score.failures.reading import has_failed
-from harness.score.values import Detector, Evidence
+from harness.score.protocols import Detector
 
 
 def diagnose(evidence: Evidence, own: Sequence[Detector] = ()) -> tuple[Diagnosis, ...]:

@@ -11,9 +11,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from harness.score.evidence import Evidence
 from harness.score.failures.grounding import atoms, is_identifier, texts
 from harness.score.failures.reading import Act, Reading, read
-from harness.score.values import Evidence
 
 _MOST: Final = 24
 """Values looked at in one trial: past these, nothing new is learnt and the look-alike search would cost."""

@@ -22,11 +22,11 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis
 from harness.score.failures.foreign import Foreign, foreign_of, rests_on
 from harness.score.failures.grounding import atoms
 from harness.score.failures.reading import Act, Reading, read
-from harness.score.values import Evidence
 
 VERSION: Final = "4"
 _STATED: Final = re.compile(r"(?i)task description|plan for solving|## plan|# plan")

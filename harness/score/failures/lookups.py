@@ -18,12 +18,12 @@ Dependent steps: the later ones that hand the answer in.
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from harness.score.evidence import Evidence
 from harness.score.failures.announced import Announced, announced, offered_tools
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
 from harness.score.failures.handing_over import hands_in
 from harness.score.failures.progress import INFORMATIVE, new_atoms
 from harness.score.failures.reading import Act, Reading, read
-from harness.score.values import Evidence
 from harness.trace import Step, ToolCall
 
 VERSION: Final = "2"

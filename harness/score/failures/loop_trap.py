@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis
 from harness.score.failures.grounding import atoms
 from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.repetition import answer_key, gist_key, overlap
 from harness.score.reference import reference_keys
-from harness.score.values import Evidence
 
 VERSION: Final = "2"
 REPEATS: Final = 3

@@ -1,8 +1,8 @@
 """Which modes a trial gives nothing to measure by, and why: silence about these is no finding of health."""
 
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Failure
 from harness.score.failures.lookups import is_answer
-from harness.score.values import Evidence
 
 UNTOLD = "(the file does not tell the task)"
 

@@ -16,12 +16,12 @@ Origin: the first call of the last third. Dependent steps: the later ones.
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.grounding import atoms, texts
 from harness.score.failures.handing_over import hands_in
 from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.repetition import overlap
-from harness.score.values import Evidence
 
 VERSION: Final = "1"
 _LETTERS: Final = 4

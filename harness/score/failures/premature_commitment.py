@@ -30,6 +30,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from harness.case import ReferenceCall
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
 from harness.score.failures.foreign import Foreign, foreign_of
 from harness.score.failures.grounding import is_identifier
@@ -37,7 +38,6 @@ from harness.score.failures.handing_over import hands_in, is_hand_over
 from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.tool_words import action_of, deed_of
 from harness.score.jsonvalue import equality_key
-from harness.score.values import Evidence
 from harness.values import JsonValue
 
 VERSION: Final = "5"

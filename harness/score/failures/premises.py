@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis
 from harness.score.failures.grounding import atoms, texts
 from harness.score.failures.lookups import is_answer
 from harness.score.failures.prevention import check_of
 from harness.score.failures.reading import Act, Reading, has_failed, read
-from harness.score.values import Evidence
 
 VERSION: Final = "2"
 _NAME: Final = re.compile(r"\b(?:[A-Z][\w'-]{2,30}|\d{3,6})\b")

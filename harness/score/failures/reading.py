@@ -11,9 +11,9 @@ from typing import Final
 
 from harness.case import ToolSpec
 from harness.score.arguments import call_keys
+from harness.score.evidence import Evidence
 from harness.score.failures.grounding import Sources, atoms_of, identifiers, texts
 from harness.score.jsonvalue import equality_key
-from harness.score.values import Evidence
 from harness.trace import Observation, Step, ToolCall
 from harness.values import JsonValue, canonical_json
 
@@ -77,7 +77,7 @@ class Reading:
         """Whether a call would have been recorded: some were, or tools were there to be called."""
         return bool(self.acts or self.evidence.tools)
 
-    @property
+    @cached_property
     def runs_code(self) -> bool:
         """Whether a tool of the agent runs what it writes: then a value can come from anywhere in the machine."""
         return any(not _CODE.isdisjoint(act.call.arguments or ()) for act in self.acts)

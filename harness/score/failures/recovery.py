@@ -21,10 +21,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from harness.score.evidence import Evidence
 from harness.score.failures.grounding import atoms, texts
 from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.repetition import gist_key
-from harness.score.values import Evidence
 from harness.trace import Step, ToolErrorType
 from harness.values import Frozen
 

@@ -20,13 +20,13 @@ from bisect import bisect
 from collections.abc import Collection, Iterator, Sequence
 from typing import ClassVar, Final
 
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.grounding import atoms, texts
 from harness.score.failures.loop_trap import loops
 from harness.score.failures.progress import INFORMATIVE
 from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.repetition import overlap, settled
-from harness.score.values import Evidence
 
 VERSION: Final = "3"
 REPEATS: Final = 3

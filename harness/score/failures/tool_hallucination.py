@@ -15,9 +15,9 @@ Origin: the first such call of that name. Dependent steps: the later ones. See `
 from typing import ClassVar, Final
 
 from harness.case import IMPORTED_SERVER, ToolSpec
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.reading import Act, Reading, read
-from harness.score.values import Evidence
 
 VERSION: Final = "3"
 _OPENING = ("patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "propertyNames")

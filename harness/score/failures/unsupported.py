@@ -10,11 +10,11 @@ Origin: the call that hands in, or the step that states the answer. Dependent st
 
 from typing import ClassVar, Final
 
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
 from harness.score.failures.lookups import Unmade, is_answer, unmade_lookups
 from harness.score.failures.progress import INFORMATIVE, new_atoms
 from harness.score.failures.reading import Reading, read
-from harness.score.values import Evidence
 
 VERSION: Final = "3"
 

@@ -20,13 +20,13 @@ from typing import ClassVar, Final
 
 from harness.case import ReferenceCall
 from harness.score.comparing import Difference, differences
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.handing_over import is_hand_over
 from harness.score.failures.premature_commitment import early_stops, unwarranted_writes
 from harness.score.failures.reading import Act, Reading, read
 from harness.score.imported_criteria import judged_by_state, to_say, users_actions
 from harness.score.jsonvalue import equality_key
-from harness.score.values import Evidence
 from harness.values import JsonValue
 
 VERSION: Final = "2"

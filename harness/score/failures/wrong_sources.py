@@ -23,11 +23,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Final
 
+from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.grounding import Sources, atoms, identifiers, is_identifier
 from harness.score.failures.prevention import check_of, read_back
 from harness.score.failures.reading import Act, Reading, has_failed, read
-from harness.score.values import Evidence
 from harness.values import JsonValue, canonical_json
 
 VERSION: Final = "1"

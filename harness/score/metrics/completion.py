@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from harness.score.values import Evidence
+from harness.score.evidence import Evidence
 
 
 class Completion:

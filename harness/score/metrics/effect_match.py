@@ -7,11 +7,11 @@ from typing import ClassVar
 from harness.case import ReferenceCall, ToolSpec
 from harness.score.arguments import call_key
 from harness.score.comparing import same_effect
+from harness.score.evidence import Evidence
 from harness.score.failures.handing_over import is_hand_over
 from harness.score.failures.reading import Act, read
 from harness.score.imported_criteria import judged_by_state
 from harness.score.matching import match_calls
-from harness.score.values import Evidence
 
 
 class EffectMatch:

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
+from harness.score.evidence import Evidence
 from harness.score.selection import decisions
-from harness.score.values import Evidence
 
 
 class Steps:

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import ClassVar
 
 from harness.score.arguments import argument_faults
-from harness.score.values import Evidence
+from harness.score.evidence import Evidence
 
 
 class ParameterValidity:

@@ -3,7 +3,7 @@
 import math
 from typing import ClassVar
 
-from harness.score.values import Evidence
+from harness.score.evidence import Evidence
 
 
 class PartialCredit:

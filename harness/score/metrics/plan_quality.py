@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from harness.case import ReferenceCall
+from harness.score.evidence import Evidence
 from harness.score.planning import Laid, lay_beside, speaks_of, stated_plan
-from harness.score.values import Evidence
 
 _NO_PLAN = "no plan was stated"
 _NO_REFERENCE = "the case has no reference with a call"

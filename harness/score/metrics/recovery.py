@@ -3,8 +3,8 @@
 from collections import Counter
 from typing import ClassVar
 
+from harness.score.evidence import Evidence
 from harness.score.failures import recoveries
-from harness.score.values import Evidence
 
 
 class Recovery:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from harness.case import Route
-from harness.score.values import Evidence
+from harness.score.evidence import Evidence
 from harness.trace import Step
 
 _REROUTED = 0.5

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from harness.score.evidence import Evidence
 from harness.score.selection import decisions
-from harness.score.values import Evidence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,10 +2,10 @@
 
 from typing import ClassVar, Literal
 
+from harness.score.evidence import Evidence
 from harness.score.failures import loops
 from harness.score.reference import align
 from harness.score.selection import decisions
-from harness.score.values import Evidence
 
 Ending = Literal["success_stop", "premature", "overrun", "loop", "limit", "crash", "no_answer", "unknown"]
 

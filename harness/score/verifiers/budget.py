@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from harness.score.evidence import Evidence
 from harness.score.metrics.consumption import Tokens
-from harness.score.values import Evidence
 from harness.values import Frozen, JsonObject
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, PrivateAttr
 from harness.case import Suite
 from harness.errors import UsageError
 from harness.plugins import find_object
-from harness.score.values import Evidence
+from harness.score.evidence import Evidence
 from harness.score.verifiers.final_answer import FinalAnswer
 from harness.values import JsonObject
 

@@ -9,9 +9,9 @@ from typing import ClassVar
 from pydantic import Field
 
 from harness.case import CommandCheck
+from harness.score.evidence import Evidence
 from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
-from harness.score.values import Evidence
 from harness.trace import CommandResult
 from harness.values import Frozen, JsonObject
 

@@ -11,9 +11,9 @@ from pydantic import Field, model_validator
 
 from harness.case import Suite, page_look
 from harness.case.browsing import Whose
+from harness.score.evidence import Evidence
 from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
-from harness.score.values import Evidence
 from harness.trace import ElementSeen, ElementsSeen, PageSeen
 from harness.values import Frozen, JsonObject
 

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import ClassVar, Literal
 
+from harness.score.evidence import Evidence
 from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
-from harness.score.values import Evidence
 from harness.trace import EndState, FileChange, FileKind
 from harness.values import Frozen, JsonObject
 

@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from harness.score.evidence import Evidence
 from harness.score.jsonvalue import json_equal, parsed_json
 from harness.score.textrule import TextRule
-from harness.score.values import Evidence
 from harness.values import JsonObject, JsonValue
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w])")

@@ -3,8 +3,8 @@
 from typing import ClassVar
 
 from harness.score.diagnosis import Failure, Kind, OwnKind
+from harness.score.evidence import Evidence
 from harness.score.failures import diagnose
-from harness.score.values import Evidence
 from harness.values import Frozen, JsonObject
 
 

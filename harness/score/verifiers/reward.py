@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from harness.score.values import Evidence
+from harness.score.evidence import Evidence
 from harness.values import Frozen, JsonObject
 
 REWARD = "reward"

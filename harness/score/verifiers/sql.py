@@ -6,11 +6,11 @@ from typing import ClassVar
 from pydantic import Field, model_validator
 
 from harness.case import Suite
+from harness.score.evidence import Evidence
 from harness.score.jsonvalue import json_contains, json_equal
 from harness.score.pairing import unmatched
 from harness.score.probing import sql_problem
 from harness.score.unmeasured import BY_AGENT, unmeasurable_state
-from harness.score.values import Evidence
 from harness.values import Frozen, JsonObject, JsonValue, canonical_json
 
 

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from harness.case import Suite
-from harness.score.values import Evidence
+from harness.score.evidence import Evidence
 from harness.values import Frozen, JsonObject
 
 

@@ -13,10 +13,10 @@ from pydantic import Field, model_validator
 
 from harness.case import Case, ReferenceCall, Suite
 from harness.score.arguments import call_key, key_of
+from harness.score.evidence import Evidence
 from harness.score.jsonvalue import json_contains
 from harness.score.matching import match_calls
 from harness.score.reference import neutral_calls
-from harness.score.values import Evidence
 from harness.trace import ToolCall
 from harness.values import Frozen, JsonObject
 

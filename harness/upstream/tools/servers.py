@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
-from harness.case import Suite, ToolMode, ToolServer
+from harness.case import Suite, ToolMode, ToolServer, has_own_state
 from harness.errors import ServiceError, UsageError
 from harness.upstream.tools.http import ToolUpstream
 from harness.upstream.tools.mcp.servers import check_program
@@ -19,6 +19,8 @@ def check_servers(suite: Suite, mode: ToolMode, secrets: Mapping[str, str]) -> N
     for name, server in suite.reached.items():
         if server.is_program:
             check_program(name, server, suite.folder)
+        elif server.tool_source is not None:
+            _check_tool_source(name, server.tool_source, suite, mode)
         elif server.service is None and not (server.sandbox or server.browser):
             _check_address(name, server, mode)
         if server.service is None:
@@ -114,6 +116,14 @@ def _check_address(name: str, server: ToolServer, mode: ToolMode) -> None:
     address = urlsplit(server.base_url or "")
     if address.scheme not in {"http", "https"} or not address.netloc:
         raise UsageError(f"server {name!r}: base_url {server.base_url!r} is no http(s) URL")
+
+
+def _check_tool_source(name: str, tool_source: str, suite: Suite, mode: ToolMode) -> None:
+    if mode == "sealed" and not has_own_state(tool_source, suite.folder):
+        raise UsageError(
+            f"server {name!r}: the tool source {tool_source!r} does not state that each trial has a state of its own",
+            remedy="use `--tools replay` or `--tools live`, or set `own_state = True` in its class if that is so",
+        )
 
 
 def _check_writes(suite: Suite, name: str, server: ToolServer, mode: ToolMode) -> None:

@@ -12,6 +12,7 @@ from harness.upstream.rate import RateLimiter
 from harness.upstream.tools.http import HttpSource, ToolUpstream
 from harness.upstream.tools.mcp.servers import ServerStart
 from harness.upstream.tools.mcp.source import McpSource
+from harness.upstream.tools.registered import RegisteredSource, registered_sources
 from harness.upstream.tools.routed import RoutedSource
 from harness.upstream.tools.servers import resolved_env
 from harness.upstream.tools.source import Reached, ToolSource
@@ -50,9 +51,15 @@ class Upstreams:
             for name, server in self.suite.servers.items()
             if server.mcp is not None or server.python is not None
         }
-        if not starts:
-            return http
-        services = [name for name, server in self.suite.servers.items() if server.service is not None]
-        mcp = McpSource(starts, self.limiter, tier, services)
-        closing.callback(lambda: wait_for(mcp.close()))
-        return RoutedSource(dict.fromkeys(starts, mcp), http)
+        by_server: dict[str, ToolSource] = {}
+        if starts:
+            services = [name for name, server in self.suite.servers.items() if server.service is not None]
+            mcp = McpSource(starts, self.limiter, tier, services)
+            closing.callback(lambda: wait_for(mcp.close()))
+            by_server |= dict.fromkeys(starts, mcp)
+        opens = registered_sources(self.suite, self.secrets)
+        if opens:
+            registered = RegisteredSource(opens, self.limiter, tier, self.waits)
+            closing.callback(lambda: wait_for(registered.close()))
+            by_server |= dict.fromkeys(opens, registered)
+        return RoutedSource(by_server, http) if by_server else http

@@ -11,7 +11,7 @@ from harness.judge.rules import Mind, ModelRule
 from harness.pipeline.bench import Runs
 from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.score import Scorecard
-from harness.score.values import Verdict
+from harness.score.evidence import Verdict
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
 
 TOLD = "Rule: a price that no result gives is wrong."

@@ -1,0 +1,240 @@
+"""What is built in keeps the promises of its seam, and the checks of each seam notice what breaks one."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from harness.api import (
+    Diagnosis,
+    Evidence,
+    ForeignStep,
+    Found,
+    FoundRun,
+    Frozen,
+    Importer,
+    JsonObject,
+    Source,
+    SourceContext,
+    ToolResult,
+    check_detector,
+    check_executor,
+    check_importer,
+    check_tool_source,
+)
+from harness.ingest import IMPORTERS
+from harness.score.failures.detectors import built_in_detectors
+
+FIXTURES = Path(__file__).parents[1] / "ingest" / "fixtures"
+FILES = {
+    "adk": "adk.session.json",
+    "anthropic": "anthropic.json",
+    "atif": "atif.json",
+    "inspect": "inspect.json",
+    "openai-chat": "openai_chat.jsonl",
+    "otel": "openinference.json",
+    "tau-bench": "tau_bench.json",
+    "tau2": "tau2.json",
+}
+
+
+def broken(problems: dict[str, str | None]) -> dict[str, str]:
+    return {name: problem for name, problem in problems.items() if problem is not None}
+
+
+def test_every_importer_has_a_file_here() -> None:
+    assert set(IMPORTERS.built_in) == set(FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_built_in_importers_keep_their_promises(name: str) -> None:
+    importer = IMPORTERS.find(name)
+    assert isinstance(importer, Importer)
+    assert {} == broken(check_importer(importer, FIXTURES / FILES[name]))
+
+
+def _lines(source: Source) -> Iterator[Found]:
+    for number, line in enumerate(source.path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        question, _, answer = line.partition("\t")
+        transcript = source.transcript(f"line {number}")
+        transcript.add(ForeignStep(source="user", message=question))
+        transcript.add(ForeignStep(source="agent", message=answer))
+        case = source.case(f"line {number}", {"id": f"line-{number}", "task": question or "?"})
+        yield Found(case=case, record=f"line {number}", run=FoundRun(steps=transcript.steps()))
+
+
+def _raw(source: Source) -> Iterator[Found]:
+    """Leaves credentials in, and raises what it should not for a file that is no text."""
+    for number, line in enumerate(source.path.read_text(encoding="utf-8").splitlines(), 1):
+        question, answer = line.split("\t")
+        steps = (ForeignStep(source="user", message=question), ForeignStep(source="agent", message=answer))
+        transcript = source.transcript(f"line {number}")
+        for step in steps:
+            transcript.add(step)
+        case = source.case(f"line {number}", {"id": f"line-{time.time_ns()}", "task": question})
+        yield Found(case=case, record=f"line {number}", run=FoundRun(steps=transcript.steps()))
+
+
+def test_the_checks_of_importers_notice_what_breaks_a_promise(tmp_path: Path) -> None:
+    file = tmp_path / "talk.tsv"
+    file.write_text("What is the capital of France?\tIt is Paris.\n")
+    assert {} == broken(check_importer(Importer(patterns=("*.tsv",), read=_lines), file))
+    problems = broken(check_importer(Importer(patterns=("*.csv",), read=_raw), file))
+    assert {"damaged_files_are_refused_or_read", "it_is_read_the_same_again", "the_file_is_found_in_a_folder"} <= set(
+        problems
+    )
+
+
+@pytest.mark.parametrize("detector", built_in_detectors(), ids=lambda one: one.name)
+def test_built_in_detectors_keep_their_promises(detector: Any) -> None:
+    assert {} == broken(check_detector(lambda: detector))
+
+
+class Counting:
+    name: ClassVar[str] = "counting"
+    version: ClassVar[str] = "1"
+    found: ClassVar[int] = 0
+
+    def find(self, evidence: Evidence) -> Sequence[Diagnosis]:
+        Counting.found += 1
+        return [
+            Diagnosis(
+                failure="other",
+                kind="someone:else",
+                origin_step=99,
+                dependent_steps=(3, 2),
+                evidence=f"{Counting.found}",
+                confidence=0.5,
+                version="2",
+            )
+        ]
+
+
+class Slow:
+    name: ClassVar[str] = "slow"
+    version: ClassVar[str] = "1"
+
+    def find(self, evidence: Evidence) -> Sequence[Diagnosis]:
+        steps = evidence.trial.trajectory.steps
+        sum(one.index < other.index for one in steps for other in steps)
+        return []
+
+
+def test_the_checks_of_detectors_notice_what_breaks_a_promise() -> None:
+    assert {
+        "its_findings_are_diagnoses_of_its_own_kind",
+        "its_steps_are_steps_of_the_trajectory",
+        "it_finds_the_same_again",
+    } == set(broken(check_detector(Counting)))
+    assert {"its_time_grows_with_the_length_only"} == set(broken(check_detector(Slow)))
+
+
+def test_the_local_executor_keeps_its_promises(tmp_path: Path) -> None:
+    assert {} == broken(check_executor("local", tmp_path))
+
+
+EAGER = """\
+from contextlib import contextmanager
+from harness.api import open_local
+
+class Eager:
+    def __init__(self, inner):
+        self.inner = inner
+
+    def run(self, tasks, folder):
+        yield from list(self.inner.run(list(tasks), folder))
+
+@contextmanager
+def open_eager(job, say):
+    with open_local(job, say) as inner:
+        yield Eager(inner)
+"""
+
+
+def test_the_checks_of_executors_notice_one_that_takes_everything_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "eager_executor.py").write_text(EAGER)
+    monkeypatch.syspath_prepend(tmp_path)
+    problems = broken(check_executor("eager_executor:open_eager", tmp_path / "project"))
+    assert {"a_run_that_is_stopped_leaves_nothing_running"} == set(problems)
+
+
+_COUNTS: JsonObject = {"name": "count", "description": "Counts.", "inputSchema": {"type": "object"}}
+
+
+class Counter(Frozen):
+    """Counts its calls."""
+
+    own_state: ClassVar[bool] = True
+
+    def open(self, context: SourceContext) -> "OpenCounter":
+        return OpenCounter()
+
+
+@dataclass
+class OpenCounter:
+    calls: int = 0
+
+    async def tools(self) -> list[JsonObject]:
+        return [_COUNTS]
+
+    async def call(self, tool: str, arguments: JsonObject) -> ToolResult:
+        self.calls += 1
+        return ToolResult(value=self.calls)
+
+    async def close(self) -> None:
+        pass
+
+
+_SHARED = OpenCounter()
+
+
+class Shared(Counter):
+    def open(self, context: SourceContext) -> OpenCounter:
+        return _SHARED
+
+
+class Blocking(OpenCounter):
+    async def call(self, tool: str, arguments: JsonObject) -> ToolResult:
+        time.sleep(0.4)
+        return ToolResult(value={1: float("nan")})
+
+    async def tools(self) -> list[JsonObject]:
+        return [_COUNTS, {**_COUNTS, "inputSchema": {"type": "object", "properties": 3}}]
+
+
+class Blocked(Counter):
+    def open(self, context: SourceContext) -> OpenCounter:
+        return Blocking()
+
+
+def test_the_checks_of_tool_sources_notice_what_breaks_a_promise(tmp_path: Path) -> None:
+    context = SourceContext(server="s", folder=tmp_path, secrets={})
+    calls: list[tuple[str, JsonObject]] = [("count", {})]
+    assert {} == broken(check_tool_source(Counter(), context, calls))
+    assert {"its_own_state_begins_the_same"} == set(broken(check_tool_source(Shared(), context, calls)))
+    assert {
+        "tools_are_described",
+        "calls_are_answered_by_results",
+        "calls_do_not_block_the_event_loop",
+    } <= set(broken(check_tool_source(Blocked(), context, calls)))
+    assert {"calls_are_answered_by_results"} <= set(broken(check_tool_source(Counter(), context, [("other", {})])))
+
+
+def test_a_tool_source_may_wait_without_blocking(tmp_path: Path) -> None:
+    class Waiting(OpenCounter):
+        async def call(self, tool: str, arguments: JsonObject) -> ToolResult:
+            await asyncio.to_thread(time.sleep, 0.4)
+            return await super().call(tool, arguments)
+
+    class Patient(Counter):
+        def open(self, context: SourceContext) -> OpenCounter:
+            return Waiting()
+
+    context = replace(SourceContext(server="s", folder=tmp_path, secrets={}), server="t")
+    assert {} == broken(check_tool_source(Patient(), context, [("count", {})]))
