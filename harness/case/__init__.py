@@ -102,6 +102,15 @@ if TYPE_CHECKING:
     from harness.case.tool import RateLimit as RateLimit
     from harness.case.tool import ToolSpec as ToolSpec
     from harness.case.tool import VolatilePart as VolatilePart
+    from harness.case.tool_words import action_of as action_of
+    from harness.case.tool_words import bare_name as bare_name
+    from harness.case.tool_words import deed_of as deed_of
+    from harness.case.tool_words import deeds_in as deeds_in
+    from harness.case.tool_words import deeds_of as deeds_of
+    from harness.case.tool_words import objects_of as objects_of
+    from harness.case.tool_words import reads_by_its_words as reads_by_its_words
+    from harness.case.tool_words import singular as singular
+    from harness.case.tool_words import words_of as words_of
     from harness.case.user import CaseUser as CaseUser
     from harness.case.user import EntailmentSpec as EntailmentSpec
     from harness.case.user import UserSpec as UserSpec
@@ -161,6 +170,17 @@ else:
             "states": ("StateNames", "state_names"),
             "suite": ("McpServer", "Suite", "ToolServer"),
             "tool": ("Effect", "HttpRoute", "IMPORTED_SERVER", "RateLimit", "ToolSpec", "VolatilePart"),
+            "tool_words": (
+                "action_of",
+                "bare_name",
+                "deed_of",
+                "deeds_in",
+                "deeds_of",
+                "objects_of",
+                "reads_by_its_words",
+                "singular",
+                "words_of",
+            ),
             "user": ("CaseUser", "EntailmentSpec", "UserSpec"),
             "volatile": ("renamed_at", "values_at", "without_volatile"),
         },

@@ -57,8 +57,8 @@ class VolatilePart(Frozen):
 class ToolSpec(Frozen):
     """One tool. `server` names an entry of the suite's `servers`: calls of one server share their write state."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
-    """Name as the agent calls it."""
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$", max_length=64)
+    """Name as the agent calls it; some providers of models take no dots in it."""
     description: str = ""
     """What the agent reads about the tool."""
     parameters: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}

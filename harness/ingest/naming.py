@@ -9,7 +9,8 @@ from harness.values import JsonValue, digest_of
 case_id = case_naming.case_id
 """One rule for ids, wherever cases are read."""
 
-_TOOL = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TOOL = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
+_LONGEST_TOOL = 64
 _NANO = 1_000_000_000
 _EPOCH_LIMIT = 253_402_300_800
 """Year 10000 in seconds: what is larger is written in milliseconds."""
@@ -21,7 +22,7 @@ def task_id(*told: JsonValue) -> str:
 
 
 def is_tool_name(told: str) -> bool:
-    return _TOOL.fullmatch(told) is not None
+    return len(told) <= _LONGEST_TOOL and _TOOL.fullmatch(told) is not None
 
 
 def trace_id(*told: JsonValue) -> str:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from harness.values import Frozen
 
-_READS = (
+READS = (
     "get_*", "list_*", "search_*", "find_*", "lookup_*", "read_*", "view_*", "show_*", "check_*", "query_*",
     "count_*", "describe_*", "fetch_*", "calculate*", "think", "can_*", "is_*", "has_*", "test_*", "*_test",
 )  # fmt: skip
@@ -19,7 +19,7 @@ class ImportOptions(Frozen):
     """Name of the suite; None: that of the file or folder."""
     tools: Path | None = None
     """A JSON file with the tools' definitions (OpenAI or Anthropic shape), for formats that do not carry them."""
-    reads: tuple[str, ...] = _READS
+    reads: tuple[str, ...] = READS
     """Names (with wildcards) of tools that only read: no format says it, and what is not told counts as a write."""
     score: str | None = None
     """Which of several scores is the reward; None: the first."""

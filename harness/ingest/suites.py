@@ -6,10 +6,20 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from harness.case import IMPORTED_SERVER, AgentVersion, Case, HttpRoute, Suite, ToolServer, ToolSpec, suite_digest
+from harness.case import (
+    IMPORTED_SERVER,
+    AgentVersion,
+    Case,
+    HttpRoute,
+    Suite,
+    ToolServer,
+    ToolSpec,
+    reads_by_its_words,
+    suite_digest,
+)
 from harness.ingest.found import Found, FoundTool
 from harness.ingest.naming import is_tool_name
-from harness.ingest.options import ImportOptions, NoteBook
+from harness.ingest.options import READS, ImportOptions, NoteBook
 from harness.values import JsonObject, JsonValue, digest_of
 
 INFERRED = "(seen in use; its definition is not told)"
@@ -132,7 +142,8 @@ class SuiteBuilder:
         if parameters is not None and parameters.get("type") != "object":
             self.book.add(path, tool.name, "parameters", "a tool's schema is of no object; any arguments are taken")
             parameters = None
-        guessed = any(fnmatchcase(tool.name, pattern) for pattern in self.options.reads)
+        by_words = self.options.reads == READS and reads_by_its_words(tool.name, tool.description)
+        guessed = by_words or any(fnmatchcase(tool.name, pattern) for pattern in self.options.reads)
         return ToolSpec(
             name=tool.name,
             description=tool.description,

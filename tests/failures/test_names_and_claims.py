@@ -4,33 +4,100 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.case import ToolSpec
+from harness.case import ToolSpec, action_of, reads_by_its_words
 from harness.score.failures.grounding import is_identifier
-from harness.score.failures.tool_words import action_of
+from harness.score.failures.handing_over import hands_in, is_hand_over
 
 Found = Callable[..., list[tuple[str, int | None]]]
 
 
-def _tool(name: str, effect: str = "write", server: str = "shop") -> ToolSpec:
+def _tool(name: str, effect: str = "write", server: str = "shop", **more: object) -> ToolSpec:
     return ToolSpec.model_validate(
         {"name": name, "effect": effect, "server": server, "http": {"path": "/"}, "parameters": {"type": "object"}}
+        | more
     )
 
 
-NAMES = ("cancel_order", "cancelOrder", "orders_cancel", "mcp__shop__cancel_order", "shop.cancel-order", "OrderCancel")
+NAMES = (
+    "cancel_order",
+    "cancelOrder",
+    "orders_cancel",
+    "mcp__shop__cancel_order",
+    "orders.cancel",
+    "shop.cancel-order",
+    "OrderCancel",
+)
+LOOK = ("call", "get_order", {"order_id": "W1000001"}, {"order": "W1000001"})
+SAID = ("agent", "I have cancelled your order.")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tool_does_the_same_however_its_name_is_written(found: Found, name: str) -> None:
     assert "cancel" == action_of(name)
-    if "." in name:
-        return
-    told = ("agent", "I have cancelled your order.")
     done = ("call", name, {"order_id": "W1000001"}, {"order": "W1000001"})
-    look = ("call", "get_order", {"order_id": "W1000001"}, {"order": "W1000001"})
-    tools = [_tool(name), _tool("get_order", "read")]
-    assert [("claimed_call", 1)] == found(look, told, tools=tools)
-    assert "claimed_call" not in [kind for kind, _ in found(look, done, told, tools=tools)]
+    tools = [_tool(name, description="Works on an order."), _tool("get_order", "read")]
+    assert [("claimed_call", 1)] == found(LOOK, SAID, tools=tools)
+    assert [] == found(LOOK, done, SAID, tools=tools)
+    reference = [("get_order", {"order_id": "W1000001"})]
+    assert ("unwarranted_write", 1) in found(LOOK, done, tools=tools, reference=reference, failed=True)
+
+
+@pytest.mark.parametrize("name", ["subscription_cancel", "subscriptionCancel", "subscriptions.cancel"])
+def test_a_truthful_agent_is_not_accused_whatever_the_order_of_a_names_words(found: Found, name: str) -> None:
+    done = ("call", name, {"order_id": "W1000001"}, {"order": "W1000001"})
+    told = ("agent", "I have cancelled your subscription.")
+    assert [] == found(LOOK, done, told, tools=[_tool(name), _tool("get_order", "read")])
+
+
+@pytest.mark.parametrize("description", ["Cancels an order.", "For cancelling orders", "Lets a clerk cancel an order"])
+def test_a_tool_whose_name_says_nothing_does_what_its_description_says(found: Found, description: str) -> None:
+    tools = [_tool("order_op", description=description), _tool("get_order", "read")]
+    done = ("call", "order_op", {"order_id": "W1000001"}, {"order": "W1000001"})
+    assert [("claimed_call", 1)] == found(LOOK, SAID, tools=tools)
+    assert [] == found(LOOK, done, SAID, tools=tools)
+
+
+def test_a_tool_that_takes_what_it_is_to_do_as_an_argument_does_what_the_call_says(found: Found) -> None:
+    parameters = {"type": "object", "properties": {"action": {"enum": ["cancel", "update"]}, "order_id": {}}}
+    tools = [_tool("order_op", parameters=parameters), _tool("get_order", "read")]
+
+    def doing(action: str) -> tuple[object, ...]:
+        return ("call", "order_op", {"action": action, "order_id": "W1000001"}, {"order": "W1000001"})
+
+    assert [] == found(LOOK, doing("cancel"), SAID, tools=tools)
+    assert [("claimed_call", 2)] == found(LOOK, doing("update"), SAID, tools=tools)
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "reads"),
+    [
+        ("getOrder", "", True),
+        ("orders_get", "", True),
+        ("mcp__shop__list_orders", "", True),
+        ("orders.search", "", True),
+        ("order_status", "Looks up the status of an order.", True),
+        ("order_op", "Cancels an order.", False),
+        ("get_and_cancel_order", "", False),
+        ("orders_cancel", "Returns the cancelled order.", False),
+        ("warp", "", False),
+    ],
+)
+def test_where_nothing_is_declared_a_tool_reads_if_all_its_verbs_do(name: str, description: str, reads: bool) -> None:
+    assert reads == reads_by_its_words(name, description)
+
+
+def test_handing_over_and_handing_in_are_known_by_the_own_name_of_a_tool() -> None:
+    over = (
+        "transfer_to_human_agents",
+        "mcp__desk__transferToHuman",
+        "desk.escalate",
+        "handoffToSupport",
+        "human_transfer",
+    )
+    assert all(map(is_hand_over, over))
+    assert not any(map(is_hand_over, ("transfer_funds", "support__transfer_funds", "bank.transfer")))
+    assert all(map(hands_in, ("submit", "functions.finalAnswer", "mcp__run__submit_answer")))
+    assert not any(map(hands_in, ("submit_order", "answer.check")))
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from counting import counted, f1, told_by
 from decisive import critical_steps, reliability
 from layout import share, table
 from sources import MODES, SETS, Labelled, labelled
+from writes import wrong_writes
 
 from harness.score.failures.fitted import Fitted
 
@@ -54,6 +55,7 @@ def protocol(data: Path) -> None:
     modes(runs, numbers)
     rewarded(runs)
     critical_steps(runs, numbers.all, numbers.without_set)
+    wrong_writes(runs, numbers.without_set)
     named(runs)
     reliability(runs, numbers.all, numbers.without_set)
     table("Sets without a row", ["set", "why"], [list(one) for one in NOT_SHOWN.items()])

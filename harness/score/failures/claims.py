@@ -18,17 +18,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Final
 
-from harness.case import ToolSpec
+from harness.case import ToolSpec, action_of, deeds_in, deeds_of, objects_of, singular
 from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis, Kind
 from harness.score.failures.grounding import atoms, is_identifier, texts
 from harness.score.failures.handing_over import hands_in, is_hand_over
 from harness.score.failures.prose import plain_words
 from harness.score.failures.reading import Act, Reading, read
-from harness.score.failures.tool_words import action_of, deed_of, objects_of, singular
 from harness.trace import Step
 
-VERSION: Final = "5"
+VERSION: Final = "6"
 _SENTENCE: Final = re.compile(r"[^.!?\n]{1,600}[.!?]?")
 _ADVERBS: Final = r"(?:(?:now|just|also|already|then|successfully|fully|both|all) ){0,3}"
 _ACTIVE: Final = re.compile(rf"\b(?:i|we)(?: have|'ve| had)? {_ADVERBS}([a-z]{{2,20}})\b")
@@ -103,7 +102,7 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
         if step.source != "agent" or not step.message:
             continue
         while upcoming is not None and upcoming.moment < reading.moments[step.index]:
-            done.add(action_of(upcoming.call.name) if upcoming.tool is None else deed_of(upcoming.tool))
+            done |= _deeds(upcoming)
             looked = looked or _tells(upcoming)
             wrote = wrote or upcoming.writes or upcoming.tool is None or is_hand_over(upcoming.call.name)
             upcoming = next(successes, None)
@@ -160,7 +159,7 @@ class _Offered:
     """The verbs of the tools that write, by what they act on."""
 
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
-        self._verbs = [(deed_of(tool), objects_of(tool)) for tool in tools]
+        self._verbs = [(deed, objects_of(tool)) for tool in tools for deed in sorted(deeds_of(tool))]
 
     def for_sentence(self, sentence: str) -> frozenset[str]:
         """Those of the tools that act on something that the sentence names: of others it claims nothing."""
@@ -200,6 +199,12 @@ def _patterns(sentence: str) -> Iterator[re.Pattern[str]]:
         yield _ACTIVE
     if "been" in sentence or "was" in sentence:
         yield _PASSIVE
+
+
+def _deeds(act: Act) -> frozenset[str]:
+    if act.tool is None:
+        return frozenset({action_of(act.call.name)})
+    return deeds_in(act.tool, act.call.arguments)
 
 
 def _tells(act: Act) -> bool:

@@ -29,18 +29,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
-from harness.case import ReferenceCall
+from harness.case import ReferenceCall, action_of, deeds_in
 from harness.score.evidence import Evidence
 from harness.score.failures.diagnosis import Diagnosis, Failure, Kind
 from harness.score.failures.foreign import Foreign, foreign_of
 from harness.score.failures.grounding import is_identifier
 from harness.score.failures.handing_over import hands_in, is_hand_over
 from harness.score.failures.reading import Act, Reading, read
-from harness.score.failures.tool_words import action_of, deed_of
 from harness.score.jsonvalue import equality_key
 from harness.values import JsonValue
 
-VERSION: Final = "5"
+VERSION: Final = "6"
 _TAKES_HOLD: Final = frozenset({"reboot", "refresh", "reload", "restart"})
 _IRREVERSIBLE: Final = frozenset(
     {"book", "buy", "cancel", "close", "delete", "exchange", "order", "purchase", "refund", "remove", "return"}
@@ -131,7 +130,9 @@ def unwarranted_writes(reading: Reading) -> tuple[Diagnosis, ...]:
     found: dict[str, Diagnosis] = {}
     for act in reading.acts:
         name = act.call.name
-        if act.tool is None or not act.writes or act.failed or deed_of(act.tool) not in _IRREVERSIBLE:
+        if act.tool is None or not act.writes or act.failed:
+            continue
+        if _IRREVERSIBLE.isdisjoint(deeds_in(act.tool, act.call.arguments)):
             continue
         left[name] -= 1
         if left[name] < 0 and name not in found:
