@@ -107,8 +107,8 @@ class EmbeddedEngine:
         if not wanted:
             return []
         listed = ", ".join(COLUMNS)
-        condition = "trace_id = ?" if len(wanted) == 1 else "list_contains(?, trace_id) AND trace_id BETWEEN ? AND ?"
-        values: list[Any] = [wanted[0]] if len(wanted) == 1 else [wanted, wanted[0], wanted[-1]]
+        condition = "trace_id = ?" if len(wanted) == 1 else "trace_id IN (SELECT unnest(?))"
+        values: list[Any] = [wanted[0]] if len(wanted) == 1 else [wanted]
         rows = self._ask(f"SELECT {listed} FROM records WHERE {condition}", values)
         pairs = set(traces)
         found = {row[0]: StoredRecord(*row) for row in sorted(rows, key=lambda row: -row[2])}

@@ -1,7 +1,7 @@
 """Scores as flat rows, one for each question that was answered: what reports and charts are computed from.
 
 A row says of one session what one signal gave. Signals are `success`, `check:<name>`, `mode:<failure mode>`,
-`criterion:<id>`, `metric:<name>`, `tool:<name>` (its share of answers that are errors), `shape:<name>|<digest>` (a
+`criterion:<id>`, `metric:<name>`, `tool:<name>` (whether an answer was an error), `shape:<name>|<digest>` (a
 structure of answer occurred), `feedback`, `duration_s` and `steps`.
 """
 
@@ -43,19 +43,24 @@ def facts_of(score: SessionScore) -> Iterator[dict[str, JsonValue]]:
 
 
 def _signals(score: SessionScore) -> Iterator[tuple[str, float]]:
-    if score.kind == "judge":
-        for one in score.judgements:
-            if one.answer in ("pass", "fail"):
-                yield f"criterion:{one.criterion}", float(one.answer == "fail")
+    if score.skipped:
         return
-    yield from _of_card(score)
-    yield "duration_s", score.duration_s
-    yield "steps", float(score.steps)
-    if score.feedback is not None:
-        yield "feedback", float(score.feedback < 0.5)
+    for one in score.judgements:
+        if one.answer in ("pass", "fail"):
+            yield f"criterion:{one.criterion}", float(one.answer == "fail")
+    if score.kind == "rules":
+        yield from _of_card(score)
+        yield "duration_s", score.duration_s
+        yield "steps", float(score.steps)
+        yield from _of_tools(score)
+        if score.feedback is not None:
+            yield "feedback", float(score.feedback < 0.5)
+
+
+def _of_tools(score: SessionScore) -> Iterator[tuple[str, float]]:
     for name, facts in score.tools.items():
         if facts.calls:
-            yield f"tool:{name}", facts.errors / facts.calls
+            yield f"tool:{name}", float(facts.errors > 0)
         for shape in facts.shapes:
             yield f"shape:{name}|{shape}", 1.0
 

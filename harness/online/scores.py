@@ -38,6 +38,8 @@ class SessionScore(Frozen):
 
     session: str
     """The session's key."""
+    trace_id: str = ""
+    """Of its first trace."""
     digest: str
     """Of the session's records when it was scored; a late span leads to a further score."""
     kind: ScoreKind
@@ -49,16 +51,18 @@ class SessionScore(Frozen):
     scored_at: str
     suite: str
     source: str
-    release: str
-    model: str
+    release: str = ""
+    model: str = ""
     prompt: str = ""
     judge: str = ""
     """Model and prompt version of the judge, or "" for rules."""
     category: str = "general"
     received_ns: int
     """When the session's last record was received."""
-    steps: int
-    duration_s: float
+    skipped: bool = False
+    """Whether sampling left it out, or it could not be read (`notes`): it has no scores, and is not looked at again."""
+    steps: int = 0
+    duration_s: float = 0.0
     feedback: float | None = None
     sampling: Sampling
     card: Scorecard | None = None
@@ -83,8 +87,13 @@ class SessionScore(Frozen):
     @property
     def identity(self) -> str:
         """Session, its digest, and scorer, as one digest."""
-        text = f"{self.session}|{self.digest}|{self.kind}|{self.scorer}"
-        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+        return score_identity(self.session, self.digest, self.kind, self.scorer)
+
+
+def score_identity(session: str, digest: str, kind: ScoreKind, scorer: str) -> str:
+    """32 hexadecimal digits: what there is one score of."""
+    text = f"{session}|{digest}|{kind}|{scorer}"
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def latest(scores: Iterable[SessionScore]) -> dict[tuple[str, ScoreKind, str], SessionScore]:
@@ -96,6 +105,7 @@ def session_of(row: SessionRow) -> dict[str, object]:
     """The fields that a score takes over from its session."""
     return {
         "session": row.key,
+        "trace_id": row.trace_ids[0],
         "digest": row.digest,
         "source": row.source,
         "release": row.release,

@@ -19,6 +19,7 @@ from harness.online.compaction import Compactor
 from harness.online.deletion import write_deletion
 from harness.online.engine import EmbeddedEngine, SpanEngine
 from harness.online.layout import StoreLayout, segments
+from harness.online.record import StoredRecord
 from harness.online.score_store import ScoreStore
 from harness.online.scores import ScoreKind, SessionScore, latest
 from harness.online.session import Session, SessionRow, sessions_from
@@ -84,6 +85,16 @@ class SessionStore:
         """The session of a row."""
         return Session(row, self._engine.records([(row.source, trace_id) for trace_id in row.trace_ids]))
 
+    def load_many(self, rows: Sequence[SessionRow]) -> Iterator[Session]:
+        """The sessions of many rows, by one query for all: for some hundred at a time."""
+        wanted = [(row.source, trace_id) for row in rows for trace_id in row.trace_ids]
+        by_trace: dict[tuple[str, str], list[StoredRecord]] = {}
+        for record in self._engine.records(wanted):
+            by_trace.setdefault((record.source, record.trace_id), []).append(record)
+        for row in rows:
+            found = [one for trace_id in row.trace_ids for one in by_trace.get((row.source, trace_id), ())]
+            yield Session(row, sorted(found, key=lambda one: (one.start_ns, one.end_ns, one.id)))
+
     def trajectory(self, key: str) -> Trajectory | None:
         """What a session did; None where its spans tell of no agent, model or tool. Raises UsageError as `session`."""
         return self.session(key).trajectory
@@ -101,7 +112,8 @@ class SessionStore:
         return [
             one
             for one in found
-            if (release is None or one.release == release)
+            if not one.skipped
+            and (release is None or one.release == release)
             and (suite is None or one.suite == suite)
             and (kind is None or one.kind == kind)
         ]

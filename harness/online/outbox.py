@@ -1,0 +1,162 @@
+"""Scores on their way out: as `gen_ai.evaluation.result` events by OTLP, or as Langfuse scores.
+
+A file in the outbox stands for scores that were not sent yet. It is written before the scores and removed after the
+receiver has taken them, so that none is lost; one that is sent twice has the same id, by which receivers tell.
+"""
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from harness.documents import write_atomically
+from harness.errors import HarnessError
+from harness.online.scores import SessionScore
+from harness.trace import Evaluation, evaluation_event
+from harness.values import JsonObject, JsonValue, digest_of
+
+_TIMEOUT_S: Final = 30.0
+_TRIES: Final = 3
+_EVENT_ID: Final = "harness.evaluation.id"
+_CONVERSATION: Final = "gen_ai.conversation.id"
+Send = Callable[[Sequence[SessionScore]], None]
+"""Sends scores; raises HarnessError where they were not taken."""
+
+
+class ScoresNotSent(HarnessError):
+    """The endpoint did not take the scores; they are kept and sent again."""
+
+
+class Outbox:
+    """The folder of scores that wait."""
+
+    def __init__(self, folder: Path, send: Send) -> None:
+        self._folder = folder
+        self._send = send
+
+    def announce(self, scores: Sequence[SessionScore]) -> None:
+        """Keeps scores until `deliver` has sent them."""
+        told = [one.model_dump(mode="json") for one in scores if not one.skipped]
+        if told:
+            content = json.dumps(told).encode()
+            write_atomically(self._folder / f"{time.time_ns()}-{digest_of(told)[:8]}.json", content)
+
+    def deliver(self) -> int:
+        """Sends everything that waits, oldest first; the number of scores. Raises HarnessError at the first failure."""
+        sent = 0
+        for path in sorted(self._folder.glob("*.json")):
+            scores = [SessionScore.model_validate(one) for one in json.loads(path.read_bytes())]
+            self._send(scores)
+            path.unlink()
+            sent += len(scores)
+        return sent
+
+    @property
+    def waiting(self) -> int:
+        """Batches that were not sent yet."""
+        return sum(1 for _ in self._folder.glob("*.json"))
+
+
+def otlp_sender(endpoint: str, headers: dict[str, str]) -> Send:
+    """Sends to an OTLP/HTTP endpoint for logs (its whole URL), as JSON."""
+
+    def send(scores: Sequence[SessionScore]) -> None:
+        body = json.dumps(evaluation_request(scores)).encode()
+        request = urllib.request.Request(endpoint, data=body, headers={**headers, "Content-Type": "application/json"})
+        for left in reversed(range(_TRIES)):
+            try:
+                with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:
+                    response.read()
+                    return
+            except urllib.error.HTTPError as error:
+                again = error.code in (429, 502, 503, 504)
+                reason = f"HTTP {error.code}"
+            except OSError as error:
+                again, reason = True, str(error)
+            if not again or not left:
+                raise ScoresNotSent(f"the OTLP endpoint did not take {len(scores)} scores: {reason}")
+            time.sleep(2.0 ** (_TRIES - left - 1))
+
+    return send
+
+
+def evaluation_request(scores: Iterable[SessionScore]) -> JsonObject:
+    """An OTLP logs request with an event for every verdict and judgement, in the form of the GenAI conventions."""
+    records: list[JsonValue] = [record for score in scores for record in _records(score)]
+    resource: JsonObject = {"attributes": _typed({"service.name": "trial-harness"})}
+    scope: JsonObject = {"scope": {"name": "harness"}, "logRecords": records}
+    return {"resourceLogs": [{"resource": resource, "scopeLogs": [scope]}]}
+
+
+def _records(score: SessionScore) -> Iterator[JsonObject]:
+    for one in evaluations_of(score):
+        event = evaluation_event(score.trace_id, "", one)
+        identity = digest_of([score.identity, one.name, one.evaluator])[:32]
+        facts = {**event.attributes, _EVENT_ID: identity, _CONVERSATION: score.session.partition(":")[2]}
+        yield {
+            "timeUnixNano": str(score.received_ns),
+            "eventName": event.event_name,
+            "traceId": event.trace_id,
+            "severityNumber": 9,
+            "attributes": _typed(facts),
+        }
+
+
+def evaluations_of(score: SessionScore) -> list[Evaluation]:
+    """Every verdict, failure mode and judgement of a score as an evaluation."""
+    card = score.card
+    found = [
+        Evaluation(
+            name=verdict.check,
+            label={True: "pass", False: "fail", None: "unknown"}[verdict.passed],
+            score=None if verdict.passed is None else float(verdict.passed),
+            explanation=verdict.reason[:2000],
+            evaluator=f"{score.suite}:{verdict.verifier}",
+            evaluator_version=verdict.version,
+        )
+        for verdict in (card.verdicts if card is not None else ())
+    ]
+    found += [
+        Evaluation(
+            name=f"failure_mode.{diagnosis.failure}",
+            label="found",
+            score=0.0,
+            explanation=diagnosis.evidence[:2000],
+            evaluator=f"{score.suite}:detector",
+        )
+        for diagnosis in (card.diagnoses if card is not None else ())
+    ]
+    for one in score.judgements:
+        found.append(
+            Evaluation(
+                name=one.criterion,
+                label=one.answer,
+                score=None if one.passed is None else float(one.passed),
+                explanation=one.rationale[:2000] or None,
+                error=one.failure,
+                evaluator=one.judge.model,
+                evaluator_version=f"{one.rubric}@{one.rubric_version}/{one.criterion_version}",
+                prompt=one.judge.prompt,
+                prompt_version=one.judge.prompt_version,
+            )
+        )
+    return found
+
+
+def _typed(facts: JsonObject) -> list[JsonValue]:
+    return [{"key": name, "value": _typed_value(value)} for name, value in facts.items()]
+
+
+def _typed_value(value: JsonValue) -> JsonObject:
+    match value:
+        case bool():
+            return {"boolValue": value}
+        case int():
+            return {"intValue": str(value)}
+        case float():
+            return {"doubleValue": value}
+        case _:
+            return {"stringValue": str(value)}

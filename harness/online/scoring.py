@@ -1,0 +1,218 @@
+"""Sessions scored by a suite as its trials are: the same verifiers, metrics and detectors, over the same evidence.
+
+Incremental and exactly once: a session is scored where no score with its key, digest and scorer exists, and a batch of
+scores appears whole or not at all. A killed run is continued by the next one.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from harness.case import Case, Suite
+from harness.errors import HarnessError, UsageError
+from harness.online.outbox import Outbox
+from harness.online.sampling import Sampler
+from harness.online.scores import Sampling, SessionScore, score_identity, session_of
+from harness.online.session import Session, SessionRow
+from harness.online.settings import OnlineSettings
+from harness.online.store import SessionStore
+from harness.online.tool_facts import tool_facts
+from harness.score import Evidence, Scorecard, build_scorer
+from harness.trace import Trial
+from harness.values import Frozen, JsonValue, digest_of
+
+PRODUCTION: Final = "production"
+"""The case that a session is scored as which is no trial of the suite: it has the suite's own checks only."""
+_BATCH: Final = 100
+_UNTOLD: Final = "(the session does not tell the task)"
+
+
+class Scored(Frozen):
+    """What one round of scoring did, in sessions."""
+
+    complete: int
+    """Complete sessions in the store."""
+    before: int
+    """Of these, scored before by the same scorers."""
+    scored: int
+    skipped: int
+    """Left out by sampling."""
+    unreadable: int
+    """Without a trajectory: their spans tell of no agent, model or tool, or cannot be read."""
+    failed: int
+    """Of the scored ones, those in which a check failed or a failure mode was found."""
+    waiting: int
+    """Beyond the day's budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringRequest:
+    """What is scored, and how much of it."""
+
+    suite: Suite
+    settings: OnlineSettings
+    limit: int | None = None
+    """At most so many sessions now; None: all."""
+    outbox: Outbox | None = None
+    """Where scores wait to be sent; None: they are not sent."""
+    progress: Callable[[int], None] = field(default=lambda _: None)
+    """Called with the number of sessions after each batch."""
+
+
+class SessionScorer:
+    """A suite's scorer for sessions."""
+
+    def __init__(self, suite: Suite, settings: OnlineSettings) -> None:
+        """Raises UsageError that names the check and the field, for a suite whose scorers are not found."""
+        if any(case.id == PRODUCTION for case in suite.cases):
+            raise UsageError(
+                f"suite {suite.name!r} has a case {PRODUCTION!r}, the name of sessions", remedy="rename it"
+            )
+        production = Case(id=PRODUCTION, task=_UNTOLD)
+        self._settings = settings
+        self._suite = suite
+        self._cases = {case.id: case for case in suite.cases}
+        self._scorer = build_scorer(suite.model_copy(update={"cases": (*suite.cases, production)}))
+        versions: dict[str, JsonValue] = dict(self._scorer.versions)
+        self.identity = digest_of({"suite": suite.digest, "versions": versions})[:32]
+
+    def card(self, session: Session, trial: Trial) -> Scorecard:
+        """The scorecard of a session. A trusted harness's trial of the suite is scored as its case."""
+        case = self.case_of(session, trial)
+        with tempfile.TemporaryDirectory(prefix="harness-session-") as folder:
+            own = session.own_record
+            archive = own.write_archive(Path(folder)) if own is not None else None
+            evidence = Evidence(case=case, trial=trial, tools=self._suite.tools, end_state_archive=archive)
+            card = self._scorer.score(evidence)
+        return card if case.id != PRODUCTION else card.model_copy(update={"case_id": trial.case_id})
+
+    def case_of(self, session: Session, trial: Trial) -> Case:
+        """The suite's case where a trusted harness names it, else one with the task that the session tells."""
+        if session.own_record is not None and trial.case_id in self._cases:
+            return self._cases[trial.case_id]
+        told = session.case
+        task = _UNTOLD if told is None else told.task
+        system = None if told is None else told.system
+        return Case(id=PRODUCTION, task=task, system=system, category=self._category(session) or "general")
+
+    def score(self, session: Session, sampling: Sampling) -> SessionScore:
+        """The whole score; `skipped` with a note where the session cannot be read as a trial."""
+        common = {**session_of(session.row), "kind": "rules", "scorer": self.identity, "suite": self._suite.name}
+        common |= {"scored_at": datetime.now(UTC).isoformat(), "sampling": sampling}
+        try:
+            trial = session.trial()
+        except (HarnessError, ValueError, TypeError, RecursionError) as error:
+            return SessionScore.model_validate({**common, "skipped": True, "notes": (f"unreadable: {error}"[:300],)})
+        if trial is None:
+            notes = ("unreadable: its spans tell of no agent, model or tool",)
+            return SessionScore.model_validate({**common, "skipped": True, "notes": notes})
+        card = self.card(session, trial)
+        return SessionScore.model_validate(
+            {
+                **common,
+                "prompt": card.prompt or "",
+                "category": self._category(session) or card.category,
+                "steps": len(trial.trajectory.steps),
+                "card": card,
+                "tools": tool_facts(trial.trajectory),
+                "notes": tuple(f"{note.problem} ({note.count}x)" for note in session.notes[:20]),
+            }
+        )
+
+    def _category(self, session: Session) -> str | None:
+        for name in self._settings.category:
+            for span in session.spans:
+                told = span.attributes.get(name)
+                if isinstance(told, str) and told.strip():
+                    return told.strip()[:100]
+        return None
+
+
+def score_sessions(store: SessionStore, request: ScoringRequest) -> Scored:
+    """One round over the complete sessions that are not scored yet. Raises UsageError for a wrong suite."""
+    scorer = SessionScorer(request.suite, request.settings)
+    rows, now_ns = store.sessions(), time.time_ns()
+    complete = [row for row in rows if row.is_complete(now_ns, request.settings.pause_s)]
+    known = store.score_store.identities()
+    fresh = [row for row in complete if score_identity(row.key, row.digest, "rules", scorer.identity) not in known]
+    sampler = Sampler(request.settings, rows)
+    chosen, left_out = _chosen(fresh, sampler)
+    allowed = _allowed(store, request)
+    now, waiting = (chosen, []) if allowed is None else (chosen[:allowed], chosen[allowed:])
+    store.score_store.add(_left_out(row, scorer, request) for row in left_out)
+    scored: list[SessionScore] = []
+    for batch in _batches(now):
+        scored += _scored_batch(store, scorer, batch, request)
+        request.progress(len(scored))
+    return Scored(
+        complete=len(complete),
+        before=len(complete) - len(fresh),
+        scored=sum(not one.skipped for one in scored),
+        skipped=len(left_out),
+        unreadable=sum(one.skipped for one in scored),
+        failed=sum(one.failed for one in scored),
+        waiting=len(waiting),
+    )
+
+
+def _scored_batch(
+    store: SessionStore, scorer: SessionScorer, batch: Sequence[tuple[SessionRow, Sampling]], request: ScoringRequest
+) -> list[SessionScore]:
+    samplings = dict(zip((row.key for row, _ in batch), (sampling for _, sampling in batch), strict=True))
+    sessions = store.load_many([row for row, _ in batch])
+    scores = [scorer.score(session, samplings[session.row.key]) for session in sessions]
+    if request.outbox is not None:
+        request.outbox.announce(scores)
+    store.score_store.add(scores)
+    return [one.model_copy(update={"card": one.card and one.card.model_copy(update={"scores": ()})}) for one in scores]
+
+
+def _chosen(rows: Sequence[SessionRow], sampler: Sampler) -> tuple[list[tuple[SessionRow, Sampling]], list[SessionRow]]:
+    """Chosen ones, those of rarer rules first, and those that sampling leaves out."""
+    chosen: list[tuple[SessionRow, Sampling]] = []
+    left_out: list[SessionRow] = []
+    for row in rows:
+        sampling = sampler.decide(row, "rules")
+        if sampling is None:
+            left_out.append(row)
+        else:
+            chosen.append((row, sampling))
+    chosen.sort(key=lambda pair: (pair[1].in_base, pair[0].received_last_ns))
+    return chosen, left_out
+
+
+def _left_out(row: SessionRow, scorer: SessionScorer, request: ScoringRequest) -> SessionScore:
+    return SessionScore.model_validate(
+        {
+            **session_of(row),
+            "kind": "rules",
+            "scorer": scorer.identity,
+            "suite": request.suite.name,
+            "scored_at": datetime.now(UTC).isoformat(),
+            "sampling": Sampling(rule="", rate=1, in_base=False),
+            "skipped": True,
+        }
+    )
+
+
+def _allowed(store: SessionStore, request: ScoringRequest) -> int | None:
+    """How many sessions may be scored now; None: any number."""
+    limits = [] if request.limit is None else [request.limit]
+    if request.settings.budget.sessions is not None:
+        today = datetime.now(UTC).strftime("%Y-%m-%d")
+        done = sum(
+            one.scored_at[:10] == today and one.kind == "rules" and not one.skipped for one in store.score_store.read()
+        )
+        limits.append(max(0, request.settings.budget.sessions - done))
+    return min(limits, default=None)
+
+
+def _batches(
+    pairs: Sequence[tuple[SessionRow, Sampling]],
+) -> Iterator[Sequence[tuple[SessionRow, Sampling]]]:
+    for start in range(0, len(pairs), _BATCH):
+        yield pairs[start : start + _BATCH]

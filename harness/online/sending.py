@@ -1,0 +1,78 @@
+"""Stored trials of this harness sent to a receiver by OTLP: to score them online as they were scored offline."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterable
+from typing import Final
+
+from harness.errors import HarnessError
+from harness.ingest import export_otlp
+from harness.online.trial_record import EVENT, trial_attributes
+from harness.results import StoredTrial
+from harness.trace import Span
+from harness.values import JsonObject, JsonValue
+
+_CONVERSATION: Final = "gen_ai.conversation.id"
+_RELEASE: Final = "harness.release"
+_TIMEOUT_S: Final = 30.0
+_TRIES: Final = 5
+_BATCH_SPANS: Final = 500
+
+
+class NotTaken(HarnessError):
+    """The receiver did not take the spans."""
+
+
+def trial_session(run: str, trial: StoredTrial) -> str:
+    """The session id that a stored trial is sent under."""
+    return f"{run}.{trial.trial.case_id}.{trial.trial.attempt}"
+
+
+def trial_requests(run: str, stored: StoredTrial, *, release: str = "") -> Iterable[tuple[str, JsonObject]]:
+    """(path, request) for a trial: its spans, then the record of what is known beside them."""
+    session = trial_session(run, stored)
+    spans = [_in_session(span, session, release) for span in stored.spans]
+    for start in range(0, len(spans), _BATCH_SPANS):
+        yield "/v1/traces", export_otlp(spans[start : start + _BATCH_SPANS])
+    facts = {**trial_attributes(stored.trial, stored.end_state), _CONVERSATION: session}
+    attributes: list[JsonValue] = [{"key": name, "value": {"stringValue": value}} for name, value in facts.items()]
+    record: JsonObject = {
+        "eventName": EVENT,
+        "traceId": stored.trial.trajectory.trace_id,
+        "timeUnixNano": str(max((span.end_ns for span in spans), default=0)),
+        "attributes": attributes,
+    }
+    yield "/v1/logs", {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+
+
+def post(url: str, path: str, request: JsonObject, token: str | None = None) -> JsonObject:
+    """Sends one request in JSON, again where the receiver asks for it; its answer. Raises NotTaken."""
+    headers = {"Content-Type": "application/json"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
+    asked = urllib.request.Request(f"{url.rstrip('/')}{path}", data=json.dumps(request).encode(), headers=headers)
+    for left in reversed(range(_TRIES)):
+        wait_s = 1.0
+        try:
+            with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as response:
+                told: JsonObject = json.loads(response.read() or b"{}")
+                return told
+        except urllib.error.HTTPError as error:
+            again, reason = error.code in (429, 502, 503, 504), f"HTTP {error.code}"
+            wait_s = float(error.headers.get("Retry-After") or 1)
+        except OSError as error:
+            again, reason = True, str(error)
+        if not again or not left:
+            raise NotTaken(f"{url}{path} did not take a request: {reason}")
+        time.sleep(min(wait_s, 10))
+    raise NotTaken(f"{url}{path} did not take a request")
+
+
+def _in_session(span: Span, session: str, release: str) -> Span:
+    """With a session id of its own: those of imported trials repeat from run to run."""
+    told: dict[str, JsonValue] = {**span.attributes}
+    if span.parent_id is None or _CONVERSATION in told:
+        told[_CONVERSATION] = session
+    if release and span.parent_id is None:
+        told[_RELEASE] = release
+    return span.model_copy(update={"attributes": told})
