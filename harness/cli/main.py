@@ -38,6 +38,7 @@ _VERBS = {
     "image": "Build and list the images that sandboxes and services run in.",
     "import": "Read somebody else's trajectories into a run folder.",
     "ingest": "Receive spans and logs of production by OTLP/HTTP.",
+    "online": "Score sessions of production as trials are scored, and watch them.",
     "export": "Write a run's trials as ATIF or OTLP JSON.",
 }
 

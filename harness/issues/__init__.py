@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from harness.issues.filing import file_report as file_report
     from harness.issues.filing import planned as planned
     from harness.issues.folder import FolderTracker as FolderTracker
+    from harness.issues.incidents import IncidentFiled as IncidentFiled
+    from harness.issues.incidents import file_incidents as file_incidents
+    from harness.issues.incidents import incident_draft as incident_draft
     from harness.issues.outbox import Outbox as Outbox
     from harness.issues.planning import TrackerAction as TrackerAction
     from harness.issues.tracker import IssueTracker as IssueTracker
@@ -26,6 +29,7 @@ else:
             "folder": ("FolderTracker",),
             "choosing": ("github_tracker", "tracker_named"),
             "filing": ("Done", "Filing", "MOST_NEW", "file_report", "planned"),
+            "incidents": ("IncidentFiled", "file_incidents", "incident_draft"),
             "outbox": ("Outbox",),
             "planning": ("TrackerAction",),
             "tracker": ("IssueTracker", "Note", "TrackedIssue", "TrackerOptions"),

@@ -5,31 +5,125 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.online.charts import Shift as Shift
+    from harness.online.daily import DailyReport as DailyReport
+    from harness.online.daily import DayRate as DayRate
+    from harness.online.daily import daily_report as daily_report
+    from harness.online.days import DayFacts as DayFacts
     from harness.online.engine import SpanEngine as SpanEngine
     from harness.online.engine import TraceRow as TraceRow
+    from harness.online.judging import JudgingRequest as JudgingRequest
+    from harness.online.judging import SessionsJudged as SessionsJudged
+    from harness.online.judging import judge_sessions as judge_sessions
     from harness.online.layout import StoreLayout as StoreLayout
+    from harness.online.outbox import Outbox as Outbox
+    from harness.online.outbox import langfuse_sender as langfuse_sender
+    from harness.online.outbox import otlp_logs_sender as otlp_logs_sender
+    from harness.online.population import RateComparison as RateComparison
+    from harness.online.population import compare_populations as compare_populations
+    from harness.online.population import offline_observations as offline_observations
+    from harness.online.population import online_observations as online_observations
     from harness.online.receiver import Receiver as Receiver
     from harness.online.receiver import ReceiverOptions as ReceiverOptions
     from harness.online.record import StoredRecord as StoredRecord
     from harness.online.scores import Sampling as Sampling
     from harness.online.scores import SessionScore as SessionScore
     from harness.online.scores import ToolFacts as ToolFacts
+    from harness.online.scoring import Scored as Scored
+    from harness.online.scoring import ScoringRequest as ScoringRequest
+    from harness.online.scoring import SessionScorer as SessionScorer
+    from harness.online.scoring import score_sessions as score_sessions
+    from harness.online.sending import post_otlp as post_otlp
+    from harness.online.sending import trial_requests as trial_requests
+    from harness.online.sending import trial_session as trial_session
     from harness.online.session import Session as Session
     from harness.online.session import SessionRow as SessionRow
+    from harness.online.settings import OnlineSettings as OnlineSettings
+    from harness.online.settings import WatchSettings as WatchSettings
+    from harness.online.settings import online_settings as online_settings
     from harness.online.store import DEFAULT_FOLDER as DEFAULT_FOLDER
     from harness.online.store import SessionStore as SessionStore
     from harness.online.tokens import Tokens as Tokens
+    from harness.online.watch import FacetChange as FacetChange
+    from harness.online.watch import Incident as Incident
+    from harness.online.watch import Look as Look
+    from harness.online.watch import accept_incident as accept_incident
+    from harness.online.watch import read_incidents as read_incidents
+    from harness.online.watch import watch_shifts as watch_shifts
 else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "engine": ("SpanEngine", "TraceRow"),
+            "charts": ("Shift",),
+            "daily": (
+                "DailyReport",
+                "DayRate",
+                "daily_report",
+            ),
+            "days": ("DayFacts",),
+            "engine": (
+                "SpanEngine",
+                "TraceRow",
+            ),
+            "judging": (
+                "JudgingRequest",
+                "SessionsJudged",
+                "judge_sessions",
+            ),
             "layout": ("StoreLayout",),
-            "receiver": ("Receiver", "ReceiverOptions"),
+            "outbox": (
+                "Outbox",
+                "langfuse_sender",
+                "otlp_logs_sender",
+            ),
+            "population": (
+                "RateComparison",
+                "compare_populations",
+                "offline_observations",
+                "online_observations",
+            ),
+            "receiver": (
+                "Receiver",
+                "ReceiverOptions",
+            ),
             "record": ("StoredRecord",),
-            "scores": ("Sampling", "SessionScore", "ToolFacts"),
-            "session": ("Session", "SessionRow"),
-            "store": ("DEFAULT_FOLDER", "SessionStore"),
+            "scores": (
+                "Sampling",
+                "SessionScore",
+                "ToolFacts",
+            ),
+            "scoring": (
+                "Scored",
+                "ScoringRequest",
+                "SessionScorer",
+                "score_sessions",
+            ),
+            "sending": (
+                "post_otlp",
+                "trial_requests",
+                "trial_session",
+            ),
+            "session": (
+                "Session",
+                "SessionRow",
+            ),
+            "settings": (
+                "OnlineSettings",
+                "WatchSettings",
+                "online_settings",
+            ),
+            "store": (
+                "DEFAULT_FOLDER",
+                "SessionStore",
+            ),
             "tokens": ("Tokens",),
+            "watch": (
+                "FacetChange",
+                "Incident",
+                "Look",
+                "accept_incident",
+                "read_incidents",
+                "watch_shifts",
+            ),
         },
     )

@@ -14,8 +14,8 @@ from harness.values import JsonValue
 FACTS: Final = {
     "session": "VARCHAR", "digest": "VARCHAR", "scored_at": "VARCHAR", "kind": "VARCHAR", "suite": "VARCHAR",
     "day": "VARCHAR", "release": "VARCHAR", "model": "VARCHAR", "prompt": "VARCHAR", "judge": "VARCHAR",
-    "category": "VARCHAR", "steps": "INTEGER", "weight": "DOUBLE", "in_base": "BOOLEAN", "signal": "VARCHAR",
-    "value": "DOUBLE",
+    "scorer": "VARCHAR", "category": "VARCHAR", "steps": "INTEGER", "weight": "DOUBLE", "in_base": "BOOLEAN",
+    "signal": "VARCHAR", "value": "DOUBLE",
 }  # fmt: skip
 """Columns and their SQL types. `value` is 1 where a check failed, a mode or an error occurred: higher is worse."""
 
@@ -33,6 +33,7 @@ def facts_of(score: SessionScore) -> Iterator[dict[str, JsonValue]]:
         "model": score.model,
         "prompt": score.prompt,
         "judge": score.judge,
+        "scorer": score.scorer,
         "category": score.category,
         "steps": score.steps,
         "weight": 1 / score.sampling.rate,

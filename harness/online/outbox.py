@@ -14,8 +14,9 @@ from typing import Final
 
 from harness.documents import write_atomically
 from harness.errors import HarnessError
+from harness.judge import Langfuse
 from harness.online.scores import SessionScore
-from harness.trace import Evaluation, evaluation_event
+from harness.trace import Evaluation, evaluation_event, otlp_endpoint, otlp_headers
 from harness.values import JsonObject, JsonValue, digest_of
 
 _TIMEOUT_S: Final = 30.0
@@ -60,8 +61,23 @@ class Outbox:
         return sum(1 for _ in self._folder.glob("*.json"))
 
 
-def otlp_sender(endpoint: str, headers: dict[str, str]) -> Send:
-    """Sends to an OTLP/HTTP endpoint for logs (its whole URL), as JSON."""
+def langfuse_sender() -> Send:
+    """Sends judgements to the Langfuse server of the environment. Raises UsageError where a variable is missing."""
+    langfuse = Langfuse.from_environment()
+
+    def send(scores: Sequence[SessionScore]) -> None:
+        langfuse.send(judgement for score in scores for judgement in score.judgements)
+
+    return send
+
+
+def otlp_logs_sender(told: str) -> Send:
+    """Sends to an OTLP/HTTP endpoint as JSON; `/v1/logs` is added where it has no path. Headers are those of
+    OTEL_EXPORTER_OTLP_HEADERS. Raises UsageError where `told` is no URL.
+    """
+    base = otlp_endpoint(told)
+    endpoint = f"{base.removesuffix('/v1/traces')}/v1/logs" if base.endswith("/v1/traces") else base
+    headers = otlp_headers()
 
     def send(scores: Sequence[SessionScore]) -> None:
         body = json.dumps(evaluation_request(scores)).encode()

@@ -47,7 +47,7 @@ def trial_requests(run: str, stored: StoredTrial, *, release: str = "") -> Itera
     yield "/v1/logs", {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
 
 
-def post(url: str, path: str, request: JsonObject, token: str | None = None) -> JsonObject:
+def post_otlp(url: str, path: str, request: JsonObject, token: str | None = None) -> JsonObject:
     """Sends one request in JSON, again where the receiver asks for it; its answer. Raises NotTaken."""
     headers = {"Content-Type": "application/json"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
     asked = urllib.request.Request(f"{url.rstrip('/')}{path}", data=json.dumps(request).encode(), headers=headers)

@@ -139,6 +139,9 @@ class SessionStore:
         last = max((number for number, _ in segments(self.layout.journal)), default=0)
         write_deletion(self.layout.deleted, last, [(row.source, trace) for row in rows for trace in row.trace_ids])
         self.score_store.delete(row.key for row in rows)
+        for row in rows:  # what a judge was shown of them
+            for recorded in (self.layout.folder / "judge").glob(f"*/session-{row.id}[.~]*"):
+                recorded.unlink(missing_ok=True)
         Compactor(self.layout).purge()
         return len(rows)
 

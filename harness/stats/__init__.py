@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from harness.stats.chance import cohen_kappa as cohen_kappa
     from harness.stats.chance import krippendorff_alpha as krippendorff_alpha
     from harness.stats.chance import position_consistency as position_consistency
+    from harness.stats.change_detection import RateAlarm as RateAlarm
+    from harness.stats.change_detection import RateDetector as RateDetector
+    from harness.stats.change_detection import RateReference as RateReference
+    from harness.stats.change_detection import is_over as is_over
+    from harness.stats.change_detection import reference_of as reference_of
     from harness.stats.intervals import Interval as Interval
     from harness.stats.intervals import Z as Z
     from harness.stats.intervals import cases_for_margin as cases_for_margin
@@ -41,6 +46,7 @@ else:
             "agreement": ("AgreementRate", "AnswerPair", "BinaryAgreement", "binary_agreement", "rate"),
             "bootstrap": ("bootstrap",),
             "chance": ("cohen_kappa", "krippendorff_alpha", "position_consistency"),
+            "change_detection": ("RateAlarm", "RateDetector", "RateReference", "is_over", "reference_of"),
             "intervals": (
                 "Interval",
                 "Z",

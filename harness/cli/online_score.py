@@ -1,0 +1,125 @@
+"""`harness online score`: a suite's scores for the sessions of production."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.judge_options import model_options, settings_of
+from harness.cli.online import open_store, store_option
+
+if TYPE_CHECKING:
+    from harness.case import Suite
+    from harness.online import JudgingRequest, OnlineSettings, Outbox, SessionStore
+
+
+@click.command("score")
+@click.argument("suite")
+@store_option
+@click.option("--limit", type=click.IntRange(1), help="At most so many sessions by rules now.")
+@click.option("--rubric", "rubric_name", metavar="NAME", help="Judge by it too: a rubric's name or file.")
+@model_options
+@click.option("--samples", type=click.IntRange(1, 99), help="Ask each question so often; the majority counts.")
+@click.option("--in-flight", type=click.IntRange(1, 1024), help="Requests at a time; default: 32.")
+@click.option("--otlp", metavar="URL", help="Send scores as gen_ai.evaluation.result events to this OTLP endpoint.")
+@click.option("--langfuse", is_flag=True, help="Send judgements as scores to Langfuse (LANGFUSE_HOST and keys).")
+@click.option("--watch", is_flag=True, help="Go on until interrupted.")
+@click.option("--interval", type=click.FloatRange(1), default=60, show_default=True, help="Seconds between rounds.")
+@click.option("--json", "as_json", is_flag=True, help="Print each round as a line of JSON.")
+@click.pass_obj
+def score(project: Path, /, suite: str, folder: Path | None, watch: bool, as_json: bool, **options: Any) -> None:
+    """Score the complete sessions that SUITE has not scored yet.
+
+    \b
+    harness online score support
+    harness online score support --rubric helpfulness --watch
+    harness online score support --otlp http://127.0.0.1:4318
+
+    A session is scored once by the same scorers, and again where a late span came. Sampling, the pause after which a
+    session is complete, and budgets are declared in online.yaml.
+    """
+    import json
+    import time
+
+    from harness.case import load_suite
+    from harness.online import online_settings
+
+    settings, loaded, store = online_settings(project), load_suite(project, suite), open_store(project, folder)
+    outbox = _outbox(store, options)
+    judging = None if options["rubric_name"] is None else _judging(project, loaded, settings, options, outbox)
+    while True:
+        told = _round(store, loaded, settings, options, outbox, judging)
+        click.echo(json.dumps(told) if as_json else _words(told))
+        if not watch:
+            return
+        time.sleep(options["interval"])
+
+
+def _round(
+    store: "SessionStore",
+    suite: "Suite",
+    settings: "OnlineSettings",
+    options: dict[str, Any],
+    outbox: "Outbox | None",
+    judging: "JudgingRequest | None",
+) -> dict[str, Any]:
+    from harness.cli.console import say
+    from harness.errors import HarnessError
+    from harness.online import ScoringRequest, judge_sessions, score_sessions
+
+    request = ScoringRequest(suite=suite, settings=settings, limit=options["limit"], outbox=outbox)
+    told: dict[str, Any] = {"rules": score_sessions(store, request).model_dump(mode="json")}
+    if judging is not None:
+        told["judge"] = judge_sessions(store, judging).model_dump(mode="json")
+    if outbox is not None:
+        try:
+            told["sent"] = outbox.deliver()
+        except HarnessError as error:
+            say(f"{error}")
+            told["unsent_batches"] = outbox.waiting
+    return told
+
+
+def _outbox(store: "SessionStore", options: dict[str, Any]) -> "Outbox | None":
+    from harness.errors import UsageError
+    from harness.online import Outbox, langfuse_sender, otlp_logs_sender
+
+    if options["otlp"] and options["langfuse"]:
+        raise UsageError("give one of --otlp and --langfuse")
+    if options["langfuse"]:
+        return Outbox(store.layout.folder / "outbox" / "langfuse", langfuse_sender())
+    if options["otlp"]:
+        return Outbox(store.layout.folder / "outbox" / "otlp", otlp_logs_sender(options["otlp"]))
+    return None
+
+
+def _judging(
+    project: Path, suite: "Suite", settings: "OnlineSettings", options: dict[str, Any], outbox: "Outbox | None"
+) -> "JudgingRequest":
+    from harness.judge import PromptRegistry, load_rubric
+    from harness.online import JudgingRequest
+
+    rubric = load_rubric(options["rubric_name"], suite.folder)
+    judge = settings_of(project, suite.folder, options)
+    return JudgingRequest(
+        suite=suite,
+        settings=settings,
+        rubric=rubric,
+        prompt=PromptRegistry(project).get(rubric.prompt, judge.label),
+        judge=judge,
+        mode=options["mode"],
+        outbox=outbox,
+    )
+
+
+def _words(told: dict[str, Any]) -> str:
+    rules = told["rules"]
+    words = (
+        f"{rules['scored']} sessions scored ({rules['failed']} with failures), {rules['before']} before,"
+        f" {rules['skipped']} left out by sampling, {rules['unreadable']} unreadable, {rules['waiting']} waiting"
+    )
+    if "judge" in told:
+        judge = told["judge"]
+        words += f"; {judge['judged']} judged, {judge['failed']} failed, {judge['waiting']} waiting"
+        words += f" ({judge['stopped']})" if judge["stopped"] else ""
+    return words + (f"; {told['sent']} sent" if "sent" in told else "")

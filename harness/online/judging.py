@@ -1,0 +1,248 @@
+"""Sessions judged by a rubric, as trials are: one question a criterion, on the same evidence, by the same judge.
+
+A judge's answers are recorded in the store's own cassettes, so that a killed round asks nothing twice. What the day's
+budget does not cover waits; a session at which the judge failed is asked again in the next round.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from harness.case import Case, Suite
+from harness.documents import write_atomically
+from harness.judge import Criterion, Judge, Judgement, JudgeSettings, Panel, Prompt, Rubric, Subject, Task, run_panel
+from harness.online.outbox import Outbox
+from harness.online.sampling import Sampler
+from harness.online.scores import Sampling, SessionScore, score_identity
+from harness.online.scoring import SessionScorer
+from harness.online.session import Session, SessionRow
+from harness.online.settings import OnlineSettings
+from harness.online.store import SessionStore
+from harness.trace import MEASURED, Trial
+from harness.upstream import AskMode, Budget, ModelClient, ModelClientOptions
+from harness.values import Frozen, digest_of
+
+_BATCH: Final = 16
+_RUN: Final = "online"
+
+
+class SessionsJudged(Frozen):
+    """What one round of judging did, in sessions."""
+
+    before: int
+    """Judged before by the same judge."""
+    judged: int
+    skipped: int
+    """Left out by sampling."""
+    failed: int
+    """At which the judge failed; they are asked again in the next round."""
+    waiting: int
+    """Beyond the day's budget."""
+    usd: float
+    tokens: int
+    stopped: str | None = None
+    """Why the round ended early."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgingRequest:
+    """By whom, and by which rubric."""
+
+    suite: Suite
+    settings: OnlineSettings
+    rubric: Rubric
+    prompt: Prompt
+    judge: JudgeSettings
+    mode: AskMode = "auto"
+    outbox: Outbox | None = None
+
+
+@dataclass(kw_only=True)
+class _Candidate:
+    """A session that is to be judged; `judgements` by criterion, as they come."""
+
+    row: SessionRow
+    rules: SessionScore
+    sampling: Sampling
+    wanted: int = 0
+    judgements: dict[str, Judgement] = field(default_factory=dict)
+
+    @property
+    def is_done(self) -> bool:
+        return len(self.judgements) == self.wanted and all(one.failure is None for one in self.judgements.values())
+
+
+def judge_sessions(store: SessionStore, request: JudgingRequest) -> SessionsJudged:
+    """One round over the sessions that were scored by rules. Raises HarnessError for what the judge's model refuses."""
+    return _Round(store, request).run()
+
+
+class _Round:
+    """One round of judging."""
+
+    def __init__(self, store: SessionStore, request: JudgingRequest) -> None:
+        self._store = store
+        self._request = request
+        self._folder = store.layout.folder / "judge"
+        self._scorer = SessionScorer(request.suite, request.settings)
+        self._spent = _Spending(self._folder / "spend.json")
+        self._identity = digest_of([request.rubric.digest, self._judge(None).identity.model_dump(mode="json")])[:32]
+
+    def run(self) -> SessionsJudged:
+        candidates, before, skipped = self._candidates()
+        done = failed = 0
+        usd, tokens, stopped = 0.0, 0, None
+        place = 0
+        while place < len(candidates) and stopped is None:
+            batch = candidates[place : place + _BATCH]
+            budget = self._spent.left(self._request.settings)
+            stopped = self._batch(batch, budget)
+            usd, tokens = usd + budget.spent_usd, tokens + budget.spent_tokens
+            self._spent.add(budget)
+            ready = [one for one in batch if one.wanted and one.is_done]
+            self._keep(ready)
+            done += len(ready)
+            failed += sum(any(j.failure is not None for j in one.judgements.values()) for one in batch)
+            place += len(batch)
+        return SessionsJudged(
+            before=before,
+            judged=done,
+            skipped=skipped,
+            failed=failed,
+            waiting=len(candidates) - done - failed,
+            usd=usd,
+            tokens=tokens,
+            stopped=stopped,
+        )
+
+    def _candidates(self) -> tuple[list[_Candidate], int, int]:
+        rows = {row.key: row for row in self._store.sessions()}
+        known = self._store.score_store.identities()
+        sampler = Sampler(self._request.settings, list(rows.values()))
+        found, before, skipped = list[_Candidate](), 0, 0
+        for score in self._store.scores(suite=self._request.suite.name, kind="rules"):
+            row = rows.get(score.session)
+            if row is None or row.digest != score.digest:
+                continue  # a late span came: it is scored by rules first
+            if score_identity(row.key, row.digest, "judge", self._identity) in known:
+                before += 1
+                continue
+            sampling = sampler.decide(row, "judge", failed=score.failed)
+            if sampling is None:
+                skipped += 1
+            else:
+                found.append(_Candidate(row=row, rules=score, sampling=sampling))
+        found.sort(key=lambda one: (one.sampling.in_base, one.row.received_last_ns))
+        return found, before, skipped
+
+    def _batch(self, batch: Sequence[_Candidate], budget: Budget) -> str | None:
+        """Asks about a batch; why it ended early."""
+        by_key: dict[tuple[str, int, str], list[_Candidate]] = {}
+
+        def keep(judgement: Judgement) -> None:
+            for one in by_key.get((judgement.case_id, judgement.attempt, judgement.trajectory), ()):
+                one.judgements[judgement.criterion] = judgement
+
+        def tasks() -> Iterator[Task]:
+            sessions = {session.row.key: session for session in self._store.load_many([one.row for one in batch])}
+            for one in batch:
+                task = self._task(sessions[one.row.key])
+                if task is None:
+                    continue
+                one.wanted = len(task.criteria)
+                key = (task.subject.trial.case_id, task.subject.trial.attempt, task.subject.digest)
+                by_key.setdefault(key, []).append(one)
+                yield task
+
+        panel = Panel(judge=self._judge(budget), in_flight=self._request.judge.in_flight, keep=keep)
+        run_panel(panel, tasks())
+        return panel.stopped
+
+    def _task(self, session: Session) -> Task | None:
+        trial = session.trial()
+        if trial is None or trial.outcome not in MEASURED:
+            return None
+        criteria: tuple[Criterion, ...] = tuple(self._request.rubric.criteria_for(trial.case_id))
+        return Task(subject=self._subject(session, trial), criteria=criteria)
+
+    def _subject(self, session: Session, trial: Trial) -> Subject:
+        case: Case | None = self._scorer.case_of(session, trial)
+        return Subject.of(_RUN, trial, case)
+
+    def _judge(self, budget: Budget | None) -> Judge:
+        request = self._request
+        names = {*request.suite.secrets, *request.judge.spec.secrets}
+        options = ModelClientOptions(
+            mode=request.mode,
+            cassettes=self._folder,
+            suite=f"{request.suite.name}.judge",
+            secrets={name: os.environ[name] for name in sorted(names) if os.environ.get(name)},
+            budget=budget,
+            tries=request.judge.tries,
+            first_wait_s=request.judge.first_wait_s,
+            sampling=request.judge.sampling,
+        )
+        return Judge(
+            rubric=request.rubric,
+            prompt=request.prompt,
+            model=request.judge.model,
+            asker=ModelClient(request.judge.spec, request.judge.provider, options),
+            samples=request.judge.samples,
+            folder=request.suite.folder,
+        )
+
+    def _keep(self, ready: Sequence[_Candidate]) -> None:
+        judge = f"{self._request.judge.model}/{self._request.prompt.name}@{self._request.prompt.version}"
+        scores = [
+            one.rules.model_copy(
+                update={
+                    "kind": "judge",
+                    "scorer": self._identity,
+                    "scored_at": datetime.now(UTC).isoformat(),
+                    "judge": judge,
+                    "sampling": one.sampling,
+                    "card": None,
+                    "judgements": tuple(one.judgements[name] for name in sorted(one.judgements)),
+                    "tools": {},
+                    "notes": (),
+                }
+            )
+            for one in ready
+        ]
+        if self._request.outbox is not None:
+            self._request.outbox.announce(scores)
+        self._store.score_store.add(scores)
+
+
+class _Spending:
+    """What the judge has cost on each day; written after each batch, so that a killed round may miss one batch."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._today = datetime.now(UTC).strftime("%Y-%m-%d")
+        try:
+            told = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            told = {}
+        day = told.get(self._today, {}) if isinstance(told, dict) else {}
+        self._usd, self._tokens = float(day.get("usd", 0)), int(day.get("tokens", 0))
+
+    def left(self, settings: OnlineSettings) -> Budget:
+        budget = Budget(usd=settings.budget.usd, tokens=settings.budget.tokens)
+        if budget.usd is not None:
+            budget.usd = max(0.0, budget.usd - self._usd)
+        if budget.tokens is not None:
+            budget.tokens = max(0, budget.tokens - self._tokens)
+        if budget.usd == 0 or budget.tokens == 0:
+            budget.charge(0, 0)
+        return budget
+
+    def add(self, budget: Budget) -> None:
+        self._usd += budget.spent_usd
+        self._tokens += budget.spent_tokens
+        told = {self._today: {"usd": self._usd, "tokens": self._tokens}}
+        write_atomically(self._path, (json.dumps(told) + "\n").encode())

@@ -1,0 +1,161 @@
+"""Online scores are offline scores: the same bytes for the same trial, each session once, whatever interrupts."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.case import load_suite
+from harness.online import (
+    OnlineSettings,
+    Outbox,
+    ScoringRequest,
+    otlp_logs_sender,
+    post_otlp,
+    score_sessions,
+    trial_requests,
+)
+from harness.results import RunFolder
+from harness.results.stored import first_scorecard
+from harness.trace import names
+from tests.online.receiving import TRUSTED, Served, request, serving, span
+from tests.online.walking import PROJECT, harness, harness_json
+
+NOW = OnlineSettings(pause_s=0)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A run of the suite `basics`, in a project of its own."""
+    project = tmp_path_factory.mktemp("project")
+    shutil.copytree(PROJECT / "suites" / "basics", project / "suites" / "basics")
+    shutil.copytree(PROJECT / "cassettes" / "basics", project / "cassettes" / "basics")
+    harness("run", "basics", "--sandbox", "local", "--run-name", "r1", project=project)
+    return RunFolder.open(project / "runs" / "r1")
+
+
+def send(served: Served, run: RunFolder, token: str | None = TRUSTED) -> None:
+    for stored in run.trials():
+        for path, body in trial_requests("r1", stored, release="2.4"):
+            assert {} == post_otlp(served.url, path, body, token)
+
+
+def assert_parity(run: RunFolder, project: Path, folder: Path) -> None:
+    suite = load_suite(project, run.manifest.suite)
+    with serving(folder) as served:
+        send(served, run)
+        done = score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW))
+        assert (len(list(run.trials())), 0, 0) == (done.scored, done.unreadable, done.waiting)
+        online = {(one.card.case_id, one.card.attempt): one.card for one in served.store().scores() if one.card}
+    for stored in run.trials():
+        offline = first_scorecard(stored.folder)
+        assert offline.model_dump_json() == online[offline.case_id, offline.attempt].model_dump_json()
+
+
+def test_a_trial_sent_by_otlp_gets_the_same_scorecard_byte_for_byte(run: RunFolder, tmp_path: Path) -> None:
+    assert_parity(run, run.path.parents[1], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+@pytest.mark.parametrize(
+    "suite", ["basics", "determinism", "drive_thru", "drive_thru_talk", "library_desk", "web_shop"]
+)
+def test_every_shipped_suite_has_parity(suite: str, tmp_path: Path) -> None:
+    name = f"parity-{tmp_path.name}"
+    harness("run", suite, "--run-name", name, "--jobs", "2")
+    try:
+        assert_parity(RunFolder.open(PROJECT / "runs" / name), PROJECT, tmp_path)
+    finally:
+        shutil.rmtree(PROJECT / "runs" / name)
+
+
+def test_without_a_trusted_token_nothing_that_a_session_says_of_itself_is_believed(
+    run: RunFolder, served: Served
+) -> None:
+    suite = load_suite(run.path.parents[1], "basics")
+    send(served, run, token=None)
+    score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW))
+
+    scores = served.store().scores()
+    assert len(list(run.trials())) == len(scores)
+    for score in scores:
+        assert score.card is not None
+        assert score.card.case_id.startswith("session-")  # it names a case of the suite, and is scored as none
+        trajectory = served.store().trajectory(score.session)
+        assert trajectory is not None
+        evidence = {step.evidence for step in trajectory.steps} | {call.evidence for call in trajectory.calls}
+        tiers = {seen.replayed for seen in trajectory.observations.values()}
+        assert ({None}, {None}) == (evidence, tiers or {None})
+
+
+def test_a_session_is_scored_once_and_again_only_for_a_late_span(run: RunFolder, served: Served) -> None:
+    suite = load_suite(run.path.parents[1], "basics")
+    send(served, run)
+    asked = ScoringRequest(suite=suite, settings=NOW)
+    first = score_sessions(served.store(), asked)
+    again = score_sessions(served.store(), asked)
+    assert (first.scored, 0) == (again.before, again.scored)
+
+    row = served.store().sessions()[0]
+    late = span(7, 1, traceId=row.trace_ids[0], attributes={"gen_ai.conversation.id": row.key.partition(":")[2]})
+    served.post("/v1/traces", request(late), headers={"Authorization": f"Bearer {TRUSTED}"})
+    assert (first.scored - 1, 1) == (score_sessions(served.store(), asked).before, 1)
+    assert first.scored == len(served.store().scores())
+
+
+def test_a_round_that_ends_between_batches_is_continued(run: RunFolder, served: Served) -> None:
+    suite = load_suite(run.path.parents[1], "basics")
+    send(served, run)
+    total = len(list(run.trials()))
+    for _ in range(total):
+        done = score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, limit=1))
+        assert 1 == done.scored
+    assert (total, 0) == (len(served.store().scores()), done.waiting)
+    assert total == len(served.store().score_store.identities())
+
+
+def test_a_session_that_goes_on_is_not_scored_yet(served: Served) -> None:
+    served.post("/v1/traces", request(span(1, 1, attributes={"gen_ai.conversation.id": "c"})))
+    done = score_sessions(
+        served.store(), ScoringRequest(suite=load_suite(PROJECT, "basics"), settings=OnlineSettings(pause_s=60))
+    )
+    assert (0, 0) == (done.complete, done.scored)
+
+
+def test_scores_are_sent_as_evaluation_events_and_kept_while_nobody_takes_them(
+    run: RunFolder, served: Served, tmp_path: Path
+) -> None:
+    suite = load_suite(run.path.parents[1], "basics")
+    send(served, run)
+    with serving(tmp_path / "other") as other:
+        outbox = Outbox(tmp_path / "outbox", otlp_logs_sender(other.url))
+        score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, outbox=outbox))
+        assert 1 == outbox.waiting
+        assert len(list(run.trials())) == outbox.deliver()
+        assert (0, 0) == (outbox.waiting, outbox.deliver())
+        assert other.receiver.counts["logs"] >= len(list(run.trials()))
+        (one, *_) = other.store()._engine.records([(other.store().sessions()[0].source, trace) for trace in
+                                                   other.store().sessions()[0].trace_ids])  # fmt: skip
+        assert names.EVALUATION_NAME in one.body
+
+
+def test_verbs_of_the_command_line(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = run.path.parents[1]
+    (project / "online.yaml").write_text("pause_s: 0\n")
+    monkeypatch.setenv("LAB", TRUSTED)
+    with serving(project / "online") as served:
+        harness("online", "send", "r1", "--url", served.url, "--token", "LAB", project=project)
+        told = harness_json("online", "score", "basics", project=project)
+        rows: list[dict[str, Any]] = harness_json("online", "sessions", project=project)
+        assert told["rules"]["scored"] == len(rows) == len(list(run.trials()))
+        assert rows[0]["key"].removeprefix("harness:r1.") in harness("online", "show", rows[0]["key"], project=project)
+        report = harness_json("online", "report", "basics", project=project)
+        assert len(rows) == report["scored"]
+        assert 0 == harness_json("online", "watch", "basics", project=project)["charts"]
+        same = harness_json("online", "parity", "r1", project=project)
+        assert {"success"} <= {one["signal"] for one in same if one["offline"] == one["online"] and not one["differs"]}
+        assert "deleted 1" in harness("online", "delete", rows[0]["key"], project=project)
+        assert len(rows) - 1 == len(harness_json("online", "sessions", project=project))
+    shutil.rmtree(project / "online")

@@ -1,0 +1,21 @@
+"""The command line as a user has it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).parents[2]
+
+
+def harness(*arguments: str, status: int = 0, project: Path = PROJECT) -> str:
+    """Standard output of a verb that ends with this status."""
+    command = [sys.executable, "-m", "harness", "--project", str(project), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert status == done.returncode, done.stdout + done.stderr
+    return done.stdout
+
+
+def harness_json(*arguments: str, **more: Any) -> Any:
+    return json.loads(harness(*arguments, "--json", **more))
