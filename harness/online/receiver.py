@@ -198,8 +198,8 @@ class Receiver:
 
     async def _maintain(self) -> None:
         while True:
-            await asyncio.sleep(_ROUND_S)
             await self.compact()
+            await asyncio.sleep(_ROUND_S)
 
     async def compact(self, *, all_of_it: bool = False) -> None:
         """One round of compaction beside the requests; what fails is told and tried again in the next round.
