@@ -69,14 +69,18 @@ def check_entries(root: Path, *, besides: frozenset[str] = frozenset()) -> None:
 
 
 def size_below(root: Path) -> int:
-    """The size in bytes of all plain files below `root` together, sparse ones in full; links are not followed."""
+    """The size in bytes of all plain files below `root` together, sparse ones in full; links are not followed.
+
+    Files beyond MAX_BYTES are left out: each is refused by its name when it is opened.
+    """
     together = 0
     for _, entry in _entries(root, frozenset()):
         if entry.is_file(follow_symlinks=False):
             try:
-                together += entry.stat(follow_symlinks=False).st_size
+                size = entry.stat(follow_symlinks=False).st_size
             except FileNotFoundError:  # what another process writes there may go meanwhile
                 continue
+            together += size if size <= MAX_BYTES else 0
     return together
 
 
