@@ -32,13 +32,7 @@ def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
     try:
         text = raw.decode("utf-8")
         check_depth(text)
-        value: JsonValue = json.loads(
-            text,
-            parse_constant=_no_constant,
-            parse_float=_finite,
-            parse_int=_whole,
-            object_pairs_hook=_each_once if once else None,
-        )
+        value: JsonValue = (_READER_ONCE if once else _READER).decode(text)
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")  # fails for half of a surrogate pair
     except UnicodeDecodeError as error:
@@ -86,3 +80,10 @@ def _whole(text: str) -> int:
     if len(text) > MAX_DIGITS:
         raise NotJson(f"the number {text[:40]}… has more than {MAX_DIGITS} digits")
     return int(text)
+
+
+_READER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
+"""Made once: making one takes longer than reading a tool's arguments with it."""
+_READER_ONCE = json.JSONDecoder(
+    parse_constant=_no_constant, parse_float=_finite, parse_int=_whole, object_pairs_hook=_each_once
+)

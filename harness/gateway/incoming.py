@@ -55,21 +55,30 @@ async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> byt
 
 
 async def _read(request: web.BaseRequest, most: int) -> bytes:
-    body, chunk = bytearray(), b""
+    body, chunk, content = bytearray(), b"", request.content
     try:
-        async with asyncio.timeout(_BODY_TIMEOUT_S):
-            while chunk := await request.content.readany():
-                if not request[BODY].admits(len(chunk)):
-                    raise _too_much()
-                body += chunk
-                if len(body) > most:
-                    raise _too_large(most)
-            return bytes(body)
+        if content.is_eof():  # it came with the head, as a tool's arguments do: nothing is waited for
+            chunk = content.read_nowait()
+            _admit(request, len(chunk), len(chunk), most)
+            body += chunk
+        if not content.at_eof():
+            async with asyncio.timeout(_BODY_TIMEOUT_S):
+                while chunk := await content.readany():
+                    _admit(request, len(chunk), len(body) + len(chunk), most)
+                    body += chunk
+        return bytes(body)
     except BaseException:
         # the traceback of what is cancelled or refused holds all that was read, until the next collection
         body.clear()
         chunk = b""
         raise
+
+
+def _admit(request: web.BaseRequest, size: int, together: int, most: int) -> None:
+    if not request[BODY].admits(size):
+        raise _too_much()
+    if together > most:
+        raise _too_large(most)
 
 
 def _too_large(most: int) -> Refusal:

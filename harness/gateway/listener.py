@@ -112,7 +112,8 @@ class _ClientConnection(web.RequestHandler):
     def __init__(
         self, server: web.Server, on_failure: Callable[[BaseException], None], bound: HostPort | None = None
     ) -> None:
-        super().__init__(server, loop=asyncio.get_running_loop(), lingering_time=1.0)
+        no_log: Any = None  # aiohttp takes it, and its types do not
+        super().__init__(server, loop=asyncio.get_running_loop(), lingering_time=1.0, access_log=no_log)
         self._on_failure = on_failure
         self.answering = False
         self.bound = bound

@@ -260,7 +260,7 @@ class RunFolder:
         return frozenset((one.case_id, one.attempt) for one in self._manifest.planned)
 
     def _place(self, key: TrialKey) -> Path:
-        return self.path / TRIALS / key[0] / str(key[1])
+        return self.path.joinpath(TRIALS, key[0], str(key[1]))
 
     def _check_trials(self) -> None:
         """Once, and only where trials are read: a folder can hold many. Raises ResultsError."""
@@ -284,8 +284,10 @@ class RunFolder:
         target.rename(aside)
 
     def _scores(self) -> list[Path]:
-        found = [path for path in (self.path / "scores").glob("*") if path.name.isdigit()]
-        return sorted(found, key=lambda path: int(path.name))
+        folder = self.path / "scores"
+        if not folder.is_dir():  # as before every commit of a first run
+            return []
+        return sorted((path for path in folder.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
 
     def _latest_scores(self) -> Path | None:
         return next(reversed(self._scores()), None)

@@ -51,12 +51,13 @@ def commit_folder(target: Path, files: dict[str, bytes | Path]) -> None:
     make_folder(target.parent)
     unfinished = target.parent / partial_name(f"{_UNFINISHED}-{target.name}")
     unfinished.mkdir()
+    place = str(unfinished)  # joining texts takes a tenth of the time of joining paths
     try:
         with ExitStack() as unflushed:  # all at the end: the file system commits the first together with the others
             checksums: dict[str, JsonValue] = {
-                name: _write(unfinished / name, content, unflushed) for name, content in files.items()
+                name: _write(f"{place}/{name}", content, unflushed) for name, content in files.items()
             }
-            _write(unfinished / CHECKSUMS_FILE, json_bytes(checksums), unflushed)
+            _write(f"{place}/{CHECKSUMS_FILE}", json_bytes(checksums), unflushed)
         flush_folder(unfinished)
         unfinished.rename(target)
         flush_folder(target.parent)
@@ -167,7 +168,7 @@ def _quick(value: BaseModel, indent: int | None) -> bytes | None:
         return None
 
 
-def _write(path: Path, content: bytes | Path, unflushed: ExitStack) -> str:
+def _write(path: str, content: bytes | Path, unflushed: ExitStack) -> str:
     """Returns the digest of the written bytes, which a file that grows meanwhile cannot change; `unflushed` flushes the
     file.
     """

@@ -194,14 +194,15 @@ def _write_tar(stream: Any, state: EndState, members: dict[str, tuple[int, int]]
 
 
 def _write_archive(archive: Path, state: EndState, members: dict[str, tuple[int, int]], contents: Any) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{archive.name}.", suffix=".tmp", dir=archive.parent)
+    temporary = archive.with_name(f".{archive.name}.{os.urandom(8).hex()}.tmp")
     try:
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "wb") as stream:
             _write_tar(stream, state, members, contents)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(archive)
+            os.fchmod(handle, 0o644)
+        temporary.replace(archive)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

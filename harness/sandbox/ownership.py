@@ -50,12 +50,15 @@ def private_folder() -> Path:
         _make(mine)
         _seen_to_be_ours.add(mine)
     while True:
+        folder = mine / os.urandom(4).hex()
         try:
-            folder = Path(tempfile.mkdtemp(prefix="", dir=mine))
+            folder.mkdir(mode=0o700)
+        except FileExistsError:
+            continue
         except FileNotFoundError:  # it went with its last folder, maybe in another thread just now
             _make(mine)
             continue
-        folder.chmod(0o755)
+        folder.chmod(0o755)  # whatever the umask
         return folder
 
 

@@ -13,18 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from opentelemetry import trace as otel
-from opentelemetry.context import Context
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace import Span as SdkSpan
 
-from harness.errors import HarnessError
 from harness.trace import names
+from harness.trace.recording_span import Plain, StoredSpan
 from harness.trace.sendable import attributes_of, reported_span
 from harness.trace.span import Span
-from harness.trace.tracer import Tracing, unexported
+from harness.trace.tracer import RecordingSpan, Tracing, unexported
 from harness.values import JsonValue
 
-Plain = str | bool | int | float
 Attributes = Mapping[str, Plain | None]
 """What is None is left out: absent is not known, never ""."""
 
@@ -44,9 +40,7 @@ class TraceSubject:
 class _Turn:
     """A turn of the conversation; times in nanoseconds of the recorder's clock."""
 
-    span: SdkSpan
-    within: Context
-    """The context in which the spans of this turn are started."""
+    span: RecordingSpan
     began_ns: int
     said: bool = False
     """Whether the agent received the user's message; False where it never requested it."""
@@ -61,11 +55,10 @@ class TraceRecorder:
         self._tracing = tracing or unexported()
         self._opened_ns = time.monotonic_ns()
         self._opened_wall_ns = time.time_ns()
-        self._recorded: list[ReadableSpan] = []
+        self._recorded: list[RecordingSpan] = []
         self._linked: list[Span] = []
         self._spans: tuple[Span, ...] | None = None
-        self._root = self._started(f"{names.INVOKE_AGENT} {subject.agent}", Context(), _of(subject), 0)
-        self._within_trial = otel.set_span_in_context(self._root, Context())
+        self._root = self._started(f"{names.INVOKE_AGENT} {subject.agent}", None, _of(subject), 0)
         self._turns = [self._begun_turn(0)]
 
     def now_ns(self) -> int:
@@ -95,7 +88,7 @@ class TraceRecorder:
         """
         ended_ns = self.now_ns()
         times = {names.STARTED_MONOTONIC: started_ns, names.ENDED_MONOTONIC: ended_ns}
-        span = self._started(name, self._within(started_ns), {**_present(attributes), **times}, started_ns)
+        span = self._started(name, self._parent_of(started_ns), {**_present(attributes), **times}, started_ns)
         if failed:
             span.set_status(otel.StatusCode.ERROR)
         self._recorded.append(self._ended(span, ended_ns))
@@ -146,8 +139,7 @@ class TraceRecorder:
 
     def _begun_turn(self, began_ns: int) -> _Turn:
         times = {names.STARTED_MONOTONIC: began_ns, names.ENDED_MONOTONIC: began_ns}
-        span = self._started(names.TURN, self._within_trial, times, began_ns)
-        return _Turn(span=span, within=otel.set_span_in_context(span, Context()), began_ns=began_ns)
+        return _Turn(span=self._started(names.TURN, self._root, times, began_ns), began_ns=began_ns)
 
     def _end_turn(self, now: int) -> None:
         turn = self._turns[-1]
@@ -155,26 +147,23 @@ class TraceRecorder:
             turn.ended_ns = now
             self._ended(turn.span, now)
 
-    def _within(self, started_ns: int) -> Context:
+    def _parent_of(self, started_ns: int) -> RecordingSpan:
         last = self._turns[-1]
         if last.ended_ns is not None and started_ns >= last.ended_ns:
-            return self._within_trial
-        return next((turn for turn in reversed(self._turns) if turn.began_ns <= started_ns), self._turns[0]).within
+            return self._root
+        return next((turn for turn in reversed(self._turns) if turn.began_ns <= started_ns), self._turns[0]).span
 
-    def _end_root(self, now: int) -> SdkSpan:
+    def _end_root(self, now: int) -> RecordingSpan:
         self._root.set_attribute(names.ENDED_MONOTONIC, now)
         return self._ended(self._root, now)
 
-    def _started(self, name: str, within: Context, attributes: Mapping[str, Plain], started_ns: int) -> SdkSpan:
-        kind = otel.SpanKind.CLIENT if attributes.get(names.STEP_KIND) == names.MODEL else otel.SpanKind.INTERNAL
+    def _started(
+        self, name: str, parent: RecordingSpan | None, attributes: Mapping[str, Plain], started_ns: int
+    ) -> RecordingSpan:
         # Wall times are those of the opening plus monotonic time: a clock set during a trial moves nothing.
-        at = self._opened_wall_ns + started_ns
-        span = self._tracing.tracer.start_span(name, within, kind, attributes, start_time=at)
-        if not isinstance(span, SdkSpan):
-            raise HarnessError("OpenTelemetry's tracer records no spans here, and a trial is scored by them")
-        return span
+        return self._tracing.started(name, parent, attributes, self._opened_wall_ns + started_ns)
 
-    def _ended(self, span: SdkSpan, ended_ns: int) -> SdkSpan:
+    def _ended(self, span: RecordingSpan, ended_ns: int) -> RecordingSpan:
         span.end(self._opened_wall_ns + ended_ns)
         return span
 
@@ -201,8 +190,10 @@ def _present(attributes: Attributes) -> dict[str, Plain]:
     return {name: value for name, value in attributes.items() if value is not None}
 
 
-def _stored(span: ReadableSpan) -> Span:
-    """An OpenTelemetry span in the stored form."""
+def _stored(span: RecordingSpan) -> Span:
+    """An ended span in the stored form."""
+    if isinstance(span, StoredSpan):
+        return span.stored()
     trace_id, span_id = _ids(span)
     return Span(
         trace_id=trace_id,
@@ -216,7 +207,9 @@ def _stored(span: ReadableSpan) -> Span:
     )
 
 
-def _ids(span: ReadableSpan) -> tuple[str, str]:
+def _ids(span: RecordingSpan) -> tuple[str, str]:
+    if isinstance(span, StoredSpan):
+        return span.trace_id, span.span_id
     context = span.get_span_context()
     assert context is not None  # every span that a tracer made has one
     return otel.format_trace_id(context.trace_id), otel.format_span_id(context.span_id)

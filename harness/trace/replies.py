@@ -96,6 +96,8 @@ def _reply(span: Span) -> ObservedReply:
 
 def _join_spans(replies: Sequence[ObservedReply], tools: Sequence[Span]) -> None:
     """Equal arguments first, over all spans; then arguments that a framework has completed; then rewritten ones."""
+    if not any(reply.calls for reply in replies):
+        return  # a program without a model: its spans' arguments need not be read
     left = list(tools)
     for alike in (_equal, _completed, _any):
         left = [span for span in left if not _claimed(span, replies, alike)]

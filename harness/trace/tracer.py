@@ -9,8 +9,10 @@ from functools import cache
 from random import SystemRandom
 
 from opentelemetry import trace as otel
+from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor
+from opentelemetry.sdk.trace import Span as SdkSpan
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
@@ -18,6 +20,12 @@ from typing_extensions import override
 
 from harness import __version__
 from harness.distribution import DISTRIBUTION
+from harness.errors import HarnessError
+from harness.trace import names
+from harness.trace.recording_span import Plain, StoredSpan
+
+RecordingSpan = SdkSpan | StoredSpan
+"""A span that is not ended yet, or has just been."""
 
 SCOPE = "harness"
 _UNLIMITED = SpanLimits(
@@ -56,10 +64,29 @@ class Tracing:
         self.is_exported = bool(processors)
         """Whether spans are passed to any processor besides the recorder of their trial."""
 
+    def started(
+        self, name: str, parent: RecordingSpan | None, attributes: Mapping[str, Plain], start_time: int
+    ) -> RecordingSpan:
+        """A span below `parent`, or the root of a trace of its own. Raises HarnessError where it would not record.
+
+        Spans that no processor receives are not made by the SDK.
+        """
+        if not isinstance(parent, SdkSpan) and not self.is_exported:
+            return StoredSpan(name, parent, attributes, start_time)
+        within = Context() if parent is None else otel.set_span_in_context(_of_sdk(parent), Context())
+        kind = otel.SpanKind.CLIENT if attributes.get(names.STEP_KIND) == names.MODEL else otel.SpanKind.INTERNAL
+        return _of_sdk(self.tracer.start_span(name, within, kind, attributes, start_time=start_time))
+
     def pass_on(self, span: ReadableSpan) -> None:
         """Gives the processors a finished span that the tracer did not make."""
         for processor in self._processors:
             processor.on_end(span)
+
+
+def _of_sdk(span: object) -> SdkSpan:
+    if not isinstance(span, SdkSpan):
+        raise HarnessError("OpenTelemetry's tracer records no spans here, and a trial is scored by them")
+    return span
 
 
 @cache

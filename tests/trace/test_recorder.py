@@ -2,13 +2,16 @@
 
 import json
 import random
+from collections.abc import Iterator
 
 import pytest
+from opentelemetry.sdk.trace import SpanProcessor
 
 from harness.errors import ResultsError
 from harness.trace import Observation, Span, ToolCall, ToolFailure, names
 from harness.trace.projection import trajectory_from
 from harness.trace.recorder import TraceRecorder, TraceSubject
+from harness.trace.tracer import Tracing
 
 SUBJECT = TraceSubject(trial_id="t1", case_id="c1", attempt=2, agent="taker", version="v1")
 
@@ -66,6 +69,43 @@ def test_each_message_of_the_user_begins_a_turn_and_what_happens_belongs_to_the_
     assert root.start_ns == egg.start_ns < egg.end_ns == ham.start_ns < ham.end_ns < root.end_ns
     users = [step.message for step in trajectory_from(spans).steps if step.source == "user"]
     assert ["an egg", "and ham"] == users
+
+
+def untimed(span: Span, times: tuple[str, ...]) -> Iterator[tuple[str, object]]:
+    """The attributes in their order."""
+    yield from ((name, None if name in times else value) for name, value in span.attributes.items())
+
+
+class _Receiver(SpanProcessor):
+    """Makes the SDK create the spans."""
+
+
+def test_a_trace_is_stored_alike_whether_or_not_it_is_sent_anywhere() -> None:
+    stored = []
+    for tracing in (Tracing(), Tracing(processors=[_Receiver()])):
+        recorder = TraceRecorder(SUBJECT, tracing)
+        tool_call(recorder, 0, extra=None)
+        recorder.turn("an egg")
+        recorder.record(
+            "chat", {names.STEP_KIND: names.MODEL, "text": "\u00e4 \ud800", "whole": 1 << 70}, 0, failed=True
+        )
+        recorder.turn("and ham")
+        recorder.end_turns()
+        recorder.record("probe", {names.STEP_KIND: names.PROBE, "share": 0.5, "sure": True}, recorder.now_ns())
+        spans = recorder.finish()
+        assert spans == recorder.finish()
+        place = {span.span_id: number for number, span in enumerate(spans)}
+        assert {16} == {len(span.span_id) for span in spans}
+        assert {32} == {len(span.trace_id) for span in spans}
+        assert all(span.start_ns <= span.end_ns for span in spans)
+        times = (names.STARTED_MONOTONIC, names.ENDED_MONOTONIC)
+        stored.append(
+            [
+                (span.name, place.get(span.parent_id or ""), span.status, span.events, list(untimed(span, times)))
+                for span in spans
+            ]
+        )
+    assert stored[0] == stored[1]
 
 
 def test_a_turn_whose_message_the_agent_never_asked_for_is_no_step() -> None:

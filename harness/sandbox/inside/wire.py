@@ -137,12 +137,14 @@ def unpack(data: bytes) -> Any:
 
 
 def _pack(value: Any, parts: list[bytes]) -> None:
-    if isinstance(value, int):
-        parts.append(b"i%de" % value)
-    elif isinstance(value, str):
-        _pack(value.encode("utf-8", "surrogateescape"), parts)
+    """The most frequent types first: a request to run a program has a hundred texts."""
+    if isinstance(value, str):
+        content = value.encode("utf-8", "surrogateescape")
+        parts.append(b"%d:%b" % (len(content), content))
     elif isinstance(value, bytes):
         parts += (b"%d:" % len(value), value)
+    elif isinstance(value, int):
+        parts.append(b"i%de" % value)
     elif isinstance(value, dict):
         parts.append(b"d")
         for key, item in value.items():

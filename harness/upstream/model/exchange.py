@@ -8,7 +8,7 @@ from harness.case import ModelSpec, Provenance
 from harness.cassette import CallKey
 from harness.strict_json import NotJson, parse_json
 from harness.trace import ReplayTier, TraceRecorder, names
-from harness.trace.recorder import Plain
+from harness.trace.recording_span import Plain
 from harness.upstream.model.allowed import LONGEST_MODEL
 from harness.upstream.model.answer import ModelAnswer
 from harness.upstream.model.endpoints import Endpoint
