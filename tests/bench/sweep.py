@@ -96,9 +96,7 @@ def main() -> None:
 
 def targets(chosen: argparse.Namespace) -> list[Target]:
     """A wall time is promised for the whole sweep only."""
-    warm = chosen.sandbox == "docker-warm"  # the others leave no container to be asked at the end
-    promised = [Target(figure=figure, bound=0.25) for figure in ((SHARE, BESIDE) if warm else (SHARE,))]
-    promised += [Target(figure=GROWN, bound=1.3)]
+    promised = [Target(figure=SHARE, bound=0.25), Target(figure=GROWN, bound=1.3)]
     if chosen.agent == "sdk":
         return [*promised, Target(figure=BARE, bound=1.15)]
     return [*promised, Target(figure=WALL, bound=90)] if chosen.cases * chosen.trials == 400 else promised
