@@ -19,10 +19,11 @@ from harness.pipeline.executor import Executor, Job
 from harness.pipeline.executors import open_executor
 from harness.pipeline.plan import RunPlan
 from harness.pipeline.preflight import check_reachable, warn_of_shared_state
+from harness.pipeline.prepared import prepare
 from harness.pipeline.rescore import finish_scores
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.users import users_for_manifest
-from harness.pipeline.world import Say, open_world, pins
+from harness.pipeline.world import Say, pins
 from harness.results import (
     PlannedTrial,
     RunFolder,
@@ -33,11 +34,10 @@ from harness.results import (
     write_allowance,
     write_stop,
 )
-from harness.runner import Agent, open_agent
+from harness.runner import Agent
 from harness.sandbox import isolates
-from harness.score import Scorecard, build_scorer
+from harness.score import Scorecard
 from harness.trace import Trial
-from harness.upstream import check_keys
 
 Finished = Callable[[Trial, Scorecard], None]
 
@@ -56,17 +56,15 @@ def start_run(plan: RunPlan, watch: Watch) -> RunFolder:
 
     Raises UsageError where the suite is wrong or the run's name is taken, before anything is started.
     """
-    scorer = build_scorer(plan.suite)
-    _refuse_keyless(plan)
+    prepared = prepare(plan)
     _check_live(plan, watch.say)
-    agent = open_agent(plan.suite, plan.agent, plan.project / ".harness" / "agents")
 
     def begin(name: str) -> RunFolder:
-        job = Job(plan=plan, run=name, world=open_world(plan, name, watch.say), agent=agent, scorer=scorer)
+        job = prepared.job(name, watch.say)
         with open_executor(job, watch.say) as executor, RunFolder.create(plan.runs, manifest_of(job)) as folder:
             return _go(job, folder, executor, watch)
 
-    return begin_run(plan.runs, plan.name, _default_name(plan, agent), begin)
+    return begin_run(plan.runs, plan.name, _default_name(plan, prepared.agent), begin)
 
 
 def resume_run(plan: RunPlan, path: Path, watch: Watch) -> RunFolder:
@@ -74,12 +72,9 @@ def resume_run(plan: RunPlan, path: Path, watch: Watch) -> RunFolder:
 
     Raises UsageError where agent, suite or snapshot are no longer what the run began with.
     """
-    scorer = build_scorer(plan.suite)
-    _refuse_keyless(plan)
-    agent = open_agent(plan.suite, plan.agent, plan.project / ".harness" / "agents")
+    prepared = prepare(plan)
     with RunFolder.resume(path) as folder:
-        name = folder.manifest.run
-        job = Job(plan=plan, run=name, world=open_world(plan, name, watch.say), agent=agent, scorer=scorer)
+        job = prepared.job(folder.manifest.run, watch.say)
         _refuse_changed(folder.manifest, manifest_of(job))
         if _order(plan, folder):
             _check_live(plan, watch.say)
@@ -112,17 +107,6 @@ def _check_live(plan: RunPlan, say: Say) -> None:
     """Raises UsageError or ServiceError for what live answers need and is not there."""
     warn_of_shared_state(plan, say)
     check_reachable(plan, secret_values(plan.suite))
-
-
-def _refuse_keyless(plan: RunPlan) -> None:
-    """Raises UsageError where the model is to answer and its key is not in the environment."""
-    if plan.model is not None and plan.suite.model is None:
-        raise UsageError(
-            f"--model {plan.model}: the suite {plan.suite.name!r} declares no model",
-            remedy="declare one in suite.yaml: `model: {api_key: NAME_OF_A_VARIABLE}`",
-        )
-    if plan.suite.model is not None and plan.model_mode in ("live", "record"):
-        check_keys(plan.suite.model, plan.model_mode, secret_values(plan.suite))
 
 
 _TRIALS_BEFORE_STOPPING = 2

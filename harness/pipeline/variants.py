@@ -17,13 +17,13 @@ from harness.pipeline.attempt import Scored, scored
 from harness.pipeline.executor import Job
 from harness.pipeline.local import end_sandboxes, open_runner
 from harness.pipeline.plan import RunPlan
+from harness.pipeline.prepared import prepare
 from harness.pipeline.run import manifest_of
 from harness.pipeline.secrets import secret_values
-from harness.pipeline.world import Say, open_world
+from harness.pipeline.world import Say
 from harness.results import PlannedTrial, RunFolder, begin_run, default_run_name
-from harness.runner import TaskSlots, TrialRunner, open_agent, run_all
+from harness.runner import TaskSlots, TrialRunner, run_all
 from harness.sandbox import temporary_folder
-from harness.score import build_scorer
 from harness.upstream import RateLimiter, share_services
 
 VARIANTS_FOLDER = "runs/.variants"
@@ -139,11 +139,9 @@ class VariantBench:
 @contextmanager
 def open_variants(plan: RunPlan, say: Say) -> Iterator[VariantBench]:
     """Opens the world of a plan for variants. Raises what `start_run` raises before its first trial."""
-    scorer = build_scorer(plan.suite)
-    agent = open_agent(plan.suite, plan.agent, plan.project / ".harness" / "agents")
     plan = replace(plan, variants={})
     name = f"variants-{plan.created.strftime('%Y%m%d-%H%M%S-%f')}"
-    job = Job(plan=plan, run=name, world=open_world(plan, name, say), agent=agent, scorer=scorer)
+    job = prepare(plan).job(name, say)
     with ExitStack() as stack:
         files = stack.enter_context(temporary_folder())
         shared = open_runner(

@@ -7,7 +7,7 @@ import yaml
 
 from harness.case.loading import load_suite
 from harness.errors import InvalidDocument, UsageError
-from harness.pipeline.world import refuse_unaskable
+from harness.pipeline.needs import refuse_unaskable
 from harness.sandbox.environment import load_environment
 
 TOOLS = [

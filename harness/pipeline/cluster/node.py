@@ -20,6 +20,7 @@ from harness.pipeline.cluster.messages import Delivered, NodeProblem, NodeRunSpe
 from harness.pipeline.cluster.meter import SharedBudget, SharedLimiter
 from harness.pipeline.executor import Job
 from harness.pipeline.local import end_sandboxes, open_runner
+from harness.pipeline.needs import needs_of
 from harness.pipeline.tracing import open_tracing
 from harness.pipeline.world import open_world
 from harness.results import PlannedTrial
@@ -152,8 +153,9 @@ def _job(order: NodeRunSpec, project: Path) -> Job:
     if budget is not None and order.meter is not None:
         budget = SharedBudget.of(budget, order.meter)
     plan = replace(order.plan, project=project, suite=suite, cassettes=None, budget=budget)
+    # The driver has refused what cannot be had: this machine's environment holds no key.
     agent = open_agent(plan.suite, plan.agent, project / ".harness" / "agents")
-    world = open_world(plan, order.run, lambda _: None)
+    world = open_world(needs_of(plan), order.run, lambda _: None)
     if (agent.digest, world.snapshot.digest) != (order.agent_digest, order.snapshot_digest):
         raise SandboxError("the agent or the snapshot that arrived is not the one that was sent")
     return Job(plan=plan, run=order.run, world=world, agent=agent, scorer=build_scorer(plan.suite))
