@@ -202,12 +202,12 @@ def machine_s() -> float:
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
-def containers_s(client: DockerClient, run: str) -> float:
+def containers_s(client: DockerClient, run: str | None) -> float:
     """Processor seconds of this process's containers of the run since each was started."""
     mine = [f"{name}={value}" for name, value in owner_labels(run).items()]
     found = client.containers.list(filters={"label": mine})
     used = (client.api.stats(one.id, stream=False, one_shot=True)["cpu_stats"]["cpu_usage"] for one in found)
-    return sum(one["total_usage"] for one in used) / 1e9
+    return float(sum(one["total_usage"] for one in used)) / 1e9
 
 
 def own_s() -> float:
