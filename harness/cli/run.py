@@ -28,6 +28,12 @@ from harness.cli.spending import model_options
     "--trials", "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Attempts a case."
 )
 @click.option(
+    "--stop-early",
+    is_flag=True,
+    help="End once the bounds of the success rate, valid at every look, exclude the gate's value; without one, once"
+    " they are 0.1 apart.",
+)
+@click.option(
     "--check-determinism", is_flag=True, help="Exit 1 where two attempts at a case differ; says at which step."
 )
 @click.option(
@@ -87,6 +93,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     harness run drive_thru --agent v1 --category modifiers --trials 4
     harness run drive_thru --tools sealed --fail-under task_success=0.9
     harness run drive_thru --repeat 3 --check-determinism
+    harness run grocery --trials 8 --stop-early --fail-under task_success=0.8
     harness run drive_thru --against-baseline
     harness run drive_thru --shard 2/4
     harness run drive_thru --executor ray --ray-address auto

@@ -30,6 +30,14 @@ class Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Early:
+    """That a run may end before all its trials, and what decides."""
+
+    floor: float | None = None
+    """What the success rate has to reach; None: a narrow interval is enough."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunPlan:
     """What a run is made of, after all options were resolved: cases, agent, modes, sandbox, executor."""
 
@@ -75,6 +83,8 @@ class RunPlan:
     """Where the cassettes are; None: the project's own."""
     variants: Mapping[tuple[str, int], TrialVariant] = field(default_factory=dict)
     """Trials, by case and attempt, that are run otherwise than their case says."""
+    early: Early | None = None
+    """Whether the run ends once its success rate is known well enough; None: it makes all trials."""
     folder: str = "runs"
     """The folder of run folders, within the project."""
 

@@ -5,10 +5,11 @@ from typing import TypedDict
 
 from harness.case import ModelMode, Suite, ToolMode, load_stored_suite, load_suite
 from harness.errors import UsageError
-from harness.pipeline.plan import RunPlan, Selection, planned_trials
+from harness.pipeline.plan import Early, RunPlan, Selection, planned_trials
 from harness.pipeline.release import release_of
 from harness.pipeline.run_options import RunOptions
 from harness.pipeline.users import resumed_users, user_options
+from harness.report import SUCCESS, success_floor
 from harness.results import RunFolder, RunManifest, run_path
 from harness.runner import jobs_held, trials_held
 from harness.sandbox import provider_of
@@ -63,7 +64,19 @@ def plan_of(project: Path, options: RunOptions) -> RunPlan:
         replay=options.replay,
         refresh=options.refresh,
         otlp_endpoint=_collector(options),
+        early=_early(suite, options),
     )
+
+
+def _early(suite: Suite, options: RunOptions) -> Early | None:
+    if not options.stop_early:
+        return None
+    if options.shard is not None:
+        raise UsageError(
+            "--stop-early needs the whole run: a shard sees only its own cases", remedy="leave one of the two out"
+        )
+    typed = success_floor(options.floors)
+    return Early(floor=suite.gates.fail_under.get(SUCCESS) if typed is None else typed)
 
 
 def _max_inconclusive(suite: Suite, options: RunOptions) -> int:
@@ -134,6 +147,7 @@ def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
         shuffle=options.shuffle,
         max_inconclusive=_max_inconclusive(suite, options),
         otlp_endpoint=_collector(options),
+        early=_early(suite, options),
     )
 
 

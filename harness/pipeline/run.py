@@ -15,6 +15,7 @@ from pathlib import Path
 from harness import __version__
 from harness.case import tools_digest
 from harness.errors import UsageError
+from harness.pipeline.early_stop import EarlyStop, early_stop
 from harness.pipeline.executor import Executor, Job
 from harness.pipeline.executors import open_executor
 from harness.pipeline.plan import RunPlan
@@ -84,15 +85,19 @@ def resume_run(plan: RunPlan, path: Path, watch: Watch) -> RunFolder:
 
 def _go(job: Job, folder: RunFolder, executor: Executor, watch: Watch) -> RunFolder:
     plan, outages = job.plan, _Outages()
+    early = early_stop(plan, folder.manifest.planned, folder.scorecards())
     write_allowance(folder, plan.max_inconclusive)
     watch.began(folder.manifest)
-    with closing(executor.run(_while_it_can(plan, folder, outages), folder)) as results:
+    with closing(executor.run(_while_it_can(plan, folder, outages, early), folder)) as results:
         for ended in results:
             if ended is not None:
                 outages.note(ended[0])
+                if early is not None:
+                    early.note(ended[1])
                 watch.finished(*ended)
     spent = None if plan.budget is None else plan.budget.reached
-    write_stop(folder, outages.reached or spent)
+    decided = None if early is None or len(folder.finished()) == len(folder.manifest.planned) else early.reached
+    write_stop(folder, outages.reached or spent or decided, decided=not (outages.reached or spent) and bool(decided))
     finish_scores(folder, plan.suite, job.scorer)
     folder.close()
     return RunFolder.open(folder.path)
@@ -129,9 +134,14 @@ class _Outages:
             self.reached = f"{server!r} answered no trial: {trial.outage.reason}"
 
 
-def _while_it_can(plan: RunPlan, folder: RunFolder, outages: _Outages) -> Iterator[PlannedTrial]:
-    """What is to be run, until the budget is spent or a server turns out to be down."""
-    for planned in _order(plan, folder):
+def _while_it_can(
+    plan: RunPlan, folder: RunFolder, outages: _Outages, early: EarlyStop | None
+) -> Iterator[PlannedTrial]:
+    """What is to be run, until the budget is spent, a server turns out to be down, or the result is sure enough."""
+    missing = _order(plan, folder)
+    for planned in missing if early is None else early.order(missing):
+        if early is not None and early.reached is not None:
+            return
         if outages.reached is not None or (plan.budget is not None and plan.budget.reached is not None):
             return
         yield planned

@@ -51,6 +51,8 @@ class RunOptions(Frozen):
     """Only cases that this run did not see succeed."""
     trials: int = Field(default=1, ge=1, le=1000)
     """Attempts at each case."""
+    stop_early: bool = False
+    """End the run once its success rate is known well enough: see `harness run --stop-early`."""
     check_determinism: bool = False
     """Refuse what cannot be deterministic; the command line exits 1 where two attempts at a case differ."""
     run_name: str | None = None

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harness.report.compare import compare_runs as compare_runs
     from harness.report.gate import GateResult as GateResult
     from harness.report.gate import check_floors as check_floors
+    from harness.report.gate import success_floor as success_floor
     from harness.report.html.page import write_html as write_html
     from harness.report.judged import judged_rubric as judged_rubric
     from harness.report.margin import no_worse_than as no_worse_than
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from harness.report.render.wording import percent as percent
     from harness.report.render.wording import percent_between as percent_between
     from harness.report.rewards import rewards_of as rewards_of
+    from harness.report.summary import SUCCESS as SUCCESS
     from harness.report.summary import Summary as Summary
     from harness.report.summary import summarise as summarise
     from harness.report.summary import summarise_run as summarise_run
@@ -57,7 +59,7 @@ else:
             "named": ("compare_named",),
             "baseline": ("BaselineGate", "compare_with_baseline", "hold_against"),
             "compare": ("Comparison", "compare_runs"),
-            "gate": ("GateResult", "check_floors"),
+            "gate": ("GateResult", "check_floors", "success_floor"),
             "html.page": ("write_html",),
             "judged": ("judged_rubric",),
             "margin": ("no_worse_than", "refuse_unusable", "repetitions_of"),
@@ -75,7 +77,7 @@ else:
             "render.trend_view": ("TrendView",),
             "render.wording": ("crash_words", "model_words", "percent", "percent_between"),
             "rewards": ("rewards_of",),
-            "summary": ("Summary", "summarise", "summarise_run"),
+            "summary": ("SUCCESS", "Summary", "summarise", "summarise_run"),
             "trend": ("Trend", "suite_of"),
             "writing": ("write_report",),
         },

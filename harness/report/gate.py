@@ -62,6 +62,11 @@ def gate(summary: Summary, floors: Sequence[str], allow_unmeasured: int = 0) -> 
     return GateResult(checks=checks, holding=holding)
 
 
+def success_floor(floors: Sequence[str]) -> float | None:
+    """The highest floor of `task_success`; None: there is none. Raises UsageError for a malformed floor."""
+    return max((value for metric, value in map(_read, floors) if metric == SUCCESS), default=None)
+
+
 def check_floors(suite: Suite, floors: Sequence[str]) -> None:
     """Raises UsageError, before anything runs, for a floor that is malformed or names no figure of the suite.
 
@@ -122,7 +127,7 @@ def _check(summary: Summary, metric: str, floor: float, allow_unmeasured: int) -
     value = _value(summary, metric)
     unmeasured = summary.counts.unmeasured
     if metric == SUCCESS:
-        unmeasured = summary.counts.planned - summary.success.n
+        unmeasured = summary.counts.planned - summary.counts.left_out - summary.success.n
     holding: Holding
     if not summary.counts.measured:
         holding, reason = "not_measured", "no trial was measured"

@@ -14,8 +14,9 @@ from harness.report.printed import PrintedEnd
 from harness.report.recorded import RecordedCassette
 from harness.report.reliability import Reliability, reliability
 from harness.report.replay import MissedTool, replay_of
+from harness.report.sweep import Sweep, sweep
 from harness.report.tooltable import ToolRow, by_model, by_tool
-from harness.results import RunFolder, RunManifest, gc_paused, stop_reason
+from harness.results import RunFolder, RunManifest, Stop, gc_paused, stop_of
 from harness.score import Score, Scorecard
 from harness.stats import Interval, bootstrap, effective_n, wilson
 from harness.trace import MEASURED, ModelUse, Trial
@@ -61,6 +62,8 @@ class Counts(Frozen):
     simulator_failed: int = 0
     harness_failed: int = 0
     not_run: int = 0
+    left_out: int = 0
+    """Planned trials that a sequential test showed not to be needed (`--stop-early`); they are not missing."""
 
     @property
     def measured(self) -> int:
@@ -69,8 +72,8 @@ class Counts(Frozen):
 
     @property
     def unmeasured(self) -> int:
-        """Planned and not measured."""
-        return self.planned - self.measured
+        """Planned, not left out, and not measured."""
+        return self.planned - self.left_out - self.measured
 
 
 class Group(Frozen):
@@ -146,6 +149,8 @@ class Summary(Frozen):
     """Why the run ended before its plan; None: it did not, or was killed."""
     reliability: tuple[Reliability, ...] = ()
     """pass@k and pass^k; empty where no case was tried twice."""
+    sweep: Sweep | None = None
+    """What the repeated trials say; None where no case was tried twice."""
     failure_modes: tuple[FailureMode, ...] = ()
     tools: tuple[ToolRow, ...] = ()
     models: tuple[ToolRow, ...] = ()
@@ -172,7 +177,7 @@ def summarise(
     *,
     run_scores: Sequence[Score] = (),
     trials: Iterable[Trial] = (),
-    stopped: str | None = None,
+    stopped: Stop | None = None,
     book: LatencyBook | None = None,
 ) -> Summary:
     """The figures of a run; `trials` are read one at a time, for replay figures, durations and printed output.
@@ -180,19 +185,22 @@ def summarise(
     `book` holds the durations after the trials have been read.
     """
     ordered = _in_planned_order(manifest, scorecards)
+    decided, reason = stopped is not None and stopped.decided, None if stopped is None else stopped.reason
     parts = _parted((card.difficulty, card) for card in ordered)
     ends = LogEnds()
     replay = replay_of(ends.noting(trials))
     return Summary(
         manifest=manifest,
-        counts=_counts(manifest, ordered),
-        success=_rate(ordered, len(manifest.planned)),
+        counts=_counts(manifest, ordered, decided),
+        success=_rate(ordered, 0 if decided else len(manifest.planned)),
         figures=_figures(ordered, with_interval=True),
         run_scores=tuple(run_scores),
         categories=_groups(_parted((card.category, card) for card in ordered)),
         difficulties=_groups({name: parts[name] for name in get_args(Difficulty) if name in parts}),
         failed=tuple(_failed(ordered, ends)),
-        unmeasured=tuple(_unmeasured(manifest, ordered, stopped, ends)),
+        unmeasured=tuple(
+            one for one in _unmeasured(manifest, ordered, reason, ends) if not (decided and one.outcome == "not_run")
+        ),
         misses=replay.misses,
         tiers=replay.tiers,
         fidelity=replay.fidelity,
@@ -205,8 +213,9 @@ def summarise(
         reused_once_recorded=replay.reused_once_recorded,
         provenances=replay.provenances,
         model_use=replay.model_use,
-        stopped=stopped,
+        stopped=reason,
         reliability=reliability(ordered),
+        sweep=sweep(ordered),
         failure_modes=failure_modes(ordered),
         tools=by_tool(ordered, {} if book is None else book.of_tools()),
         models=by_model(ordered),
@@ -224,7 +233,7 @@ def summarise_run(folder: RunFolder) -> Summary:
         folder.scorecards(),
         run_scores=folder.run_scores(),
         trials=_read(folder, book),
-        stopped=stop_reason(folder),
+        stopped=stop_of(folder),
         book=book,
     ).model_copy(update={"judged": judged_run(folder)})
 
@@ -242,11 +251,12 @@ def _in_planned_order(manifest: RunManifest, cards: Sequence[Scorecard]) -> list
     )
 
 
-def _counts(manifest: RunManifest, cards: Sequence[Scorecard]) -> Counts:
+def _counts(manifest: RunManifest, cards: Sequence[Scorecard], decided: bool) -> Counts:
     outcomes: dict[str, int] = Counter(str(card.outcome) for card in cards)
     planned = max(len(manifest.planned), len(cards))
     undecided = sum(card.undecided for card in cards)
-    return Counts(planned=planned, not_run=planned - len(cards), undecided=undecided, **outcomes)
+    missing = {"left_out" if decided else "not_run": planned - len(cards)}
+    return Counts(planned=planned, undecided=undecided, **missing, **outcomes)
 
 
 def _rate(cards: Sequence[Scorecard], planned: int = 0) -> Rate:

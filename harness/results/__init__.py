@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from harness.results.naming import begin_run as begin_run
     from harness.results.naming import check_run_name as check_run_name
     from harness.results.naming import default_run_name as default_run_name
+    from harness.results.stop import Stop as Stop
+    from harness.results.stop import stop_of as stop_of
     from harness.results.stop import stop_reason as stop_reason
     from harness.results.stop import write_stop as write_stop
     from harness.results.storage import read_checked as read_checked
@@ -101,7 +103,7 @@ else:
             ),
             "merging": ("MergeLimits", "merge_runs", "shard_of"),
             "naming": ("RunNameTaken", "begin_run", "check_run_name", "default_run_name"),
-            "stop": ("stop_reason", "write_stop"),
+            "stop": ("Stop", "stop_of", "stop_reason", "write_stop"),
             "storage": ("read_checked",),
             "stored": ("StoredTrial", "TrialKey"),
         },

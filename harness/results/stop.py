@@ -12,18 +12,26 @@ class Stop(Frozen):
     """`reason` in words, for example "budget: 12 of 10 USD spent"."""
 
     reason: str
+    decided: bool = False
+    """Whether a sequential test ended the run: the trials that it left out are not missing."""
 
 
-def write_stop(folder: RunFolder, reason: str | None) -> None:
+def write_stop(folder: RunFolder, reason: str | None, *, decided: bool = False) -> None:
     """Stores the reason why the run stopped; None removes the reason of an earlier part of a resumed run."""
     path = folder.path / _STOP
     if reason is None:
         path.unlink(missing_ok=True)
     else:
-        write_atomically(path, json_bytes(Stop(reason=reason)))
+        write_atomically(path, json_bytes(Stop(reason=reason, decided=decided)))
 
 
 def stop_reason(folder: RunFolder) -> str | None:
+    """The reason alone; see `stop_of`."""
+    stop = stop_of(folder)
+    return None if stop is None else stop.reason
+
+
+def stop_of(folder: RunFolder) -> Stop | None:
     """Why the run stopped early; None: it did not, or was killed."""
     path = folder.path / _STOP
-    return read_as(path, Stop).reason if path.exists() else None
+    return read_as(path, Stop) if path.exists() else None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harness.stats.change_detection import RateReference as RateReference
     from harness.stats.change_detection import is_over as is_over
     from harness.stats.change_detection import reference_of as reference_of
+    from harness.stats.confidence_sequence import confidence_sequence as confidence_sequence
     from harness.stats.intervals import Interval as Interval
     from harness.stats.intervals import Z as Z
     from harness.stats.intervals import cases_for_margin as cases_for_margin
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from harness.stats.significance import holm as holm
     from harness.stats.significance import sign_test as sign_test
     from harness.stats.significance import sign_test_greater as sign_test_greater
+    from harness.stats.variance import VarianceComponents as VarianceComponents
+    from harness.stats.variance import variance_components as variance_components
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -47,6 +50,7 @@ else:
             "bootstrap": ("bootstrap",),
             "chance": ("cohen_kappa", "krippendorff_alpha", "position_consistency"),
             "change_detection": ("RateAlarm", "RateDetector", "RateReference", "is_over", "reference_of"),
+            "confidence_sequence": ("confidence_sequence",),
             "intervals": (
                 "Interval",
                 "Z",
@@ -60,5 +64,6 @@ else:
             "repetition": ("pass_at_k", "pass_hat_k"),
             "sequential": ("LEVEL", "level_of", "level_of_look"),
             "significance": ("fisher_greater", "holm", "sign_test", "sign_test_greater"),
+            "variance": ("VarianceComponents", "variance_components"),
         },
     )

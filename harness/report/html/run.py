@@ -12,7 +12,7 @@ from harness.report.latency import LatencyBook
 from harness.report.render.differences import cause_words
 from harness.report.render.wording import facts, provenance_words
 from harness.report.summary import summarise
-from harness.results import RunFolder, RunManifest, StoredTrial, stop_reason
+from harness.results import RunFolder, RunManifest, StoredTrial, stop_of
 from harness.score import Scorecard
 from harness.trace import Trial
 from harness.values import JsonObject, JsonValue
@@ -31,7 +31,7 @@ def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[Sto
         cards,
         run_scores=folder.run_scores(),
         trials=_rowed(trials, cards, book, rows),
-        stopped=stop_reason(folder),
+        stopped=stop_of(folder),
         book=book,
     )
     return {

@@ -13,9 +13,20 @@ from harness.score import EncodingFault
 
 def sections(summary: Summary) -> tuple[Section, ...]:
     """Those that have something to show."""
-    found = (_failures(summary), _tools(summary), _models(summary), _reliability(summary), _latency(summary))
+    found = (
+        _failures(summary),
+        _tools(summary),
+        _models(summary),
+        _reliability(summary),
+        *_sweep(summary),
+        _latency(summary),
+    )
     judged = tuple(judged_section(one) for one in summary.judged)
     return (*judged, *(section for section in found if section.rows))
+
+
+_CASES = 10
+"""Cases that are listed by name."""
 
 
 def _failures(summary: Summary) -> Section:
@@ -102,6 +113,41 @@ def _reliability(summary: Summary) -> Section:
     )
     heads = ("of k attempts", "pass@k: one", "95 %", "pass^k: all", "95 %", "cases")
     return Section(title="reliability", heads=heads, rows=rows)
+
+
+def _sweep(summary: Summary) -> Iterator[Section]:
+    """Where the variance lies, which cases decide, and what more trials would tell."""
+    found = summary.sweep
+    if found is None:
+        return
+    share = found.variance.share_between
+    rows = (
+        ("between cases", f"{found.variance.between_cases:.4f}", percent(share)),
+        (
+            "between trials of a case",
+            f"{found.variance.within_cases:.4f}",
+            percent(None if share is None else 1 - share),
+        ),
+    )
+    agree = found.variance.within_cases == 0
+    notes = [f"{found.always} of {found.cases} cases always succeed, {found.never} never"]
+    notes += ["trials of a case always agree: only more cases would tell more"] if agree else []
+    yield Section(title="variance of success", heads=("where", "variance", "share"), rows=rows, notes=tuple(notes))
+    deciding = found.deciding
+    yield Section(
+        title="cases that decide",
+        heads=("case", "success", "share of the variance between trials"),
+        rows=tuple((one.case_id, f"{one.successes}/{one.trials}", percent(one.share)) for one in deciding[:_CASES]),
+        notes=(f"and {len(deciding) - _CASES} more",) if len(deciding) > _CASES else (),
+    )
+    needed = tuple(
+        (f"{one.difference:.2f}", str(one.trials), f"{one.more} more" if one.more else "enough") for one in found.needed
+    )
+    yield Section(
+        title="trials to tell two agents apart",
+        heads=("difference", "trials a case", "here"),
+        rows=() if agree else needed,
+    )
 
 
 def _latency(summary: Summary) -> Section:

@@ -93,7 +93,10 @@ def unmeasured_words(summary: Summary) -> str | None:
         "not run" if summary.stopped is None else f"not run: {summary.stopped}": counts.not_run,
     }
     named = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
-    return f"{counts.unmeasured} of {counts.planned} trials not measured: {named}" if named else None
+    told = [f"{counts.unmeasured} of {counts.planned} trials not measured: {named}"] if named else []
+    if counts.left_out:
+        told.append(f"{counts.left_out} of {counts.planned} trials left out: {summary.stopped}")
+    return "; ".join(told) or None
 
 
 def service_words(one: Unmeasured) -> list[str]:
