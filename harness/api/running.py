@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness.pipeline import RunOptions, Watch, planned_run, resume_run, start_run
+from harness.pipeline import RunOptions, Watch, plan_of, run_plan
 from harness.report import Comparison, Summary, compare_named, summarise_run, write_report
 from harness.results import run_path
 
@@ -14,8 +14,7 @@ def run(options: RunOptions, *, project: Path | str = ".", watch: Watch | None =
     evaluated: compare the summary's figures. Raises HarnessError (UsageError before anything is started) with a remedy.
     """
     folder, watch = Path(project), watch or Watch()
-    plan, resumed = planned_run(folder, options)
-    made = start_run(plan, watch) if resumed is None else resume_run(plan, resumed, watch)
+    made = run_plan(plan_of(folder, options), watch)
     summary = summarise_run(made)
     write_report(made, summary)
     return summary

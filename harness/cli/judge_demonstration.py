@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.case import load_suite
 from harness.cli.console import out, say
-from harness.cli.running import run
+from harness.cli.running import run_ungated
 from harness.documents import read_document
 from harness.judge import (
     CHARS_PER_TOKEN,
@@ -52,7 +52,7 @@ def demonstrate(project: Path, name: str, rubric_name: str, jobs: int | None) ->
     rubric = load_rubric(rubric_name, suite.folder)
     own = copy / "suites" / name / "judge"
     folders = tuple(
-        run(copy, RunOptions(suite=name, agent=agent, sandbox="local", run_name=agent, jobs=jobs))
+        run_ungated(copy, RunOptions(suite=name, agent=agent, sandbox="local", run_name=agent, jobs=jobs))
         for agent in suite.agents
     )
     with RuleModel(read_document(own / "rule_model.yaml", Mind)) as model:

@@ -34,7 +34,7 @@ def command(ctx: click.Context, /, suite: str, agents: tuple[str, ...], **option
     again. Secrets are replaced before anything is written.
     """
     from harness.case import load_suite
-    from harness.cli.running import carry_out
+    from harness.cli.running import run_and_report
     from harness.pipeline import RunOptions
 
     loaded = load_suite(ctx.obj, suite)
@@ -42,6 +42,7 @@ def command(ctx: click.Context, /, suite: str, agents: tuple[str, ...], **option
     if loaded.model is not None:
         options["model"] = options["model"] or "record"
     codes = [
-        carry_out(ctx.obj, RunOptions(suite=suite, agent=version, tools="record", **options)) for version in versions
+        run_and_report(ctx.obj, RunOptions(suite=suite, agent=version, tools="record", **options))
+        for version in versions
     ]
     ctx.exit(max(codes))

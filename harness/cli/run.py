@@ -100,7 +100,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     harness run drive_thru --otlp http://127.0.0.1:4318
     harness run --resume 20260131-235959-drive_thru-v2
     """
-    from harness.cli.running import carry_out
+    from harness.cli.running import run_and_report
     from harness.pipeline import RunOptions
 
-    ctx.exit(carry_out(ctx.obj, RunOptions(**options)))
+    ctx.exit(run_and_report(ctx.obj, RunOptions(**options)))

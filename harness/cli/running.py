@@ -10,7 +10,7 @@ from harness.cli.baselines import check_baseline, hold
 from harness.cli.console import out, print_json, progress_bar, say
 from harness.cli.showing import show_comparison, show_divergences, show_gate, show_summary
 from harness.errors import ExitCode
-from harness.pipeline import RunOptions, RunPlan, Watch, divergences, planned_run, resume_run, start_run
+from harness.pipeline import RunOptions, RunPlan, Watch, divergences, plan_of, run_plan
 from harness.report import (
     Summary,
     check_floors,
@@ -27,13 +27,13 @@ from harness.score import Scorecard
 from harness.trace import Trial
 
 
-def carry_out(project: Path, options: RunOptions) -> ExitCode:
+def run_and_report(project: Path, options: RunOptions) -> ExitCode:
     """Runs the suite, prints the results, and returns the exit status."""
-    plan, resumed = planned_run(project, options)
+    plan = plan_of(project, options)
     options = _with_gates(options, plan.suite, plan.max_inconclusive)
     if options.against_baseline:
         check_baseline(project, plan.suite)  # before anything is spent
-    folder = _made(project, options, plan, resumed)
+    folder = _made(project, options, plan)
     summary = summarise_run(folder)
     report = write_report(folder, summary)
     if options.as_json:
@@ -51,16 +51,15 @@ def _held(project: Path, folder: RunFolder, options: RunOptions) -> ExitCode:
     return hold(project, folder, allow_unmeasured=allowed, quiet=options.as_json)
 
 
-def run(project: Path, options: RunOptions) -> RunFolder:
+def run_ungated(project: Path, options: RunOptions) -> RunFolder:
     """The run folder, after every planned trial has been made; the suite's gates are not evaluated."""
-    plan, resumed = planned_run(project, options)
-    return _made(project, options, plan, resumed)
+    return _made(project, options, plan_of(project, options))
 
 
-def _made(project: Path, options: RunOptions, plan: RunPlan, resumed: Path | None) -> RunFolder:
+def _made(project: Path, options: RunOptions, plan: RunPlan) -> RunFolder:
     check_floors(plan.suite, options.floors)  # before anything is spent
     with _watched(project, options, len(plan.own)) as watch:
-        return start_run(plan, watch) if resumed is None else resume_run(plan, resumed, watch)
+        return run_plan(plan, watch)
 
 
 def judge_merged(project: Path, folder: RunFolder, summary: Summary, suite: Suite, *, as_json: bool) -> ExitCode:

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from harness.pipeline.plan import Selection as Selection
     from harness.pipeline.plan import planned_trials as planned_trials
     from harness.pipeline.planning import plan_of as plan_of
-    from harness.pipeline.planning import planned_run as planned_run
     from harness.pipeline.proving import passing_attempts as passing_attempts
     from harness.pipeline.redteam import Cost as Cost
     from harness.pipeline.redteam import RedTeamRequest as RedTeamRequest
@@ -53,8 +52,7 @@ if TYPE_CHECKING:
     from harness.pipeline.refreshing import RefreshPlan as RefreshPlan
     from harness.pipeline.refreshing import refreshed as refreshed
     from harness.pipeline.run import Watch as Watch
-    from harness.pipeline.run import resume_run as resume_run
-    from harness.pipeline.run import start_run as start_run
+    from harness.pipeline.run import run_plan as run_plan
     from harness.pipeline.run_options import RunOptions as RunOptions
     from harness.pipeline.schemas import KINDS_OF_DOCUMENT as KINDS_OF_DOCUMENT
     from harness.pipeline.schemas import published_schema as published_schema
@@ -72,10 +70,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "planning": (
-                "plan_of",
-                "planned_run",
-            ),
+            "planning": ("plan_of",),
             "run_options": ("RunOptions",),
             "local": ("open_local",),
             "executor": (
@@ -101,7 +96,7 @@ else:
             "redteam": ("Cost", "RedTeamRequest", "cost_of", "red_team"),
             "reference": ("reference_page",),
             "refreshing": ("RefreshPlan", "refreshed"),
-            "run": ("Watch", "resume_run", "start_run"),
+            "run": ("Watch", "run_plan"),
             "schemas": ("KINDS_OF_DOCUMENT", "published_schema"),
             "secrets": ("secret_values",),
             "subjects": ("suite_of",),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from harness.case import Case
 from harness.pipeline.plan import RunPlan
-from harness.pipeline.run import Watch, start_run
+from harness.pipeline.run import Watch, run_plan
 from harness.results import PlannedTrial, RunFolder
 from harness.score import Scorecard
 from harness.values import Frozen
@@ -52,7 +52,7 @@ def _run(
     stamp = plan.created.strftime("%Y%m%d-%H%M%S-%f")
     name = f"{stamp}-{plan.suite.name}-{agent}"
     chosen = replace(plan, agent=agent, planned=planned, folder=CHECKS_FOLDER, name=name)
-    return start_run(chosen, watch(agent))
+    return run_plan(chosen, watch(agent))
 
 
 def _by_case(folder: RunFolder | None) -> dict[str, Scorecard]:

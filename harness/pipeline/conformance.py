@@ -6,13 +6,13 @@ not None. Programs run in the sandbox `local`, so that no container engine is ne
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import HarnessError
 from harness.pipeline.plan import RunPlan
-from harness.pipeline.planning import planned_run
-from harness.pipeline.run import Watch, resume_run, start_run
+from harness.pipeline.planning import plan_of
+from harness.pipeline.run import Watch, run_plan
 from harness.pipeline.run_options import RunOptions
 from harness.plugins import described
 from harness.results import PlannedTrial, RunFolder
@@ -68,7 +68,7 @@ class _Subject:
             jobs=2,
             run_name=run,
         )
-        return planned_run(self.project, options)[0]
+        return plan_of(self.project, options)
 
 
 def every_planned_trial_is_committed_once(subject: _Subject) -> None:
@@ -77,20 +77,20 @@ def every_planned_trial_is_committed_once(subject: _Subject) -> None:
     def note(trial: Trial, _card: Scorecard) -> None:
         finished.append((trial.case_id, trial.attempt))
 
-    folder = start_run(plan, Watch(finished=note))
+    folder = run_plan(plan, Watch(finished=note))
     wanted = sorted(_key(one) for one in plan.own)
     _expect("trials that were reported as ended", sorted(finished), wanted)
     _expect("trials in the run folder", sorted(folder.finished()), wanted)
 
 
 def its_results_are_those_of_local(subject: _Subject) -> None:
-    own = start_run(subject.plan("own"), Watch())
-    local = start_run(subject.plan("local", "local"), Watch())
+    own = run_plan(subject.plan("own"), Watch())
+    local = run_plan(subject.plan("local", "local"), Watch())
     _expect("digests and outcomes of the trials", _results(own), _results(local))
 
 
 def what_an_agent_does_wrong_is_data(subject: _Subject) -> None:
-    folder = start_run(subject.plan("data"), Watch())
+    folder = run_plan(subject.plan("data"), Watch())
     outcomes = {_result(one)[0]: _result(one)[1] for one in folder.scorecards()}
     _expect("the outcome of an agent that crashes", outcomes[("crash", 1)], "agent_failed")
     _expect("the outcome of an agent that answers", outcomes[("case-1", 1)], "finished")
@@ -109,8 +109,8 @@ def a_stopped_run_can_go_on(subject: _Subject) -> None:
     path = _stopped(subject, "resumed")
     before = RunFolder.open(path).finished()
     again: list[tuple[str, int]] = []
-    plan = subject.plan("resumed")
-    folder = resume_run(plan, path, Watch(finished=lambda trial, _: again.append((trial.case_id, trial.attempt))))
+    plan = replace(subject.plan("resumed"), resumes=path)
+    folder = run_plan(plan, Watch(finished=lambda trial, _: again.append((trial.case_id, trial.attempt))))
     _expect("trials that were run twice", sorted(set(again) & before), [])
     _expect("trials in the run folder", sorted(folder.finished()), sorted(_key(one) for one in plan.own))
 
@@ -163,7 +163,7 @@ def _stopped(subject: _Subject, run: str) -> Path:
 
     plan = subject.plan(run)
     try:
-        start_run(plan, Watch(finished=stop))
+        run_plan(plan, Watch(finished=stop))
     except _Stopped:
         return plan.runs / run
     raise _NotConforming("expected the exception that ended the run, found that the run went on")

@@ -10,7 +10,7 @@ from harness.case import Suite
 from harness.cassette import Cassette, LiveCassette, Recording, save_cassette, with_answers
 from harness.drift import OperationIndex, fresh_answers
 from harness.pipeline.plan import RunPlan
-from harness.pipeline.run import Watch, start_run
+from harness.pipeline.run import Watch, run_plan
 from harness.pipeline.world import Say
 from harness.results import DriftFinding, PlannedTrial
 from harness.sandbox import ProviderName
@@ -111,7 +111,7 @@ class _Replays:
                 Cassette([*with_answers(old, answers).recordings, *self._beyond.get(case, ())]) if answers else old
             )
             save_cassette(cassettes / suite.name / f"{case}.yaml", cassette, suite=suite.name, case=case)
-        run = start_run(
+        run = run_plan(
             RunPlan(
                 project=plan.project,
                 suite=suite,

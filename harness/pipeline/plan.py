@@ -85,6 +85,8 @@ class RunPlan:
     """Trials, by case and attempt, that are run otherwise than their case says."""
     early: Early | None = None
     """Whether the run ends once its success rate is known well enough; None: it makes all trials."""
+    resumes: Path | None = None
+    """The run folder to go on with; None: a new one."""
     folder: str = "runs"
     """The folder of run folders, within the project."""
 

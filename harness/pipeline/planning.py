@@ -16,23 +16,21 @@ from harness.sandbox import provider_of
 from harness.upstream import budget_of
 
 
-def planned_run(project: Path, options: RunOptions) -> tuple[RunPlan, Path | None]:
-    """What is to be run, and the run folder to go on with (None: a new one). Raises UsageError for what cannot be."""
-    if options.resume is not None:
-        resumed = run_path(project, options.resume)
-        return _plan_of_run(project, options, resumed), resumed
-    if options.suite is None:
-        raise UsageError("name a suite, or a run to go on with: --resume RUN")
-    return plan_of(project, options), None
-
-
 def plan_of(project: Path, options: RunOptions) -> RunPlan:
     """The options as a plan; raises UsageError for what cannot be."""
+    if options.resume is not None:
+        return _plan_of_run(project, options, run_path(project, options.resume))
+    if options.suite is None:
+        raise UsageError("name a suite, or a run to go on with: --resume RUN")
+    return _plan_of_suite(project, options, options.suite)
+
+
+def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
     if options.refresh and "record" not in (options.tools, options.model):
         raise UsageError("--refresh replaces recordings, which only --tools record and --model record make")
     if options.replay == "lenient" and options.tools != "replay":
         raise UsageError("--replay lenient is about recordings, which only --tools replay plays")
-    suite = load_suite(project, str(options.suite))
+    suite = load_suite(project, name)
     selection = Selection(
         cases=options.cases,
         categories=options.categories,
@@ -142,6 +140,7 @@ def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
         ray_address=options.ray_address,
         jobs_per_node=options.jobs,
         name=manifest.run,
+        resumes=path,
         release=manifest.release,
         **_side_by_side(suite, options),
         shuffle=options.shuffle,

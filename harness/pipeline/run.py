@@ -2,7 +2,7 @@
 
     plan -> world (images, snapshot) -> run folder -> per trial: session, sandbox, agent, evidence, scorecard, commit
 
-A trial is on disk before the next one of its job slot starts; `resume_run` continues a stopped run.
+A trial is on disk before the next one of its job slot starts; a plan that `resumes` a run goes on with it.
 """
 
 import random
@@ -20,7 +20,7 @@ from harness.pipeline.executor import Executor, Job
 from harness.pipeline.executors import open_executor
 from harness.pipeline.plan import RunPlan
 from harness.pipeline.preflight import check_reachable, warn_of_shared_state
-from harness.pipeline.prepared import prepare
+from harness.pipeline.prepared import PreparedRun, prepare
 from harness.pipeline.rescore import finish_scores
 from harness.pipeline.secrets import secret_values
 from harness.pipeline.users import users_for_manifest
@@ -52,38 +52,41 @@ class Watch:
     finished: Finished = field(default=lambda _trial, _card: None)
 
 
-def start_run(plan: RunPlan, watch: Watch) -> RunFolder:
-    """Runs every planned trial into a new run folder and returns it, closed for writing.
+def run_plan(plan: RunPlan, watch: Watch) -> RunFolder:
+    """Runs every planned trial and returns the run folder, closed for writing.
 
-    Raises UsageError where the suite is wrong or the run's name is taken, before anything is started.
+    A plan that resumes a run makes the trials that are missing in its folder; one that finished is never run again.
+    Raises UsageError where the suite is wrong, the run's name is taken, or a resumed run began with another agent,
+    suite or snapshot, before anything is started.
     """
     prepared = prepare(plan)
+    return _started(prepared, watch) if plan.resumes is None else _resumed(prepared, plan.resumes, watch)
+
+
+def _started(prepared: PreparedRun, watch: Watch) -> RunFolder:
+    plan = prepared.plan
     _check_live(plan, watch.say)
 
     def begin(name: str) -> RunFolder:
         job = prepared.job(name, watch.say)
         with open_executor(job, watch.say) as executor, RunFolder.create(plan.runs, manifest_of(job)) as folder:
-            return _go(job, folder, executor, watch)
+            return _carried_out(job, folder, executor, watch)
 
     return begin_run(plan.runs, plan.name, _default_name(plan, prepared.agent), begin)
 
 
-def resume_run(plan: RunPlan, path: Path, watch: Watch) -> RunFolder:
-    """Runs what is missing in the run folder `path`; a trial that finished is never run again.
-
-    Raises UsageError where agent, suite or snapshot are no longer what the run began with.
-    """
-    prepared = prepare(plan)
+def _resumed(prepared: PreparedRun, path: Path, watch: Watch) -> RunFolder:
+    plan = prepared.plan
     with RunFolder.resume(path) as folder:
         job = prepared.job(folder.manifest.run, watch.say)
         _refuse_changed(folder.manifest, manifest_of(job))
         if _order(plan, folder):
             _check_live(plan, watch.say)
         with open_executor(job, watch.say) as executor:
-            return _go(job, folder, executor, watch)
+            return _carried_out(job, folder, executor, watch)
 
 
-def _go(job: Job, folder: RunFolder, executor: Executor, watch: Watch) -> RunFolder:
+def _carried_out(job: Job, folder: RunFolder, executor: Executor, watch: Watch) -> RunFolder:
     plan, outages = job.plan, _Outages()
     early = early_stop(plan, folder.manifest.planned, folder.scorecards())
     write_allowance(folder, plan.max_inconclusive)

@@ -138,7 +138,7 @@ class VariantBench:
 
 @contextmanager
 def open_variants(plan: RunPlan, say: Say) -> Iterator[VariantBench]:
-    """Opens the world of a plan for variants. Raises what `start_run` raises before its first trial."""
+    """Opens the world of a plan for variants. Raises what `run_plan` raises before its first trial."""
     plan = replace(plan, variants={})
     name = f"variants-{plan.created.strftime('%Y%m%d-%H%M%S-%f')}"
     job = prepare(plan).job(name, say)

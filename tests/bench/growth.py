@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
@@ -27,7 +27,7 @@ from harness.gateway.gateway import Gateway
 from harness.pipeline.attempt import Attempt
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
 from harness.pipeline.rescore import finish_scores, rescore
-from harness.pipeline.run import Watch, resume_run, start_run
+from harness.pipeline.run import Watch, run_plan
 from harness.report import compare_runs, summarise_run, write_report
 from harness.report.html import write_html
 from harness.results import RunFolder
@@ -94,7 +94,7 @@ class Sized:
         )
         self._verbs: dict[str, Callable[[Path], object]] = {
             "run": lambda _: run_in_process(self._plan),
-            "resume": lambda run: resume_run(self._plan, run, Watch()),
+            "resume": lambda run: run_plan(replace(self._plan, resumes=run), Watch()),
             "score": self._score,
             "report": lambda run: write_report(RunFolder.open(run), summarise_run(RunFolder.open(run))),
             "report --html": lambda run: write_html(RunFolder.open(run), project / "report.html"),
@@ -163,7 +163,7 @@ def prepared(project: Path, cases: int) -> Suite:
         (folder / "suite.yaml").write_text(SUITE.format(agent=AGENT, url=url), encoding="utf-8")
         suite = load_suite(project, "bench")
         first = planned_trials(suite, Selection(cases=["case-0"]), 1)
-        start_run(
+        run_plan(
             RunPlan(project=project, suite=suite, planned=first, tools="record", name="record", sandbox="local"),
             Watch(),
         )

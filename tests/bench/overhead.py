@@ -35,7 +35,7 @@ from harness.case.loading import load_suite
 from harness.gateway.gateway import Gateway
 from harness.pipeline.attempt import Attempt
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, start_run
+from harness.pipeline.run import Watch, run_plan
 from harness.results import PlannedTrial, RunFolder
 from harness.runner.agent import Agent
 from harness.runner.agents import open_agent
@@ -229,7 +229,7 @@ def record(project: Path, stack: ExitStack) -> None:
     (folder / "suite.yaml").write_text(SUITE.format(agent=AGENT, url=url), encoding="utf-8")
     suite = load_suite(project, "bench")
     planned = planned_trials(suite, Selection(), 1)
-    start_run(RunPlan(project=project, suite=suite, planned=planned, tools="record", name="record"), Watch())
+    run_plan(RunPlan(project=project, suite=suite, planned=planned, tools="record", name="record"), Watch())
 
 
 def folder_for(plan: RunPlan, project: Path) -> RunFolder:

@@ -29,7 +29,7 @@ from docker import DockerClient
 from harness.case import Suite
 from harness.case.loading import load_suite
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, start_run
+from harness.pipeline.run import Watch, run_plan
 from harness.sandbox.engine import connect, owner_labels
 from harness.sandbox.images import ImageStore
 from harness.sandbox.providers import PROVIDERS
@@ -127,7 +127,7 @@ def sweep(stack: ExitStack, chosen: argparse.Namespace) -> dict[str, float]:
     def bare() -> float:
         return bare_s(client, image, PROGRAMS[chosen.agent], max(1, sessions // 2), chosen.jobs)
 
-    start_run(planned(project, suite, chosen, record=True), Watch())
+    run_plan(planned(project, suite, chosen, record=True), Watch())
     before = bare()
     spent, stored = ran(planned(project, suite, chosen, record=False), client)
     without = before + bare()
@@ -177,7 +177,7 @@ def ran(plan: RunPlan, client: DockerClient) -> tuple[Spent, int]:
 
     clocks: tuple[Callable[[], float], ...] = (time.perf_counter, machine_s, own_s)
     began = [clock() for clock in clocks]
-    folder = start_run(plan, Watch(finished=finished))
+    folder = run_plan(plan, Watch(finished=finished))
     wall, machine, own = (clock() - first for clock, first in zip(clocks, began, strict=True))
     spent = Spent(wall_s=wall, machine_s=machine, own_s=own, sandboxes_s=sum(sandboxes), seen_mb=seen)
     return spent, sum(1 for _ in folder.trials())

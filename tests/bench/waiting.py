@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.case import Suite
 from harness.case.loading import load_suite
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, start_run
+from harness.pipeline.run import Watch, run_plan
 from harness.runner.machine import jobs_held, trials_held
 from harness.sandbox.providers import PROVIDERS
 from tests.bench.figures import show
@@ -55,7 +55,7 @@ def ran(project: Path, suite: Suite, chosen: argparse.Namespace, name: str, jobs
         project=project, suite=suite, planned=planned, sandbox=chosen.sandbox, name=name, jobs=jobs, most=most
     )
     began = time.perf_counter()
-    folder = start_run(plan, Watch())
+    folder = run_plan(plan, Watch())
     seconds = time.perf_counter() - began
     assert {stored.trial.outcome for stored in folder.trials()} == {"finished"}
     return seconds

@@ -1,6 +1,6 @@
 """A receiver as a program that is killed, and a sender that keeps what was not acknowledged.
 
-    python tests/online/senders.py --kills 100        the whole proof: `kill -9` at random moments
+python tests/online/senders.py --kills 100        the whole proof: `kill -9` at random moments
 """
 
 import argparse
@@ -84,9 +84,7 @@ class Sender(threading.Thread):
         ]
         self.sent.update(batch)
         body = json.dumps(request(*spans)).encode()
-        asked = urllib.request.Request(
-            f"{self.url}/v1/traces", data=body, headers={"Content-Type": "application/json"}
-        )
+        asked = urllib.request.Request(f"{self.url}/v1/traces", data=body, headers={"Content-Type": "application/json"})
         try:
             with urllib.request.urlopen(asked, timeout=20) as response:
                 taken = response.status == 200

@@ -10,7 +10,7 @@ import pytest
 
 from harness.case.loading import load_suite
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, start_run
+from harness.pipeline.run import Watch, run_plan
 from harness.results import RunNameTaken
 
 SUITE = """\
@@ -38,7 +38,7 @@ def plan_of(project: Path) -> RunPlan:
 
 def test_two_runs_that_begin_in_one_second_have_two_names(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
-    names = [start_run(plan, Watch()).path.name for _ in range(3)]
+    names = [run_plan(plan, Watch()).path.name for _ in range(3)]
     assert names == ["20260131-235959-s-silent" + more for more in ("", "-2", "-3")]
 
 
@@ -48,7 +48,7 @@ def test_a_name_that_is_taken_meanwhile_is_not_used(tmp_path: Path) -> None:
 
     def run(number: int) -> str:
         together.wait()
-        return start_run(replace(plan, jobs=1), Watch()).path.name
+        return run_plan(replace(plan, jobs=1), Watch()).path.name
 
     with ThreadPoolExecutor(4) as pool:
         names = sorted(pool.map(run, range(4)))
@@ -58,7 +58,7 @@ def test_a_name_that_is_taken_meanwhile_is_not_used(tmp_path: Path) -> None:
 
 def test_a_name_that_was_given_is_never_changed(tmp_path: Path) -> None:
     plan = replace(plan_of(tmp_path), name="mine")
-    start_run(plan, Watch())
+    run_plan(plan, Watch())
 
     with pytest.raises(RunNameTaken, match="mine"):
-        start_run(plan, Watch())
+        run_plan(plan, Watch())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.case.loading import load_suite
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, start_run
+from harness.pipeline.run import Watch, run_plan
 
 AGENT = Path(__file__).parent / "agent"
 SUITE = "load"
@@ -111,7 +111,7 @@ def _misbehaving(name: str, one: Misbehaviour) -> str:
 def _record(folder: Path) -> None:
     suite = load_suite(folder, SUITE)
     planned = planned_trials(suite, Selection(categories=(GOOD, *_RECORDED)), 1)
-    start_run(
+    run_plan(
         RunPlan(project=folder, suite=suite, planned=planned, tools="record", sandbox="local", jobs=2, name="record"),
         Watch(),
     )

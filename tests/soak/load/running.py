@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.case.loading import load_suite
 from harness.pipeline.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, start_run
+from harness.pipeline.run import Watch, run_plan
 from harness.sandbox.providers import PROVIDERS
 from tests.soak.load.project import GOOD, SUITE, cases_of
 
@@ -44,7 +44,7 @@ def measured(plan: RunPlan) -> dict[str, object]:
     resident: list[float] = []
     before = standing()
     began = time.monotonic()
-    start_run(plan, Watch(finished=lambda _trial, _card: resident.append(resident_mb())))
+    run_plan(plan, Watch(finished=lambda _trial, _card: resident.append(resident_mb())))
     wall_s = time.monotonic() - began
     return {
         "planned": len(plan.planned),
