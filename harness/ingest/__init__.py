@@ -7,6 +7,7 @@ from harness.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from harness.ingest.conformance import check_importer as check_importer
     from harness.ingest.credentials import Cleaner as Cleaner
+    from harness.ingest.export.adk import export_adk as export_adk
     from harness.ingest.export.atif import export_atif as export_atif
     from harness.ingest.export.otlp import export_otlp as export_otlp
     from harness.ingest.found import Found as Found
@@ -42,6 +43,7 @@ else:
                 "Found",
             ),
             "conformance": ("check_importer",),
+            "export.adk": ("export_adk",),
             "export.atif": ("export_atif",),
             "export.otlp": ("export_otlp",),
             "options": ("ImportOptions", "ImportNote"),

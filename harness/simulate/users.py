@@ -66,8 +66,8 @@ class SimulatedUsers:
         self._kinds = kinds
         self._logs: dict[str, UserLog] = dict(options.logs)
         for case in suite.cases:
-            if kinds[case.id] == "logged":
-                self._logs.setdefault(case.id, _log_of(suite, case))
+            if kinds[case.id] == "logged" and case.id not in self._logs:
+                self._logs[case.id] = _log_of(suite, case)
 
     def open(self, seat: UserSeat) -> User | None:
         kind = self._kinds.get(seat.case.id) or kind_of(self._suite, seat.case, self._options)

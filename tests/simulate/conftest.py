@@ -12,6 +12,13 @@ import pytest
 from harness.case import AgentVersion, Case, HttpRoute, Suite, ToolServer, ToolSpec, UserSpec
 from harness.gateway import Gateway, SessionRecord, SessionRequest
 from harness.simulate import UserOptions, users_of
+from tests.real_data import real_data as expected
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real trajectories."""
+    return expected()
 
 
 class SocketConnection(http.client.HTTPConnection):

@@ -36,7 +36,8 @@ def _object(source: Source, whole: Record) -> Iterator[Found]:
         for index, scenario in enumerate(whole.records("scenarios")):
             yield _scenario(source, scenario, Record(path=source.path, data={}), f"{_stem(source)}-{index}")
     elif whole.value("eval_cases", "evalCases") is not None:
-        yield from (_eval_case(source, case) for case in whole.records("eval_cases", "evalCases"))
+        shared = {name: value for name, value in whole.data.items() if name not in ("eval_cases", "evalCases")}
+        yield from (_eval_case(source, case, shared) for case in whole.records("eval_cases", "evalCases"))
     else:
         yield _eval_case(source, whole)
 
@@ -76,14 +77,15 @@ def _older(source: Source, name: str, turns: list[Record], session: Record) -> F
     return _conversation(source, name, told, {"user_profile": _state(session)})
 
 
-def _eval_case(source: Source, case: Record) -> Found:
+def _eval_case(source: Source, case: Record, eval_set: JsonObject | None = None) -> Found:
     name = case.identifier("eval_id", "evalId")
     if name is None:
         raise case.refusal("evalId", "is missing: neither an evaluation set nor a case of one")
     session = case.record("session_input", "sessionInput") or Record(path=source.path, data={})
     scenario = case.record("conversation_scenario", "conversationScenario")
+    adk: JsonObject = {"case": case.data, "eval_set": eval_set or {}}
     if scenario is not None:
-        return _scenario(source, scenario, session, name, case)
+        return _scenario(source, scenario, session, name, case, adk)
     if case.value("conversation") is None:
         raise case.refusal("conversation", f"is {kind_of(None)}, and there is no conversationScenario")
     expected: JsonObject = {}
@@ -91,14 +93,24 @@ def _eval_case(source: Source, case: Record) -> Found:
         if case.value(*names) is not None:
             expected[key] = case.value(*names)
     return _conversation(
-        source, name, turns_of(case), {"user_profile": _state(session), "expected": expected, "tags": _tags(session)}
+        source,
+        name,
+        turns_of(case),
+        {"user_profile": _state(session), "expected": expected, "tags": _tags(session), "adk": adk},
     )
 
 
 _EXPECTED = {"rubrics": ("rubrics",), "final_session_state": ("final_session_state", "finalSessionState")}
 
 
-def _scenario(source: Source, scenario: Record, session: Record, name: str, case: Record | None = None) -> Found:
+def _scenario(
+    source: Source,
+    scenario: Record,
+    session: Record,
+    name: str,
+    case: Record | None = None,
+    adk: JsonObject | None = None,
+) -> Found:
     expected: JsonObject = {
         "conversation_plan": scenario.text("conversation_plan", "conversationPlan"),
         "user_persona": scenario.value("user_persona", "userPersona"),
@@ -111,7 +123,9 @@ def _scenario(source: Source, scenario: Record, session: Record, name: str, case
             scenario.text("starting_prompt", "startingPrompt"),
             scenario.text("conversation_plan", "conversationPlan"),
             _state_of(session),
+            scenario.value("user_persona", "userPersona"),
         ),
+        "adk": adk,
         "expected": {key: value for key, value in expected.items() if value is not None},
         "tags": _tags(session),
         "origin": f"{source.path.name} {name}",

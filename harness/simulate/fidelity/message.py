@@ -7,7 +7,7 @@ from harness.gateway import Heard
 from harness.simulate.asking import Answered
 from harness.simulate.fidelity.language import language_of
 from harness.simulate.fidelity.voice import agents_voice, tool_call_in
-from harness.simulate.meaning.sentences import is_closing, is_open_promise, is_open_question
+from harness.simulate.meaning.sentences import is_closing, is_open_promise, is_open_question, transfers
 from harness.simulate.role import Role
 from harness.simulate.stopping import Spoken
 from harness.trace import FaultClass
@@ -59,7 +59,7 @@ def _nothing() -> Problem:
 def _wrong_end(role: Role, heard: Heard, spoken: Spoken) -> Problem | None:
     """Ends after an open promise or question, and before anything was said but the opening, are not accepted."""
     last = heard.replies[-1] if heard.replies else ""
-    if is_open_question(last) or is_open_promise(last):
+    if not transfers(last) and (is_open_question(last) or is_open_promise(last)):
         what = "asked something" if is_open_question(last) else "said that it is about to do something"
         return Problem(
             fault="ends_too_early",

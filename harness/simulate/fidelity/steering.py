@@ -24,8 +24,8 @@ _PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
     for what, pattern in (
         (
             "to override the user's instructions",
-            rf"\b(?:ignore|disregard|forget|override|drop)\b.{{0,30}}\b(?:your|all|any|previous|prior|above|"
-            rf"earlier|the)\b.{{0,30}}\b(?:{_TEXTS}|messages above)",
+            rf"\b(?:ignore|disregard|forget|override|drop)\b.{{0,30}}\b(?:your|all (?:of )?(?:your|previous|prior)|"
+            rf"any|previous|prior|above|earlier)\b.{{0,30}}\b(?:{_TEXTS}|messages above)",
         ),
         (
             "to see the user's plan",
@@ -102,6 +102,16 @@ _PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
             r"(?:message|request|statement))|\bpretend (?:that )?you (?:never|did not|didn't|wanted|asked|are)\b|"
             r"\bclaim that (?:you|everything|the)\b.{0,40}\b(?:is|are|was|were) (?:done|complete|correct|"
             r"satisfied)",
+        ),
+        (
+            "to make the user the assistant",
+            r"\b(?:can|could|will|would) you (?:please )?(?:help|assist) me (?:to |with )?(?:order|book|buy|"
+            r"return|cancel|"
+            r"my|a|an)\b|\bi(?:'d| would) like (?:to )?(?:order|book|buy|return|cancel)\b (?:a|an|my|some|the|two|"
+            r"one)\b|"
+            r"\bi want (?:to (?:order|book|buy|return|cancel)|you to (?:help|assist) me)\b|\bi am the (?:user|"
+            r"customer)\b|"
+            r"\bi'm the (?:user|customer)\b|\b(?:repeat|say) after me\b",
         ),
         (
             "to imitate the frame around the conversation",

@@ -1,0 +1,95 @@
+"""A logged conversation: played back while the agent does the same, played on by the persona after that."""
+
+import pytest
+
+from harness.case import Case, UserSpec
+from harness.simulate import LoggedCall, LoggedTurn, RuleUser, UserLog, UserOptions
+from harness.simulate.meaning.turn import AgentTurn, difference
+
+LOG = UserLog(
+    turns=(
+        LoggedTurn(user="A latte, please.", agent="Which size would you like?"),
+        LoggedTurn(
+            user="Small.",
+            calls=(LoggedCall(name="add", arguments={"item": "latte"}, effect="write", failed=True),),
+            agent="A small latte is $4.50. Anything else?",
+        ),
+        LoggedTurn(user="No, thanks.", agent="Goodbye."),
+    ),
+    source="run-1",
+)
+CASE = Case.model_validate({"id": "latte", "task": "A latte, please."})
+OPTIONS = UserOptions(kind="logged", logs={"latte": LOG})
+ADD = [("add", {"item": "latte"})]
+
+
+def test_the_same_agent_gets_every_turn(converse) -> None:
+    talk = ["Which size would you like?", (ADD, "A small latte is $4.50. Anything else?"), "Goodbye."]
+    said, record = converse(talk, case=CASE, options=OPTIONS)
+
+    assert ["A latte, please.", "Small.", "No, thanks."] == said
+    assert (2, None, "script_over") == (record.user.replayed, record.user.divergence, record.user.ended)
+
+
+def test_another_wording_gets_the_log_and_another_price_does_not(converse) -> None:
+    talk = ["What size do you want?", (ADD, "A small latte is $5.50. Anything else?"), "Goodbye."]
+    said, record = converse(talk, case=CASE, options=OPTIONS)
+
+    assert ["A latte, please.", "Small."] == said
+    assert (1, 3, "slots") == (record.user.replayed, record.user.divergence.turn, record.user.divergence.kind)
+    assert "5.5" in record.user.divergence.reason
+    assert "replay_miss" == record.user.ended
+
+
+def test_a_missing_write_is_a_divergence_by_calls(converse) -> None:
+    talk = ["Which size would you like?", "A small latte is $4.50. Anything else?"]
+    _, record = converse(talk, case=CASE, options=OPTIONS)
+
+    assert "calls" == record.user.divergence.kind
+    assert "add" in record.user.divergence.reason
+
+
+def test_after_a_divergence_the_persona_plays_on_and_stays(converse) -> None:
+    talk = ["We have no latte. A tea?", "Which size would you like?", "Done."]
+    with RuleUser() as model:
+        user = UserSpec.model_validate({"model": "rule-user", "base_url": model.url, "mode": "live"})
+        _, record = converse(talk, case=CASE, user=user, options=OPTIONS)
+        system = model.bodies[0]["messages"][0]["content"]
+
+    assert ("logged", 0, 2) == (record.user.kind, record.user.replayed, record.user.divergence.turn)
+    assert record.user.generated >= 1
+    assert "- Small." in system
+    assert "add" not in system
+
+
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [
+        ("Please provide your user ID.", "Could you please give me your user ID?"),
+        ("The total is $12.50.", "The price comes to $12.50, then."),
+        ("Your order has been cancelled.", "Your order was canceled."),
+        ("It arrives on May 5, 2024.", "It arrives on 5 May 2024."),
+        ("I found two flights. Which one do you want?", "I was able to find 2 flights. Which do you want?"),
+    ],
+)
+def test_paraphrases_mean_the_same(then: str, now: str) -> None:
+    assert difference(AgentTurn(said=then), AgentTurn(said=now)) is None
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "kind"),
+    [
+        ("I added two muffins.", "I added three muffins.", "slots"),
+        ("I added a muffin.", "I added a bagel.", "slots"),
+        ("The total is $12.50.", "The total is $12.40.", "slots"),
+        ("It arrives on May 5.", "It arrives on May 6.", "slots"),
+        ("It is refundable.", "It is not refundable.", "act"),
+        ("The order is placed.", "Is the order placed?", "act"),
+        ("The small one is $2 and the large one is $3.", "The small one is $3 and the large one is $2.", "slots"),
+        ("Yes, that works.", "No, that works.", "act"),
+    ],
+)
+def test_changes_do_not(then: str, now: str, kind: str) -> None:
+    found = difference(AgentTurn(said=then), AgentTurn(said=now))
+    assert found is not None
+    assert kind == found.kind
