@@ -72,7 +72,7 @@ def test_an_inferred_kind_is_a_finding_where_two_sources_confirm_it_whichever_is
     assert not _fitted("goal_left_out", right=6, sources=2).is_finding("goal_left_out")
 
 
-def test_a_premise_of_the_agents_own_that_later_queries_rest_on_is_hinted_at(hinted: Found) -> None:
+def test_a_premise_of_the_agents_own_that_later_queries_rest_on_is_a_cascade(found: Found) -> None:
     def ask(words: str) -> tuple[Any, ...]:
         return ("call", "web_search", {"query": words}, "nothing about that was found")
 
@@ -84,12 +84,16 @@ def test_a_premise_of_the_agents_own_that_later_queries_rest_on_is_hinted_at(hin
     ]
 
     def premises(*asked: tuple[Any, ...], **options: Any) -> list[tuple[str, int | None]]:
-        return [one for one in hinted(*asked, tools=TOOLS, **options) if one[0] == "carried_premise"]
+        return [one for one in found(*asked, tools=TOOLS, **options) if one[0] == "carried_premise"]
 
     assert [("carried_premise", 1)] == premises(*turns, task=TASK, failed=True)
     given = f"{TASK} It stands in Millbrook."
     assert [] == premises(*turns[:3], task=given, failed=True)
     assert [] == premises(*turns, task=TASK)
+    told = ("call", "web_search", {"query": "Millbrook bridge"}, "Millbrook is a town in the north")
+    assert [] == premises(turns[0], told, *turns[2:], task=TASK, failed=True)
+    code = [ask(f"{words} JFK") for words in ("flights", "gates", "fares")]
+    assert [] == premises(*code, task=TASK, failed=True)
 
 
 def test_drift_inside_the_same_things_is_said_not_to_be_measured(told: Callable[..., Evidence]) -> None:

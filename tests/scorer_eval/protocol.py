@@ -1,10 +1,11 @@
 """Every mode beside trivial floors, on every labelled set: in sample, without the set, and without the runs shown.
 
-What is tuned or counted stands in `fitted.json` (which kinds are told, the outside words of a plan, how often a kind
-names the step), and the floors' length. "In sample": counted on all runs. "Without the set": counted on the other sets
-alone. "Without the runs": counted on all but a fifth of the runs (by the hash of the run's id), which are then shown,
-five times over; of use where no other set has runs of that shape. The rules themselves, in words and shapes, were
-written by people who had read runs of trail, captain and magentic, which no column can undo.
+What is counted stands in `fitted.json`: how often people gave a run the mode of a kind, from which follows by one rule
+whether the kind is a finding, and how often a kind names the step. The floors' length is tuned. "In sample": counted on
+all runs. "Without the set": counted on the other sets alone. "Without the runs": counted on all but a fifth of the runs
+(by the hash of the run's id), which are then shown, five times over; of use where no other set has runs of that shape.
+The rules themselves, their words and their limits, were written by people who had read runs of trail, captain and
+magentic, which no column can undo.
 
 Precision, recall and F1 count runs that a finding of the mode flags. AUC ranks runs by the surest finding or hint, or
 by length. Intervals are bootstrapped over runs.
@@ -22,6 +23,7 @@ from counting import counted, f1, told_by
 from decisive import critical_steps, reliability
 from layout import share, table
 from sources import MODES, SETS, Labelled, labelled
+from summary import in_short, kinds, others_without_their_reward, speed
 from writes import wrong_writes
 
 from harness.score.failures.fitted import Fitted
@@ -52,12 +54,16 @@ def protocol(data: Path) -> None:
     """All tables."""
     runs = {name: labelled(data, name) for name in SETS}
     numbers = Numbers(runs)
-    modes(runs, numbers)
+    rows = modes(runs, numbers)
+    kinds(numbers.all, numbers.without_set)
     rewarded(runs)
+    others_without_their_reward(runs, numbers.all)
     critical_steps(runs, numbers.all, numbers.without_set)
     wrong_writes(runs, numbers.without_set)
     named(runs)
     reliability(runs, numbers.all, numbers.without_set)
+    speed(data)
+    in_short(rows)
     table("Sets without a row", ["set", "why"], [list(one) for one in NOT_SHOWN.items()])
 
 
@@ -81,9 +87,9 @@ def length(run: Labelled) -> int:
     return sum(step.source == "agent" for step in run.evidence.trial.trajectory.steps)
 
 
-def modes(runs: Runs, numbers: Numbers) -> None:
+def modes(runs: Runs, numbers: Numbers) -> list[list[object]]:
     """Precision, recall, F1 and AUC for each mode and set that labels it, beside the floors."""
-    rows = []
+    rows: list[list[object]] = []
     for mode in MODES:
         fitting = {name: [one for one in some if mode in one.modes] for name, some in runs.items()}
         fitting = {name: some for name, some in fitting.items() if some}
@@ -97,6 +103,7 @@ def modes(runs: Runs, numbers: Numbers) -> None:
                 rows.append([mode, name, label, *_figures(own, mode, flag), _auc(own, mode, score)])
     head = ["mode", "set", "rule", "runs", "labelled", "precision", "recall", "F1", "95 %", "AUC (95 %)"]
     table("Each mode beside its floors", head, rows)
+    return rows
 
 
 def _ours(mode: str, numbers: Numbers) -> Iterable[tuple[str, Flag, Value | None]]:

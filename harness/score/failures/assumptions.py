@@ -47,6 +47,11 @@ _MADE_UP: Final = re.compile(
 _TEST_DATA: Final = re.compile(rf"\b(?:sample|dummy|example) {_DATA}\b", re.I)
 """In a conversation these are results; where code is run by calls, they are what a program is tried on."""
 _CONDITION: Final = re.compile(r"\b(?:if|unless|not|never|without|instead of|than|no longer)\b[^.\n]{0,40}$", re.I)
+_WORDS: Final = (
+    *("assum", "placeholder", "knowledge", "memory", "mock", "hypothetical", "simulat", "fictitious", "made-up"),
+    *("invented", "sample", "dummy", "example"),
+)
+"""One of them stands in whatever the others find; looking for them first is quicker."""
 _LONGEST: Final = 20_000
 _BEFORE: Final = 60
 
@@ -70,7 +75,7 @@ def assumptions(reading: Reading) -> Iterator[Diagnosis]:
 
 def _after_the_opening(reading: Reading) -> Iterator[Step]:
     for step in reading.steps[1:]:
-        if step.source == "agent" and step.message:
+        if step.source == "agent" and step.message and any(map(step.message.casefold().__contains__, _WORDS)):
             yield step
 
 

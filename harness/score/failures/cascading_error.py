@@ -21,7 +21,7 @@ from harness.score.failures.grounding import atoms
 from harness.score.failures.prevention import check_of
 from harness.score.failures.reading import Reading, read
 
-VERSION: Final = "5"
+VERSION: Final = "6"
 
 
 def carried_values(reading: Reading, foreign: Sequence[Foreign]) -> tuple[Diagnosis, ...]:

@@ -26,7 +26,6 @@ INFERRED: Final[dict[Kind, Failure]] = {
     "goal_left_out": "goal_drift",
     "objective_switched": "goal_drift",
     "assumed_data": "premature_commitment",
-    "carried_premise": "cascading_error",
     "worker_result_carried": "cascading_error",
     "first_result_carried": "cascading_error",
     "failed_code_carried": "cascading_error",

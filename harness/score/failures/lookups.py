@@ -2,8 +2,8 @@
 
 The plan is what the agent wrote before its first call. At least one of its items needs a look-up (see `announced`). The
 run handed in an answer by a call, and no other call's answer told anything new (see `progress`): what the plan needed
-was never got. That is read off the plan and the calls, and no number in it was chosen by labels. Three modes begin at
-the same step, the one that states the answer:
+was never got. That is read off the plan and the calls. Three modes begin at the same step, the one that states the
+answer:
 
 `plan_not_carried_out` (goal drift): the agent left its plan, and what it did instead was to answer.
 `unsupported_answer` (tool hallucination): the answer stands for what a tool would have told; see `unsupported`.

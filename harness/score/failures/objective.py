@@ -23,7 +23,7 @@ from harness.score.failures.handing_over import hands_in
 from harness.score.failures.reading import Act, Reading, read
 from harness.score.failures.repetition import overlap
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 _LETTERS: Final = 4
 _FEWEST: Final = 3
 """Calls, one for each third."""

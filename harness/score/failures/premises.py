@@ -1,9 +1,10 @@
 """Cascading error beyond codes: a premise of the agent's own that later queries and the answer rest on.
 
 `carried_premise` counts: in a trial that is known to have failed, a name or a number that the agent itself brought into
-a call's arguments, that nothing given to it before had contained, and that at least two of the later calls, or one of
-them and the answer, contain again. Asking about it before going on would have stopped it. Does not count: words in
-lower case, code, texts of a paragraph's length, identifiers (see `cascading_error`), a name that was used once.
+a call's arguments, that nothing given to it had contained before and that no answer confirmed until the next use, and
+that at least two of the later calls, or one of them and the answer, contain again. Asking about it before going on
+would have stopped it. Does not count: words in lower case, abbreviations of up to four letters, code, texts of a
+paragraph's length, identifiers (see `cascading_error`), a name that was used once.
 
 Origin: the first call that contains it. Dependent steps: the later ones, and the step that gives the answer.
 """
@@ -19,10 +20,11 @@ from harness.score.failures.lookups import is_answer
 from harness.score.failures.prevention import check_of
 from harness.score.failures.reading import Act, Reading, has_failed, read
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 _NAME: Final = re.compile(r"\b(?:[A-Z][\w'-]{2,30}|\d{3,6})\b")
 _LONGEST: Final = 300
 _FEWEST: Final = 2
+_ABBREVIATION: Final = 4
 
 
 def carried_premises(reading: Reading) -> tuple[Diagnosis, ...]:
@@ -52,11 +54,18 @@ def _brought(reading: Reading) -> tuple[dict[str, Act], dict[str, set[int]]]:
     """By word: the read that brought it from nowhere, in their order, and the steps of the calls that use it later."""
     brought: dict[str, Act] = {}
     users: dict[str, set[int]] = {}
+    known = set[str]()
     for act in reading.acts:
         for word in dict.fromkeys(() if act.writes else _names(act)):
             first = brought.get(word)
             if first is not None and act.step != first.step:
-                users[word].add(act.step)
+                if not users[word] and reading.sources.grounded(word, act.moment):
+                    brought.pop(word)  # an answer has confirmed it, so that it is no premise any longer
+                    known.add(word)
+                else:
+                    users[word].add(act.step)
+            elif word in known:
+                continue
             elif first is None and not is_answer(act.call) and not reading.sources.grounded(word, act.moment):
                 brought[word] = act
                 users[word] = set()
@@ -78,7 +87,8 @@ def _names(act: Act) -> Iterator[str]:
     for text in texts(act.call.arguments):
         if len(text) <= _LONGEST:
             for match in _NAME.findall(text):
-                yield from atoms(match)
+                if not (match.isupper() and len(match) <= _ABBREVIATION):
+                    yield from atoms(match)
 
 
 class Premises:

@@ -29,7 +29,7 @@ from harness.score.imported_criteria import judged_by_state, to_say, users_actio
 from harness.score.jsonvalue import equality_key
 from harness.values import JsonValue
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 _SHOWN: Final = 160
 _DOUBTFUL: Final = 0.4
 """Of a write too many where the benchmark does not judge by the state: another way than the reference's may need it."""

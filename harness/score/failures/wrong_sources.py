@@ -30,7 +30,7 @@ from harness.score.failures.prevention import check_of, read_back
 from harness.score.failures.reading import Act, Reading, has_failed, read
 from harness.values import JsonValue, canonical_json
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 _SAYS_ERROR: Final = re.compile(r"\s{0,8}(?:error|exception|failed|failure)\s?[:!]", re.I)
 _FAILED: Final = frozenset({"error", "failed", "failure", "rejected", "denied"})
 _WORD: Final = re.compile(r"#?[A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")

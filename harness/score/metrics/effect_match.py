@@ -33,7 +33,7 @@ class EffectMatch:
     """
 
     name: ClassVar[str] = "effect_match"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         reference = evidence.case.reference
