@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from harness.case.intervention import Intervention as Intervention
     from harness.case.intervention import Invocation as Invocation
     from harness.case.intervention import TrialVariant as TrialVariant
-    from harness.case.loading import SuiteFile as SuiteFile
     from harness.case.loading import load_stored_suite as load_stored_suite
     from harness.case.loading import load_suite as load_suite
     from harness.case.loading import suite_names as suite_names
@@ -96,6 +95,7 @@ if TYPE_CHECKING:
     from harness.case.suite import McpServer as McpServer
     from harness.case.suite import Suite as Suite
     from harness.case.suite import ToolServer as ToolServer
+    from harness.case.suite_file import SuiteFile as SuiteFile
     from harness.case.tool import IMPORTED_SERVER as IMPORTED_SERVER
     from harness.case.tool import Effect as Effect
     from harness.case.tool import HttpRoute as HttpRoute
@@ -135,7 +135,8 @@ else:
             "fixture": ("Fixture", "FixturePack"),
             "host": ("EffectRule", "HostSpec", "IgnoredParts"),
             "intervention": ("CallEdit", "FedCall", "Intervention", "Invocation", "TrialVariant"),
-            "loading": ("SuiteFile", "load_stored_suite", "load_suite", "suite_names", "tool_groups"),
+            "loading": ("load_stored_suite", "load_suite", "suite_names", "tool_groups"),
+            "suite_file": ("SuiteFile",),
             "model": ("ModelMode", "ModelServer", "ModelSpec", "Price", "Provider", "ToolMode"),
             "persona": ("BUILT_IN", "Behaviour", "Persona", "persona_names", "persona_of"),
             "probe": ("ApiProbe", "SqlProbe", "StateProbe"),

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from harness.ingest.export.adk import export_adk as export_adk
     from harness.ingest.export.atif import export_atif as export_atif
     from harness.ingest.export.otlp import export_otlp as export_otlp
+    from harness.ingest.foreign import ForeignCall as ForeignCall
+    from harness.ingest.foreign import ForeignResult as ForeignResult
+    from harness.ingest.foreign import ForeignStep as ForeignStep
     from harness.ingest.found import Found as Found
     from harness.ingest.found import FoundRun as FoundRun
     from harness.ingest.found import FoundTool as FoundTool
@@ -24,16 +27,13 @@ if TYPE_CHECKING:
     from harness.ingest.run import ImportedRun as ImportedRun
     from harness.ingest.sessions import Conversation as Conversation
     from harness.ingest.sessions import conversation_of as conversation_of
-    from harness.ingest.transcript import ForeignCall as ForeignCall
-    from harness.ingest.transcript import ForeignResult as ForeignResult
-    from harness.ingest.transcript import ForeignStep as ForeignStep
 else:
     __getattr__ = lazy_exports(
         __name__,
         {
             "credentials": ("Cleaner",),
             "sessions": ("Conversation", "conversation_of"),
-            "transcript": ("ForeignCall", "ForeignResult", "ForeignStep"),
+            "foreign": ("ForeignCall", "ForeignResult", "ForeignStep"),
             "reading": ("Record",),
             "found": (
                 "Source",

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from harness.ingest.foreign import ForeignCall
 from harness.ingest.reading import embedded_json
-from harness.ingest.transcript import ForeignCall
 from harness.values import JsonValue
 
 _LONGEST: Final = 200_000

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from harness.case import Case
 from harness.ingest.content import text_of
+from harness.ingest.foreign import ForeignResult
 from harness.ingest.reading import Record, embedded_json
-from harness.ingest.transcript import ForeignResult
 from harness.trace import Outcome, ReplayTier, Step, ToolFailure
 from harness.values import Frozen, JsonValue
 

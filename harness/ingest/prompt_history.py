@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from harness.ingest.actions import FORMS
-from harness.ingest.transcript import ForeignStep
+from harness.ingest.foreign import ForeignStep
 
 _STEP: Final = re.compile(r"(?m)^## step \d{1,4}\s*$")
 _END: Final = re.compile(r"(?m)^# [A-Z]")

@@ -5,17 +5,15 @@ such a call to the oldest unanswered call of its tool; then to the oldest unansw
 call has an id of its own, so that nobody who looks a result up by it meets another's.
 """
 
-import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from harness.ingest.credentials import Cleaner
-from harness.ingest.reading import embedded_json
-from harness.trace import Observation, ReplayTier, Step, ToolCall, ToolFailure, Usage
-from harness.trace.trajectory import Source
-from harness.values import JsonObject, JsonValue
+from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep, read_arguments
+from harness.trace import Observation, Step, ToolCall, ToolFailure
+from harness.values import JsonValue
 
 _SUBMITTING = frozenset({"submit", "submitanswer", "finalanswer", "finish", "submitfinalanswer"})
 _SUBMITS = "COMPLETE_TASK_AND_SUBMIT"
@@ -23,47 +21,6 @@ _SUBMITS = "COMPLETE_TASK_AND_SUBMIT"
 _WORDS = re.compile(r"[^a-z]+")
 Report = Callable[[str], None]
 """Takes a note about the trajectory: the problem in words."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForeignCall:
-    """A call as a file tells it; `arguments` may be an object, or JSON text that was never looked at."""
-
-    id: str | None
-    name: str
-    arguments: JsonValue
-    unparsed: str | None = None
-    """Given where the file itself says that the arguments could not be read."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForeignResult:
-    """What a call gave back."""
-
-    call_id: str | None
-    name: str | None = None
-    content: JsonValue
-    error: ToolFailure | None = None
-    replayed: ReplayTier | None = None
-    duration_ms: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForeignStep:
-    """One message, or one model reply with all its parallel calls."""
-
-    source: Source
-    message: str | None = None
-    calls: tuple[ForeignCall, ...] = ()
-    agent: str | None = None
-    parent: int | None = None
-    thought: str | None = None
-    plan: tuple[str, ...] | None = None
-    model: str | None = None
-    usage: Usage | None = None
-    started_ns: int | None = None
-    ended_ns: int | None = None
-    span_id: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -259,22 +216,6 @@ class TranscriptBuilder:
             replayed=result.replayed,
             duration_ms=result.duration_ms,
         )
-
-
-def read_arguments(told: JsonValue) -> tuple[JsonObject | None, str | None]:
-    """(the arguments, None), or (None, the text) where they are no JSON object. Nothing at all is no argument."""
-    match told:
-        case dict():
-            return told, None
-        case None:
-            return {}, None
-        case str():
-            if not told.strip():
-                return {}, None
-            parsed = embedded_json(told)
-            return (parsed, None) if isinstance(parsed, dict) else (None, told)
-        case _:
-            return None, json.dumps(told, ensure_ascii=False)
 
 
 def final_output(steps: Iterable[Step]) -> str | None:

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from harness.report.render.wording import percent as percent
     from harness.report.render.wording import percent_between as percent_between
     from harness.report.rewards import rewards_of as rewards_of
+    from harness.report.summarising import summarise as summarise
+    from harness.report.summarising import summarise_run as summarise_run
     from harness.report.summary import SUCCESS as SUCCESS
     from harness.report.summary import Summary as Summary
-    from harness.report.summary import summarise as summarise
-    from harness.report.summary import summarise_run as summarise_run
     from harness.report.trend import Trend as Trend
     from harness.report.trend import suite_of as suite_of
     from harness.report.writing import write_report as write_report
@@ -77,7 +77,8 @@ else:
             "render.trend_view": ("TrendView",),
             "render.wording": ("crash_words", "model_words", "percent", "percent_between"),
             "rewards": ("rewards_of",),
-            "summary": ("SUCCESS", "Summary", "summarise", "summarise_run"),
+            "summary": ("SUCCESS", "Summary"),
+            "summarising": ("summarise", "summarise_run"),
             "trend": ("Trend", "suite_of"),
             "writing": ("write_report",),
         },

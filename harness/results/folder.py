@@ -18,15 +18,15 @@ from types import TracebackType
 from typing import Self
 
 from harness.case import Suite
-from harness.disk import flush_folder, make_folder
+from harness.disk import make_folder
 from harness.documents import write_atomically
 from harness.errors import ResultsError, UsageError
-from harness.plain_files import UnusableEntry, check_entries
 from harness.process_identity import partial_name
 from harness.results.gc_pause import gc_paused
 from harness.results.lock import WriterLock
 from harness.results.manifest import RunManifest, Scoring
-from harness.results.naming import RunNameTaken, check_run_name
+from harness.results.naming import check_run_name
+from harness.results.opening import MANIFEST, check_below, read_manifest, take_name
 from harness.results.storage import (
     CHECKSUMS_FILE,
     commit_folder,
@@ -35,7 +35,6 @@ from harness.results.storage import (
     parsed,
     read_as,
     read_checked,
-    refused_entry,
     remove_unfinished,
     verify_checksums,
 )
@@ -43,7 +42,6 @@ from harness.results.stored import END_STATE, StoredTrial, TrialKey, first_score
 from harness.score import Score, Scorecard
 from harness.trace import Span, Trial
 
-MANIFEST = "manifest.json"
 SUITE = "suite.json"
 RUN_SCORES = "run_scores.json"
 TRIALS = "trials"
@@ -71,7 +69,7 @@ class RunFolder:
         lock = WriterLock(unfinished)
         try:
             write_atomically(unfinished / MANIFEST, json_bytes(manifest))
-            _take_name(unfinished, path)
+            take_name(unfinished, path)
         except BaseException:
             lock.close()
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -86,14 +84,14 @@ class RunFolder:
 
         ResultsError too for a link, a FIFO or a device in it: nothing in a run folder is followed, nor written through.
         """
-        _check_below(path, besides=frozenset({TRIALS}))
-        return cls(path, _read_manifest(path), None)
+        check_below(path, besides=frozenset({TRIALS}))
+        return cls(path, read_manifest(path), None)
 
     @classmethod
     def resume(cls, path: Path) -> Self:
         """A folder to go on writing; raises ResultsError where another harness writes it."""
-        _check_below(path, besides=frozenset({TRIALS}))
-        manifest = _read_manifest(path)
+        check_below(path, besides=frozenset({TRIALS}))
+        manifest = read_manifest(path)
         lock = WriterLock(path)
         remove_unfinished(path)
         return cls(path, manifest, lock)
@@ -265,7 +263,7 @@ class RunFolder:
     def _check_trials(self) -> None:
         """Once, and only where trials are read: a folder can hold many. Raises ResultsError."""
         if not self._is_plain:
-            _check_below(self.path / TRIALS)
+            check_below(self.path / TRIALS)
             self._is_plain = True
 
     def _committed(self) -> list[Path]:
@@ -302,29 +300,3 @@ class RunFolder:
             return []
         path = folder / "scorecards.jsonl"
         return [parsed(path, line, Scorecard) for line in read_checked(folder, path.name).splitlines()]
-
-
-def _take_name(unfinished: Path, path: Path) -> None:
-    try:
-        if path.exists():
-            raise FileExistsError
-        unfinished.rename(path)  # fails where another harness took the name in between
-        flush_folder(path.parent)
-    except OSError:
-        raise RunNameTaken(
-            f"there is already a run {path.name!r} in {path.parent}",
-            remedy="choose another --run-name, or go on with that run: --resume",
-        ) from None
-
-
-def _check_below(path: Path, *, besides: frozenset[str] = frozenset()) -> None:
-    try:
-        check_entries(path, besides=besides)
-    except UnusableEntry as error:
-        raise refused_entry(error) from None
-
-
-def _read_manifest(path: Path) -> RunManifest:
-    if not (path / MANIFEST).is_file():
-        raise UsageError(f"{str(path)!r} is no run folder: it has no {MANIFEST}")
-    return read_as(path / MANIFEST, RunManifest)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from harness.upstream.model.answer import EVENT_STREAM as EVENT_STREAM
     from harness.upstream.model.answer import ModelAnswer as ModelAnswer
     from harness.upstream.model.busy import hold_where_busy as hold_where_busy
-    from harness.upstream.model.client import AskMode as AskMode
-    from harness.upstream.model.client import ModelCassette as ModelCassette
+    from harness.upstream.model.cassette import AskMode as AskMode
+    from harness.upstream.model.cassette import ModelCassette as ModelCassette
+    from harness.upstream.model.cassette import ModelClientOptions as ModelClientOptions
     from harness.upstream.model.client import ModelClient as ModelClient
-    from harness.upstream.model.client import ModelClientOptions as ModelClientOptions
     from harness.upstream.model.client import ModelReply as ModelReply
     from harness.upstream.model.client import ModelSpend as ModelSpend
     from harness.upstream.model.endpoints import OWN_TRACES as OWN_TRACES
@@ -96,14 +96,8 @@ else:
             "model.allowed": ("hosted_field", "plain_path", "plain_query", "unknown_field"),
             "model.answer": ("EVENT_STREAM", "ModelAnswer"),
             "model.busy": ("hold_where_busy",),
-            "model.client": (
-                "AskMode",
-                "ModelCassette",
-                "ModelClient",
-                "ModelClientOptions",
-                "ModelReply",
-                "ModelSpend",
-            ),
+            "model.client": ("ModelClient", "ModelReply", "ModelSpend"),
+            "model.cassette": ("AskMode", "ModelCassette", "ModelClientOptions"),
             "model.endpoints": ("Endpoint", "OWN_TRACES", "PREFIX", "endpoint_of"),
             "model.exchange": ("ModelExchange", "recorded_summary", "summary_of", "trace_exchange"),
             "model.keys": ("RequestKeys",),

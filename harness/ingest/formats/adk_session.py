@@ -1,11 +1,12 @@
 """An ADK session as a trial: events are steps, and the author of an event is the agent of its step."""
 
 from harness.case import Case
+from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
 from harness.ingest.formats.adk_conversation import calls_in, parts_of, responses_in, spoken, text_in, tool_of
 from harness.ingest.found import Found, FoundRun, Source
 from harness.ingest.naming import wall_ns
 from harness.ingest.reading import Record
-from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
+from harness.ingest.transcript import TranscriptBuilder
 from harness.trace import ToolFailure, Usage
 from harness.values import JsonValue
 

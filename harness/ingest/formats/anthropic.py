@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from harness.case import Case
 from harness.ingest.content import part_text, result_of, text_of
 from harness.ingest.definitions import tools_of
+from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
 from harness.ingest.formats.openai_chat import usage_of
 from harness.ingest.found import Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id, task_id, wall_ns
 from harness.ingest.reading import Record
 from harness.ingest.records import conversations_of
-from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
+from harness.ingest.transcript import TranscriptBuilder
 from harness.trace import ToolFailure
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")

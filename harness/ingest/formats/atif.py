@@ -12,11 +12,12 @@ from harness.case import Case
 from harness.ingest.atif_own import OwnRun, overlaid, own_facts, own_result, own_run
 from harness.ingest.content import has_other_parts, result_of, text_of
 from harness.ingest.definitions import tools_of
+from harness.ingest.foreign import ForeignCall, ForeignStep
 from harness.ingest.formats.harbor import HarborResult, harbor_result
 from harness.ingest.found import Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id, task_id, wall_ns
 from harness.ingest.reading import Record
-from harness.ingest.transcript import ForeignCall, ForeignStep, TranscriptBuilder
+from harness.ingest.transcript import TranscriptBuilder
 from harness.trace import Usage
 from harness.trace.trajectory import Source as StepSource
 from harness.values import JsonObject

@@ -5,11 +5,11 @@ from types import MappingProxyType
 
 from harness.ingest.content import has_other_parts, result_of, text_of
 from harness.ingest.definitions import tools_of
+from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
 from harness.ingest.formats.openai_chat import usage_of
 from harness.ingest.found import FoundTool, Source
 from harness.ingest.naming import wall_ns
 from harness.ingest.reading import Record
-from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep
 from harness.trace import Step, ToolErrorType, ToolFailure
 from harness.values import JsonValue
 

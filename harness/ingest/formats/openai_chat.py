@@ -9,6 +9,7 @@ from harness.case import Case
 from harness.ingest.actions import Form, form_of
 from harness.ingest.content import has_other_parts, result_of, text_of
 from harness.ingest.definitions import tools_of
+from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
 from harness.ingest.found import Found, FoundRun, FoundTool, Importer, Source
 from harness.ingest.naming import case_id, task_id, wall_ns
 from harness.ingest.plain_errors import plain_failure
@@ -16,7 +17,7 @@ from harness.ingest.prompt_history import told_steps
 from harness.ingest.reading import Record
 from harness.ingest.records import conversations_of
 from harness.ingest.speakers import Speaker, is_group, speaker
-from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
+from harness.ingest.transcript import TranscriptBuilder
 from harness.trace import Usage
 from harness.trace.trajectory import Source as StepSource
 from harness.values import JsonValue

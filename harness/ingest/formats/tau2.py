@@ -6,12 +6,13 @@ from types import MappingProxyType
 from harness.case import Case
 from harness.ingest.content import result_of, text_of
 from harness.ingest.definitions import tools_of
+from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
 from harness.ingest.formats.tau2_gold import GoldByChecks
 from harness.ingest.found import Found, FoundRun, FoundTool, Importer, Source
 from harness.ingest.naming import case_id, wall_ns
 from harness.ingest.plain_errors import plain_failure
 from harness.ingest.reading import Record, kind_of
-from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
+from harness.ingest.transcript import TranscriptBuilder
 from harness.trace import Outcome, ToolFailure, Usage
 from harness.values import JsonObject, JsonValue
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.ingest.content import text_of
+from harness.ingest.foreign import ForeignCall, ForeignResult, read_arguments
 from harness.ingest.otel.smolagents import calls_in, result_in
 from harness.ingest.reading import embedded_json
-from harness.ingest.transcript import ForeignCall, ForeignResult, read_arguments
 from harness.values import JsonObject, JsonValue, canonical_json
 
 

@@ -9,7 +9,7 @@ import ast
 import re
 from typing import Any, Final
 
-from harness.ingest.transcript import ForeignCall, ForeignResult
+from harness.ingest.foreign import ForeignCall, ForeignResult
 from harness.trace import ToolFailure
 from harness.values import JsonValue
 

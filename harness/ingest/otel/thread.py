@@ -8,8 +8,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from harness.ingest.foreign import ForeignResult, ForeignStep
 from harness.ingest.otel.message import Message
-from harness.ingest.transcript import ForeignResult, ForeignStep, Report, TranscriptBuilder
+from harness.ingest.transcript import Report, TranscriptBuilder
 from harness.trace.trajectory import Source
 
 

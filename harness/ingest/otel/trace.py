@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
+from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
 from harness.ingest.found import FoundTool
 from harness.ingest.names import STATUS_MESSAGE
 from harness.ingest.otel import conventions as says
 from harness.ingest.otel.message import Message, decoded
 from harness.ingest.otel.thread import Thread
-from harness.ingest.transcript import ForeignCall, ForeignResult, ForeignStep, Report, TranscriptBuilder
+from harness.ingest.transcript import Report, TranscriptBuilder
 from harness.trace import Span, Step, ToolErrorType, ToolFailure
 
 _TIMEOUTS = ("timeout", "timed out", "timeouterror", "deadline")

@@ -11,7 +11,7 @@ from harness.report.html.payload import present
 from harness.report.latency import LatencyBook
 from harness.report.render.differences import cause_words
 from harness.report.render.wording import facts, provenance_words
-from harness.report.summary import summarise
+from harness.report.summarising import summarise
 from harness.results import RunFolder, RunManifest, StoredTrial, stop_of
 from harness.score import Scorecard
 from harness.trace import Trial

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from harness.judge import AgreementReport, AgreementRow
 from harness.report.render.section import Section
-from harness.report.render.terminal import section_table
+from harness.report.render.terminal_tables import section_table
 from harness.report.render.wording import UNKNOWN, number, percent, percent_between, printable, signed_points
 from harness.stats import BinaryAgreement
 

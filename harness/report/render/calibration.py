@@ -8,7 +8,7 @@ from rich.text import Text
 from harness.judge import Calibrated, Figures, Judgement, Measured, Stability, Triage, by_release, cause_of
 from harness.judge.triage import CAUSES
 from harness.report.render.section import Section
-from harness.report.render.terminal import section_table
+from harness.report.render.terminal_tables import section_table
 from harness.report.render.wording import UNKNOWN, number, percent, printable
 
 _HEADS = ("part", "prompt", "n", "agree", "kappa", "TPR", "TNR", "false passes", "critical", "no answer")

@@ -6,7 +6,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 
 from harness.judge import ComparisonScore
 from harness.report.render.section import Section
-from harness.report.render.terminal import section_table
+from harness.report.render.terminal_tables import section_table
 from harness.report.render.wording import percent, percent_between
 from harness.stats import AgreementRate
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
@@ -11,8 +10,18 @@ from harness.report.change import MetricChange
 from harness.report.compare import Comparison
 from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, told
 from harness.report.render.recorded import recorded_lines
-from harness.report.render.section import Section
 from harness.report.render.sections import sections
+from harness.report.render.terminal_tables import (
+    LONGEST,
+    SHOWN,
+    and_more,
+    case_table,
+    coloured,
+    heading,
+    plain_table,
+    section_table,
+    words_of,
+)
 from harness.report.render.wording import (
     UNKNOWN,
     between,
@@ -40,9 +49,6 @@ from harness.report.summary import FailedCase, Summary, Unmeasured
 from harness.report.summary import Group as Part
 from harness.score import METRICS
 
-_SHOWN = 10
-_LONGEST = 200
-_WIDEST = 24  # of a first column; what is longer is folded
 _FIXED = 30  # characters of a table of parts between its first column and its metrics
 _REMARKS = 10
 
@@ -102,15 +108,6 @@ class ComparisonView:
         yield from _differences(comparison)
 
 
-def heading(title: str, right: str) -> RenderableType:
-    """One line: what it is, and of which run."""
-    grid = Table.grid(expand=True)
-    grid.add_column(ratio=1, no_wrap=True)
-    grid.add_column(justify="right", overflow="fold")
-    grid.add_row(Text(printable(title), style="bold"), Text(printable(right), style="dim"))
-    return grid
-
-
 def _facts(summary: Summary) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     for name, value in facts(summary.manifest):
@@ -129,14 +126,14 @@ def _not_measured(summary: Summary) -> Iterator[RenderableType]:
         return
     yield Text()
     yield Text(f"{words}; they stand in no figure", style="bold yellow")
-    yield _cases([(one.case_id, one.attempt, _why(one)) for one in summary.unmeasured])
-    yield from _and_more(len(summary.unmeasured))
-    for one in summary.unmeasured[:_SHOWN]:
+    yield case_table([(one.case_id, one.attempt, _why(one)) for one in summary.unmeasured])
+    yield from and_more(len(summary.unmeasured))
+    for one in summary.unmeasured[:SHOWN]:
         for said in service_words(one):
-            yield Text(f"  {printable(f'{one.case_id}/{one.attempt}')}  {printable(said, _LONGEST)}", style="dim")
+            yield Text(f"  {printable(f'{one.case_id}/{one.attempt}')}  {printable(said, LONGEST)}", style="dim")
         if one.printed:
             yield Text(f"  {printable(f'{one.case_id}/{one.attempt}')}", style="dim")
-            yield from (Text(f"    {words}", style="dim") for words in printed_words(one.printed, _LONGEST))
+            yield from (Text(f"    {words}", style="dim") for words in printed_words(one.printed, LONGEST))
     for miss in summary.misses:
         yield Text(printable(f"no recording answers {miss.calls} call(s) of {miss.tool}, first {miss.example}"))
         yield Text(f"  nearest  {printable(miss.nearest or 'the cassette has none of this tool')}")
@@ -151,13 +148,13 @@ def _why(one: Unmeasured) -> str:
 
 def _parts(kind: str, parts: Sequence[Part], metrics: Sequence[str]) -> Iterator[RenderableType]:
     heads = [name.replace("_", "\n", 1).replace("_", " ") for name in metrics]
-    table = _table(kind, "n", "success", "%", "95 %", *heads)
+    table = plain_table(kind, "n", "success", "%", "95 %", *heads)
     for part in parts:
         rate = part.success
         interval = "" if rate.interval is None else f"{100 * rate.interval.low:.0f}-{100 * rate.interval.high:.0f}"
         shown = UNKNOWN if rate.rate is None else f"{100 * rate.rate:.0f}"
         means = [number(part.mean(name)) for name in metrics]
-        table.add_row(_words(part.name.replace("_", " ")), str(part.trials), share(rate), shown, interval, *means)
+        table.add_row(words_of(part.name.replace("_", " ")), str(part.trials), share(rate), shown, interval, *means)
     yield Text()
     yield table
 
@@ -176,7 +173,7 @@ def _fitting(parts: Sequence[Part], width: int) -> list[str]:
 
 
 def _metrics(summary: Summary) -> Iterator[RenderableType]:
-    table = _table("mean by metric", "mean", "95 %", "known for")
+    table = plain_table("mean by metric", "mean", "95 %", "known for")
     for name in own_metrics_first([figure.metric for figure in summary.figures]):
         figure = summary.figure(name)
         if figure is not None and (figure.n or name not in METRICS):
@@ -192,29 +189,16 @@ def _metrics(summary: Summary) -> Iterator[RenderableType]:
         yield Text(f"  known for no trial: {names}", style="dim")
 
 
-def section_table(section: Section) -> Iterator[RenderableType]:
-    """A table with its title above and its notes below."""
-    table = _table(section.heads[0], *section.heads[1:])
-    table.columns[0].min_width = min(_WIDEST, max(len(row[0]) for row in section.rows))
-    for row in section.rows:
-        table.add_row(_words(row[0]), *(printable(cell) for cell in row[1:]))
-    yield Text()
-    yield Text(section.title, style="bold")
-    yield table
-    for note in section.notes:
-        yield Text(f"  {printable(note, _LONGEST)}", style="dim")
-
-
 def _failures(failed: Sequence[FailedCase]) -> Iterator[RenderableType]:
     if not failed:
         return
     yield Text()
     yield Text("did not succeed", style="bold")
     unknown = {True: "", False: "", None: "could not tell: "}
-    for one in failed[:_SHOWN]:
-        yield _cases([(one.case_id, one.attempt, unknown[one.success] + "; ".join(one.reasons))])
-        yield from (Text(f"    {words}", style="dim") for words in printed_words(one.printed, _LONGEST))
-    yield from _and_more(len(failed))
+    for one in failed[:SHOWN]:
+        yield case_table([(one.case_id, one.attempt, unknown[one.success] + "; ".join(one.reasons))])
+        yield from (Text(f"    {words}", style="dim") for words in printed_words(one.printed, LONGEST))
+    yield from and_more(len(failed))
 
 
 def _footer(summary: Summary, where: str | None) -> Iterator[RenderableType]:
@@ -235,20 +219,15 @@ def _changes(kind: str, changes: Sequence[tuple[str, MetricChange]]) -> Iterator
     show = percent if of_success else number
     sign = signed_points if of_success else signed
     title = "success by category" if of_success else "mean by metric"
-    table = _table(title, "before", "after", "change", "better", "worse", "pairs", "p", "says")
+    table = plain_table(title, "before", "after", "change", "better", "worse", "pairs", "p", "says")
     for name, change in changes:
         counts = [str(count or UNKNOWN) for count in (change.better, change.worse)]
-        words = _words(name.replace("_", " ") if of_success else name)
-        difference = _coloured(sign(change.difference), change.lower_is_better)
+        words = words_of(name.replace("_", " ") if of_success else name)
+        difference = coloured(sign(change.difference), change.lower_is_better)
         rest = [*counts, str(change.pairs), chance(change), told(change)]
         table.add_row(words, show(change.before), show(change.after), difference, *rest)
     yield Text()
     yield table
-
-
-def _coloured(words: str, lower_is_better: bool) -> Text:
-    good, bad = ("-", "+") if lower_is_better else ("+", "-")
-    return Text(words, style={good: "green", bad: "red"}.get(words[0], "") if len(words) > 1 else "dim")
 
 
 def _changed_cases(comparison: Comparison) -> Iterator[RenderableType]:
@@ -258,15 +237,15 @@ def _changed_cases(comparison: Comparison) -> Iterator[RenderableType]:
             was = "failed on " if after else "fails on "
             yield Text()
             yield Text(f"{len(found)} {title}", style="bold green" if after else "bold red")
-            yield _cases([(case.case_id, case.attempt, was + "; ".join(case.reasons)) for case in found])
-            yield from _and_more(len(found))
+            yield case_table([(case.case_id, case.attempt, was + "; ".join(case.reasons)) for case in found])
+            yield from and_more(len(found))
     if comparison.hidden:
         yield Text()
         yield Text(
             f"{len(comparison.hidden)} succeeded before and cannot be told now: lost, say gates", style="bold red"
         )
-        yield _cases([(case.case_id, case.attempt, "; ".join(case.reasons)) for case in comparison.hidden])
-        yield from _and_more(len(comparison.hidden))
+        yield case_table([(case.case_id, case.attempt, "; ".join(case.reasons)) for case in comparison.hidden])
+        yield from and_more(len(comparison.hidden))
 
 
 def _differences(comparison: Comparison) -> Iterator[RenderableType]:
@@ -280,30 +259,3 @@ def _differences(comparison: Comparison) -> Iterator[RenderableType]:
         yield Text(f"  {words}", style="dim" if one.note is None else "")
         if one.note is not None:
             yield Text(f"    careful: {one.note}", style="yellow")
-
-
-def _cases(rows: Sequence[tuple[str, int, str]]) -> RenderableType:
-    """The first few trials, each with why."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for case_id, attempt, why in rows[:_SHOWN]:
-        grid.add_row(Text(f"  {printable(case_id)}/{attempt}"), Text(printable(why, _LONGEST)))
-    return grid
-
-
-def _words(text: str) -> Text:
-    return Text(printable(text))
-
-
-def _and_more(count: int) -> Iterator[RenderableType]:
-    if count > _SHOWN:
-        yield Text(f"  and {count - _SHOWN} more, in the report", style="dim")
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 1))
-    table.add_column(first, overflow="fold", vertical="bottom")
-    for name in others:
-        table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
-    return table

@@ -2,7 +2,7 @@
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
-from harness.report.render.terminal import heading, section_table
+from harness.report.render.terminal_tables import heading, section_table
 from harness.report.render.trend import trend_sections
 from harness.report.trend import Trend
 

@@ -12,7 +12,8 @@ from harness.judge.prompts import PromptRegistry
 from harness.judge.rubric import Criterion
 from harness.judge.settings import JudgeSettings
 from harness.judge.transcript import Piece
-from harness.upstream.model.client import ModelClient, ModelClientOptions
+from harness.upstream.model.cassette import ModelClientOptions
+from harness.upstream.model.client import ModelClient
 from tests.judge.judge.serving import served
 
 
