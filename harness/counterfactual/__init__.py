@@ -9,7 +9,7 @@ from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from harness.counterfactual.alignment import Deviation as Deviation
-    from harness.counterfactual.alignment import deviations as deviations
+    from harness.counterfactual.alignment import deviations_from_trial as deviations_from_trial
     from harness.counterfactual.attribution import BUDGET as BUDGET
     from harness.counterfactual.attribution import Blame as Blame
     from harness.counterfactual.attribution import BlameRequest as BlameRequest
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from harness.counterfactual.mutation import MutationCount as MutationCount
     from harness.counterfactual.mutation import MutationReport as MutationReport
     from harness.counterfactual.mutation import mutate as mutate
+    from harness.counterfactual.reference_match import deviations_from_reference as deviations_from_reference
     from harness.counterfactual.subject import Subject as Subject
     from harness.counterfactual.subject import fed_calls as fed_calls
     from harness.counterfactual.subject import forkable as forkable
@@ -41,12 +42,13 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "alignment": ("Deviation", "deviations"),
+            "alignment": ("Deviation", "deviations_from_trial"),
             "attribution": ("BUDGET", "Blame", "BlameRequest", "Cause", "blame", "blame_on"),
             "delta": ("smallest",),
             "forking": ("ForkChange", "ForkRequest", "ForkResult", "fork", "variant_at"),
             "mutating": ("OPERATORS", "Mutant", "Mutating", "mutants", "pool_of"),
             "mutation": ("MOST", "MutationCount", "MutationReport", "mutate"),
+            "reference_match": ("deviations_from_reference",),
             "subject": ("Subject", "fed_calls", "forkable", "open_subject", "open_subject_of", "step_of_call"),
         },
     )

@@ -1,14 +1,13 @@
 """The calls of a trial aligned with the calls that would have been right: where they differ, and how.
 
-The right calls are those of the case's reference, or those of a passing trial. The alignment has the least total cost
-(dynamic programming over both sequences); a partially ordered reference is first put into an order that the trial
-follows as far as its `after` allows.
+The right calls are those of a passing trial, in their order: the alignment has the least total cost, found by
+dynamic programming over both sequences. A reference, which is ordered in part, is matched in `reference_match`.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from harness.case import Case, FedCall, Invocation, ReferenceCall, ToolSpec
+from harness.case import FedCall, Invocation, ToolSpec
 from harness.cassette import complete_arguments
 from harness.score import differing_arguments
 from harness.values import Frozen, JsonObject, canonical_json
@@ -36,6 +35,8 @@ class Deviation(Frozen):
     """The call that was made; None: none was."""
     arguments: tuple[str, ...] = ()
     """The arguments that differ, as paths in dots."""
+    belongs_at: int | None = None
+    """Of `wrong_order`: the number of the call before which it should have been made."""
 
     @property
     def words(self) -> str:
@@ -56,62 +57,17 @@ class Deviation(Frozen):
                 return f"{self.kind.replace('_', ' ')}: {found}"
 
 
-def wanted_of_reference(case: Case) -> tuple[ReferenceCall, ...]:
-    """The reference of a case; empty where it has none."""
-    return case.reference or ()
-
-
-def wanted_of_trial(calls: Sequence[FedCall]) -> tuple[ReferenceCall, ...]:
-    """The calls of a passing trial as a chain."""
-    chain: list[ReferenceCall] = []
-    for number, call in enumerate(calls):
-        if call.arguments is not None:
-            after = (chain[-1].id,) if chain else ()
-            chain.append(ReferenceCall(id=f"call-{number}", tool=call.tool, arguments=call.arguments, after=after))
-    return tuple(chain)
-
-
-def deviations(
-    made: Sequence[FedCall], wanted: Sequence[ReferenceCall], tools: Sequence[ToolSpec]
+def deviations_from_trial(
+    made: Sequence[FedCall], passing: Sequence[FedCall], tools: Sequence[ToolSpec]
 ) -> tuple[Deviation, ...]:
-    """Every place where the calls `made` differ from `wanted`, in the order of the calls."""
+    """Every place where the calls of a trial differ from those of a passing one, in the order of the calls."""
     specs = {tool.name: tool for tool in tools}
-    left = [Invocation(tool=one.tool, arguments=one.arguments or {}) for one in made]
-    right = [Invocation(tool=one.tool, arguments=one.arguments) for one in _ordered(left, wanted, specs)]
-    found = list(_traced(left, right, specs))
-    return tuple(_with_order(found, specs))
+    return tuple(_with_order(list(_traced(invocations(made), invocations(passing), specs)), specs))
 
 
-def _ordered(
-    made: Sequence[Invocation], wanted: Sequence[ReferenceCall], specs: dict[str, ToolSpec]
-) -> list[ReferenceCall]:
-    """The reference in an order that `after` allows and that follows the trial where it can.
-
-    A call that the trial never makes keeps its place in the reference as written.
-    """
-    places: dict[str, list[int]] = {}
-    for number, call in enumerate(made):
-        places.setdefault(_key(call, specs), []).append(number)
-    done: set[str] = set()
-    left, order, reached = list(wanted), list[ReferenceCall](), -1
-    while left:
-        free = [one for one in left if set(one.after) <= done]
-        met = {one.id: _next_place(places.get(_key_of(one, specs), []), reached) for one in free}
-        made_next = [(place, left.index(one), one) for one in free if (place := met[one.id]) is not None]
-        chosen = min(made_next)[2] if made_next and met[free[0].id] is not None else free[0]
-        reached = max(reached, met[chosen.id] or reached)
-        order.append(chosen)
-        done.add(chosen.id)
-        left.remove(chosen)
-    return order
-
-
-def _next_place(places: Sequence[int], reached: int) -> int | None:
-    return next((place for place in places if place > reached), None)
-
-
-def _key_of(call: ReferenceCall, specs: dict[str, ToolSpec]) -> str:
-    return _key(Invocation(tool=call.tool, arguments=call.arguments), specs)
+def invocations(calls: Sequence[FedCall]) -> list[Invocation]:
+    """The calls with their arguments; one that sent no JSON object has none."""
+    return [Invocation(tool=one.tool, arguments=one.arguments or {}) for one in calls]
 
 
 def _traced(left: list[Invocation], right: list[Invocation], specs: dict[str, ToolSpec]) -> Iterator[Deviation]:
@@ -125,10 +81,10 @@ def _traced(left: list[Invocation], right: list[Invocation], specs: dict[str, To
         unlike = _unlike(left[row], right[column], specs) if both else 0.0
         if both and best == cost[row + 1][column + 1] + unlike:
             if unlike:
-                yield _changed(row, left[row], right[column])
+                yield changed_call(row, left[row], right[column])
             row, column = row + 1, column + 1
         elif row < rows and best == cost[row + 1][column] + _needless(left[row], specs):
-            kind: DeviationKind = "needless_write" if _writes(left[row], specs) else "needless_read"
+            kind: DeviationKind = "needless_write" if is_write(left[row], specs) else "needless_read"
             yield Deviation(kind=kind, at=row, found=left[row])
             row += 1
         else:
@@ -154,7 +110,8 @@ def _costs(left: list[Invocation], right: list[Invocation], specs: dict[str, Too
     return cost
 
 
-def _changed(at: int, made: Invocation, wanted: Invocation) -> Deviation:
+def changed_call(at: int, made: Invocation, wanted: Invocation) -> Deviation:
+    """The deviation of a call that was made in place of the right one."""
     if made.tool != wanted.tool:
         return Deviation(kind="wrong_tool", at=at, expected=wanted, found=made)
     names = tuple(dict.fromkeys(differing_arguments(wanted.arguments, made.arguments)))
@@ -163,33 +120,37 @@ def _changed(at: int, made: Invocation, wanted: Invocation) -> Deviation:
 
 def _with_order(found: list[Deviation], specs: dict[str, ToolSpec]) -> Iterator[Deviation]:
     """A call that is missing in one place and needless in another was made in the wrong order."""
-    missing = {_key(one.expected, specs) for one in found if one.kind == "missing_call" and one.expected is not None}
+    missing = {
+        call_key(one.expected, specs): one.at
+        for one in found
+        if one.kind == "missing_call" and one.expected is not None
+    }
     for one in found:
-        moved = one.kind in ("needless_write", "needless_read") and one.found is not None
-        if moved and one.found is not None and _key(one.found, specs) in missing:
-            yield one.model_copy(update={"kind": "wrong_order"})
-        else:
-            yield one
+        place = None
+        if one.kind in ("needless_write", "needless_read") and one.found is not None:
+            place = missing.get(call_key(one.found, specs))
+        yield one if place is None else one.model_copy(update={"kind": "wrong_order", "belongs_at": place})
 
 
 def _unlike(made: Invocation, wanted: Invocation, specs: dict[str, ToolSpec]) -> float:
     if made.tool != wanted.tool:
         return _TOOL
-    if _key(made, specs) == _key(wanted, specs):
+    if call_key(made, specs) == call_key(wanted, specs):
         return _MATCH
-    return _WRITE_ARGUMENTS if _writes(made, specs) else _READ_ARGUMENTS
+    return _WRITE_ARGUMENTS if is_write(made, specs) else _READ_ARGUMENTS
 
 
 def _needless(made: Invocation, specs: dict[str, ToolSpec]) -> float:
-    return _NEEDLESS_WRITE if _writes(made, specs) else _NEEDLESS_READ
+    return _NEEDLESS_WRITE if is_write(made, specs) else _NEEDLESS_READ
 
 
-def _writes(call: Invocation, specs: dict[str, ToolSpec]) -> bool:
+def is_write(call: Invocation, specs: dict[str, ToolSpec]) -> bool:
+    """Whether the tool declares that it writes."""
     spec = specs.get(call.tool)
     return spec is not None and spec.effect == "write"
 
 
-def _key(call: Invocation, specs: dict[str, ToolSpec]) -> str:
+def call_key(call: Invocation, specs: dict[str, ToolSpec]) -> str:
     """Equal for calls that are the same once the schema's defaults are filled in."""
     spec = specs.get(call.tool)
     arguments: JsonObject = call.arguments if spec is None else complete_arguments(spec, call.arguments)

@@ -143,7 +143,11 @@ class _Search:
     def _cause(self, found: Sequence[Repair]) -> tuple[Cause | None, str | None]:
         if not found:
             return None, _nothing_to_try(self._subject, self._request)
-        single = self._earliest(found)
+        # Where a passing trial is known, its calls tell the place of a difference; a reference does only in part.
+        near = [number for number, one in enumerate(found) if one.origin != "reference"]
+        single = self._earliest(found, near)
+        if single is None:
+            single = self._earliest(found, [number for number in range(len(found)) if number not in near])
         if single is not None:
             return self._confirmed([found[single]], self._tried[single]), None
         if len(found) > 1 and self._spent < self._request.budget:
@@ -156,9 +160,9 @@ class _Search:
                 return self._confirmed(list(least), self._try([list(least)])[0]), None
         return None, self._why_none(found)
 
-    def _earliest(self, found: Sequence[Repair]) -> int | None:
-        """The number of the earliest change that succeeds alone, as far as the budget goes."""
-        order = self._order(found)
+    def _earliest(self, found: Sequence[Repair], numbers: list[int]) -> int | None:
+        """The number of the earliest of these changes that succeeds alone, as far as the budget goes."""
+        order = self._order(found, numbers)
         side_by_side = self._bench.jobs
         for start in range(0, len(order), side_by_side):
             chunk = order[start : start + side_by_side][: self._request.budget - self._spent]
@@ -168,11 +172,10 @@ class _Search:
             self._tried.update(zip(chunk, results, strict=True))
             if order == sorted(order) and any(one.success for one in results):
                 break  # all earlier ones were tried
-        return next((n for n in range(len(found)) if n in self._tried and self._tried[n].success), None)
+        return next((n for n in numbers if n in self._tried and self._tried[n].success), None)
 
-    def _order(self, found: Sequence[Repair]) -> list[int]:
+    def _order(self, found: Sequence[Repair], numbers: list[int]) -> list[int]:
         """All from the front where the budget is enough, else those at the detectors' steps first."""
-        numbers = list(range(len(found)))
         if len(found) + 1 <= self._request.budget:
             return numbers
         guesses = set(self._subject.guesses)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from harness.case import CallEdit, FaultSpec, Intervention, Invocation, ToolMode, TrialVariant
-from harness.counterfactual.alignment import deviations, wanted_of_reference
+from harness.counterfactual.reference_match import deviations_from_reference
 from harness.counterfactual.subject import Subject, fed_calls, refuse_unforkable, tool_mode
 from harness.errors import UsageError
 from harness.pipeline import RunOptions, VariantRequest, VariantResult, open_variants, prefix_difference
@@ -186,7 +186,7 @@ def _oracle_call(subject: Subject, number: int) -> Invocation:
             f"case {subject.case.id!r} has no reference, so there is no oracle's call",
             remedy="give it `reference:`, or name the call: --call TOOL --arguments FILE",
         )
-    found = deviations(fed_calls(subject.trial), wanted_of_reference(subject.case), subject.suite.tools)
+    found = deviations_from_reference(fed_calls(subject.trial), subject.case.reference, subject.suite.tools)
     for one in found:
         if one.at == number and one.expected is not None:
             return one.expected

@@ -31,6 +31,8 @@ Operator = Literal[
 ]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 _NUMBER = re.compile(r"\d+")
+_OTHER_VALUES = 2
+"""The number of other values that each argument is given."""
 
 
 class Mutant(Frozen):
@@ -202,19 +204,16 @@ def _changed(subject: Mutating) -> Iterator[Mutant]:
         if spec is None or call.arguments is None:
             continue
         for name, value in complete_arguments(spec, call.arguments).items():
-            other = _another(subject, spec, call.arguments, name, value)
-            if other is not None:
-                changed = {**call.arguments, name: other[0]}
+            for other in _others(subject, spec, call.arguments, name, value):
+                changed = {**call.arguments, name: other}
                 edit = CallEdit(at=number, kind="replace", calls=(Invocation(tool=spec.name, arguments=changed),))
-                words = f"{spec.name}: {name} is {canonical_json(other[0])} instead of {canonical_json(value)}"
+                words = f"{spec.name}: {name} is {canonical_json(other)} instead of {canonical_json(value)}"
                 intervention = Intervention(step=call.step, words=words[:300], edits=(edit,))
                 yield _made(subject, "argument_changed", number, intervention)
 
 
-def _another(
-    subject: Mutating, spec: ToolSpec, arguments: JsonObject, name: str, value: JsonValue
-) -> tuple[JsonValue] | None:
-    """Another value that the schema allows: of the enumeration, of other calls, or the next number."""
+def _others(subject: Mutating, spec: ToolSpec, arguments: JsonObject, name: str, value: JsonValue) -> list[JsonValue]:
+    """Other values that the schema allows: of the enumeration, of other calls, or the next number; at most two."""
     schema = _parameters(spec).get(name)
     choices: list[JsonValue] = []
     listed = schema.get("enum") if isinstance(schema, dict) else None
@@ -224,11 +223,16 @@ def _another(
         choices.append(not value)
     elif isinstance(value, int):
         choices += [value + 1, value - 1]
+    found: list[JsonValue] = []
+    known = {canonical_json(value)}
     for choice in choices:
-        same = canonical_json(choice) == canonical_json(value)
-        if not same and _is_valid(spec, {**arguments, name: choice}):
-            return (choice,)
-    return None
+        key = canonical_json(choice)
+        if key not in known and _is_valid(spec, {**arguments, name: choice}):
+            known.add(key)
+            found.append(choice)
+        if len(found) == _OTHER_VALUES:
+            break
+    return found
 
 
 def _added_write(subject: Mutating) -> Iterator[Mutant]:

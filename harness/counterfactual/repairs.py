@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.case import CallEdit, FedCall, Intervention, Invocation, ReferenceCall
-from harness.counterfactual.alignment import Deviation, deviations, wanted_of_reference, wanted_of_trial
+from harness.case import CallEdit, FedCall, Intervention, Invocation
+from harness.counterfactual.alignment import Deviation, deviations_from_trial
+from harness.counterfactual.reference_match import deviations_from_reference
 from harness.counterfactual.subject import Subject, fed_calls, step_of_call
 from harness.trace import Trial
 from harness.values import canonical_json
@@ -40,8 +41,8 @@ def repairs(subject: Subject, passing: Trial | None) -> list[Repair]:
     """Every candidate, the earliest first; equal changes of several origins once."""
     found = [
         *_faults(subject, passing),
-        *(() if passing is None else _by_calls(subject, wanted_of_trial(fed_calls(passing)), "passing_trial")),
-        *_by_calls(subject, wanted_of_reference(subject.case), "reference"),
+        *_by_calls(subject, () if passing is None else _from_trial(subject, passing), "passing_trial"),
+        *_by_calls(subject, _from_reference(subject), "reference"),
         *_answers(subject, passing),
     ]
     first: dict[str, Repair] = {}
@@ -67,26 +68,27 @@ def merged(chosen: Sequence[Repair]) -> Intervention:
     )
 
 
-def _by_calls(subject: Subject, wanted: Sequence[ReferenceCall], origin: Origin) -> Iterator[Repair]:
-    if not wanted:
-        return
+def _from_trial(subject: Subject, passing: Trial) -> tuple[Deviation, ...]:
+    return deviations_from_trial(fed_calls(subject.trial), fed_calls(passing), subject.suite.tools)
+
+
+def _from_reference(subject: Subject) -> tuple[Deviation, ...]:
+    return deviations_from_reference(fed_calls(subject.trial), subject.case.reference, subject.suite.tools)
+
+
+def _by_calls(subject: Subject, found: Sequence[Deviation], origin: Origin) -> Iterator[Repair]:
     calls = fed_calls(subject.trial)
-    found = deviations(calls, wanted, subject.suite.tools)
     for one in found:
-        yield _repair(subject, calls, one, found, origin)
+        yield _repair(subject, calls, one, origin)
 
 
-def _repair(
-    subject: Subject, calls: Sequence[FedCall], one: Deviation, every: Sequence[Deviation], origin: Origin
-) -> Repair:
+def _repair(subject: Subject, calls: Sequence[FedCall], one: Deviation, origin: Origin) -> Repair:
     edits, at_end = list[CallEdit](), list[Invocation]()
     if one.expected is None:
         here = calls[one.at]
         edits.append(CallEdit(at=one.at, kind="drop", content=here.content, error=here.error, message=here.message))
-        if one.kind == "wrong_order":
-            other = next((o for o in every if o.kind == "missing_call" and o.expected == one.found), None)
-            if other is not None and other.expected is not None:
-                _insert(other.expected, other.at, len(calls), edits, at_end)
+        if one.belongs_at is not None and one.found is not None:
+            _insert(one.found, one.belongs_at, len(calls), edits, at_end)
     elif one.found is None:
         _insert(one.expected, one.at, len(calls), edits, at_end)
     else:
