@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo drift-real demo-drift demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes local-model lint bench soak audit licences install lock reference docs clean
+.PHONY: demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes local-model lint bench soak audit licences install lock reference docs clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -16,6 +16,12 @@ demo-judge: install ## judge the drive-thru suite by a rubric, hold the judge ag
 
 demo-drift: install ## a service changes under its recordings: issues are filed, grow, stay quiet, and close by themselves
 	@$(BIN)/python -m tests.demo_drift
+
+demo-causes: install ## the step that made a trial fail, found by trying; the minimal case; what the suite does not notice
+	@$(BIN)/python -m tests.demo_causes
+
+eval-causes: install ## planted causes: the exact step by intervention beside the detectors' guess
+	@$(BIN)/python -m tests.counterfactual.planted drive_thru drive_thru_talk basics library_desk
 
 drift-real: install ## drift between releases of real servers, against what their changelogs say (needs the network)
 	@$(BIN)/python -m tests.drift_real.run

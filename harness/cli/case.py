@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from harness.cli.case_coverage import coverage
 from harness.cli.case_mutate import mutate
 from harness.cli.options import TOOL_MODES, jobs_option, sandbox_option, selection_options
 from harness.results import run_path
@@ -107,5 +108,6 @@ def from_trace(ctx: click.Context, /, run: str, case: str, attempt: int, suite: 
 
 
 command.add_command(mutate)
+command.add_command(coverage)
 
 _SAID = {"passes": "passes", "fails": "fails", "unknown": "neither passes nor fails"}

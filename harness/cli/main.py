@@ -24,6 +24,7 @@ _VERBS = {
     "explain": "Show a trial step by step, with the diagnosis at its steps.",
     "fork": "Play a trial again up to a step, and on from there with one change.",
     "blame": "Find the step that made a trial fail, by trying changes.",
+    "minimise": "Find the shortest case that still fails in the same way.",
     "transcript": "Show a trial as a judge is shown it, short and in views.",
     "judge": "Judge a run by a rubric, one criterion at a time; rubrics, prompts, judges.",
     "annotate": "Label a run by a rubric, on a local page: what judges are held against.",

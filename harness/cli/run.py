@@ -83,9 +83,14 @@ from harness.cli.spending import model_options
     metavar="URL",
     help="Also send spans to this OTLP/HTTP collector while trials run; `env`: the one in OTEL_EXPORTER_OTLP_ENDPOINT.",
 )
+@click.option(
+    "--faults",
+    type=click.Choice(["all"]),
+    help="`all`: a campaign: every error of every tool at every step of the passing cases, one a trial.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.pass_context
-def command(ctx: click.Context, /, **options: Any) -> None:
+def command(ctx: click.Context, /, faults: str | None, **options: Any) -> None:
     """Run SUITE: every case in a sandbox restored from its snapshot.
 
     \b
@@ -98,9 +103,15 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     harness run drive_thru --shard 2/4
     harness run drive_thru --executor ray --ray-address auto
     harness run drive_thru --otlp http://127.0.0.1:4318
+    harness run drive_thru --faults all --sandbox docker-warm
     harness run --resume 20260131-235959-drive_thru-v2
     """
     from harness.cli.running import run_and_report
     from harness.pipeline import RunOptions
 
+    if faults is not None:
+        from harness.cli.faults import carry_out_campaign
+
+        own_tools = ctx.get_parameter_source("tools") is not click.core.ParameterSource.COMMANDLINE
+        ctx.exit(carry_out_campaign(ctx.obj, RunOptions(**options), own_tools=own_tools))
     ctx.exit(run_and_report(ctx.obj, RunOptions(**options)))

@@ -16,12 +16,19 @@ if TYPE_CHECKING:
     from harness.counterfactual.attribution import Cause as Cause
     from harness.counterfactual.attribution import blame as blame
     from harness.counterfactual.attribution import blame_on as blame_on
+    from harness.counterfactual.campaign import CampaignReport as CampaignReport
+    from harness.counterfactual.campaign import run_campaign as run_campaign
+    from harness.counterfactual.coverage import CoverageReport as CoverageReport
+    from harness.counterfactual.coverage import coverage_of as coverage_of
     from harness.counterfactual.delta import smallest as smallest
     from harness.counterfactual.forking import ForkChange as ForkChange
     from harness.counterfactual.forking import ForkRequest as ForkRequest
     from harness.counterfactual.forking import ForkResult as ForkResult
     from harness.counterfactual.forking import fork as fork
     from harness.counterfactual.forking import variant_at as variant_at
+    from harness.counterfactual.minimising import MinimalCase as MinimalCase
+    from harness.counterfactual.minimising import MinimiseRequest as MinimiseRequest
+    from harness.counterfactual.minimising import minimise as minimise
     from harness.counterfactual.mutating import OPERATORS as OPERATORS
     from harness.counterfactual.mutating import Mutant as Mutant
     from harness.counterfactual.mutating import Mutating as Mutating
@@ -44,8 +51,11 @@ else:
         {
             "alignment": ("Deviation", "deviations_from_trial"),
             "attribution": ("BUDGET", "Blame", "BlameRequest", "Cause", "blame", "blame_on"),
+            "campaign": ("CampaignReport", "run_campaign"),
+            "coverage": ("CoverageReport", "coverage_of"),
             "delta": ("smallest",),
             "forking": ("ForkChange", "ForkRequest", "ForkResult", "fork", "variant_at"),
+            "minimising": ("MinimalCase", "MinimiseRequest", "minimise"),
             "mutating": ("OPERATORS", "Mutant", "Mutating", "mutants", "pool_of"),
             "mutation": ("MOST", "MutationCount", "MutationReport", "mutate"),
             "reference_match": ("deviations_from_reference",),

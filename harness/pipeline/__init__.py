@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from harness.pipeline.executor import Job as Job
     from harness.pipeline.executors import EXECUTORS as EXECUTORS
     from harness.pipeline.flips import FlipPlan as FlipPlan
+    from harness.pipeline.from_trace import AddedCase as AddedCase
     from harness.pipeline.from_trace import Request as Request
+    from harness.pipeline.from_trace import add_case as add_case
     from harness.pipeline.from_trace import case_from_trace as case_from_trace
+    from harness.pipeline.from_trace import trial_recordings as trial_recordings
     from harness.pipeline.importing import store_imported as store_imported
     from harness.pipeline.judging import Judged as Judged
     from harness.pipeline.judging import JudgeRequest as JudgeRequest
@@ -86,7 +89,7 @@ else:
             "determinism": ("StepDivergence", "divergences", "prefix_difference"),
             "drift": ("DriftPlan", "DriftResult", "compare_run", "learn_suite", "probe_suite"),
             "flips": ("FlipPlan",),
-            "from_trace": ("Request", "case_from_trace"),
+            "from_trace": ("AddedCase", "Request", "add_case", "case_from_trace", "trial_recordings"),
             "importing": ("store_imported",),
             "judging": ("JudgeRequest", "Judged", "agents_models", "judge_run"),
             "merge": ("merge_shards",),

@@ -1,5 +1,6 @@
 """From failure to case: a stored trial, ours or imported, becomes a case of a suite with a cassette of its own."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,8 @@ from typing import Any
 import yaml
 
 from harness.case import Case, Suite, SuiteFile, case_of, load_stored_suite, load_suite, open_document, state_names
-from harness.cassette import Cassette, Redactor, cassette_path, load_cassette, merge_recordings
-from harness.cassette.excerpt import excerpt
+from harness.cassette import Cassette, Recording, Redactor, cassette_path, load_cassette, merge_recordings
+from harness.cassette.excerpt import Excerpt, excerpt
 from harness.documents import read_plain, write_atomically
 from harness.errors import InvalidDocument, UsageError
 from harness.pipeline.drafting import draft
@@ -77,8 +78,7 @@ def case_from_trace(project: Path, request: Request) -> Drafted:
     cassette = cassette_path(project / "cassettes", suite.name, case.id)
     _refuse_taken(suite, case.id, file, cassette)
     redactor = Redactor(secret_values(suite))
-    calls = Reader(suite=suite, case=case, redactor=redactor).calls(trial)
-    found = excerpt(_source_cassette(project, folder, request.case_id), calls, state_names(suite))
+    found = trial_recordings(project, folder, suite, case, trial)
     text = _with_case(file, case)
     merge_recordings(cassette, found.recordings, suite.name, case.id, redactor=redactor)
     listed = _put(project, suite, file, text, cassette)
@@ -97,6 +97,35 @@ def case_from_trace(project: Path, request: Request) -> Drafted:
         proof=proof,
         succeeded=card.success is True,
     )
+
+
+def trial_recordings(project: Path, folder: RunFolder, suite: Suite, case: Case, trial: Trial) -> Excerpt:
+    """The recordings that replay a stored trial, and the calls that nothing answers."""
+    redactor = Redactor(secret_values(suite))
+    calls = Reader(suite=suite, case=case, redactor=redactor).calls(trial)
+    return excerpt(_source_cassette(project, folder, trial.case_id), calls, state_names(suite))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddedCase:
+    """A case that was written into a suite's folder."""
+
+    file: Path
+    cassette: Path
+    listed: bool
+    """Whether the suite reads the file already."""
+    line: str
+    """The line of suite.yaml with which it does."""
+
+
+def add_case(project: Path, suite: Suite, case: Case, recordings: Sequence[Recording], file: Path) -> AddedCase:
+    """Writes a case and its cassette, or neither. Raises UsageError for an id that exists."""
+    cassette = cassette_path(project / "cassettes", suite.name, case.id)
+    _refuse_taken(suite, case.id, file.resolve(), cassette)
+    text = _with_case(file.resolve(), case)
+    merge_recordings(cassette, recordings, suite.name, case.id, redactor=Redactor(secret_values(suite)))
+    listed = _put(project, suite, file.resolve(), text, cassette)
+    return AddedCase(file=file.resolve(), cassette=cassette, listed=listed, line=_line(suite, file.resolve()))
 
 
 def _stored(folder: RunFolder, request: Request) -> tuple[StoredTrial, Scorecard]:

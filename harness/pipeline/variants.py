@@ -24,6 +24,10 @@ from harness.pipeline.world import Say
 from harness.results import PlannedTrial, RunFolder, begin_run, default_run_name
 from harness.runner import TaskSlots, TrialRunner, run_all
 from harness.sandbox import temporary_folder
+<<<<<<< HEAD
+=======
+from harness.score import Scorer, build_scorer
+>>>>>>> 18cf9db (counterfactual: Minimise cases, cover suites, strike every step)
 from harness.upstream import RateLimiter, share_services
 
 VARIANTS_FOLDER = "runs/.variants"
@@ -123,11 +127,19 @@ class VariantBench:
         # Threads share the mapping; each touches its own key only.
         self._variants[key] = request.variant
         try:
-            with scored(self._runner, self._job.scorer, request.case, number, self._files / str(number)) as done:
+            with scored(
+                self._runner, self._scorer(request.case), request.case, number, self._files / str(number)
+            ) as done:
                 self.trials_run += 1
                 return VariantResult(request=request, scored=done)
         finally:
             del self._variants[key]
+
+    def _scorer(self, case: Case) -> Scorer:
+        """The run's scorer, or one of its own for a case that the suite does not have."""
+        if any(one.id == case.id for one in self.suite.cases):
+            return self._job.scorer
+        return build_scorer(self.suite.model_copy(update={"cases": (case,)}))
 
     @property
     def _variants(self) -> dict[tuple[str, int], TrialVariant]:

@@ -1,0 +1,130 @@
+"""Fault campaigns: every error of every tool at every step of a passing trial, one at a time.
+
+Each case that the agent passes is run again once for each of its calls and each kind of error. What the agent makes of
+the error is its recovery: whether the case still succeeds.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from harness.case import Case, FaultSpec, Intervention, TrialVariant
+from harness.counterfactual.subject import fed_calls
+from harness.errors import NotMeasured
+from harness.pipeline import RunPlan, VariantRequest, VariantResult, open_variants
+from harness.stats import wilson
+from harness.trace import Trial
+from harness.values import Frozen
+
+ERRORS: tuple[tuple[str, dict[str, object]], ...] = (
+    ("timeout", {"kind": "timeout"}),
+    ("reset", {"kind": "reset"}),
+    ("429", {"kind": "http_status", "status": 429}),
+    ("503", {"kind": "http_status", "status": 503}),
+    ("empty", {"kind": "empty"}),
+    ("malformed", {"kind": "malformed"}),
+)
+"""The errors of a campaign by name. A timeout is told at once: waiting for it would tell no more."""
+
+
+class Recovery(Frozen):
+    """What the agent made of errors."""
+
+    faults: int = 0
+    """Trials in which the error was met."""
+    recovered: int = 0
+    """Of these, trials that succeeded all the same."""
+    low: float | None = None
+    high: float | None = None
+    """Wilson's 95 % interval of the share; None: no error was met."""
+
+    @property
+    def rate(self) -> float | None:
+        """recovered / faults; None where no error was met."""
+        return self.recovered / self.faults if self.faults else None
+
+
+class CampaignReport(Frozen):
+    """The answer of `harness run --faults all`."""
+
+    suite: str
+    agent: str
+    run: str
+    """The run folder of the trials, as other verbs take it."""
+    total: Recovery
+    tools: dict[str, Recovery]
+    """By tool, the one that the agent recovers from least first."""
+    errors: dict[str, Recovery]
+    lost: tuple[str, ...]
+    """Trials that failed, in words."""
+    unmet: int
+    """Faults that no call met: the agent went another way before."""
+    not_passed: tuple[str, ...]
+    """Cases that the agent fails without any fault."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Strike:
+    case: Case
+    tool: str
+    error: str
+    step: int
+    variant: TrialVariant
+
+
+def run_campaign(plan: RunPlan, say: Callable[[str], None] = lambda _: None) -> CampaignReport:
+    """Runs the campaign over the planned cases. Raises NotMeasured where the agent passes none of them."""
+    chosen = {one.case_id for one in plan.planned}
+    cases = [case for case in plan.suite.cases if case.id in chosen]
+    with open_variants(plan, say) as bench:
+        plain = bench.run([VariantRequest(case=case) for case in cases])
+        passed = [(one.request.case, one.scored.trial) for one in plain if one.success]
+        strikes = [strike for case, trial in passed for strike in _strikes(case, trial)]
+        if not strikes:
+            raise NotMeasured(
+                f"there is no call to strike: the agent passes {len(passed)} of {len(cases)} cases",
+                remedy=f"harness run {plan.suite.name} shows why the others fail",
+            )
+        say(f"{len(passed)} of {len(cases)} cases pass; {len(strikes)} faults, one a trial")
+        results = bench.run([VariantRequest(case=one.case, variant=one.variant) for one in strikes])
+        folder = bench.keep(results, plan.name)
+    met = [
+        (one, result)
+        for one, result in zip(strikes, results, strict=True)
+        if not result.scored.trial.unfired_faults and result.success is not None
+    ]
+    tools = {one.tool: _recovery(met, lambda strike, tool=one.tool: strike.tool == tool) for one, _ in met}
+    return CampaignReport(
+        suite=plan.suite.name,
+        agent=plan.agent or plan.suite.default_agent or "",
+        run=f"{folder.path.parent.name}/{folder.path.name}",
+        total=_recovery(met, lambda _: True),
+        tools=dict(sorted(tools.items(), key=lambda pair: (pair[1].rate or 0.0, pair[0]))),
+        errors={name: _recovery(met, lambda strike, name=name: strike.error == name) for name, _ in ERRORS},
+        lost=tuple(f"{one.case.id} step {one.step}: {one.error} at {one.tool}" for one, r in met if not r.success),
+        unmet=len(strikes) - len(met),
+        not_passed=tuple(sorted(chosen - {case.id for case, _ in passed})),
+    )
+
+
+def _strikes(case: Case, trial: Trial) -> list[_Strike]:
+    made: dict[str, int] = {}
+    found: list[_Strike] = []
+    for call in fed_calls(trial):
+        made[call.tool] = made.get(call.tool, 0) + 1
+        for name, fault in ERRORS:
+            spec = FaultSpec.model_validate({"tool": call.tool, "call": made[call.tool], **fault})
+            intervention = Intervention(step=call.step, words=spec.words, faults=(spec,))
+            variant = TrialVariant(interventions=(intervention,))
+            found.append(_Strike(case=case, tool=call.tool, error=name, step=call.step, variant=variant))
+    return found
+
+
+def _recovery(met: Sequence[tuple[_Strike, VariantResult]], wanted: Callable[[_Strike], bool]) -> Recovery:
+    own = [bool(result.success) for strike, result in met if wanted(strike)]
+    interval = wilson(sum(own) / len(own), len(own)) if own else None
+    return Recovery(
+        faults=len(own),
+        recovered=sum(own),
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+    )
