@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from harness.case import Case, FaultSpec, Intervention, TrialVariant
 from harness.counterfactual.subject import fed_calls
 from harness.errors import NotMeasured
-from harness.pipeline import RunPlan, VariantRequest, VariantResult, open_variants
+from harness.pipeline import RunPlan, VariantRequest, open_variants
 from harness.stats import wilson
 from harness.trace import Trial
 from harness.values import Frozen
@@ -92,14 +92,15 @@ def run_campaign(plan: RunPlan, say: Callable[[str], None] = lambda _: None) -> 
         for one, result in zip(strikes, results, strict=True)
         if not result.scored.trial.unfired_faults and result.success is not None
     ]
-    tools = {one.tool: _recovery(met, lambda strike, tool=one.tool: strike.tool == tool) for one, _ in met}
+    ends = [(strike.tool, strike.error, bool(result.success)) for strike, result in met]
+    tools = {name: _recovery([end for tool, _, end in ends if tool == name]) for name, _, _ in ends}
     return CampaignReport(
         suite=plan.suite.name,
         agent=plan.agent or plan.suite.default_agent or "",
         run=f"{folder.path.parent.name}/{folder.path.name}",
-        total=_recovery(met, lambda _: True),
+        total=_recovery([end for _, _, end in ends]),
         tools=dict(sorted(tools.items(), key=lambda pair: (pair[1].rate or 0.0, pair[0]))),
-        errors={name: _recovery(met, lambda strike, name=name: strike.error == name) for name, _ in ERRORS},
+        errors={name: _recovery([end for _, error, end in ends if error == name]) for name, _ in ERRORS},
         lost=tuple(f"{one.case.id} step {one.step}: {one.error} at {one.tool}" for one, r in met if not r.success),
         unmet=len(strikes) - len(met),
         not_passed=tuple(sorted(chosen - {case.id for case, _ in passed})),
@@ -119,8 +120,7 @@ def _strikes(case: Case, trial: Trial) -> list[_Strike]:
     return found
 
 
-def _recovery(met: Sequence[tuple[_Strike, VariantResult]], wanted: Callable[[_Strike], bool]) -> Recovery:
-    own = [bool(result.success) for strike, result in met if wanted(strike)]
+def _recovery(own: Sequence[bool]) -> Recovery:
     interval = wilson(sum(own) / len(own), len(own)) if own else None
     return Recovery(
         faults=len(own),

@@ -1,0 +1,148 @@
+"""Causes are found by trying, mutants by what they leave behind, and the smallest case by leaving out."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.case import Case, FedCall, Intervention, Invocation, ReferenceCall, TrialVariant, load_suite
+from harness.counterfactual import (
+    BlameRequest,
+    Mutating,
+    blame_on,
+    coverage_of,
+    deviations_from_reference,
+    deviations_from_trial,
+    mutants,
+    open_subject_of,
+    pool_of,
+)
+from harness.pipeline import RunOptions, VariantRequest, open_variants, plan_of
+from harness.results import RunFolder
+from tests.counterfactual.conftest import LOCAL
+from tests.walks.conftest import Walk
+
+CASE = "planned-meeting"
+
+
+def test_the_step_that_was_made_wrong_is_named_by_reference_alone(basics: Walk) -> None:
+    options = RunOptions(suite="basics", cases=(CASE,), tools="live", sandbox="local")
+    suite = load_suite(basics.folder, "basics")
+    passing = RunFolder.open(basics.folder / "runs" / "good").trial(CASE, 1)
+    assert passing is not None
+    case = next(case for case in suite.cases if case.id == CASE)
+    made = mutants(
+        Mutating(case=case, trial=passing, tools=suite.tools, pool=pool_of([passing], suite.cases, suite.tools))
+    )
+    wrong = next(one for one in made if one.operator == "argument_changed" and "room" in one.intervention.words)
+    with open_variants(plan_of(basics.folder, options), lambda _: None) as bench:
+        planted = bench.run([VariantRequest(case=case, variant=TrialVariant(interventions=(wrong.intervention,)))])
+        assert [False] == [one.success for one in planted]
+        folder = RunFolder.open(bench.keep(planted).path)
+        subject = open_subject_of(basics.folder, folder, CASE, 1)
+        found = blame_on(bench, subject, BlameRequest(repeats=2))
+    assert found.cause is not None
+    assert ((wrong.step,), ("wrong_arguments",)) == (found.cause.steps, found.cause.kinds)
+    assert (2, 0) == (found.cause.mended, found.cause.unchanged_successes)
+
+
+def test_a_trial_that_succeeded_has_nothing_to_blame(basics: Walk) -> None:
+    assert "did not fail" in basics("blame", "good", CASE, *LOCAL, status=2).stderr
+
+
+def test_a_missing_call_is_found_and_the_fork_that_succeeds_is_kept(basics: Walk) -> None:
+    words = ("--tools", "live", "--reference-only", "--repeats", "1", "--json")
+    found = json.loads(basics("blame", "naive", CASE, *LOCAL, *words).stdout)
+    assert ["missing_call"] == found["cause"]["kinds"]
+    assert "plan_create" in found["cause"]["words"]
+    assert [True] == [card.success for card in RunFolder.open(basics.folder / "runs" / found["run"]).scorecards()]
+
+
+def test_a_suite_that_notices_less_has_a_hole_with_a_check_that_closes_it(basics: Walk) -> None:
+    cases = basics.folder / "suites" / "basics" / "cases.yaml"
+    before = cases.read_text()
+    cases.write_text(before[: before.index("    - name: booked")])
+    words = ("--case", CASE, *LOCAL, "--tools", "live", "--mutants", "4", "--min-mutation-score", "1", "--json")
+    try:
+        gated = basics("case", "mutate", "basics", *words, status=1)
+    finally:
+        cases.write_text(before)
+    report = json.loads(gated.stdout)
+    total = report["total"]
+    assert total["mutants"] == total["noticed"] + total["unnoticed"] + total["equivalent"] + total["unmeasured"]
+    assert report["holes"]
+    assert {"rules"} == {hole["proposal"]["verifier"] for hole in report["holes"] if hole["operator"] == "call_doubled"}
+    assert "gate mutation_score >= 1: fails" in gated.stderr
+
+
+def test_a_minimal_case_fails_in_the_same_way_and_is_a_case_of_its_own(basics: Walk) -> None:
+    found = json.loads(basics("minimise", "naive", "five-items", *LOCAL, "--store", "--json").stdout)
+    assert Counter(found["after"]) < Counter(found["before"])
+    assert "check no_shortcut" in found["same"]
+    assert "five-items-minimal" in Path(found["file"]).read_text()
+    assert Path(found["cassette"]).exists()
+    assert "cases: [cases.yaml, minimised.yaml]" == found["line"]
+
+
+def test_a_trial_that_succeeds_has_no_failure_to_keep(basics: Walk) -> None:
+    assert "did not fail" in basics("minimise", "good", CASE, *LOCAL, status=2).stderr
+
+
+def test_a_fault_campaign_is_scored_as_recovery(basics: Walk) -> None:
+    words = ("--faults", "all", "--case", "arithmetic", *LOCAL, "--json")
+    report = json.loads(basics("run", "basics", *words).stdout)
+    assert {"calculator"} == set(report["tools"])
+    assert 6 == report["total"]["faults"] + report["unmet"]
+
+
+def test_coverage_names_what_no_reference_and_no_trial_touches(basics: Walk) -> None:
+    suite = load_suite(basics.folder, "basics")
+    report = coverage_of(suite, RunFolder.open(basics.folder / "runs" / "naive"))
+    assert "read_whole_file" in report.dimensions["tools"].untouched
+    assert "book_room" in report.dimensions["tools"].touched
+
+
+def call(tool: str, step: int, **arguments: object) -> FedCall:
+    return FedCall.model_validate({"tool": tool, "arguments": arguments, "step": step})
+
+
+@pytest.fixture
+def case(project: Path) -> Case:
+    return next(case for case in load_suite(project, "library_desk").cases if case.id == "lend")
+
+
+def test_a_reference_tells_which_arguments_differ_and_which_call_is_missing(project: Path, case: Case) -> None:
+    tools = load_suite(project, "library_desk").tools
+    found = deviations_from_reference([call("lend_book", 1, book_id=2, member_id=1)], case.reference, tools)
+    assert [("wrong_arguments", 0), ("missing_call", 0)] == [(one.kind, one.at) for one in found]
+    assert ("book_id",) == found[0].arguments
+
+
+def test_calls_in_the_wrong_order_are_named_so(project: Path, case: Case) -> None:
+    tools = load_suite(project, "library_desk").tools
+    query = {"query": "The Left Hand of Darkness"}
+    made = [call("lend_book", 1, book_id=1, member_id=1), call("find_books", 2, **query)]
+    found = deviations_from_reference(made, case.reference, tools)
+    assert [("wrong_order", 0, 2)] == [(one.kind, one.at, one.belongs_at) for one in found]
+
+
+def test_of_a_call_made_twice_the_later_one_is_needless(project: Path) -> None:
+    tools = load_suite(project, "library_desk").tools
+    once = [call("lend_book", 1, book_id=1, member_id=1)]
+    found = deviations_from_trial([*once, call("lend_book", 2, book_id=1, member_id=1)], once, tools)
+    assert [("needless_write", 1)] == [(one.kind, one.at) for one in found]
+
+
+def test_a_reference_of_no_calls_makes_every_write_needless(project: Path) -> None:
+    tools = load_suite(project, "library_desk").tools
+    none: tuple[ReferenceCall, ...] = ()
+    made = [call("lend_book", 1, book_id=1, member_id=1)]
+    assert ["needless_write"] == [one.kind for one in deviations_from_reference(made, none, tools)]
+    assert () == deviations_from_reference(made, None, tools)
+
+
+def test_an_intervention_is_refused_that_has_no_call_to_make() -> None:
+    with pytest.raises(ValueError, match="exactly one"):
+        Intervention.model_validate({"words": "x", "edits": [{"at": 0, "kind": "replace"}]})
+    assert Intervention(words="x", at_end=(Invocation(tool="t"),)).at_end

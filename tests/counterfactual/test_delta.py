@@ -1,0 +1,30 @@
+"""Delta debugging finds a list of which nothing can be left out."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.counterfactual import smallest
+
+
+@given(st.sets(st.integers(0, 30), max_size=6), st.integers(1, 31))
+def test_what_is_needed_is_all_that_is_left(needed: set[int], size: int) -> None:
+    parts = [*range(max(size, max(needed, default=0) + 1))]
+
+    def holds(candidates: Sequence[Sequence[int]]) -> list[bool]:
+        return [needed <= set(one) for one in candidates]
+
+    assert sorted(needed) == list(smallest(parts, holds))
+
+
+def test_after_the_budget_the_smallest_so_far_is_given() -> None:
+    tried: list[int] = []
+
+    def holds(candidates: Sequence[Sequence[int]]) -> list[bool]:
+        tried.extend(len(one) for one in candidates)
+        return [{0, 63} <= set(one) for one in candidates]
+
+    left = smallest(list(range(64)), holds, budget=4)
+    assert {0, 63} <= set(left)
+    assert len(tried) <= 12

@@ -1,0 +1,97 @@
+"""A trial is played again up to a step, and goes on from there with one change."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.results import RunFolder
+from tests.counterfactual.conftest import LOCAL
+from tests.walks.conftest import Walk
+
+CASE = "planned-meeting"
+
+
+def forked(basics: Walk, *words: str, status: int = 0) -> dict:
+    done = basics("fork", "good", CASE, *LOCAL, "--tools", "live", "--json", *words, status=status)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("step", [0, 2, 5])
+def test_without_a_change_the_end_is_the_same(basics: Walk, step: int) -> None:
+    result = forked(basics, "--at", str(step))
+    assert [(True, True)] == [(one["same_end"], one["success"]) for one in result["trials"]]
+    assert 1.0 == result["determinism"]
+
+
+def test_the_fork_is_a_trial_with_its_parent_its_step_and_its_change(basics: Walk, tmp_path: Path) -> None:
+    arguments = tmp_path / "arguments.json"
+    arguments.write_text('{"room": "amber", "hour": 14}')
+    result = forked(basics, "--at", "3", "--call", "book_room", "--arguments", str(arguments))
+    folder = RunFolder.open(basics.folder / "runs" / result["run"])
+    variant = folder.manifest.variant(CASE, 1)
+    assert variant is not None
+    assert (f"good/{CASE}/1", 3) == (variant.parent, variant.interventions[-1].step)
+    trial = folder.trial(CASE, 1)
+    assert trial is not None
+    assert {"room": "amber", "hour": 14} == next(c.arguments for c in trial.trajectory.calls if c.name == "book_room")
+    assert [False] == [one["success"] for one in result["trials"]]
+
+
+def test_an_answer_takes_the_place_of_the_tools(basics: Walk, tmp_path: Path) -> None:
+    answer = tmp_path / "rooms.json"
+    answer.write_text('{"cedar": 20}')
+    result = forked(basics, "--at", "2", "--answer", str(answer))
+    trial = RunFolder.open(basics.folder / "runs" / result["run"]).trial(CASE, 1)
+    assert trial is not None
+    assert "cedar" == next(call.arguments for call in trial.trajectory.calls if call.name == "book_room")["room"]
+
+
+def test_a_fault_strikes_at_the_step(basics: Walk) -> None:
+    result = forked(basics, "--at", "3", "--fault", "503")
+    trial = RunFolder.open(basics.folder / "runs" / result["run"]).trial(CASE, 1)
+    assert trial is not None
+    assert ["http_status"] == [
+        seen.injected for step in trial.trajectory.steps for seen in step.observations if seen.injected
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--at", "99"), "has no step 99"),
+        (("--at", "0", "--drop"), "makes no tool call"),
+        (("--at", "2", "--drop", "--oracle"), "change the same call"),
+        ((), "say where to fork"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_starts(basics: Walk, words: tuple[str, ...], told: str) -> None:
+    done = basics("fork", "good", CASE, *LOCAL, *words, status=2)
+    assert told in done.stderr
+
+
+def test_an_agent_that_does_otherwise_each_time_is_reported_with_the_rate(basics: Walk) -> None:
+    agent = basics.folder / "suites" / "basics" / "agents" / "dice"
+    agent.mkdir()
+    (agent / "door.py").write_text((agent.parent / "good" / "door.py").read_text())
+    (agent / "agent.py").write_text(
+        "import time\nfrom door import Door\ndoor = Door()\ndoor.task()\n"
+        "door.tool('plan_create', steps=[str(time.time_ns())])\ndoor.tool('list_rooms')\ndoor.reply('birch')\n"
+    )
+    suite = basics.folder / "suites" / "basics" / "suite.yaml"
+    before = suite.read_text()
+    suite.write_text(
+        before.replace("agents:\n", 'agents:\n  dice: {command: [python3, "{agent}/agent.py"], files: agents/dice}\n')
+    )
+    try:
+        basics("run", "basics", "--agent", "dice", "--case", CASE, *LOCAL, "--tools", "live", "--run-name", "dice")
+        words = ("--at", "2", "--trials", "2", "--tools", "live", "--json")
+        result = json.loads(basics("fork", "dice", CASE, *LOCAL, *words, status=1).stdout)
+    finally:
+        suite.write_text(before)
+    assert 0.0 == result["determinism"]
+    assert all("the replay differs at step 1" in one["reason"] for one in result["trials"])
+
+
+def test_how_many_trials_can_be_forked_is_said_without_running_one(basics: Walk) -> None:
+    assert {"possible": 1, "refused": {}} == json.loads(basics("fork", "good", "--json").stdout)
