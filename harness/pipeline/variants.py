@@ -24,10 +24,7 @@ from harness.pipeline.world import Say
 from harness.results import PlannedTrial, RunFolder, begin_run, default_run_name
 from harness.runner import TaskSlots, TrialRunner, run_all
 from harness.sandbox import temporary_folder
-<<<<<<< HEAD
-=======
 from harness.score import Scorer, build_scorer
->>>>>>> 18cf9db (counterfactual: Minimise cases, cover suites, strike every step)
 from harness.upstream import RateLimiter, share_services
 
 VARIANTS_FOLDER = "runs/.variants"
