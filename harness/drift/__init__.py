@@ -7,6 +7,12 @@ from harness.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from harness.drift.after_writes import AfterWrites as AfterWrites
     from harness.drift.chains import plan_replays as plan_replays
+    from harness.drift.comparing.profile import ToolProfile as ToolProfile
+    from harness.drift.comparing.profile import read_profile as read_profile
+    from harness.drift.comparing.profile import write_profile as write_profile
+    from harness.drift.comparing.words import not_asked_lines as not_asked_lines
+    from harness.drift.comparing.words import profile_lines as profile_lines
+    from harness.drift.comparing.words import report_lines as report_lines
     from harness.drift.fresh import fresh_answers as fresh_answers
     from harness.drift.learning import ProbeSession as ProbeSession
     from harness.drift.learning import learned as learned
@@ -22,9 +28,6 @@ if TYPE_CHECKING:
     from harness.drift.probe import confirm as confirm
     from harness.drift.prober import Prober as Prober
     from harness.drift.prober import open_prober as open_prober
-    from harness.drift.profile import ToolProfile as ToolProfile
-    from harness.drift.profile import read_profile as read_profile
-    from harness.drift.profile import write_profile as write_profile
     from harness.drift.replayable_reads import ReplayableRead as ReplayableRead
     from harness.drift.replayable_reads import asks_of as asks_of
     from harness.drift.replayable_reads import is_at_start as is_at_start
@@ -33,9 +36,6 @@ if TYPE_CHECKING:
     from harness.drift.surface import ToolSurface as ToolSurface
     from harness.drift.surface import exercised_surfaces as exercised_surfaces
     from harness.drift.surface import surface_findings as surface_findings
-    from harness.drift.words import not_asked_lines as not_asked_lines
-    from harness.drift.words import profile_lines as profile_lines
-    from harness.drift.words import report_lines as report_lines
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -49,10 +49,10 @@ else:
             "pairing": ("pair",),
             "probe": ("Probed", "confirm"),
             "prober": ("Prober", "open_prober"),
-            "profile": ("ToolProfile", "read_profile", "write_profile"),
+            "comparing.profile": ("ToolProfile", "read_profile", "write_profile"),
             "replayable_reads": ("ReplayableRead", "asks_of", "is_at_start"),
             "slower": ("slower_findings",),
             "surface": ("ServerSurface", "ToolSurface", "exercised_surfaces", "surface_findings"),
-            "words": ("not_asked_lines", "profile_lines", "report_lines"),
+            "comparing.words": ("not_asked_lines", "profile_lines", "report_lines"),
         },
     )

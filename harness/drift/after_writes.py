@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from harness.case import Suite, state_names
 from harness.cassette import CallPosition, Cassette, Normalisation, Recording, position_of
-from harness.drift.answer import answer_of
 from harness.drift.chains import ChainReplay, chain_after, key_of
+from harness.drift.comparing.answer import answer_of
 from harness.drift.observations import CallObservations
 from harness.drift.operation_index import OperationIndex
 from harness.drift.probe import Probed, confirm, look_again

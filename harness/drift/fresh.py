@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from harness.cassette import LiveCassette, Recording
-from harness.drift.answer import answer_of, why_not_comparable
+from harness.drift.comparing.answer import answer_of, why_not_comparable
 from harness.drift.operation_index import OperationIndex, operation_of
 from harness.results import DriftFinding
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
 
-from harness.drift.answer import Answer, answer_of
-from harness.drift.forms import Forms, forms_seen
-from harness.drift.kinds import format_of
+from harness.drift.comparing.answer import Answer, answer_of
+from harness.drift.comparing.forms import Forms, forms_seen
+from harness.drift.comparing.kinds import format_of
+from harness.drift.comparing.paths import ITEM, found_at
+from harness.drift.comparing.profile import OperationProfile, PathProfile, ToolProfile, Volatility
+from harness.drift.comparing.rules import PathRules
+from harness.drift.comparing.shape import PathShape, shape_of
+from harness.drift.comparing.values import unlike
 from harness.drift.observations import CallObservations
-from harness.drift.paths import ITEM, found_at
-from harness.drift.profile import OperationProfile, PathProfile, ToolProfile, Volatility
-from harness.drift.rules import PathRules
-from harness.drift.shape import PathShape, shape_of
 from harness.drift.slower import times_of
-from harness.drift.values import unlike
 from harness.results import holder_of
 from harness.values import JsonValue
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from harness.cassette import Recording
-from harness.drift.answer import Answer, answer_of, why_not_comparable
 from harness.drift.change import Change
-from harness.drift.compare import Compared
+from harness.drift.comparing.answer import Answer, answer_of, why_not_comparable
+from harness.drift.comparing.compare import Compared
 from harness.drift.operation_index import OperationIndex, operation_of
 from harness.drift.turns import comes_by_turns, disagree
 from harness.results import DriftFinding, Severity

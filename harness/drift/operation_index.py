@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 
 from harness.case import AnswerRule, Suite
 from harness.cassette import Cassette, Recording, Redactor, cassette_path, open_cassette, refuse_secrets
-from harness.drift.answer import Answer
-from harness.drift.baseline import AnswerBaseline
-from harness.drift.compare import Compared, compare
-from harness.drift.forms import UNKNOWN, Forms, declared_forms
-from harness.drift.headers import HEADERS, header_changes
-from harness.drift.paths import member
-from harness.drift.profile import OperationProfile, ToolProfile, read_profile
-from harness.drift.rules import PathRules, rules_of
+from harness.drift.comparing.answer import Answer
+from harness.drift.comparing.baseline import AnswerBaseline
+from harness.drift.comparing.compare import Compared, compare
+from harness.drift.comparing.forms import UNKNOWN, Forms, declared_forms
+from harness.drift.comparing.headers import HEADERS, header_changes
+from harness.drift.comparing.paths import member
+from harness.drift.comparing.profile import OperationProfile, ToolProfile, read_profile
+from harness.drift.comparing.rules import PathRules, rules_of
 from harness.errors import CassetteError
 
 _VARIABLE = re.compile(r"\d+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?=.*\d)[0-9A-Za-z_-]{16,}|.*@.*")

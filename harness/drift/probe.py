@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harness.cassette import Recording
-from harness.drift.answer import answer_of, why_not_comparable
+from harness.drift.comparing.answer import answer_of, why_not_comparable
 from harness.drift.observations import ALONE, CallObservations
 from harness.drift.operation_index import OperationIndex
 from harness.drift.prober import ProbeReply

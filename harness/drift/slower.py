@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from statistics import quantiles
 
+from harness.drift.comparing.profile import LatencySample, OperationProfile
 from harness.drift.observations import CallObservations
 from harness.drift.operation_index import OperationIndex
-from harness.drift.profile import LatencySample, OperationProfile
 from harness.results import DriftFinding
 
 _SESSIONS = 2

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from harness.drift.change import Change, shortened, texts_apart
-from harness.drift.declared import Declared, declared_in
-from harness.drift.paths import member
+from harness.drift.comparing.declared import Declared, declared_in
+from harness.drift.comparing.paths import member
 from harness.results import ChangeClass, DriftFinding
 from harness.values import JsonObject, JsonValue
 

@@ -9,7 +9,7 @@ only where enough earlier answers always had it.
 from collections.abc import Sequence
 
 from harness.drift.change import Change
-from harness.drift.compare import Compared
+from harness.drift.comparing.compare import Compared
 
 BY_TURNS = 8
 """The number of answers to one call that the detection needs."""

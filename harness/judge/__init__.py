@@ -5,35 +5,7 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from harness.judge.agreement.comparing import AgreementReport as AgreementReport
-    from harness.judge.agreement.comparing import AgreementRow as AgreementRow
-    from harness.judge.agreement.comparing import Right as Right
-    from harness.judge.agreement.comparing import against_labels as against_labels
-    from harness.judge.agreement.comparing import compare as compare
-    from harness.judge.annotation.annotation_queue import PER_ITEM as PER_ITEM
-    from harness.judge.annotation.annotation_queue import AnnotationQueue as AnnotationQueue
-    from harness.judge.annotation.annotation_queue import AnnotatorSession as AnnotatorSession
-    from harness.judge.annotation.server import AnnotationServer as AnnotationServer
-    from harness.judge.annotation.work import Work as Work
-    from harness.judge.annotation.work import work_of as work_of
     from harness.judge.audit import audit_sample as audit_sample
-    from harness.judge.calibration.answer_cache import AnswerCache as AnswerCache
-    from harness.judge.calibration.calibrate import Measured as Measured
-    from harness.judge.calibration.calibrate import Outcome as Outcome
-    from harness.judge.calibration.calibrate import Settings as Settings
-    from harness.judge.calibration.calibrated import Calibrated as Calibrated
-    from harness.judge.calibration.figures import Figures as Figures
-    from harness.judge.calibration.model_judge import AskingJudge as AskingJudge
-    from harness.judge.calibration.model_judge import ModelReflector as ModelReflector
-    from harness.judge.calibration.question import Question as Question
-    from harness.judge.calibration.record import CalibrationRecord as CalibrationRecord
-    from harness.judge.calibration.record import add_record as add_record
-    from harness.judge.calibration.record import agreements as agreements
-    from harness.judge.calibration.record import asked_by as asked_by
-    from harness.judge.calibration.record import read_records as read_records
-    from harness.judge.calibration.record import record_path as record_path
-    from harness.judge.calibration.record import uncalibrated as uncalibrated
-    from harness.judge.calibration.rule_reflector import RuleReflector as RuleReflector
     from harness.judge.code_criteria import CodeCriterion as CodeCriterion
     from harness.judge.code_criteria import Decision as Decision
     from harness.judge.comparison import ComparisonScore as ComparisonScore
@@ -50,6 +22,34 @@ if TYPE_CHECKING:
     from harness.judge.judgement import Answer as Answer
     from harness.judge.judgement import JudgeIdentity as JudgeIdentity
     from harness.judge.judgement import Judgement as Judgement
+    from harness.judge.lab.agreement.comparing import AgreementReport as AgreementReport
+    from harness.judge.lab.agreement.comparing import AgreementRow as AgreementRow
+    from harness.judge.lab.agreement.comparing import Right as Right
+    from harness.judge.lab.agreement.comparing import against_labels as against_labels
+    from harness.judge.lab.agreement.comparing import compare as compare
+    from harness.judge.lab.annotation.annotation_queue import PER_ITEM as PER_ITEM
+    from harness.judge.lab.annotation.annotation_queue import AnnotationQueue as AnnotationQueue
+    from harness.judge.lab.annotation.annotation_queue import AnnotatorSession as AnnotatorSession
+    from harness.judge.lab.annotation.server import AnnotationServer as AnnotationServer
+    from harness.judge.lab.annotation.work import Work as Work
+    from harness.judge.lab.annotation.work import work_of as work_of
+    from harness.judge.lab.calibration.answer_cache import AnswerCache as AnswerCache
+    from harness.judge.lab.calibration.calibrate import Measured as Measured
+    from harness.judge.lab.calibration.calibrate import Outcome as Outcome
+    from harness.judge.lab.calibration.calibrate import Settings as Settings
+    from harness.judge.lab.calibration.calibrated import Calibrated as Calibrated
+    from harness.judge.lab.calibration.figures import Figures as Figures
+    from harness.judge.lab.calibration.model_judge import AskingJudge as AskingJudge
+    from harness.judge.lab.calibration.model_judge import ModelReflector as ModelReflector
+    from harness.judge.lab.calibration.question import Question as Question
+    from harness.judge.lab.calibration.record import CalibrationRecord as CalibrationRecord
+    from harness.judge.lab.calibration.record import add_record as add_record
+    from harness.judge.lab.calibration.record import agreements as agreements
+    from harness.judge.lab.calibration.record import asked_by as asked_by
+    from harness.judge.lab.calibration.record import read_records as read_records
+    from harness.judge.lab.calibration.record import record_path as record_path
+    from harness.judge.lab.calibration.record import uncalibrated as uncalibrated
+    from harness.judge.lab.calibration.rule_reflector import RuleReflector as RuleReflector
     from harness.judge.labels.file import LabelFile as LabelFile
     from harness.judge.labels.file import label_path as label_path
     from harness.judge.labels.label import LabelledItem as LabelledItem
@@ -106,18 +106,18 @@ else:
                 "Decision",
                 "CodeCriterion",
             ),
-            "agreement.comparing": ("AgreementReport", "AgreementRow", "Right", "against_labels", "compare"),
-            "annotation.annotation_queue": ("AnnotationQueue", "AnnotatorSession", "PER_ITEM"),
-            "annotation.server": ("AnnotationServer",),
-            "annotation.work": ("Work", "work_of"),
+            "lab.agreement.comparing": ("AgreementReport", "AgreementRow", "Right", "against_labels", "compare"),
+            "lab.annotation.annotation_queue": ("AnnotationQueue", "AnnotatorSession", "PER_ITEM"),
+            "lab.annotation.server": ("AnnotationServer",),
+            "lab.annotation.work": ("Work", "work_of"),
             "audit": ("audit_sample",),
-            "calibration.answer_cache": ("AnswerCache",),
-            "calibration.calibrate": ("Measured", "Outcome", "Settings"),
-            "calibration.calibrated": ("Calibrated",),
-            "calibration.figures": ("Figures",),
-            "calibration.model_judge": ("AskingJudge", "ModelReflector"),
-            "calibration.question": ("Question",),
-            "calibration.record": (
+            "lab.calibration.answer_cache": ("AnswerCache",),
+            "lab.calibration.calibrate": ("Measured", "Outcome", "Settings"),
+            "lab.calibration.calibrated": ("Calibrated",),
+            "lab.calibration.figures": ("Figures",),
+            "lab.calibration.model_judge": ("AskingJudge", "ModelReflector"),
+            "lab.calibration.question": ("Question",),
+            "lab.calibration.record": (
                 "CalibrationRecord",
                 "add_record",
                 "agreements",
@@ -126,7 +126,7 @@ else:
                 "record_path",
                 "uncalibrated",
             ),
-            "calibration.rule_reflector": ("RuleReflector",),
+            "lab.calibration.rule_reflector": ("RuleReflector",),
             "comparison": ("ComparisonScore", "PairwiseComparison", "comparison_score", "scores_by_criterion"),
             "family": ("shared_family",),
             "findings": ("FAILURE_MODES", "judged_findings", "merged_findings"),

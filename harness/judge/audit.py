@@ -3,9 +3,9 @@
 import hashlib
 from collections.abc import Collection, Sequence
 
-from harness.judge.agreement import item_of
-from harness.judge.annotation import PER_ITEM, Work
 from harness.judge.judgement import Judgement
+from harness.judge.lab.agreement import item_of
+from harness.judge.lab.annotation import PER_ITEM, Work
 from harness.judge.labels import LabelItem, SortedLabels
 
 

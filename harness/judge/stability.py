@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
-from harness.judge.calibration.question import Answered, PromptedJudge, Question
+from harness.judge.lab.calibration.question import Answered, PromptedJudge, Question
 from harness.judge.rubric import Rubric
 from harness.values import Frozen
 

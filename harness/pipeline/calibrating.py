@@ -22,7 +22,7 @@ from harness.judge import (
     read_records,
     record_path,
 )
-from harness.judge.calibration import calibrate
+from harness.judge.lab.calibration import calibrate
 from harness.pipeline.bench import Bench
 from harness.pipeline.judging import secrets_of
 from harness.pipeline.subjects import suite_of

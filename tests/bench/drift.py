@@ -8,11 +8,11 @@ import time
 
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
-from harness.drift.answer import answer_of
-from harness.drift.baseline import AnswerBaseline
-from harness.drift.compare import compare
-from harness.drift.profile import OperationProfile
-from harness.drift.rules import PathRules
+from harness.drift.comparing.answer import answer_of
+from harness.drift.comparing.baseline import AnswerBaseline
+from harness.drift.comparing.compare import compare
+from harness.drift.comparing.profile import OperationProfile
+from harness.drift.comparing.rules import PathRules
 from harness.values import JsonValue
 
 ROUNDS = 5

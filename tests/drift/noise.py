@@ -24,12 +24,12 @@ from harness.cassette.cassette import Cassette
 from harness.cassette.keys import CallKey, key_digest
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
+from harness.drift.comparing.profile import ToolProfile
 from harness.drift.learning import ProbeSession, learned
 from harness.drift.observations import findings_of
 from harness.drift.operation_index import OperationIndex
 from harness.drift.probe import probe
 from harness.drift.prober import ProbeReply
-from harness.drift.profile import ToolProfile
 from harness.drift.replayable_reads import ReplayableRead
 from harness.results.drift import DriftFinding
 from harness.upstream.tools.source import ToolRequest

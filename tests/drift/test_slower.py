@@ -2,9 +2,9 @@
 
 from datetime import date
 
+from harness.drift.comparing.profile import LatencySample, OperationProfile, ToolProfile
 from harness.drift.observations import CallObservations
 from harness.drift.operation_index import OperationIndex
-from harness.drift.profile import LatencySample, OperationProfile, ToolProfile
 from harness.drift.slower import slower_findings
 from tests.drift.noise import SUITE, recording
 

@@ -10,7 +10,7 @@ from harness.case.loading import load_suite, tool_groups
 from harness.documents import read_document
 from harness.gateway.toolbox import Toolbox
 from harness.ingest.definitions import read_tools
-from harness.judge.calibration.record import read_records
+from harness.judge.lab.calibration.record import read_records
 from harness.judge.labels.file import LabelFile
 from harness.judge.loading import read_rubric
 from harness.judge.prompts import PromptRegistry

@@ -13,7 +13,7 @@ from harness.cassette.cassette import load_cassette, save_cassette
 from harness.cassette.check import check_cassette, show_cassette
 from harness.cassette.journal import Journal, recover_journals
 from harness.cassette.redaction import Redactor
-from harness.drift.profile import profile_path, read_profile, write_profile
+from harness.drift.comparing.profile import profile_path, read_profile, write_profile
 from harness.issues.folder import FolderTracker
 from harness.issues.outbox import Outbox
 from harness.issues.tracker import TrackerOptions

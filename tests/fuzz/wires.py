@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.case import HttpRoute, ModelSpec, ToolSpec
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.redaction import Redactor
-from harness.drift.answer import answer_of
+from harness.drift.comparing.answer import answer_of
 from harness.gateway.mcp.wire import RpcError, message_of, parse_body
 from harness.gateway.outcome import result_of
 from harness.issues.state import key_in, state_in

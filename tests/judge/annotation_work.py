@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from harness.judge.annotation import AnnotationQueue, AnnotatorSession, Work, work_of
 from harness.judge.judge import Subject
+from harness.judge.lab.annotation import AnnotationQueue, AnnotatorSession, Work, work_of
 from harness.judge.labels import LabelFile
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
 from tests.judge.labelling import RUBRIC

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.judge.calibration import AnswerCache, Answered, Outcome, Question, select, split_by_case
+from harness.judge.lab.calibration import AnswerCache, Answered, Outcome, Question, select, split_by_case
 from harness.stats import cohen_kappa, position_consistency
 
 PROMPTS = ("Vanilla_NoRules", "Vanilla", "CoT", "Swap", "Metrics", "Reference", "Metrics_Reference")

@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from harness.case import AnswerRule, Case, ToolSpec, VolatilePart
-from harness.drift.rules import PathRules
-from harness.drift.values import unlike
+from harness.drift.comparing.rules import PathRules
+from harness.drift.comparing.values import unlike
 from harness.errors import OutOfTime
 from harness.score import Evidence, score_trial
 from harness.score.verifiers.files import Files

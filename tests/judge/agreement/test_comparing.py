@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from harness.judge.agreement import Right, against_labels, compare
 from harness.judge.judgement import Judgement
+from harness.judge.lab.agreement import Right, against_labels, compare
 from harness.judge.labels import Label, LabelFile, SortedLabels, sort_labels
 from tests.judge.labelling import RUBRIC, judgement, label
 

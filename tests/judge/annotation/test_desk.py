@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.judge.annotation import AnnotationQueue, AnnotatorSession, work_of
+from harness.judge.lab.annotation import AnnotationQueue, AnnotatorSession, work_of
 from harness.judge.labels import LabelFile, sort_labels
 from harness.judge.rubric import Criterion, Rubric
 from tests.judge.annotation_work import queue, subject, work

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.judge.annotation import AnnotationServer
+from harness.judge.lab.annotation import AnnotationServer
 from tests.judge.annotation_work import queue, work
 from tests.report_html.browser import Browser
 

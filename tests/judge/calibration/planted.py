@@ -7,7 +7,7 @@ model, and nothing here says how good one would be.
 import random
 from collections.abc import Sequence
 
-from harness.judge.calibration import Answered, Question, RuleReflector
+from harness.judge.lab.calibration import Answered, Question, RuleReflector
 
 SEED_PROMPT = "You judge one criterion. {criterion} {evidence}"
 MISSING = "Rule: an item that was named and never added is missing."

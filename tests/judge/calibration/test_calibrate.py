@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError, UsageError
-from harness.judge.calibration import AnswerCache, Answered, Outcome, Question, Settings, calibrate, split_by_case
+from harness.judge.lab.calibration import AnswerCache, Answered, Outcome, Question, Settings, calibrate, split_by_case
 from tests.judge.calibration.planted import (
     APPROVED,
     GREETING,

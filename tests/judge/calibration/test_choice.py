@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from harness.judge.calibration import (
+from harness.judge.lab.calibration import (
     Answered,
     Calibrated,
     Choice,

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from harness.cli.main import harness
 from harness.errors import UsageError
 from harness.judge import agreements, judged_findings, merged_findings
-from harness.judge.calibration.record import CalibrationRecord, add_record, asked_by, record_path
 from harness.judge.judgement import JudgeIdentity, Judgement
+from harness.judge.lab.calibration.record import CalibrationRecord, add_record, asked_by, record_path
 from harness.judge.loading import load_rubric
 from harness.judge.rule_model import RuleModel
 from harness.judge.rules import Mind, ModelRule

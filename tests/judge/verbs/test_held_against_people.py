@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge.agreement import item_of
 from harness.judge.audit import audit_sample
 from harness.judge.judgement import JudgeIdentity, Judgement
+from harness.judge.lab.agreement import item_of
 from harness.judge.loading import read_rubric
 from harness.judge.rule_model import RuleModel
 from harness.pipeline.bench import Runs

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Generic, Literal, TypeVar
 
-from harness.judge.agreement.people import People, people_agreement
 from harness.judge.judgement import Answer, Judgement
+from harness.judge.lab.agreement.people import People, people_agreement
 from harness.judge.labels import LabelItem, LabelledItem, SortedLabels
 from harness.judge.rubric import Rubric
 from harness.stats import AnswerPair, BinaryAgreement, binary_agreement

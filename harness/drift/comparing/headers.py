@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from harness.case import AnswerRule
 from harness.drift.change import Change, shortened
-from harness.drift.paths import member
+from harness.drift.comparing.paths import member
 from harness.results import ChangeClass
 from harness.validation import fits
 

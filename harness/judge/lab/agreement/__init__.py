@@ -1,6 +1,6 @@
 """Agreement: a judge beside people, beside verdicts, and people beside each other."""
 
-from harness.judge.agreement.comparing import (
+from harness.judge.lab.agreement.comparing import (
     AgreementReport,
     AgreementRow,
     Disagreement,
@@ -9,7 +9,7 @@ from harness.judge.agreement.comparing import (
     compare,
     item_of,
 )
-from harness.judge.agreement.people import People, PeopleAgreement
+from harness.judge.lab.agreement.people import People, PeopleAgreement
 
 __all__ = [
     "AgreementReport",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from harness.case import AnswerRule, Suite
-from harness.drift.paths import ITEM, parts_of
+from harness.drift.comparing.paths import ITEM, parts_of
 
 
 class PathRules:

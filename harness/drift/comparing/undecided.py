@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from harness.drift.change import Change
-from harness.drift.forms import Forms
-from harness.drift.kinds import kind_of
-from harness.drift.paths import found_at
+from harness.drift.comparing.forms import Forms
+from harness.drift.comparing.kinds import kind_of
+from harness.drift.comparing.paths import found_at
 from harness.results import holder_of
 from harness.values import JsonObject, JsonValue, canonical_json
 

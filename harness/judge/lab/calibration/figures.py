@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from harness.judge.calibration.question import Answered, Question
+from harness.judge.lab.calibration.question import Answered, Question
 from harness.stats import AnswerPair as Pair
 from harness.stats import BinaryAgreement, binary_agreement, cohen_kappa
 from harness.values import Frozen

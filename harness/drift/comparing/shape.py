@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from harness.drift.forms import UNKNOWN, Forms
-from harness.drift.kinds import kind_of_type
-from harness.drift.paths import ANY, ITEM, member
+from harness.drift.comparing.forms import UNKNOWN, Forms
+from harness.drift.comparing.kinds import kind_of_type
+from harness.drift.comparing.paths import ANY, ITEM, member
 from harness.values import JsonObject, JsonValue
 
 _MOST_TEXTS = 8

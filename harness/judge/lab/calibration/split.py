@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 
 from harness.errors import UsageError
-from harness.judge.calibration.question import Question
+from harness.judge.lab.calibration.question import Question
 from harness.values import Frozen, digest_of
 
 _SHARES = (0.4, 0.3, 0.3)

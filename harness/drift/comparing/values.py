@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.case import AnswerRule
-from harness.drift.forms import UNKNOWN, Forms
-from harness.drift.kinds import kind_of, masked
-from harness.drift.paths import ANY, ITEM, member
-from harness.drift.rules import PathRules
+from harness.drift.comparing.forms import UNKNOWN, Forms
+from harness.drift.comparing.kinds import kind_of, masked
+from harness.drift.comparing.paths import ANY, ITEM, member
+from harness.drift.comparing.rules import PathRules
 from harness.validation import fits
 from harness.values import JsonObject, JsonValue
 

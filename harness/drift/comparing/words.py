@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.cassette import provenance_words
-from harness.drift.compare import YOUNG
-from harness.drift.profile import ToolProfile
+from harness.drift.comparing.compare import YOUNG
+from harness.drift.comparing.profile import ToolProfile
 from harness.results import DriftFinding, DriftReport, Severity
 from harness.values import JsonValue
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from harness.errors import ResultsError
-from harness.judge.calibration.question import Answered, PromptedJudge, Question
+from harness.judge.lab.calibration.question import Answered, PromptedJudge, Question
 from harness.values import digest_of, digest_of_text
 
 _AT_ONCE = 64

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from harness.drift.declared import branches_of
-from harness.drift.paths import ANY, ITEM, member
-from harness.drift.rules import PathRules
+from harness.drift.comparing.declared import branches_of
+from harness.drift.comparing.paths import ANY, ITEM, member
+from harness.drift.comparing.rules import PathRules
 from harness.results import holder_of
 from harness.values import JsonObject, JsonValue
 

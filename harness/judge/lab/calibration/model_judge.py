@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError
-from harness.judge.calibration.question import Answered, Question
 from harness.judge.judge import Judge, Subject
+from harness.judge.lab.calibration.question import Answered, Question
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion
 from harness.upstream import ModelClient, OutOfBudget, Replied

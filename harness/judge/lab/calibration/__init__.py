@@ -2,13 +2,13 @@
 separate data.
 """
 
-from harness.judge.calibration.answer_cache import AnswerCache
-from harness.judge.calibration.calibrate import Measured, Outcome, Settings, calibrate, select
-from harness.judge.calibration.calibrated import Calibrated
-from harness.judge.calibration.choice import Choice, choose, noise_margin, paired_p
-from harness.judge.calibration.figures import Figures, figures
-from harness.judge.calibration.question import Answered, PromptedJudge, Question, Reflector
-from harness.judge.calibration.record import (
+from harness.judge.lab.calibration.answer_cache import AnswerCache
+from harness.judge.lab.calibration.calibrate import Measured, Outcome, Settings, calibrate, select
+from harness.judge.lab.calibration.calibrated import Calibrated
+from harness.judge.lab.calibration.choice import Choice, choose, noise_margin, paired_p
+from harness.judge.lab.calibration.figures import Figures, figures
+from harness.judge.lab.calibration.question import Answered, PromptedJudge, Question, Reflector
+from harness.judge.lab.calibration.record import (
     CalibrationRecord,
     add_record,
     asked_by,
@@ -16,8 +16,8 @@ from harness.judge.calibration.record import (
     record_path,
     uncalibrated,
 )
-from harness.judge.calibration.rule_reflector import RuleReflector
-from harness.judge.calibration.split import Split, split_by_case
+from harness.judge.lab.calibration.rule_reflector import RuleReflector
+from harness.judge.lab.calibration.split import Split, split_by_case
 
 __all__ = [
     "AnswerCache",

@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import ValidationError
 
 from harness.errors import HarnessError
-from harness.judge.annotation.annotation_queue import AnnotationQueue
-from harness.judge.annotation.page import page
+from harness.judge.lab.annotation.annotation_queue import AnnotationQueue
+from harness.judge.lab.annotation.page import page
 from harness.judge.labels import PersonAnswer
 from harness.values import Frozen
 

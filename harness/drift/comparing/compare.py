@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.drift.answer import Answer
-from harness.drift.baseline import AnswerBaseline
 from harness.drift.change import Change, excerpt, shortened, texts_apart
-from harness.drift.kinds import format_of, is_volatile_name, kind_of
-from harness.drift.paths import parts_of
-from harness.drift.rules import PathRules
-from harness.drift.shape import shape_of
-from harness.drift.structure import Structures, structural_changes
-from harness.drift.undecided import with_doubts
-from harness.drift.values import Unlike, unlike
+from harness.drift.comparing.answer import Answer
+from harness.drift.comparing.baseline import AnswerBaseline
+from harness.drift.comparing.kinds import format_of, is_volatile_name, kind_of
+from harness.drift.comparing.paths import parts_of
+from harness.drift.comparing.rules import PathRules
+from harness.drift.comparing.shape import shape_of
+from harness.drift.comparing.structure import Structures, structural_changes
+from harness.drift.comparing.undecided import with_doubts
+from harness.drift.comparing.values import Unlike, unlike
 from harness.results import ChangeClass
 from harness.values import JsonValue
 

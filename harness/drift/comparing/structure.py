@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from harness.drift.change import Change, excerpt
-from harness.drift.forms import UNKNOWN, Forms
-from harness.drift.kinds import kind_of
-from harness.drift.paths import ANY, ITEM, found_at, lies_below, parts_of
-from harness.drift.shape import PathShape, Shape, shape_of
+from harness.drift.comparing.forms import UNKNOWN, Forms
+from harness.drift.comparing.kinds import kind_of
+from harness.drift.comparing.paths import ANY, ITEM, found_at, lies_below, parts_of
+from harness.drift.comparing.shape import PathShape, Shape, shape_of
 from harness.results import ChangeClass, holder_of
 from harness.values import JsonValue
 

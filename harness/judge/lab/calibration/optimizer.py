@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 from harness.distribution import extra_remedy
 from harness.errors import UsageError
-from harness.judge.calibration.answer_cache import AnswerCache
-from harness.judge.calibration.figures import figures, is_false_pass, score
-from harness.judge.calibration.question import Answered, Question
-from harness.judge.calibration.split import Split
+from harness.judge.lab.calibration.answer_cache import AnswerCache
+from harness.judge.lab.calibration.figures import figures, is_false_pass, score
+from harness.judge.lab.calibration.question import Answered, Question
+from harness.judge.lab.calibration.split import Split
 
 T = TypeVar("T")
 

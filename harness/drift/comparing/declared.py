@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from harness.drift.paths import ITEM, member
+from harness.drift.comparing.paths import ITEM, member
 from harness.values import JsonObject, JsonValue
 
 _DEEPEST = 8

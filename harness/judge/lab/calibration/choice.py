@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from harness.judge.calibration.figures import Figures
+from harness.judge.lab.calibration.figures import Figures
 from harness.stats import Z, sign_test
 from harness.values import Frozen
 

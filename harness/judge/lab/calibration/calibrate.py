@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.judge.calibration.answer_cache import AnswerCache
-from harness.judge.calibration.choice import Choice, choose, noise_margin, paired_p
-from harness.judge.calibration.figures import Figures, figures, score
-from harness.judge.calibration.optimizer import IsUsable, Optimizer, any_text
-from harness.judge.calibration.question import Question
-from harness.judge.calibration.split import Split, split_by_case
+from harness.judge.lab.calibration.answer_cache import AnswerCache
+from harness.judge.lab.calibration.choice import Choice, choose, noise_margin, paired_p
+from harness.judge.lab.calibration.figures import Figures, figures, score
+from harness.judge.lab.calibration.optimizer import IsUsable, Optimizer, any_text
+from harness.judge.lab.calibration.question import Question
+from harness.judge.lab.calibration.split import Split, split_by_case
 from harness.values import Frozen, digest_of_text
 
 Say = Callable[[str], None]

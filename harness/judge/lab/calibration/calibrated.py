@@ -1,6 +1,6 @@
 """The result of a calibration, with the names of models and data."""
 
-from harness.judge.calibration.calibrate import Outcome
+from harness.judge.lab.calibration.calibrate import Outcome
 from harness.values import Frozen
 
 

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, ValidationError
 
 from harness.errors import UsageError
-from harness.judge.annotation.work import Work
+from harness.judge.lab.annotation.work import Work
 from harness.judge.labels import Label, LabelFile, LabelItem, LabelledItem, PersonAnswer, sort_labels
 from harness.judge.labels.label import Annotator
 from harness.judge.rubric import Rubric

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from harness.cassette import Recording
-from harness.drift.answer import OK, Answer, answer_of
-from harness.drift.forms import UNKNOWN, Forms, forms_seen
-from harness.drift.paths import lies_below
-from harness.drift.profile import OperationProfile
-from harness.drift.rules import PathRules
-from harness.drift.shape import PathShape, Shape, shape_of
-from harness.drift.values import unlike
+from harness.drift.comparing.answer import OK, Answer, answer_of
+from harness.drift.comparing.forms import UNKNOWN, Forms, forms_seen
+from harness.drift.comparing.paths import lies_below
+from harness.drift.comparing.profile import OperationProfile
+from harness.drift.comparing.rules import PathRules
+from harness.drift.comparing.shape import PathShape, Shape, shape_of
+from harness.drift.comparing.values import unlike
 from harness.values import JsonValue
 
 

@@ -19,7 +19,7 @@ def page() -> tuple[str, str]:
 
 
 def _asset(name: str) -> str:
-    return (files("harness.judge.annotation") / "assets" / name).read_text(encoding="utf-8")
+    return (files("harness.judge.lab.annotation") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

@@ -1,0 +1,1 @@
+"""Two answers to one question compared: their structure, their values, and what changes by itself."""

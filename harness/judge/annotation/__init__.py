@@ -1,7 +1,0 @@
-"""Annotation: people answer the judge's questions, on the same evidence, without seeing the judge's answers."""
-
-from harness.judge.annotation.annotation_queue import PER_ITEM, AnnotationQueue, AnnotatorSession, QueueEntry
-from harness.judge.annotation.server import AnnotationServer
-from harness.judge.annotation.work import Work, work_of
-
-__all__ = ["PER_ITEM", "AnnotationQueue", "AnnotationServer", "AnnotatorSession", "QueueEntry", "Work", "work_of"]
