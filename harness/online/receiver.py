@@ -6,6 +6,7 @@ again: nothing of it was kept.
 """
 
 import asyncio
+import re
 import time
 import zlib
 from collections import Counter
@@ -29,6 +30,12 @@ _PROTOBUF: Final = "application/x-protobuf"
 _PATHS: Final = {"/v1/traces": "traces", "/v1/logs": "logs"}
 _ROUND_S: Final = 5.0
 _RETRY_FULL_S, _RETRY_FAILED_S = 1, 5
+_STORED_TIMES: Final = 4
+"""So much larger may a request be when it is stored: each record holds its resource."""
+_LOCAL_HOST: Final = re.compile(
+    r"(?:localhost|host\.docker\.internal|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?", re.IGNORECASE
+)
+"""What senders of this machine name; a web page whose own name leads here (DNS rebinding) names another."""
 MAX_BODY: Final = 32 << 20
 """Bytes of a request, also after decompression."""
 
@@ -137,12 +144,21 @@ class Receiver:
         except BadRequest as error:
             raise _Refused(400, str(error)) from None
         self._cleaner.clean(decoded.records)
-        now_ns = time.time_ns()
-        rows = [stored(one, source=source, trusted=trusted, received_ns=now_ns) for one in decoded.records]
-        if rows:
-            await self._keep(b"".join(map(line_of, rows)))
+        lines = self._lines(decoded, source, trusted=trusted)
+        if lines:
+            await self._keep(lines)
         self._count(signal, decoded, len(body))
         return signal, decoded
+
+    def _lines(self, decoded: Decoded, source: str, *, trusted: bool) -> bytes:
+        now_ns, most = time.time_ns(), self._options.max_body * _STORED_TIMES
+        lines, size = list[bytes](), 0
+        for record in decoded.records:
+            lines.append(line_of(stored(record, source=source, trusted=trusted, received_ns=now_ns)))
+            size += len(lines[-1])
+            if size > most:
+                raise _Refused(413, f"the request's records are stored in at most {most} bytes; send smaller batches")
+        return b"".join(lines)
 
     async def _keep(self, lines: bytes) -> None:
         try:
@@ -163,6 +179,8 @@ class Receiver:
         found = self._tokens.source_of(request.headers.get("Authorization", ""))
         if found is None:
             raise _Refused(401, "the bearer token is missing or wrong")
+        if not self._tokens.protects and _LOCAL_HOST.fullmatch(request.host) is None:
+            raise _Refused(403, "without a token, the receiver is reached by localhost or an IP address only")
         return found
 
     async def _body(self, request: web.Request) -> bytes:
@@ -170,14 +188,16 @@ class Receiver:
         encoding = request.headers.get("Content-Encoding", "identity").lower()
         if encoding not in ("identity", "gzip"):
             raise _Refused(415, f"the content encoding is gzip or none, not {encoding[:40]!r}")
-        chunks, size = list[bytes](), 0
+        chunks, size, came = list[bytes](), 0, 0
         opened = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
         try:
             async for chunk in request.content.iter_chunked(1 << 16):
                 plain = chunk if opened is None else opened.decompress(chunk, most + 1 - size)
-                size += len(plain)
-                if size > most or (opened is not None and opened.unconsumed_tail):
+                size, came = size + len(plain), came + len(chunk)
+                if max(size, came) > most or (opened is not None and opened.unconsumed_tail):
                     raise _Refused(413, f"a request is at most {most} bytes, also after decompression")
+                if opened is not None and opened.unused_data:
+                    raise _Refused(400, "bytes follow the end of the gzip stream")
                 chunks.append(plain)
         except zlib.error:
             raise _Refused(400, "the body is not gzip, as its content encoding says") from None
@@ -188,7 +208,7 @@ class Receiver:
     def _refuse(self, refusal: _Refused, *, as_json: bool) -> web.Response:
         self.counts[f"refused: {refusal.status}"] += 1
         headers = {} if refusal.retry_after_s is None else {"Retry-After": str(refusal.retry_after_s)}
-        if refusal.status in (401, 413):
+        if refusal.status in (400, 401, 403, 413):
             headers["Connection"] = "close"  # the rest of the body is not read
         if as_json:
             return web.json_response({"message": refusal.words}, status=refusal.status, headers=headers)

@@ -15,7 +15,17 @@ class Tokens:
     """Holds digests only. Without any token everybody who reaches the address may send."""
 
     def __init__(self, tokens: Mapping[str, str], trusted: Mapping[str, str]) -> None:
-        """Both map names of sources to tokens. Raises UsageError for a token of under 16 characters."""
+        """Both map names of sources to tokens.
+
+        Raises UsageError for a token of under 16 characters, and for a trusted source whose name others have too:
+        sessions are kept apart by it.
+        """
+        shared = {*trusted} & {*(tokens or (DEFAULT_SOURCE,))}
+        if shared:
+            raise UsageError(
+                f"the trusted source {min(shared)!r} has the name of one that is not trusted",
+                remedy="give it a name of its own",
+            )
         self._by_digest: dict[bytes, tuple[str, bool]] = {}
         for trust, named in ((False, tokens), (True, trusted)):
             for name, token in named.items():

@@ -30,11 +30,14 @@ MAX_TEXT: Final = 1 << 20
 """Characters of one text."""
 MAX_RECORD: Final = 4 << 20
 """Characters of all texts of one record."""
+MAX_RESOURCE: Final = 1 << 16
+"""Characters of all texts of one resource, which is stored with every record of it."""
 _MAX_DEPTH: Final = 32
 _MAX_ATTRIBUTES: Final = 1_000
 _MAX_EVENTS: Final = 2_000
 _MAX_NAME: Final = 1_000
 _MAX_NS: Final = 1 << 63
+_MIN_INT, _MAX_INT = -(1 << 63), 1 << 64
 CUT: Final = "harness.cut_characters"
 _STATUS: Final = ("unset", "ok", "error")
 
@@ -55,6 +58,8 @@ class Decoded:
     rejected: Counter[str] = field(default_factory=Counter)
     cut: int = 0
     """Records of which a text was cut."""
+    resources: dict[int, tuple[JsonObject, JsonObject]] = field(default_factory=dict)
+    """Identity -> a resource as it came, and within the bounds: records share it."""
 
 
 def decode(signal: Signal, body: bytes, *, as_json: bool) -> Decoded:
@@ -99,17 +104,18 @@ def _checked(makers: Iterable[Callable[[], Arrived]]) -> Decoded:
 def _take(decoded: Decoded, make: Callable[[], Arrived]) -> None:
     try:
         record = bounded(make())
+        record.resource = _bounded_resource(decoded, record.resource)
     except _Rejected as reason:
         decoded.rejected[str(reason)] += 1
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         decoded.rejected[f"malformed ({type(error).__name__})"] += 1
     else:
-        decoded.cut += CUT in record.attributes
+        decoded.cut += CUT in record.attributes or CUT in record.resource
         decoded.records.append(record)
 
 
 def bounded(record: Arrived) -> Arrived:
-    """The record within all bounds; raises a ValueError that says what is wrong with it."""
+    """The record within all bounds but those of its resource; raises a ValueError that says what is wrong with it."""
     _check_ids(record)
     if not (0 <= record.start_ns < _MAX_NS and 0 <= record.end_ns < _MAX_NS):
         raise _Rejected("its times are no nanoseconds since the epoch")
@@ -122,6 +128,20 @@ def bounded(record: Arrived) -> Arrived:
     if cutter.cut:
         record.attributes[CUT] = cutter.cut
     return record
+
+
+def _bounded_resource(decoded: Decoded, resource: JsonObject) -> JsonObject:
+    found = decoded.resources.get(id(resource))
+    if found is not None:
+        return found[1]
+    if len(resource) > _MAX_ATTRIBUTES:
+        raise _Rejected(f"its resource has more than {_MAX_ATTRIBUTES} attributes")
+    cutter = _Cutter(left=MAX_RESOURCE)
+    kept = cutter.object(resource)
+    if cutter.cut:
+        kept[CUT] = cutter.cut
+    decoded.resources[id(resource)] = resource, kept
+    return kept
 
 
 def _check_ids(record: Arrived) -> None:
@@ -163,6 +183,8 @@ class _Cutter:
                 return [self.value(item, depth + 1) for item in value]
             case float() if not math.isfinite(value):
                 return str(value)
+            case int() if not _MIN_INT <= value < _MAX_INT:
+                raise _Rejected("a number has more than 64 bits")
             case _:
                 return value
 

@@ -15,7 +15,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
-from harness.errors import ResultsError
+from harness.errors import ResultsError, UsageError
 from harness.online import SessionStore, Tokens
 from tests.online.receiving import Served, request, serving, span
 
@@ -199,3 +199,56 @@ def test_a_store_of_a_newer_schema_and_a_second_receiver_are_refused(served: Ser
     file.write_text(file.read_text().replace('"schema_version": 1', '"schema_version": 99'))
     with pytest.raises(ResultsError, match="schema version 99; this harness reads up to 1"):
         SessionStore.open(served.folder)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"doubleValue": 10**400}, {"intValue": str(1 << 64)}, {"arrayValue": {"values": [{"doubleValue": 10**30}]}}],
+)
+def test_a_number_of_more_than_64_bits_costs_its_record_only(served: Served, value: dict[str, object]) -> None:
+    bad = {**span(1, 1), "attributes": [{"key": "user.feedback", "value": value}]}
+
+    answer = served.post("/v1/traces", request(bad, span(2, 1)))
+
+    assert (200, "1") == (answer.status, answer.json["partialSuccess"]["rejectedSpans"])
+    assert [1] == [row.records for row in served.store().sessions()]
+
+
+def test_a_resource_is_bounded_as_records_are(served: Served) -> None:
+    message = ExportTraceServiceRequest()
+    group = message.resource_spans.add()
+    group.resource.attributes.add(key="load").value.double_value = float("inf")
+    group.resource.attributes.add(key="padding").value.string_value = "x" * 1_000_000
+    for number in range(1, 51):
+        one = group.scope_spans.add().spans.add(name="s", trace_id=bytes(15) + b"\1", span_id=number.to_bytes(8, "big"))
+        one.start_time_unix_nano = one.end_time_unix_nano = 1_700_000_000_000_000_000
+
+    assert 200 == served.post("/v1/traces", message.SerializeToString()).status
+
+    assert [50] == [row.records for row in served.store().sessions()]
+    assert len(stored_bytes(served.folder)) < 50 * 100_000
+
+
+def test_a_request_that_would_be_stored_much_larger_is_refused(tmp_path: Path) -> None:
+    spans = [span(1, number) for number in range(400)]
+    with serving(tmp_path / "online", max_body=200_000) as served:
+        answer = served.post("/v1/traces", request(*spans, resource={"padding": "x" * 50_000}))
+        assert 413 == answer.status
+        assert "smaller batches" in answer.json["message"]
+        assert [] == served.store().sessions()
+
+
+def test_what_follows_a_gzip_stream_is_not_read(served: Served) -> None:
+    body = gzip.compress(b"") + bytes(200_000)
+    assert 400 == served.post("/v1/traces", body, headers={"Content-Encoding": "gzip"}).status
+
+
+def test_a_web_page_whose_name_leads_here_is_refused_without_a_token(served: Served) -> None:
+    for host, status in (("pages.example", 403), ("localhost:4318", 200), ("127.0.0.1", 200), ("[::1]:4318", 200)):
+        assert status == served.post("/v1/traces", request(span(1, 1)), headers={"Host": host}).status
+
+
+@pytest.mark.parametrize(("tokens", "name"), [({"shop": "a" * 16}, "shop"), ({}, "default")])
+def test_a_trusted_source_has_a_name_of_its_own(tokens: dict[str, str], name: str) -> None:
+    with pytest.raises(UsageError, match="a name of its own"):
+        Tokens(tokens, {name: "b" * 16})
