@@ -4,6 +4,7 @@ An order is compared as a set of lines: their order never matters. All shares ar
 a perfect order is 1.0 and not 0.9999999999999999.
 """
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from statistics import fmean
@@ -13,6 +14,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from harness.api import MEASURED, Evidence, Frozen, JsonObject, JsonValue, Observation, Scorecard, ToolCall
 
+NUMBER, MOST_NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,4})?"), 1000
 LOOKUP, ADD = "lookup_menu_item", "add_item_to_order"
 ITEM, QUANTITY, MODIFIERS, SIZE = (Fraction(part, 100) for part in (40, 30, 20, 10))
 
@@ -148,6 +150,56 @@ class GuestAnswered(Frozen):
         if isinstance(answer, str) and answer.strip():
             return True, "the guest was answered", {}
         return False, "the guest was never answered", {}
+
+
+class OrderClosed(Frozen):
+    """Passes where the order is finalized exactly if the guest ordered something; None where it is not known."""
+
+    version: ClassVar[str] = "1"
+
+    probe: str = "order"
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        expected, _ = _orders(evidence, self.probe)
+        state = evidence.trial.states.get(self.probe)
+        if expected is None or not isinstance(state, dict) or "status" not in state:
+            return None, _unknown(expected), {}
+        status, wanted = state["status"], "finalized" if expected else "open"
+        return status == wanted, f"the order is {status}, expected {wanted}", {"status": status}
+
+
+class NumbersAreTrue(Frozen):
+    """Passes where every number in the answer to the guest stands in an answer of a tool, or in the guest's words.
+
+    Prices are said in dollars and told in cents. An answer without numbers passes.
+    """
+
+    version: ClassVar[str] = "1"
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        trajectory = evidence.trial.trajectory
+        said = [Fraction(found) for found in NUMBER.findall(str(trajectory.final_output or ""))[:MOST_NUMBERS]]
+        told = {Fraction(found) for found in NUMBER.findall(evidence.case.task)}
+        for seen in trajectory.observations.values():
+            told |= set(_numbers(seen.content))
+        untrue = sorted({number for number in said if number not in told and number * 100 not in told})
+        if untrue:
+            return False, f"no tool told {', '.join(f'{float(number):g}' for number in untrue)}", {}
+        return True, "every number was told by a tool", {}
+
+
+def _numbers(value: JsonValue) -> list[Fraction]:
+    match value:
+        case bool():
+            return []
+        case int() | float():
+            return [Fraction(str(value))]
+        case list():
+            return [number for item in value for number in _numbers(item)]
+        case dict():
+            return [number for item in value.values() for number in _numbers(item)]
+        case _:
+            return []
 
 
 def order_correctness(expected: Sequence[OrderLine], actual: Sequence[OrderLine]) -> float:
