@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import duckdb
 
 _TRIES: Final = 5
+_LONGEST_LINE: Final = 32 << 20
+"""Bytes; a record's texts have up to 2 MB characters, of which one takes up to twelve bytes."""
 MEMORY_MB: Final = 512
 
 
@@ -148,11 +150,21 @@ def parquet(paths: Sequence[Path]) -> str:
 
 
 def journal_lines(paths: Sequence[Path]) -> str:
-    """The same over journal segments, of which the last line may be torn."""
-    columns = ", ".join(f"{name}: '{'JSON' if name == 'body' else kind}'" for name, kind in COLUMNS.items())
+    """A subquery over journal segments that passes over what is no whole record, such as a torn last line.
+
+    DuckDB's own reader of JSON lines is not used: with `ignore_errors` it returns rows for broken lines.
+    """
+    shape = ", ".join(f'"{name}": "{"JSON" if name == "body" else kind}"' for name, kind in COLUMNS.items())
+    names = ", ".join(f"told.{name} AS {name}" for name in COLUMNS)
+    lines = (
+        f"read_csv([{_quoted(paths)}], header = false, auto_detect = false, delim = '\x01', quote = '', escape = '',"
+        f" columns = {{line: 'VARCHAR'}}, max_line_size = {_LONGEST_LINE},"
+        f" buffer_size = {_LONGEST_LINE + 1}, parallel = false)"
+    )
+    whole = "CASE WHEN json_valid(line) THEN line ELSE '{}' END"  # a filter would come too late
     return (
-        f"read_json([{_quoted(paths)}], format = 'newline_delimited', ignore_errors = true,"
-        f" maximum_object_size = {64 << 20}, columns = {{{columns}}})"
+        f"(SELECT {names} FROM (SELECT json_transform({whole}, '{{{shape}}}') AS told FROM {lines})"
+        " WHERE told.id IS NOT NULL)"
     )
 
 

@@ -21,8 +21,8 @@ from harness.online.layout import StoreLayout, part_ranges, segments
 SEGMENT_BYTES: Final = 48 << 20
 SEGMENT_AGE_S: Final = 30.0
 _ROTATION_S: Final = 10.0
-MOST_WAITING: Final = 64 << 20
-"""Bytes that may wait for the disk; above it, requests are answered with 429."""
+MAX_WAITING: Final = 64 << 20
+"""Bytes that wait for the disk, from which on requests are answered with 429."""
 
 
 class JournalUnavailable(OSError):
@@ -32,10 +32,13 @@ class JournalUnavailable(OSError):
 class Journal:
     """The writer of one store's journal. `close` it; a second writer of the same store is refused."""
 
-    def __init__(self, layout: StoreLayout, *, segment_bytes: int = SEGMENT_BYTES) -> None:
+    def __init__(
+        self, layout: StoreLayout, *, segment_bytes: int = SEGMENT_BYTES, max_waiting: int = MAX_WAITING
+    ) -> None:
         """Raises ResultsError where another receiver writes this store."""
         self._layout = layout
         self._segment_bytes = segment_bytes
+        self._max_waiting = max_waiting
         self._lock = _writer_lock(layout.folder)
         self._changed = threading.Condition()
         self._queue: list[tuple[bytes, Future[None]]] = []
@@ -56,7 +59,7 @@ class Journal:
     @property
     def is_full(self) -> bool:
         """Whether so much waits for the disk that senders must wait too."""
-        return self.waiting_bytes > MOST_WAITING
+        return self.waiting_bytes >= self._max_waiting
 
     def append(self, lines: bytes) -> "Future[None]":
         """Done when the lines are on the disk; JournalUnavailable where they could not be written."""

@@ -18,7 +18,7 @@ from aiohttp import web
 from harness.errors import HarnessError
 from harness.online.cleaning import RecordCleaner
 from harness.online.compaction import Compactor
-from harness.online.journal import SEGMENT_BYTES, Journal, JournalUnavailable
+from harness.online.journal import MAX_WAITING, SEGMENT_BYTES, Journal, JournalUnavailable
 from harness.online.layout import StoreLayout
 from harness.online.record import line_of, stored
 from harness.online.tokens import Tokens
@@ -50,6 +50,8 @@ class ReceiverOptions(Frozen):
     retention_days: float | None = None
     """Days after which parts are dropped; None: never."""
     segment_bytes: int = SEGMENT_BYTES
+    max_waiting: int = MAX_WAITING
+    """Bytes that wait for the disk, from which on requests are answered with 429."""
 
 
 class _Refused(Exception):
@@ -78,7 +80,7 @@ class Receiver:
         self._options = options
         self._tokens = tokens
         self._cleaner = RecordCleaner(secrets, description.key)
-        self._journal = Journal(layout, segment_bytes=options.segment_bytes)
+        self._journal = Journal(layout, segment_bytes=options.segment_bytes, max_waiting=options.max_waiting)
         self._compactor = Compactor(layout)
         self._say = say
         self._runner: web.AppRunner | None = None

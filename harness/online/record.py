@@ -81,7 +81,8 @@ _MODEL: Final = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_nam
 _FEEDBACK: Final = ("user.feedback", "feedback.score")
 _EVALUATION: Final = "gen_ai.evaluation.result"
 _LONGEST: Final = 500
-_dumped = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+# In ASCII, so that a line that a killed receiver left torn is still text that an SQL engine reads.
+_dumped = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
 
 
 def stored(record: Arrived, *, source: str, trusted: bool, received_ns: int) -> StoredRecord:
@@ -129,7 +130,7 @@ def with_body(body: JsonValue, attributes: JsonObject) -> JsonObject:
 def line_of(row: StoredRecord) -> bytes:
     """The row as a line of a journal; `body` is JSON already, and is not encoded twice."""
     short = _dumped({name: value for name, value in row._asdict().items() if name != "body"})
-    return f'{short[:-1]},"body":{row.body}}}\n'.encode("utf-8", "replace")
+    return f'{short[:-1]},"body":{row.body}}}\n'.encode("ascii")
 
 
 def _text(record: Arrived, names: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ Signal = Literal["traces", "logs"]
 
 MAX_TEXT: Final = 1 << 20
 """Characters of one text."""
-MAX_RECORD: Final = 4 << 20
+MAX_RECORD: Final = 2 << 20
 """Characters of all texts of one record."""
 MAX_RESOURCE: Final = 1 << 16
 """Characters of all texts of one resource, which is stored with every record of it."""

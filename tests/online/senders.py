@@ -28,8 +28,11 @@ PROJECT = Path(__file__).parents[2]
 class ReceiverProgram:
     """`harness ingest serve` as a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, largest_file: int | None = None) -> None:
+        """`largest_file`: in bytes; writing beyond it fails as on a full disk."""
         command = [sys.executable, "-m", "harness", "ingest", "serve", "--port", "0", "--json", "--store", str(folder)]
+        if largest_file is not None:
+            command = ["prlimit", f"--fsize={largest_file}", *command]
         self.process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

@@ -10,6 +10,7 @@ from harness.case import Case
 from harness.ingest.found import REDACTED, Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id, task_id
 from harness.ingest.otel import conventions as says
+from harness.ingest.otel.dialects import as_genai
 from harness.ingest.otel.files import spans_in
 from harness.ingest.otel.ours import is_ours, trajectory_of_ours
 from harness.ingest.otel.trace import ConversationReader, task_of
@@ -34,6 +35,7 @@ def conversation_in(source: Source, spans: list[Span]) -> Found | None:
     """What the spans of one conversation tell; None, with a note, where they tell of no agent, model or tool."""
     if is_ours(spans):
         return _ours(source, spans)
+    spans = as_genai(spans)
     if any(says.kind_of_span(span) != "other" for span in spans):
         return _foreign(source, spans)
     source.note(f"trace {spans[0].trace_id}", "a trace tells of no agent, model or tool; it is left out")

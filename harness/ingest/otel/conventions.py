@@ -17,6 +17,7 @@ CONVERSATION = (
     "gen_ai.conversation.id",
     "session.id",
     "langfuse.session.id",
+    "ai.telemetry.metadata.sessionId",
     "traceloop.association.properties.session_id",
 )
 MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.response.model", "llm.request.model")
