@@ -28,6 +28,7 @@ _VERBS = {
     "transcript": "Show a trial as a judge is shown it, short and in views.",
     "judge": "Judge a run by a rubric, one criterion at a time; rubrics, prompts, judges.",
     "annotate": "Label a run by a rubric, on a local page: what judges are held against.",
+    "simulator": "Show what simulated users did in a run, and which conversations they invalidated.",
     "trend": "Show a suite's metrics and failure modes, release by release, and what jumped.",
     "case": "Check a suite's cases with `oracle` and `nop`; turn a trial into a case.",
     "tool": "List a suite's tools, and take the listings of their sources anew.",
@@ -40,7 +41,7 @@ _VERBS = {
     "import": "Read somebody else's trajectories into a run folder.",
     "ingest": "Receive spans and logs of production by OTLP/HTTP.",
     "online": "Score sessions of production as trials are scored, and watch them.",
-    "export": "Write a run's trials as ATIF or OTLP JSON.",
+    "export": "Write a run's trials as ATIF or OTLP JSON, or cases as Google ADK's.",
 }
 
 _MODULES = {"import": "importing"}

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from harness.report.rewards import rewards_of as rewards_of
     from harness.report.summarising import summarise as summarise
     from harness.report.summarising import summarise_run as summarise_run
+    from harness.report.simulated import UserSummary as UserSummary
+    from harness.report.simulated import summarise_users as summarise_users
     from harness.report.summary import SUCCESS as SUCCESS
     from harness.report.summary import Summary as Summary
     from harness.report.trend import Trend as Trend
@@ -62,6 +64,7 @@ else:
             "gate": ("GateResult", "check_floors", "success_floor"),
             "html.page": ("write_html",),
             "judged": ("judged_rubric",),
+            "simulated": ("UserSummary", "summarise_users"),
             "margin": ("no_worse_than", "refuse_unusable", "repetitions_of"),
             "render.agreement": ("AgreementView",),
             "render.calibration": ("CalibrationView", "StabilityView", "TriageView"),

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.simulate.conformance import UserNotConforming as UserNotConforming
+    from harness.simulate.conformance import check_user as check_user
     from harness.simulate.log import LoggedCall as LoggedCall
     from harness.simulate.log import LoggedTurn as LoggedTurn
     from harness.simulate.log import UserLog as UserLog
@@ -21,6 +23,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "conformance": ("UserNotConforming", "check_user"),
             "log": ("LoggedCall", "LoggedTurn", "UserLog", "log_of_trajectory", "read_user_log"),
             "rule_user": ("RuleUser",),
             "users": ("BUILT_IN", "SimulatedUsers", "USERS", "UserOptions", "kind_of", "users_of"),

@@ -169,7 +169,7 @@ def _is_polite(sentence: str) -> bool:
     if not offers and not (any(word in sentence for word in _POLITE_WORDS) and _POLITE.search(sentence)):
         return False
     read = read_values(sentence)
-    return not read.values and (offers or len(read.words) <= 1) and not read.negated
+    return not read.values and len(read.words) <= 1 and (offers or not read.negated)
 
 
 def _shown(values: Counter[tuple[str, str]]) -> str:
