@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from harness.report.render.wording import percent as percent
     from harness.report.render.wording import percent_between as percent_between
     from harness.report.rewards import rewards_of as rewards_of
-    from harness.report.summarising import summarise as summarise
-    from harness.report.summarising import summarise_run as summarise_run
     from harness.report.simulated import UserSummary as UserSummary
     from harness.report.simulated import summarise_users as summarise_users
+    from harness.report.summarising import summarise as summarise
+    from harness.report.summarising import summarise_run as summarise_run
     from harness.report.summary import SUCCESS as SUCCESS
     from harness.report.summary import Summary as Summary
     from harness.report.trend import Trend as Trend
