@@ -84,7 +84,9 @@ def log_of_trajectory(trajectory: Trajectory, tools: Mapping[str, ToolSpec], sou
                 failed=call.id in failed,
             )
             for call in step.calls
+            if call.delegated_to is None
         )
-        said = "\n\n".join(text for text in (turn.agent, step.message or "") if text)
+        heard = step.message if step.parent is None else None  # what a sub-agent says, its caller hears
+        said = "\n\n".join(text for text in (turn.agent, heard) if text)
         turns[-1] = turn.model_copy(update={"calls": (*turn.calls, *calls), "agent": said})
     return UserLog(turns=tuple(turns), source=source) if turns else None
