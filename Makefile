@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes local-model lint bench soak audit licences install lock reference docs clean
+.PHONY: demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes local-model lint bench soak audit licences install lock reference docs clean demo-simulate
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -22,6 +22,8 @@ demo-causes: install ## the step that made a trial fail, found by trying; the mi
 
 eval-causes: install ## planted causes: the exact step by intervention beside the detectors' guess
 	@$(BIN)/python -m tests.counterfactual.planted drive_thru drive_thru_talk basics library_desk
+demo-simulate: install ## ten grocery scenarios, two versions of the shopper, a user who is a model and one who is a log
+	@$(BIN)/python -m tests.demo_simulate
 
 drift-real: install ## drift between releases of real servers, against what their changelogs say (needs the network)
 	@$(BIN)/python -m tests.drift_real.run

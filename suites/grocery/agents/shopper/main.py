@@ -11,7 +11,7 @@ from pathlib import Path
 from agent import Agent, Tool
 from gateway import Gateway, Json
 
-PROMPTS = Path(__file__).parent / "prompts"
+PROMPTS = Path(__file__).parent / os.environ.get("SHOPPER_PROMPTS", "prompts")
 MODEL = os.environ.get("SHOPPER_MODEL", "grocery-double")
 TOOLS = {
     "preferences": ("get_preferences", "get_order_history"),

@@ -1,0 +1,75 @@
+"""The suite as it is declared, and its recordings replayed."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.case import Suite
+from harness.results import RunFolder
+from tests.grocery.conftest import PROJECT, SUITE
+
+HARNESS = [sys.executable, "-m", "harness"]
+
+
+def test_fifty_scenarios_of_adk_cover_what_shoppers_do(suite: Suite):
+    assert len(suite.cases) == 50
+    assert set(Counter(case.category for case in suite.cases)) == {
+        "reorder",
+        "recipe",
+        "budget",
+        "dietary",
+        "substitution",
+        "revision",
+        "unavailable",
+        "stores",
+        "ambiguous",
+        "impatient",
+        "wavering",
+    }
+    assert all(case.adk is not None for case in suite.cases)
+    (reorder,) = [case for case in suite.cases if case.id == "mt-reorder"]
+    assert reorder.fixtures == ("reorder_history_v1",)
+
+
+def test_every_scenario_expects_a_cart_and_names_who_should_act(suite: Suite):
+    for case in suite.cases:
+        assert isinstance(case.expected, dict), case.id
+        assert case.routes[0].turn == 1, case.id
+        assert case.conversation is not None
+        assert case.conversation.plan is not None
+        said = {turn.say for turn in case.conversation.turns}
+        assert {route.says for route in case.routes[1:]} <= said, case.id
+
+
+def test_every_scenario_has_its_recording(suite: Suite):
+    recorded = {path.stem for path in (PROJECT / "cassettes" / "grocery").glob("*.yaml")}
+    assert recorded == {case.id for case in suite.cases}
+
+
+def test_the_hasty_version_lacks_four_sentences_and_nothing_else():
+    folder = SUITE / "agents" / "shopper"
+    for path in sorted((folder / "prompts").glob("*.md")):
+        right, hasty = path.read_text().splitlines(), (folder / "prompts_hasty" / path.name).read_text().splitlines()
+        assert set(hasty) <= set(right)
+        assert len(right) - len(hasty) == (4 if path.stem == "orchestrator" else 0)
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+@pytest.mark.usefixtures("base_image")
+def test_two_replays_give_equal_scorecards(project: Path):
+    cases = [word for case in ("mt-reorder", "amb-milk", "rev-wine", "amb-wine") for word in ("--case", case)]
+    found = []
+    for name in ("first", "second"):
+        command = [*HARNESS, "run", "grocery", "--trials", "2", "--sandbox", "docker-warm", "--run-name", name, *cases]
+        done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=500)
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        cards = sorted(
+            RunFolder.open(project / "runs" / name).scorecards(), key=lambda card: (card.case_id, card.attempt)
+        )
+        found.append([card.model_dump_json() for card in cards])
+        assert [card.success for card in cards] == [True] * 2 + [False] * 2 + [True] * 4
+    assert found[0] == found[1]
