@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes local-model lint bench soak audit licences install lock reference docs clean demo-simulate
+.PHONY: demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes local-model lint bench soak audit licences install lock reference docs clean demo-simulate mutate
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -64,6 +64,9 @@ lint: install ## format, lint, types, import contracts, old words
 
 bench: install ## speed as ratios measured in one run
 	@$(BIN)/python -m tests.bench
+
+mutate: install ## plant mutants in the core rooms, and count those that the room's fast tests notice (long)
+	@$(BIN)/python -m tests.mutation $(ARGS)
 
 soak: install ## attacks and faults, long, in one table: tries, survived, lost, left behind (as root: some need it)
 	@$(BIN)/python -m tests.soak

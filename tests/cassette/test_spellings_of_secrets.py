@@ -170,3 +170,10 @@ def test_text_made_to_be_slow_to_search_is_not(piece: str) -> None:
     stream.finish()
 
     assert time.process_time() - began < 20
+
+
+def test_a_secret_is_found_by_the_names_that_html_has_for_its_characters() -> None:
+    redactor = Redactor({"KEY": "tok.en_9931/zz+81"})
+    for spelled in ("tok&period;en&lowbar;9931&sol;zz&plus;81", "tok&#46;en&#x5f;9931/zz&plus;81"):
+        assert spelled not in redactor.everywhere(f"before {spelled} after")
+    assert "tok&comma;en&lowbar;9931" in redactor.everywhere("before tok&comma;en&lowbar;9931 after")

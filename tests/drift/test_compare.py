@@ -196,3 +196,30 @@ def test_no_answer_is_too_odd_to_be_compared(body: bytes) -> None:
         told = _changes(recording(body), recording(other)) + _changes(recording(other), recording(body))
         assert (body == other) == (told == [])
         assert all(line.encode("utf-8") for line in told)
+
+
+def test_parts_of_what_is_gone_or_new_are_told_once() -> None:
+    assert ["schema.removed a: object -> absent"] == changes({"a": {"b": {"c": 1}}, "d": 1}, {"d": 1})
+    assert ["schema.added a: absent -> object"] == changes({"d": 1}, {"a": {"b": {"c": 1}}, "d": 1})
+    assert ["schema.type_changed a: object -> string"] == changes({"a": {"b": 1}}, {"a": "x"})
+
+
+def test_an_empty_list_says_nothing_of_the_members_of_its_items() -> None:
+    assert [] == [one for one in changes({"a": [{"b": 1}]}, {"a": []}) if "a[]" in one]
+    assert ["schema.removed a[].b: number -> absent"] == changes({"a": [{"b": 1, "c": 1}]}, {"a": [{"c": 1}]})
+
+
+def test_a_member_that_is_null_for_the_first_time_and_a_new_kind_are_both_told() -> None:
+    assert [
+        "schema.became_nullable a[].b: number -> null",
+        "schema.type_changed a[].b: number -> string",
+    ] == [one for one in changes({"a": [{"b": 1}]}, {"a": [{"b": None}, {"b": "x"}]}) if one.startswith("schema")]
+
+
+def test_words_are_a_list_only_if_each_was_seen_again_and_none_has_a_space() -> None:
+    often = [{"state": word} for word in ("open", "closed") * 12]
+    new = {"state": "paused"}
+    assert [] == [one for one in changes(often[0], new, *often, {"state": "once"}) if "enum" in one]
+    spaced = [{"state": word} for word in ("is open", "is closed") * 12]
+    assert [] == [one for one in changes(spaced[0], new, *spaced) if "enum" in one]
+    assert [] == [one for one in changes(often[0], new, *often[:10]) if "enum" in one]  # too few to be a list

@@ -1,6 +1,7 @@
 """Run folders: append-only, read back as what was written, and clear about damage."""
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -184,3 +185,32 @@ def test_a_scorecard_survives_json_as_it_is(record: Record) -> None:
     card: Scorecard = record()[2]
 
     assert Scorecard.model_validate_json(card.model_dump_json()) == card
+
+
+def test_only_a_planned_trial_is_committed_or_found(runs: Path, manifest: Manifest, record: Record) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        folder.commit(*record("a", 1))
+        with pytest.raises(ResultsError) as refused:
+            folder.commit(*record("c", 1))
+        with pytest.raises(ResultsError):
+            folder.commit(*record("a", 3))
+    assert "'c'" in refused.value.message
+
+    opened = RunFolder.open(runs / "run")
+    stray = runs / "run" / "trials" / "c" / "1"
+    shutil.copytree(runs / "run" / "trials" / "a" / "1", stray)
+    found = opened.stored("a", 1)
+    assert found is not None
+    assert found.folder == runs / "run" / "trials" / "a" / "1"
+    assert opened.trial("a", 1) == record("a", 1)[0]
+    assert opened.stored("a", 2) is None  # planned, and not run yet
+    assert opened.stored("c", 1) is None  # there, and not planned
+    assert [("a", 1)] == [(card.case_id, card.attempt) for card in opened.scorecards()]
+    assert frozenset({("a", 1)}) == opened.finished()
+
+
+def test_a_trial_that_the_harness_could_not_run_is_not_finished(runs: Path, manifest: Manifest, record: Record) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        folder.commit(*record("a", 1, "harness_failed", None))
+        folder.commit(*record("a", 2))
+        assert frozenset({("a", 2)}) == folder.finished()

@@ -1,0 +1,94 @@
+"""Plants mutants in the core rooms and counts those that the room's fast tests notice: `make mutate`.
+
+    python -m tests.mutation [--room ROOM] [--count N] [--seed TEXT]
+
+The same seed plants the same mutants in the same code. Survivors are printed with their place; those that no test could
+notice stand in `equivalent.toml` with the reason, and are not counted. Exits 1 where a room notices less than 85 %.
+"""
+
+import argparse
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.mutation.planting import Mutant, sample
+from tests.mutation.trying import Workspace
+
+ROOT: Final = Path(__file__).parents[2]
+ROOMS: Final = {
+    "cassette": ("tests/cassette",),
+    "score": ("tests/score", "tests/failures"),
+    "stats": ("tests/stats",),
+    "drift": ("tests/drift",),
+    "results": ("tests/results",),
+    "report": ("tests/report",),
+}
+"""Room -> the tests that are its own."""
+FLOOR: Final = 0.85
+EQUIVALENT: Final = Path(__file__).with_name("equivalent.toml")
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """A mutant that behaves as the original does, for a reason that was reviewed."""
+
+    file: str
+    before: str
+    after: str
+    reason: str
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--room", choices=sorted(ROOMS), action="append", help="Only this room (repeatable).")
+    parser.add_argument("--count", type=int, default=25, help="Mutants in each room.")
+    parser.add_argument("--seed", default="harness", help="What the sample is drawn by.")
+    asked = parser.parse_args()
+    rooms = asked.room or list(ROOMS)
+    return max([_room(room, asked.count, f"{asked.seed}:{room}") for room in rooms])
+
+
+def _room(room: str, count: int, seed: str) -> int:
+    tests = tuple(path for path in ROOMS[room] if (ROOT / path).is_dir())
+    with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
+        workspace = Workspace(ROOT, Path(folder), tests, room)
+        failed = workspace.measure()
+        if failed is not None:
+            print(f"{room}: its tests fail as they are, so nothing can be measured\n{failed}", flush=True)
+            return 1
+        mutants = sample(workspace.root, _files(workspace.root / "harness" / room), count, seed)
+        known = _equivalents()
+        counted = [mutant for mutant in mutants if _key(workspace, mutant) not in known]
+        survivors = []
+        for mutant in counted:
+            if not workspace.notices(mutant):
+                survivors.append(mutant)
+                before, after = _key(workspace, mutant)[1:]
+                print(f"{room}: survived {mutant.file}:{mutant.line}\n  - {before}\n  + {after}", flush=True)
+    noticed = len(counted) - len(survivors)
+    share = noticed / len(counted) if counted else 1.0
+    equivalent = len(mutants) - len(counted)
+    print(f"{room}: noticed {noticed} of {len(counted)} ({share:.0%}); {equivalent} equivalent left out", flush=True)
+    return 0 if share >= FLOOR else 1
+
+
+def _files(folder: Path) -> list[Path]:
+    """The room's modules, without its lists of names."""
+    return [file for file in folder.rglob("*.py") if file.name != "__init__.py"]
+
+
+def _key(workspace: Workspace, mutant: Mutant) -> tuple[str, str, str]:
+    return mutant.file, *mutant.words((workspace.root / mutant.file).read_text(encoding="utf-8"))
+
+
+def _equivalents() -> set[tuple[str, str, str]]:
+    listed = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("equivalent", [])
+    read = [Equivalent(**one) for one in listed]
+    return {(one.file, one.before, one.after) for one in read}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
