@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _TRIES: Final = 5
+_FEW: Final = 20
 _LONGEST_LINE: Final = 32 << 20
 """Bytes; a record's texts have up to 2 MB characters, of which one takes up to twelve bytes."""
 MEMORY_MB: Final = 512
@@ -60,6 +61,13 @@ class SpanEngine(Protocol):
         ...
 
 
+def _any_of(column: str, count: int) -> str:
+    """A condition with a placeholder for each of a few values, or with one for a list of many."""
+    if count > _FEW:
+        return f"{column} IN (SELECT unnest(?))"
+    return f"{column} IN ({', '.join('?' * count)})"
+
+
 def connect() -> "duckdb.DuckDBPyConnection":
     """A connection in memory with bounded resources. Raises UsageError where DuckDB is not installed."""
     try:
@@ -99,19 +107,30 @@ class EmbeddedEngine:
             where.append("(source, trace_id) IN (SELECT (source, trace_id) FROM records WHERE received_ns >= ?)")
             values.append(received_since_ns)
         if sessions:
-            where.append("trace_id IN (SELECT trace_id FROM records WHERE session IN (SELECT unnest(?)))")
-            values.append(list(sessions))
+            named = self._traces_naming(sessions)
+            if not named:
+                return []
+            where.append(_any_of("trace_id", len(named)))
+            values += named if len(named) <= _FEW else [named]
         rows = self._ask(_TRACES.format(source="records", where=" AND ".join(where)), values)
         return [TraceRow(*row) for row in rows]
+
+    def _traces_naming(self, sessions: Sequence[str]) -> list[str]:
+        """Asked for first: with the ids at hand, the files are searched by their statistics instead of read."""
+        names = sorted({*sessions})
+        condition = _any_of("session", len(names))
+        rows = self._ask(
+            f"SELECT DISTINCT trace_id FROM records WHERE {condition}", names if len(names) <= _FEW else [names]
+        )
+        return sorted(row[0] for row in rows)
 
     def records(self, traces: Sequence[tuple[str, str]]) -> list[StoredRecord]:
         wanted = sorted({trace_id for _, trace_id in traces})
         if not wanted:
             return []
         listed = ", ".join(COLUMNS)
-        condition = "trace_id = ?" if len(wanted) == 1 else "trace_id IN (SELECT unnest(?))"
-        values: list[Any] = [wanted[0]] if len(wanted) == 1 else [wanted]
-        rows = self._ask(f"SELECT {listed} FROM records WHERE {condition}", values)
+        values: list[Any] = [*wanted] if len(wanted) <= _FEW else [wanted]
+        rows = self._ask(f"SELECT {listed} FROM records WHERE {_any_of('trace_id', len(wanted))}", values)
         pairs = set(traces)
         found = {row[0]: StoredRecord(*row) for row in sorted(rows, key=lambda row: -row[2])}
         kept = [one for one in found.values() if (one.source, one.trace_id) in pairs]
