@@ -112,7 +112,6 @@ if TYPE_CHECKING:
     from harness.case.tool_words import singular as singular
     from harness.case.tool_words import words_of as words_of
     from harness.case.user import CaseUser as CaseUser
-    from harness.case.user import EntailmentSpec as EntailmentSpec
     from harness.case.user import UserSpec as UserSpec
     from harness.case.volatile import renamed_at as renamed_at
     from harness.case.volatile import values_at as values_at
@@ -182,7 +181,7 @@ else:
                 "singular",
                 "words_of",
             ),
-            "user": ("CaseUser", "EntailmentSpec", "UserSpec"),
+            "user": ("CaseUser", "UserSpec"),
             "volatile": ("renamed_at", "values_at", "without_volatile"),
         },
     )

@@ -21,7 +21,6 @@ _USER = {
     "silence",
     "instructions",
     "persona",
-    "entailment",
 }
 """What the user says may depend on; where the model is served, and what it may cost, is not in the digest."""
 

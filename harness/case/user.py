@@ -1,7 +1,5 @@
 """Who plays the user: the `user` field of a case, and the suite's `user:` section."""
 
-from typing import Literal
-
 from pydantic import Field, field_validator, model_validator
 
 from harness.case.model import ModelMode, ModelServer, ModelSpec, Price, Provider
@@ -10,20 +8,6 @@ from harness.values import Frozen, JsonObject
 
 UserKind = str
 """`script`, `model`, `logged`, or an installed user of the entry point group `harness.user`."""
-
-Entailment = Literal["rules", "endpoint", "embeddings"]
-
-
-class EntailmentSpec(Frozen):
-    """Who decides whether two texts of an agent mean the same, after calls and slots agree."""
-
-    by: Entailment = "rules"
-    """`rules`: acts, negations and content words. `endpoint`: a model is asked. `embeddings`: cosine of sentence
-    embeddings, which is never enough alone, and therefore only asked after the rules (extra `embeddings`)."""
-    model: str | None = None
-    """The model of `endpoint`, asked at the user's own server; None: the user's model."""
-    least: float = Field(default=0.9, ge=0, le=1)
-    """The least cosine of `embeddings` that counts as the same."""
 
 
 class CaseUser(Frozen):
@@ -91,8 +75,6 @@ class UserSpec(Frozen):
     """Added to the simulating model's instructions."""
     persona: str | None = None
     """The persona of cases that name none."""
-    entailment: EntailmentSpec = EntailmentSpec()
-    """Who decides, for `logged`, whether two texts mean the same."""
 
     @model_validator(mode="after")
     def _budget_needs_prices(self) -> "UserSpec":

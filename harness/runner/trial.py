@@ -236,13 +236,19 @@ def _trajectory(record: SessionRecord, program: AgentProgram, exit_: ProgramExit
     return trajectory.model_copy(update={"final_output": printed or None})
 
 
-def _outcome_of_user(record: SessionRecord) -> tuple[Outcome, str] | None:
+_USERS_SHARE = 0.5
+"""Of the time limit: where the user took more of it, the limit says nothing about the agent."""
+
+
+def _outcome_of_user(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str] | None:
     """How a trial ends whose simulated user failed, or was steered; None where neither is so."""
     user = record.user
     if user is None:
         return None
     if user.steered:
         return "agent_failed", f"the agent tried to steer the simulated user: {user.steered[0]}"
+    if exit_.timed_out and user.waited_s > _USERS_SHARE * case.limits.seconds:
+        return "simulator_failed", f"the user took {user.waited_s:g} s of the time limit of {case.limits.seconds:g} s"
     if user.invalid is not None:
         return "simulator_failed", f"turn {user.invalid.turn}, {user.invalid.fault}: {user.invalid.reason}"
     return None
@@ -257,7 +263,7 @@ def missed_outcome(case: Case, misses: int) -> tuple[Outcome, str]:
 
 
 def _outcome(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str | None]:
-    known = missed_outcome(case, len(record.misses)) if record.misses else _outcome_of_user(record)
+    known = missed_outcome(case, len(record.misses)) if record.misses else _outcome_of_user(case, record, exit_)
     if known is not None:
         return known
     if record.limit_reached is not None:
