@@ -9,9 +9,12 @@ Wish = Literal["goal_reached", "gave_up"]
 SIGNALS: Final[dict[str, Wish]] = {"[[END: GOAL REACHED]]": "goal_reached", "[[END: GAVE UP]]": "gave_up"}
 _ADK: Final = "</finished>"
 """The signal of Google ADK's simulator, which models that were told of it use: the goal is reached."""
-_SIGNAL: Final = re.compile(r"\[\[\s*END\s*:?\s*(GOAL REACHED|GAVE UP)\s*\]\]|</finished>", re.IGNORECASE)
+_SIGNAL: Final = re.compile(
+    r"\[\[\s{0,9}END\s{0,9}:?\s{0,9}(GOAL REACHED|GAVE UP)\s{0,9}\]\]|</finished>", re.IGNORECASE
+)
 _LIKE_ONE: Final = re.compile(
-    r"\[\[+\s*END\b[^\]\n]{0,60}\]*|</?\s*finished\s*/?>|#{2,}\s*(?:STOP|TRANSFER|OUT-OF-SCOPE)\s*#{2,}", re.IGNORECASE
+    r"\[\[\s{0,9}END\b[^\]\n]{0,60}\]*|</?\s{0,9}finished\s{0,9}/?>|##\s{0,9}(?:STOP|TRANSFER|OUT-OF-SCOPE)\s{0,9}##",
+    re.IGNORECASE,
 )
 
 

@@ -115,11 +115,11 @@ _PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         ),
         (
             "to imitate the frame around the conversation",
-            r"</?(?:assistant|rules|plan|note|persona|system|details|user)>|^\s*(?:system|user|human)\s*:\s*\S|<\|(?:im_start|im_end|system|user|endoftext)\|>|\[/?INST\]|\[system\]|###\s*(?:system|instruction)",
+            r"</?(?:assistant|rules|plan|note|persona|system|details|user)>|^\s*(?:system|user|human)\s*:\s*\S|<\|(?:im_start|im_end|system|user|endoftext)\|>|\[/?INST\]|\[system\]|###\s{0,9}(?:system|instruction)",
         ),
     )
 )
-_MULTILINE: Final = re.compile(r"^\s*(?:system|user|human)\s*:\s*\S", re.IGNORECASE | re.MULTILINE)
+_MULTILINE: Final = re.compile(r"^[ \t]*(?:system|user|human)[ \t]*:\s*\S", re.IGNORECASE | re.MULTILINE)
 _LONGEST: Final = 20_000
 
 

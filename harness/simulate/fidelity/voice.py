@@ -4,7 +4,8 @@ import re
 from typing import Final
 
 _LABEL: Final = re.compile(
-    r"^\s*(?:\*\*|\[|<)?\s*(?:assistant|agent|ai|bot|customer (?:service|support)|representative)\s*(?:\*\*|\]|>)?\s*:",
+    r"^(?:\*\*|\[|<)?\s{0,9}(?:assistant|agent|ai|bot|customer (?:service|support)|representative)"
+    r"\s{0,9}(?:\*\*|\]|>)?\s{0,9}:",
     re.IGNORECASE,
 )
 _OFFERS_HELP: Final = re.compile(
@@ -36,15 +37,15 @@ _ACTS: Final = re.compile(
     re.IGNORECASE,
 )
 _TOOLISH: Final = re.compile(
-    r"<tool_call>|<function|\"(?:tool_calls?|function_call|arguments)\"\s*:|^\s*\{\s*\"name\"\s*:|```(?:json|tool|python)|"
-    r"\b(?:functions?|tools?)\.[a-z_]+\(|^\s*[a-z]+(?:_[a-z]+)+\([^)]*\)\s*$",
+    r"<tool_call>|<function|\"(?:tool_calls?|function_call|arguments)\"\s*:|^[ \t]*\{\s*\"name\"\s*:|"
+    r"```(?:json|tool|python)|\b(?:functions?|tools?)\.[a-z_]+\(|^[ \t]*[a-z]+(?:_[a-z]+)+\([^)\n]{0,2000}\)[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 
 
 def agents_voice(message: str) -> str | None:
     """The words in which a message speaks as an assistant; None where it does not."""
-    text = message[:8000].replace("\u2019", "'")
+    text = message.strip()[:8000].replace("\u2019", "'")
     for pattern in (_LABEL, _OFFERS_HELP, _ACTS):
         found = pattern.search(text)
         if found is not None:

@@ -6,7 +6,7 @@ from typing import Final
 LONGEST: Final = 20_000
 """Characters of a message that are read."""
 
-_MARKUP: Final = re.compile(r"[*_`#>|]+|^\s*(?:[-•]|\d{1,2}[.)])\s+", re.MULTILINE)
+_MARKUP: Final = re.compile(r"[*_`#>|]+|^[ \t]*(?:[-•]|\d{1,2}[.)])\s+", re.MULTILINE)
 _END: Final = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|\n+|(?<=:)\s*\n")
 _ABBREVIATED: Final = re.compile(r"\b(?:e\.g|i\.e|mr|mrs|ms|dr|vs|approx|no|st|inc)\.$", re.IGNORECASE)
 
@@ -15,7 +15,7 @@ _OFFERS_MORE: Final = re.compile(
     r"assistance|item)|"
     r"(?:else|other|more|further) (?:that )?(?:i|we) can|what else|else (?:to|for) (?:you|today)|"
     r"need (?:any )?(?:more|further) (?:help|assistance)|how else|feel free to|don'?t hesitate|do not hesitate|"
-    r"if you (?:have|need|want|would like|change your mind)\b[^?]*(?:let me know|here|ask|reach)|"
+    r"if you (?:have|need|want|would like|change your mind)\b[^?]{0,200}(?:let me know|here|ask|reach)|"
     r"let me know if (?:you|there)(?!(?:'d| would)? (?:like|want|prefer)\b)|happy to help|here to help|"
     r"(?:with|for) (?:anything|something) else)"
 )

@@ -67,14 +67,14 @@ _NEGATIONS: Final = frozenset(
     )
 )
 _TOKEN: Final = re.compile(
-    r"[^\w.!?\n;#$\u20ac\u00a3]*(?:(?P<word>[a-z]+(?:'[a-z]+)?(?![\w@]|-\d|[.+][\w.+-]*@))|"
+    r"[^\w.!?\n;#$\u20ac\u00a3]{0,50}(?:(?P<word>[a-z]+(?:'[a-z]+)?(?![\w@]|-\d|[.+][\w.+-]{0,64}@))|"
     r"(?P<money>(?:(?:us|usd|eur|gbp)\s?)?[$\u20ac\u00a3]\s?-?\d[\d,]*(?:\.\d+)?|\d[\d,]*(?:\.\d+)?\s?(?:usd|eur|dollars?|euros?|bucks)\b)"
     r"|(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
     r"|(?P<time>\b\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\b\.?)?|\b\d{1,2}\s?[ap]\.?m\b\.?)"
     r"|(?P<percent>\d+(?:\.\d+)?\s?(?:%|percent\b))"
-    r"|(?P<email>[\w.+-]+@[\w-]+\.[\w.]*\w)"
+    r"|(?P<email>[\w.+-]{1,64}@[\w-]+\.[\w.]*\w)"
     r"|(?P<slashed>\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b)"
-    r"|(?P<ident>#?\b(?=[\w-]*\d)(?=[\w-]*[a-z_])[a-z0-9][\w-]*\w|#\w+)"
+    r"|(?P<ident>#?\b(?=[\w-]{0,60}\d)(?=[\w-]{0,60}[a-z_])[a-z0-9][\w-]*\w|#\w+)"
     r"|(?P<number>\d[\d,]*(?:\.\d+)?)"
     r"|(?P<other>[^\W\d_]+(?:'[^\W\d_]+)?)"
     r"|(?P<stop>[.!?\n;]))"

@@ -1,0 +1,22 @@
+"""Whatever an agent says is read in little time: replies are read on the thread that serves all trials."""
+
+import time
+
+import pytest
+
+from harness.case import Case, UserSpec
+from harness.simulate import LoggedTurn, RuleUser, UserLog, UserOptions
+
+CASE = Case.model_validate({"id": "latte", "task": "A latte, please."})
+LOG = UserLog(turns=(LoggedTurn(user=CASE.task, agent="A latte is $4.50. Shall I?"), LoggedTurn(user="Yes.")))
+
+
+@pytest.mark.parametrize("unit", ["\n", "\n ", "if you want ", "[", "#", "- ", "1-", "a.", "a@", ".'"])
+def test_a_reply_of_one_repeated_text_is_read_in_little_time(converse, unit: str) -> None:
+    reply = (unit * 20_000)[:20_000]
+    began = time.process_time()
+    with RuleUser() as model:
+        user = UserSpec.model_validate({"model": "rule-user", "base_url": model.url, "mode": "live"})
+        _, record = converse([reply], case=CASE, user=user, options=UserOptions(kind="logged", logs={"latte": LOG}))
+    assert (0, 2) == (record.user.replayed, record.user.divergence.turn)
+    assert time.process_time() - began < 5
