@@ -66,7 +66,8 @@ class SimulatedUsers:
         self._kinds = kinds
         self._logs: dict[str, UserLog] = dict(options.logs)
         for case in suite.cases:
-            if kinds[case.id] == "logged" and case.id not in self._logs:
+            # A case without any log is refused when its trial begins: it may not be among those that run.
+            if kinds[case.id] == "logged" and case.id not in self._logs and case.user is not None and case.user.log:
                 self._logs[case.id] = _log_of(suite, case)
 
     def open(self, seat: UserSeat) -> User | None:
@@ -78,7 +79,7 @@ class SimulatedUsers:
                 assert self._model is not None  # refused before the run
                 return ModelUser(self._model, role_of(seat.case, self._spec), seat)
             case "logged":
-                log = self._logs[seat.case.id]
+                log = self._logs.get(seat.case.id) or _log_of(self._suite, seat.case)
                 return LoggedUser(log, seat, self._spec, self._model)
             case _:
                 return self._opened(kind, seat)
