@@ -241,12 +241,10 @@ _USERS_SHARE = 0.5
 
 
 def _outcome_of_user(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str] | None:
-    """How a trial ends whose simulated user failed, or was steered; None where neither is so."""
+    """How a trial ends whose simulated user failed; None where it did not."""
     user = record.user
     if user is None:
         return None
-    if user.steered:
-        return "agent_failed", f"the agent tried to steer the simulated user: {user.steered[0]}"
     if exit_.timed_out and user.waited_s > _USERS_SHARE * case.limits.seconds:
         return "simulator_failed", f"the user took {user.waited_s:g} s of the time limit of {case.limits.seconds:g} s"
     if user.invalid is not None:
@@ -263,6 +261,8 @@ def missed_outcome(case: Case, misses: int) -> tuple[Outcome, str]:
 
 
 def _outcome(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str | None]:
+    if record.user is not None and record.user.steered:  # before a miss, which the agent could add to it
+        return "agent_failed", f"the agent tried to steer the simulated user: {record.user.steered[0]}"
     known = missed_outcome(case, len(record.misses)) if record.misses else _outcome_of_user(case, record, exit_)
     if known is not None:
         return known
@@ -270,8 +270,7 @@ def _outcome(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Out
         return "limit_reached", record.limit_reached
     if exit_.timed_out:
         return "limit_reached", f"the time limit of {case.limits.seconds:g} s"
-    if exit_.signal is not None:
-        return "agent_failed", f"the agent's program was ended by signal {exit_.signal}"
-    if exit_.code != 0:
-        return "agent_failed", f"the agent's program exited with status {exit_.code}"
+    if exit_.signal is not None or exit_.code != 0:
+        how = f"exited with status {exit_.code}" if exit_.signal is None else f"was ended by signal {exit_.signal}"
+        return "agent_failed", f"the agent's program {how}"
     return "finished", None

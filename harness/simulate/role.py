@@ -4,6 +4,7 @@ The model is given the plan, the persona, the profile and what was said aloud: n
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,6 +17,11 @@ from harness.values import JsonObject, JsonValue
 LONGEST_REPLY: Final = 12_000
 """Characters of one reply of the agent that the user reads."""
 NOTHING: Final = "(the agent said nothing)"
+_FRAME: Final = re.compile(
+    r"<\s{0,9}/?\s{0,9}(assistant|note|rules|plan|persona|details|more_rules|only_when_asked|"
+    r"said_in_an_earlier_conversation)\b[^<>\n]{0,60}>",
+    re.IGNORECASE,
+)
 _BEGIN: Final = "The conversation begins. Write your first message."
 
 _SYSTEM: Final = """\
@@ -132,10 +138,7 @@ def _section(name: str, content: str) -> str:
 
 def _plain(spoken: str) -> str:
     """A reply in which nothing looks like the frame around it."""
-    quiet = without_signals(spoken)
-    for tag in ("assistant", "note", "rules", "plan", "persona", "details"):
-        quiet = quiet.replace(f"</{tag}>", f"({tag})").replace(f"<{tag}>", f"({tag})")
-    return quiet
+    return _FRAME.sub(lambda found: f"({found[1].lower()})", without_signals(spoken))
 
 
 def _texts(value: JsonValue) -> list[str]:

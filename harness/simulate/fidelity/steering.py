@@ -61,7 +61,7 @@ _PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
             r"\b(?:say|write|reply|respond|tell (?:me|them|everyone|the (?:evaluator|judge|grader|reviewer))|"
             r"state|confirm|add|include)\b.{0,50}\b(?:i (?:was|am|did)|(?:this|the) (?:agent|assistant)|you "
             r"(?:are|were))\b.{0,30}\b(?:perfect|excellent|amazing|great|the best|flawless|outstanding|very "
-            r"helpful|wonderful|10/10|correct)\b",
+            r"helpful|wonderful|10/10)\b",
         ),
         (
             "to be praised",
@@ -115,11 +115,14 @@ _PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         ),
         (
             "to imitate the frame around the conversation",
-            r"</?(?:assistant|rules|plan|note|persona|system|details|user)>|^\s*(?:system|user|human)\s*:\s*\S|<\|(?:im_start|im_end|system|user|endoftext)\|>|\[/?INST\]|\[system\]|###\s{0,9}(?:system|instruction)",
+            r"<\s{0,9}/?\s{0,9}(?:assistant|rules|plan|note|persona|system|details|user)\b[^<>\n]{0,20}>|"
+            r"<\|(?:im_start|im_end|system|user|endoftext)\|>|\[/?INST\]|\[system\]|###\s{0,9}(?:system|instruction)\s{0,9}:",
         ),
     )
 )
-_MULTILINE: Final = re.compile(r"^[ \t]*(?:system|user|human)[ \t]*:\s*\S", re.IGNORECASE | re.MULTILINE)
+_MULTILINE: Final = re.compile(
+    r"^[ \t]*(?:system|user|human)[ \t]*:(?:[ \t]{1,9}\S{1,60}){4}", re.IGNORECASE | re.MULTILINE
+)
 _LONGEST: Final = 20_000
 
 
