@@ -5,9 +5,11 @@ sessions are scored again; one that is there is never scored again by the same s
 the same as flat rows, for charts and reports.
 """
 
+import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -29,6 +31,10 @@ class ScoreStore:
 
     def add(self, scores: Iterable[SessionScore]) -> Path | None:
         """Writes a batch; scores that are there already are left out. None: there was nothing to write."""
+        with self._alone():
+            return self._added(scores)
+
+    def _added(self, scores: Iterable[SessionScore]) -> Path | None:
         known = self.identities()
         fresh = {one.identity: one for one in scores if one.identity not in known}
         if not fresh:
@@ -64,7 +70,11 @@ class ScoreStore:
 
     def delete(self, sessions: Iterable[str]) -> int:
         """Removes the scores of sessions, given by their keys; the number of removed ones."""
-        gone, removed = set(sessions), 0
+        with self._alone():
+            return self._removed(set(sessions))
+
+    def _removed(self, gone: set[str]) -> int:
+        removed = 0
         for _, path in self._batches():
             with path.open("rb") as stream:
                 scores = [_read(path, number, line) for number, line in enumerate(stream, 1)]
@@ -75,6 +85,13 @@ class ScoreStore:
                 write_atomically(path, "".join(map(_line, kept)).encode("utf-8", "replace"))
                 path.chmod(0o600)
         return removed
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Rounds of several processes wait for each other: two would give their batches the same number."""
+        with (self._folder / ".writing").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def _batches(self) -> list[tuple[int, Path]]:
         found = [path for path in self._folder.glob("*.jsonl") if path.stem.isdecimal() and not path.is_symlink()]

@@ -35,7 +35,7 @@ class Scored(Frozen):
     """What one round of scoring did, in sessions."""
 
     complete: int
-    """Complete sessions in the store."""
+    """Sessions in the store that are complete, or go on for longer than is waited for."""
     before: int
     """Of these, scored before by the same scorers."""
     scored: int
@@ -137,6 +137,7 @@ def score_sessions(store: SessionStore, request: ScoringRequest) -> Scored:
     scorer = SessionScorer(request.suite, request.settings)
     rows, now_ns = store.sessions(), time.time_ns()
     complete = [row for row in rows if row.is_complete(now_ns, request.settings.pause_s)]
+    complete += _endless(store, rows, request, now_ns)
     known = store.score_store.identities()
     fresh = [row for row in complete if score_identity(row.key, row.digest, "rules", scorer.identity) not in known]
     sampler = Sampler(request.settings, rows)
@@ -157,6 +158,21 @@ def score_sessions(store: SessionStore, request: ScoringRequest) -> Scored:
         failed=sum(one.failed for one in scored),
         waiting=len(waiting),
     )
+
+
+def _endless(store: SessionStore, rows: Sequence[SessionRow], request: ScoringRequest, now_ns: int) -> list[SessionRow]:
+    """Sessions without a pause that were not scored for the longest time that is waited."""
+    settings, longest_ns = request.settings, request.settings.longest_s * 1e9
+    found = [
+        row
+        for row in rows
+        if now_ns - row.received_first_ns >= longest_ns and not row.is_complete(now_ns, settings.pause_s)
+    ]
+    if not found:
+        return []
+    scores = (one for one in store.score_store.read() if one.kind == "rules" and one.suite == request.suite.name)
+    last_ns = {one.session: one.received_ns for one in scores}
+    return [row for row in found if row.received_last_ns - last_ns.get(row.key, 0) >= longest_ns]
 
 
 def _scored_batch(

@@ -64,6 +64,9 @@ class OnlineSettings(Frozen):
 
     pause_s: float = Field(default=300, ge=0)
     """A session that received nothing for so long is complete; a later span leads to a new score."""
+    longest_s: float = Field(default=86_400, gt=0)
+    """A session that goes on for longer is scored as it stands, and again after each such time: no sender can keep a
+    session from being scored."""
     sampling: tuple[SamplingRule, ...] = (SamplingRule(name="all", rate=1),)
     """A session is chosen with the highest rate of the rules that it meets."""
     seed: str = "harness"

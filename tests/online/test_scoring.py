@@ -1,6 +1,7 @@
 """Online scores are offline scores: the same bytes for the same trial, each session once, whatever interrupts."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,24 @@ def test_a_session_that_goes_on_is_not_scored_yet(served: Served) -> None:
         served.store(), ScoringRequest(suite=load_suite(PROJECT, "basics"), settings=OnlineSettings(pause_s=60))
     )
     assert (0, 0) == (done.complete, done.scored)
+
+
+def test_a_session_without_a_pause_is_scored_all_the_same(run: RunFolder, served: Served) -> None:
+    suite = load_suite(run.path.parents[1], "basics")
+    served.post("/v1/traces", request(span(1, 1, attributes={"gen_ai.operation.name": "invoke_agent"})))
+    patient = ScoringRequest(suite=suite, settings=OnlineSettings(pause_s=3600, longest_s=0.001))
+    assert [1, 0] == [score_sessions(served.store(), patient).scored for _ in range(2)]
+
+
+def test_rounds_of_several_processes_keep_all_scores(run: RunFolder, served: Served) -> None:
+    send(served, run)
+    score_sessions(served.store(), ScoringRequest(suite=load_suite(run.path.parents[1], "basics"), settings=NOW))
+    (score, *_) = before = served.store().scores()
+    stores = [served.store().score_store for _ in range(4)]
+    others = [score.model_copy(update={"scorer": f"other {number}"}) for number in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda store, other: store.add([other]), stores, others))
+    assert len(before) + 4 == len(list(stores[0].read()))
 
 
 def test_scores_are_sent_as_evaluation_events_and_kept_while_nobody_takes_them(

@@ -1,6 +1,7 @@
 """Whatever an agent says is read in little time: replies are read on the thread that serves all trials."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ LOG = UserLog(turns=(LoggedTurn(user=CASE.task, agent="A latte is $4.50. Shall I
 
 
 @pytest.mark.parametrize("unit", ["\n", "\n ", "if you want ", "[", "#", "- ", "1-", "a.", "a@", ".'"])
-def test_a_reply_of_one_repeated_text_is_read_in_little_time(converse, unit: str) -> None:
+def test_a_reply_of_one_repeated_text_is_read_in_little_time(converse: Any, unit: str) -> None:
     reply = (unit * 20_000)[:20_000]
     began = time.process_time()
     with RuleUser() as model:
