@@ -6,27 +6,45 @@ from typing import Final
 from harness.case import ModelMode, Suite
 from harness.errors import UsageError
 from harness.pipeline.run_options import RunOptions
+from harness.plugins import plugin_names
 from harness.results import RunFolder, RunManifest, RunUsers, run_path
-from harness.simulate import UserLog, UserOptions, kind_of, log_of_trajectory
+from harness.simulate import BUILT_IN, USERS, UserLog, UserOptions, kind_of, log_of_trajectory
 
 _MODES: Final[tuple[ModelMode, ...]] = ("replay", "record", "live")
 
 
 def user_options(project: Path, suite: Suite, options: RunOptions) -> UserOptions:
-    """The options about users. Raises UsageError for a log that holds no conversation of the suite."""
+    """The options about users. Raises UsageError for an unknown user, and a log without a conversation of the suite."""
+    if options.user is not None and ":" not in options.user and options.user not in _named():
+        raise UsageError(
+            f"there is no user named {options.user!r}",
+            remedy=f"one of: {', '.join(_named())}; or module:Name; or file.py:Name in the suite",
+        )
     logs = {} if options.user_log is None else logs_of_run(project, suite, options.user_log)
     kind = options.user or ("logged" if logs else None)
     return UserOptions(kind=kind, mode=options.user_mode, logs=logs, log_run=options.user_log)
 
 
 def resumed_users(project: Path, suite: Suite, manifest: RunManifest) -> UserOptions:
-    """As the run began."""
+    """As the run began. Raises UsageError for a user that is neither built in nor installed: a run folder may come from
+    anybody, and names no code.
+    """
     told = manifest.users
     if told is None:
         return UserOptions()
+    if told.kind is not None and told.kind not in _named():
+        raise UsageError(
+            f"run {manifest.run!r} has the user {told.kind!r}, which is not taken from a run folder",
+            remedy=f"start the run anew with --user; taken are: {', '.join(_named())}",
+        )
     mode = next((mode for mode in _MODES if mode == told.mode), None)
     logs = {} if told.log_run is None else logs_of_run(project, suite, told.log_run)
     return UserOptions(kind=told.kind, mode=mode, logs=logs, log_run=told.log_run)
+
+
+def _named() -> tuple[str, ...]:
+    """The users that are known by name."""
+    return (*BUILT_IN, *plugin_names(USERS.seam))
 
 
 def users_for_manifest(suite: Suite, options: UserOptions) -> RunUsers | None:
