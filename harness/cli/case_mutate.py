@@ -90,7 +90,7 @@ def _lines(report: "MutationReport") -> list[str]:
         f"  {report.trials} trials in {report.seconds:g} s, tools {report.tools}",
     ]
     lines += [f"  {name:<22}{_counted(count)}" for name, count in report.operators.items()]
-    lines += [f"  check {name:<16}noticed {count}" for name, count in report.checks.items()]
+    lines += [f"  check {name:<16} noticed {count}" for name, count in report.checks.items()]
     if report.not_passed:
         lines.append(f"  not passed by the agent, so not mutated: {', '.join(report.not_passed)}")
     for hole in report.holes[:_SHOWN]:

@@ -1,6 +1,5 @@
 """`harness fork`: a stored trial played again up to a step, and on from there with one change."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,9 +127,11 @@ def _fault(name: str) -> "FaultSpec":
 
 
 def _json_of(path: Path) -> Any:
+    from harness.strict_json import NotJson, parse_json
+
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        return parse_json(path.read_bytes())
+    except NotJson as error:
         raise UsageError(f"{path}: expected JSON: {error}") from None
 
 

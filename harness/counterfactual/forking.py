@@ -119,6 +119,11 @@ def variant_at(subject: Subject, step: int, change: ForkChange) -> TrialVariant:
     if change.at_call and here is None:
         known = ", ".join(str(one.step) for one in calls) or "none"
         raise UsageError(f"step {step} of {subject.name} makes no tool call", remedy=f"steps with a call: {known}")
+    tools = sorted(tool.name for tool in subject.suite.tools)
+    if change.call is not None and change.call.tool not in tools:
+        raise UsageError(
+            f"suite {subject.suite.name!r} has no tool {change.call.tool!r}", remedy=f"its tools: {', '.join(tools)}"
+        )
     own = _intervention(subject, step, change, len(fed))
     layers = subject.interventions if own is None else (*subject.interventions, own)
     return TrialVariant(parent=subject.name, interventions=layers, fed=fed)

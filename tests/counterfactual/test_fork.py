@@ -62,12 +62,21 @@ def test_a_fault_strikes_at_the_step(basics: Walk) -> None:
         (("--at", "99"), "has no step 99"),
         (("--at", "0", "--drop"), "makes no tool call"),
         (("--at", "2", "--drop", "--oracle"), "change the same call"),
+        (("--at", "3", "--call", "book_rom"), "has no tool 'book_rom'"),
         ((), "say where to fork"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(basics: Walk, words: tuple[str, ...], told: str) -> None:
     done = basics("fork", "good", CASE, *LOCAL, *words, status=2)
     assert told in done.stderr
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"rooms": NaN}', "", "rooms"])
+def test_an_answer_that_is_no_json_is_refused_by_its_file(basics: Walk, tmp_path: Path, content: str) -> None:
+    answer = tmp_path / "rooms.json"
+    answer.write_text(content)
+    done = basics("fork", "good", CASE, *LOCAL, "--at", "2", "--answer", str(answer), status=2)
+    assert f"{answer}: expected JSON" in done.stderr
 
 
 def test_an_agent_that_does_otherwise_each_time_is_reported_with_the_rate(basics: Walk) -> None:
