@@ -36,7 +36,7 @@ def report(project: Path, /, suite: str, folder: Path | None, day: str | None, a
     days = facts.days()
     if not days:
         raise UsageError(f"no session is scored by {suite!r}", remedy=f"harness online score {suite}")
-    told = daily_report(facts, suite, store.layout.watch, day or days[-1])
+    told = daily_report(facts, suite, store.layout.watch, days[-1] if day is None else _day(day))
     if as_json:
         print_json(told.model_dump(mode="json"))
     else:
@@ -85,6 +85,17 @@ def watch(ctx: click.Context, /, suite: str, folder: Path | None, file_too: bool
         for one in filed:
             click.echo(f"  {one['verb']}  {one['incident']}  {one['url']}{one['error'] or ''}")
     ctx.exit(ExitCode.VERDICT if open_ones else ExitCode.DONE)
+
+
+def _day(told: str) -> str:
+    from datetime import date
+
+    from harness.errors import UsageError
+
+    try:
+        return date.fromisoformat(told).isoformat()
+    except ValueError:
+        raise UsageError(f"--day {told!r} is no date", remedy="for example 2026-01-31") from None
 
 
 def _facts(store: "SessionStore", suite: str) -> "DayFacts":

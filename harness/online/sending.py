@@ -5,13 +5,14 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable
+from http.client import HTTPException
 from typing import Final
 
 from harness.errors import HarnessError
 from harness.ingest import export_otlp
 from harness.online.trial_record import EVENT, trial_attributes
 from harness.results import StoredTrial
-from harness.trace import Span
+from harness.trace import Span, otlp_endpoint
 from harness.values import JsonObject, JsonValue
 
 _CONVERSATION: Final = "gen_ai.conversation.id"
@@ -19,6 +20,7 @@ _RELEASE: Final = "harness.release"
 _TIMEOUT_S: Final = 30.0
 _TRIES: Final = 5
 _BATCH_SPANS: Final = 500
+_LONGEST_ANSWER: Final = 1 << 20
 
 
 class NotTaken(HarnessError):
@@ -48,24 +50,35 @@ def trial_requests(run: str, stored: StoredTrial, *, release: str = "") -> Itera
 
 
 def post_otlp(url: str, path: str, request: JsonObject, token: str | None = None) -> JsonObject:
-    """Sends one request in JSON, again where the receiver asks for it; its answer. Raises NotTaken."""
+    """Sends one request in JSON, again where the receiver asks for it; its answer.
+
+    Raises NotTaken, and UsageError where `url` is no URL.
+    """
+    otlp_endpoint(url)
     headers = {"Content-Type": "application/json"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
     asked = urllib.request.Request(f"{url.rstrip('/')}{path}", data=json.dumps(request).encode(), headers=headers)
     for left in reversed(range(_TRIES)):
         wait_s = 1.0
         try:
             with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as response:
-                told: JsonObject = json.loads(response.read() or b"{}")
-                return told
+                told = json.loads(response.read(_LONGEST_ANSWER) or b"{}")
+                return told if isinstance(told, dict) else {}
         except urllib.error.HTTPError as error:
             again, reason = error.code in (429, 502, 503, 504), f"HTTP {error.code}"
-            wait_s = float(error.headers.get("Retry-After") or 1)
-        except OSError as error:
+            wait_s = _seconds(error.headers.get("Retry-After"))
+        except (ValueError, RecursionError):
+            again, reason = False, "its answer is not JSON"
+        except (OSError, HTTPException) as error:
             again, reason = True, str(error)
         if not again or not left:
             raise NotTaken(f"{url}{path} did not take a request: {reason}")
         time.sleep(min(wait_s, 10))
     raise NotTaken(f"{url}{path} did not take a request")
+
+
+def _seconds(told: str | None) -> float:
+    """A header's number of seconds; one second where it is none, such as a date."""
+    return float(told) if told is not None and told.isdecimal() else 1.0
 
 
 def _in_session(span: Span, session: str, release: str) -> Span:

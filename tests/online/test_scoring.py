@@ -172,6 +172,8 @@ def test_verbs_of_the_command_line(run: RunFolder, tmp_path: Path, monkeypatch: 
         assert rows[0]["key"].removeprefix("harness:r1.") in harness("online", "show", rows[0]["key"], project=project)
         report = harness_json("online", "report", "basics", project=project)
         assert len(rows) == report["scored"]
+        harness("online", "report", "basics", "--day", "yesterday", status=2, project=project)
+        harness("online", "send", "r1", "--url", "localhost", status=2, project=project)
         assert 0 == harness_json("online", "watch", "basics", project=project)["charts"]
         same = harness_json("online", "parity", "r1", project=project)
         assert {"success"} <= {one["signal"] for one in same if one["offline"] == one["online"] and not one["differs"]}
