@@ -149,7 +149,7 @@ class _Search:
         if single is None:
             single = self._earliest(found, [number for number in range(len(found)) if number not in near])
         if single is not None:
-            return self._confirmed([found[single]], self._tried[single]), None
+            return self._unless_chance(self._confirmed([found[single]], self._tried[single]))
         if len(found) > 1 and self._spent < self._request.budget:
             every = self._try([found])[0]
             if every.success:
@@ -157,7 +157,7 @@ class _Search:
                 self._sets[tuple(id(repair) for repair in found)] = True
                 self._sets |= {(id(found[number]),): bool(one.success) for number, one in self._tried.items()}
                 least = smallest(found, self._hold, left)
-                return self._confirmed(list(least), self._try([list(least)])[0]), None
+                return self._unless_chance(self._confirmed(list(least), self._try([list(least)])[0]))
         return None, self._why_none(found)
 
     def _earliest(self, found: Sequence[Repair], numbers: list[int]) -> int | None:
@@ -224,6 +224,16 @@ class _Search:
             repeats=len(mended),
             unchanged_successes=by_chance,
             confidence=round(low * share, 3),
+        )
+
+    def _unless_chance(self, cause: Cause) -> tuple[Cause | None, str | None]:
+        """No cause where the trial succeeds as often without the change."""
+        if cause.repeats == 1 or cause.unchanged_successes < cause.mended:
+            return cause, None
+        self._mended = None
+        return None, (
+            f"the trial succeeds in {cause.unchanged_successes} of {cause.repeats} repeats without a change, and in"
+            f" {cause.mended} with the change at step {cause.steps[0]}: chance explains it"
         )
 
     def _shown(self, number: int, one: Repair) -> Candidate:

@@ -47,6 +47,27 @@ def test_the_step_that_was_made_wrong_is_named_by_reference_alone(basics: Walk) 
     assert (2, 0) == (found.cause.mended, found.cause.unchanged_successes)
 
 
+def test_a_trial_that_succeeds_by_itself_when_it_is_tried_again_has_no_cause(tmp_path: Path) -> None:
+    walk = Walk(tmp_path / "evals")
+    walk.folder.mkdir()
+    walk("init", ".")
+    agent = walk.folder / "suites" / "hello" / "agents" / "v1" / "main.py"
+    marker = tmp_path / "was_here"
+    agent.write_text(
+        agent.read_text().replace(
+            'send("/reply", {"message": greeting})',
+            f"seen = os.path.exists({str(marker)!r})\n    open({str(marker)!r}, 'w').close()\n"
+            '    send("/reply", {"message": greeting if seen else "No."})',
+        )
+    )
+    words = ("--case", "hello-ada", *LOCAL, "--run-name", "moody")
+    walk("run", "hello", *words)
+    done = walk("blame", "moody", "hello-ada", *LOCAL, "--repeats", "2", "--json", status=1)
+    told = json.loads(done.stdout)
+    assert (None, None) == (told["cause"], told["run"])
+    assert "succeeds in 2 of 2 repeats without a change" in told["reason"]
+
+
 def test_a_trial_that_succeeded_has_nothing_to_blame(basics: Walk) -> None:
     assert "did not fail" in basics("blame", "good", CASE, *LOCAL, status=2).stderr
 

@@ -93,5 +93,5 @@ def _repeats(heard: Heard, spoken: Spoken) -> Problem | None:
     before = [said for said in heard.said if said.strip().casefold() == spoken.text.casefold()]
     if len(before) < 2 or len(heard.replies) < 2 or heard.replies[-1].strip() in map(str.strip, heard.replies[:-1]):
         return None
-    said = f"the user says for the {len(before) + 1}rd time: {spoken.text[:100]!r}"
+    said = f"the user says {len(before) + 1} times: {spoken.text[:100]!r}"
     return Problem(fault="repetition", reason=said, note="You have said this before. Say something else, or end.")
