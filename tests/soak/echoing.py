@@ -45,6 +45,8 @@ class Echoing:
         return web.json_response(value, status=409 if "refuse" in request.path else 200, headers=headers)
 
     async def _model(self, request: web.Request, key: str, body: bytes) -> web.StreamResponse:
+        if not body:  # The list of models is asked for by GET.
+            return web.json_response({"object": "list", "data": []})
         asked = json.loads(body)
         if "fail" in json.dumps(asked.get("messages", "")):
             return web.json_response({"error": {"message": f"bad request with {shown(key)}"}}, status=400)
