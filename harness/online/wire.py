@@ -80,7 +80,10 @@ def answer(signal: Signal, decoded: Decoded, *, as_json: bool) -> bytes:
     count = decoded.rejected.total()
     words = "; ".join(f"{number} rejected: {reason}" for reason, number in decoded.rejected.most_common(5))
     if decoded.cut:
-        words = f"{words}; " * bool(words) + f"{decoded.cut} records had texts cut at {MAX_TEXT} characters"
+        words = (
+            f"{words}; " * bool(words)
+            + f"{decoded.cut} records had texts cut (at {MAX_TEXT} characters, of a resource {MAX_RESOURCE})"
+        )
     name = "rejectedSpans" if signal == "traces" else "rejectedLogRecords"
     if as_json:
         return json.dumps({"partialSuccess": {name: str(count), "errorMessage": words}} if words else {}).encode()
@@ -121,8 +124,8 @@ def bounded(record: Arrived) -> Arrived:
         raise _Rejected("its times are no nanoseconds since the epoch")
     if len(record.attributes) > _MAX_ATTRIBUTES or len(record.events) > _MAX_EVENTS:
         raise _Rejected(f"more than {_MAX_ATTRIBUTES} attributes or {_MAX_EVENTS} events")
-    record.name = record.name[:_MAX_NAME]
     cutter = _Cutter()
+    record.name = cutter.text(record.name[:_MAX_NAME])
     record.attributes = cutter.object(record.attributes)
     record.events = [cutter.object(event) for event in record.events]
     if cutter.cut:

@@ -216,6 +216,17 @@ def test_a_number_of_more_than_64_bits_costs_its_record_only(served: Served, val
     assert [1] == [row.records for row in served.store().sessions()]
 
 
+def test_half_a_surrogate_pair_anywhere_leaves_the_store_readable(served: Served) -> None:
+    half = "a\ud800b"
+    one = span(1, 1, name=half, attributes={half: half}, events=[{"name": half, "attributes": []}])
+    assert {} == served.post("/v1/traces", request(one, span(2, 1), resource={half: half})).json
+
+    served.compact()
+
+    assert 0 == served.receiver.counts["compaction failed"]
+    assert 2 == len(served.store().sessions())
+
+
 def test_a_resource_is_bounded_as_records_are(served: Served) -> None:
     message = ExportTraceServiceRequest()
     group = message.resource_spans.add()
