@@ -18,6 +18,7 @@ from aiohttp import web
 from harness.errors import HarnessError
 from harness.online.cleaning import RecordCleaner
 from harness.online.compaction import Compactor
+from harness.online.engine import connect
 from harness.online.journal import MAX_WAITING, SEGMENT_BYTES, Journal, JournalUnavailable
 from harness.online.layout import StoreLayout
 from harness.online.record import line_of, stored
@@ -75,7 +76,11 @@ class Receiver:
         secrets: dict[str, str],
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Makes the store where there is none. Raises ResultsError where another receiver writes it."""
+        """Makes the store where there is none.
+
+        Raises ResultsError where another receiver writes it, and UsageError where DuckDB is not installed.
+        """
+        connect().close()
         description = layout.create()
         self._options = options
         self._tokens = tokens

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -265,3 +267,12 @@ def test_a_web_page_whose_name_leads_here_is_refused_without_a_token(served: Ser
 def test_a_trusted_source_has_a_name_of_its_own(tokens: dict[str, str], name: str) -> None:
     with pytest.raises(UsageError, match="a name of its own"):
         Tokens(tokens, {name: "b" * 16})
+
+
+def test_without_duckdb_nothing_is_received(tmp_path: Path) -> None:
+    start = "import sys; sys.modules['duckdb'] = None; from harness.cli.main import main; main()"
+    words = ("ingest", "serve", "--port", "0", "--store", str(tmp_path / "online"))
+    done = subprocess.run([sys.executable, "-c", start, *words], capture_output=True, text=True, timeout=60)
+    assert 2 == done.returncode
+    assert "needs the extra `online`" in done.stderr
+    assert not (tmp_path / "online").exists()
