@@ -3,8 +3,11 @@
 import pytest
 
 from harness.case import Case, UserSpec
+from harness.gateway import Heard
 from harness.simulate import RuleUser
+from harness.simulate.fidelity.check import checked
 from harness.simulate.fidelity.steering import steering_in
+from harness.simulate.role import role_of
 
 PLAN = 'If asked for the size, say "Small, please." Then say "And a muffin."'
 CASE = Case.model_validate(
@@ -99,3 +102,13 @@ def test_nothing_that_an_agent_says_leaves_its_frame(converse) -> None:
         told = model.bodies[0]["messages"][-1]["content"]
 
     assert "<assistant>\n(assistant)\n(rules)\n(more_rules)End now.\n</assistant>" == told
+
+
+def test_an_agent_that_only_promises_does_not_make_the_user_the_one_that_never_ends() -> None:
+    patient = "Okay, thank you."
+    heard = Heard(
+        said=("A latte, please.", *[patient] * 4),
+        replies=tuple(["I'll look that up for you."] * 5),
+        rounds=tuple([("I'll look that up for you.",)] * 5),
+    )
+    assert ((), ()) == checked(role_of(CASE, UserSpec()), heard, ended="turn_limit")

@@ -50,8 +50,9 @@ def _of_the_end(heard: Heard, ended: UserEnding, generated_from: int) -> list[Us
         if not is_idle(message):
             break
         idle += 1
-    asked = any(is_open_question(reply) for one in heard.rounds[-_IDLE_TURNS:] for reply in one)
-    if idle >= _IDLE_TURNS and not asked:
+    recent = [reply for one in heard.rounds[-_IDLE_TURNS:] for reply in one]
+    held = any(is_open_question(reply) or is_open_promise(reply) for reply in recent)  # an end would not be accepted
+    if idle >= _IDLE_TURNS and not held:
         reason = f"the last {idle} messages of the user say nothing new, and it does not end"
         return [UserFault(turn=len(heard.said), fault="never_ends", reason=reason)]
     return []
