@@ -20,6 +20,7 @@ REFERENCE = [
     {"id": "3", "tool": "add", "arguments": {"item": "egg", "quantity": 2}, "after": ["1", "2"]},
     {"id": "4", "tool": "close", "after": ["3"]},
 ]
+ROUTES = [{"turn": 1, "agents": []}]
 PLAN = ("find the egg", "look for ham", "add the egg", "close it")
 FIND, LOOK = ("find", {"query": "egg"}), ("look", {"query": "ham"})
 ADD, CLOSE = ("add", {"item": "egg", "quantity": 2}), ("close", {})
@@ -36,13 +37,16 @@ class Told:
     outcome: str = "finished"
     tokens: int = 100
     replies: int = 1
+    passed_to: str | None = None
+    """The sub-agent that makes the calls; the case's route expects none."""
     case: dict[str, Any] = field(default_factory=dict)
 
 
 def scorecard(told: Told) -> Scorecard:
     """The trial as it is told, scored with all metrics and two checks."""
-    case = Case.model_validate({"id": "c", "task": "do it", "reference": REFERENCE, **told.case})
-    steps = [_step(index, told, made) for index, made in enumerate(told.calls)]
+    case = Case.model_validate({"id": "c", "task": "do it", "reference": REFERENCE, "routes": ROUTES, **told.case})
+    steps = [Step(index=0, source="user", message="do it")]
+    steps += [_step(index, told, made) for index, made in enumerate(told.calls, start=1)]
     for _ in range(told.replies if told.answer is not None else 0):
         usage = Usage(input_tokens=told.tokens // 2, output_tokens=told.tokens // 2, cost_usd=told.tokens / 1000)
         steps.append(Step(index=len(steps), source="agent", message=told.answer, usage=usage))
@@ -82,7 +86,8 @@ def _step(index: int, told: Told, made: tuple[Any, ...]) -> Step:
     return Step(
         index=index,
         source="agent",
-        plan=told.plan if index == 0 else None,
+        agent=told.passed_to,
+        plan=told.plan if index == 1 else None,
         calls=(
             ToolCall(id=str(index), name=name, arguments=parsed, unparsed=None if parsed is not None else arguments),
         ),
@@ -228,4 +233,5 @@ TABLE: dict[str, tuple[Told, dict[str, float | None]]] = {
     "reach the limit": (Told(outcome="limit_reached"), {"completion": 0.0, "termination": 0.0}),
     "use more tokens": (Told(tokens=400), {"tokens": 400.0, "cost_usd": 0.4}),
     "say it twice": (Told(replies=2, tokens=50), {"turns": 2.0}),
+    "pass the turn to a sub-agent": (Told(passed_to="helper"), {"routing": 0.0}),
 }

@@ -22,7 +22,7 @@ def test_a_hint_is_shown_on_request_and_in_json_and_counts_nowhere(walk: Walk) -
     assert "hint:" not in plain
     assert "most probably went wrong at step 1 (Expert)" in plain
     assert "not measured here: cascading error: " in plain
-    assert "simple rules" in plain
+    assert "what words alone say of it is a hint" in plain
     assert "hint: premature commitment (assumed data" in walk("explain", "r", case, "--hints").stdout
 
     told = json.loads(walk("explain", "r", case, "--json").stdout)

@@ -210,6 +210,6 @@ def test_every_committed_recording_says_where_it_was_taken_from() -> None:
 
     # Every tool, host and model of these suites is a program of this repository. PostgreSQL is what it is.
     assert {("library_desk", "service")} == {one for one in found if one[1] != "double"}
-    assert {"basics", "drive_thru", "drive_thru_talk", "frameworks", "library_desk", "web_shop"} == {
+    assert {"basics", "drive_thru", "drive_thru_talk", "frameworks", "grocery", "library_desk", "web_shop"} == {
         suite for suite, name in found if name == "double"
     }
