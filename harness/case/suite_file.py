@@ -1,6 +1,6 @@
 """The fields of suite.yaml, as people write them."""
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from harness.case.agent import AgentVersion
 from harness.case.answer import AnswerRule
@@ -13,6 +13,8 @@ from harness.case.probe import StateProbe
 from harness.case.suite import ToolServer
 from harness.case.user import UserSpec
 from harness.values import Frozen, JsonObject, JsonValue
+
+_EXAMPLE = "cases: cases.yaml, and the cases to that file"
 
 
 class Defaults(Frozen):
@@ -71,3 +73,15 @@ class SuiteFile(Frozen):
     """Settings of cases that do not override them."""
     cases: str | tuple[str, ...] = "cases.yaml"
     """File, or files, that hold the cases; shell patterns are allowed."""
+
+    @field_validator("cases", mode="before")
+    @classmethod
+    def _cases_are_in_files(cls, told: object) -> object:
+        names = told if isinstance(told, list | tuple) else [told]
+        other = next((one for one in names if not isinstance(one, str)), None)
+        if other is not None:
+            kind = "a case" if isinstance(other, dict) else type(other).__name__
+            raise ValueError(
+                f"expected a file, or a list of files, that hold the cases; found {kind}: write {_EXAMPLE}"
+            )
+        return told

@@ -18,7 +18,13 @@ _SHOWN = 12
 @click.argument("run")
 @click.argument("case")
 @click.option("--attempt", type=click.IntRange(1), default=1, show_default=True, help="Which attempt at the case.")
-@click.option("--budget", type=click.IntRange(1, 10_000), default=40, show_default=True, help="Trials at most.")
+@click.option(
+    "--budget",
+    type=click.IntRange(1, 10_000),
+    default=40,
+    show_default=True,
+    help="Trials at most; of these, 2 x repeats - 1 confirm what is found.",
+)
 @click.option("--repeats", type=click.IntRange(1, 100), default=3, show_default=True, help="Tries of what is found.")
 @click.option("--reference-only", is_flag=True, help="Do not look for a trial of the case that passed.")
 @click.option(
@@ -81,6 +87,13 @@ def _lines(found: "Blame", case: str) -> list[str]:
             f"  with it   succeeds in {cause.mended} of {cause.repeats}; without in {cause.unchanged_successes}"
             f" of {cause.repeats}; confidence at least {cause.confidence:.2f}"
         )
+        if cause.untried_earlier:
+            steps = ", ".join(map(str, cause.untried_earlier))
+            lines.append(f"  not tried changes at the earlier steps {steps}: the cause may lie there")
+        if cause.untried_sets:
+            lines.append(
+                f"  not tried {cause.untried_sets} smaller sets, for want of budget: fewer steps may be enough"
+            )
     guesses = ", ".join(map(str, found.guesses[:3])) or "none"
     lines.append(f"  detectors guess step {guesses} by reading")
     lines.append(f"  tried     {found.trials} trials, tools {found.tools}; changes by {basis}")

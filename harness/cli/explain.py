@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command("explain")
 @click.argument("run")
-@click.argument("case")
+@click.argument("case", required=False)
 @click.option("--attempt", type=click.IntRange(1), default=1, show_default=True, help="Which attempt at the case.")
 @click.option("--width", type=click.IntRange(40), default=400, show_default=True, help="Characters of a text shown.")
 @click.option("--model", "as_model", is_flag=True, help="Show what its model was sent and answered, whole.")
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 @click.option("--judged", "with_judge", is_flag=True, help="With what a judge found by the rubric failure_modes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the trial and its scorecard as JSON.")
 @click.pass_obj
-def command(project: Path, /, run: str, case: str, attempt: int, width: int, **shown: bool) -> None:
+def command(project: Path, /, run: str, case: str | None, attempt: int, width: int, **shown: bool) -> None:
     """Print the trajectory of CASE in the stored RUN, with the diagnosis at its steps.
 
-    A failed trial begins with the step at which it most probably went wrong, and the runners-up.
+    A failed trial begins with the step at which it most probably went wrong, and the runners-up. Without CASE: the
+    cases of RUN.
 
     A hint is what points at a failure mode, but named it no more often than simple rules did on labelled runs.
     Hints are in no figure; --json always has them, under "hints" of the scorecard.
@@ -37,22 +38,14 @@ def command(project: Path, /, run: str, case: str, attempt: int, width: int, **s
     harness explain tour-v1 order-correctness-003 --judged
     """
     from harness.cli.console import print_json
-    from harness.errors import UsageError
     from harness.report import explained
     from harness.results import RunFolder
     from harness.score import suspects
 
     folder = RunFolder.open(run_path(project, run))
-    found = next((one for one in folder.scorecards() if (one.case_id, one.attempt) == (case, attempt)), None)
-    trial = folder.trial(case, attempt) if found is not None else None
-    if found is None or trial is None:
-        known = sorted({one.case_id for one in folder.scorecards()})
-        raise UsageError(
-            f"run {folder.manifest.run!r} has no trial {case!r} attempt {attempt}",
-            remedy=f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}",
-        )
+    trial, found = _chosen(folder, case, attempt)
     if shown["as_model"]:
-        _show_model(folder, case, attempt, shown["as_json"])
+        _show_model(folder, found.case_id, attempt, shown["as_json"])
         return
     if shown["with_judge"]:
         found = _with_judge(project, folder, trial, found)
@@ -74,6 +67,26 @@ def command(project: Path, /, run: str, case: str, attempt: int, width: int, **s
         click.echo(f"not measured here: {mode.replace('_', ' ')}: {reason}")
     if not any(name.startswith("detector:") for name in folder.manifest.scorer_versions):
         click.echo(f"scored before findings were kept; look for them now: harness score {run}", err=True)
+
+
+def _chosen(folder: "RunFolder", case: str | None, attempt: int) -> "tuple[Trial, Scorecard]":
+    """Raises UsageError with the run's cases where none is named, and where it has no such trial."""
+    from harness.errors import UsageError
+
+    if case is None:
+        raise UsageError(f"name a case of run {folder.manifest.run!r}", remedy=_cases(folder))
+    found = next((one for one in folder.scorecards() if (one.case_id, one.attempt) == (case, attempt)), None)
+    trial = folder.trial(case, attempt) if found is not None else None
+    if found is None or trial is None:
+        raise UsageError(f"run {folder.manifest.run!r} has no trial {case!r} attempt {attempt}", remedy=_cases(folder))
+    return trial, found
+
+
+def _cases(folder: "RunFolder") -> str:
+    """Its cases in words, those of trials that did not succeed first."""
+    cards = sorted(folder.scorecards(), key=lambda one: (one.success is True, one.case_id))
+    known = list(dict.fromkeys(one.case_id for one in cards))
+    return f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}"
 
 
 def _with_judge(project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard") -> "Scorecard":

@@ -61,7 +61,8 @@ def command(ctx: click.Context, /, run: str, case: str | None, **options: Any) -
 
     The agent is started anew and fed exactly what it was fed; the first step that differs from the trial ends the
     fork, and exits 1. Without a change, the fork shows whether the agent is deterministic. The fork is a trial like
-    any other, in a run folder of its own. Without CASE: how many trials of RUN can be forked, and why others cannot.
+    any other, in a run folder of its own. Exits 3 where the harness could not run a fork. Without CASE: how many trials
+    of RUN can be forked, and why others cannot.
     """
     from harness.cli.cleaning import visible
     from harness.cli.console import print_json, say
@@ -86,11 +87,13 @@ def command(ctx: click.Context, /, run: str, case: str | None, **options: Any) -
     )
     result = fork(subject, request, say)
     if options["as_json"]:
-        print_json(result.model_dump(mode="json") | {"determinism": result.determinism})
+        print_json(result.model_dump(mode="json") | {"determinism": result.determinism, "failed": result.failed})
     else:
         for line in _lines(result):
             click.echo(visible(line))
-    ctx.exit(ExitCode.VERDICT if result.determinism < 1 else ExitCode.DONE)
+    if result.failed:
+        ctx.exit(ExitCode.COULD_NOT)
+    ctx.exit(ExitCode.DONE if result.determinism == 1 else ExitCode.VERDICT)
 
 
 def _change(options: dict[str, Any]) -> "ForkChange":
@@ -147,8 +150,10 @@ def _lines(result: "ForkResult") -> list[str]:
         lines.append(told)
         if one.reason is not None:
             lines.append(f"    {one.reason}")
-    if result.determinism < 1:
-        share = f"{result.determinism:.0%} of {len(result.trials)}"
+    if result.failed:
+        lines.append(f"  {result.failed} of {len(result.trials)} forks could not be run, and tell nothing of the agent")
+    if result.determinism is not None and result.determinism < 1:
+        share = f"{result.determinism:.0%} of {len(result.trials) - result.failed}"
         lines.append(f"  not deterministic: {share} forks did the same before step {result.step}")
     lines.append(f"  kept as {result.run}; see: harness explain {result.run} {result.parent.split('/')[1]}")
     return lines

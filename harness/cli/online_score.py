@@ -73,10 +73,12 @@ def _round(
         told["judge"] = judge_sessions(store, judging).model_dump(mode="json")
     if outbox is not None:
         try:
-            told["sent"] = outbox.deliver()
+            told["sent"] = outbox.deliver(say)
         except HarnessError as error:
             say(f"{error}")
             told["unsent_batches"] = outbox.waiting
+        if outbox.damaged:
+            told["damaged_batches"] = outbox.damaged
     return told
 
 
@@ -87,9 +89,9 @@ def _outbox(store: "SessionStore", options: dict[str, Any]) -> "Outbox | None":
     if options["otlp"] and options["langfuse"]:
         raise UsageError("give one of --otlp and --langfuse")
     if options["langfuse"]:
-        return Outbox(store.layout.folder / "outbox" / "langfuse", langfuse_sender())
+        return Outbox(store.layout.outbox / "langfuse", langfuse_sender())
     if options["otlp"]:
-        return Outbox(store.layout.folder / "outbox" / "otlp", otlp_logs_sender(options["otlp"]))
+        return Outbox(store.layout.outbox / "otlp", otlp_logs_sender(options["otlp"]))
     return None
 
 
@@ -118,6 +120,8 @@ def _words(told: dict[str, Any]) -> str:
         f"{rules['scored']} sessions scored ({rules['failed']} with failures), {rules['before']} before,"
         f" {rules['skipped']} left out by sampling, {rules['unreadable']} unreadable, {rules['waiting']} waiting"
     )
+    if rules["within_pause"]:
+        words += f", {rules['within_pause']} not complete yet (they received something within the pause of online.yaml)"
     if "judge" in told:
         judge = told["judge"]
         words += f"; {judge['judged']} judged, {judge['failed']} failed, {judge['waiting']} waiting"

@@ -11,6 +11,8 @@ from harness.cli.online import open_store, store_option
 if TYPE_CHECKING:
     from harness.online import DailyReport, DayFacts, Incident, SessionStore
 
+_SHOWN_DAYS = 14
+
 
 @click.command("report")
 @click.argument("suite")
@@ -36,7 +38,14 @@ def report(project: Path, /, suite: str, folder: Path | None, day: str | None, a
     days = facts.days()
     if not days:
         raise UsageError(f"no session is scored by {suite!r}", remedy=f"harness online score {suite}")
-    told = daily_report(facts, suite, store.layout.watch, days[-1] if day is None else _day(day))
+    asked = days[-1] if day is None else _day(day)
+    if asked not in days:
+        shown = ", ".join(days[-_SHOWN_DAYS:])
+        raise UsageError(
+            f"no session received on {asked} is scored by {suite!r}",
+            remedy=f"days with scores: {'..., ' if len(days) > _SHOWN_DAYS else ''}{shown}",
+        )
+    told = daily_report(facts, suite, store.layout.watch, asked)
     if as_json:
         print_json(told.model_dump(mode="json"))
     else:

@@ -19,7 +19,7 @@ from harness.trace import Trial
 from harness.values import Frozen
 
 BUDGET = 40
-"""Trials that are tried at most, where no budget is set."""
+"""Trials that are run at most, where no budget is set: those that search, and those that confirm."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,20 @@ class BlameRequest:
     passing: Trial | None = None
     """A trial of the same case that succeeded; None: none is known."""
     name: str | None = None
+
+    def __post_init__(self) -> None:
+        least = self.confirming + 1
+        if self.repeats < 1 or self.budget < least:
+            raise UsageError(
+                f"a budget of {self.budget} trials is not enough for {self.repeats} repeats: {self.confirming} confirm"
+                " a cause, and at least one searches for it",
+                remedy=f"--budget {least}, or more; or --repeats 1, which confirms nothing",
+            )
+
+    @property
+    def confirming(self) -> int:
+        """Trials that confirm a cause: the change again, and as many without a change as with it."""
+        return 2 * self.repeats - 1 if self.repeats > 1 else 0
 
 
 class Candidate(Frozen):
@@ -62,6 +76,10 @@ class Cause(Frozen):
     """Repeats without a change that succeeded: what chance alone does."""
     confidence: float
     """Lower end of the Wilson interval of the change's success, times the share of unchanged repeats that failed."""
+    untried_earlier: tuple[int, ...] = ()
+    """Steps before it with a change that was not tried: with any, an earlier cause is not excluded."""
+    untried_sets: int = 0
+    """Smaller sets that the budget left untried: with any, the set may be larger than needed."""
 
 
 class Blame(Frozen):
@@ -113,10 +131,13 @@ class _Search:
         self._bench = bench
         self._calls = fed_calls(subject.trial)
         self._tried: dict[int, VariantResult] = {}
+        self._left = request.budget - request.confirming
+        """Trials that the search may still run; those that confirm a cause are set apart."""
         self._mended: VariantResult | None = None
         self._spent = 0
-        self._sets: dict[tuple[int, ...], bool] = {}
-        """Sets of changes that were tried, by identity, and whether the trial succeeded."""
+        self._sets: dict[tuple[int, ...], VariantResult] = {}
+        """What came of each set of changes that was tried, by identity."""
+        self._untried_sets = 0
 
     def run(self) -> Blame:
         found = repairs(self._subject, self._request.passing)
@@ -149,15 +170,15 @@ class _Search:
         if single is None:
             single = self._earliest(found, [number for number in range(len(found)) if number not in near])
         if single is not None:
-            return self._unless_chance(self._confirmed([found[single]], self._tried[single]))
-        if len(found) > 1 and self._spent < self._request.budget:
-            every = self._try([found])[0]
-            if every.success:
-                left = max(self._request.budget - self._spent, 1)
-                self._sets[tuple(id(repair) for repair in found)] = True
-                self._sets |= {(id(found[number]),): bool(one.success) for number, one in self._tried.items()}
-                least = smallest(found, self._hold, left)
-                return self._unless_chance(self._confirmed(list(least), self._try([list(least)])[0]))
+            cause = self._confirmed([found[single]], self._tried[single])
+            earlier = sorted({found[number].step for number in range(single) if number not in self._tried})
+            return self._unless_chance(cause.model_copy(update={"untried_earlier": tuple(earlier)}))
+        if len(found) > 1 and self._left:
+            self._sets |= {(id(found[number]),): one for number, one in self._tried.items()}
+            if self._hold([found])[0]:
+                least = list(smallest(found, self._hold))
+                cause = self._confirmed(least, self._sets[_key(least)])
+                return self._unless_chance(cause.model_copy(update={"untried_sets": self._untried_sets}))
         return None, self._why_none(found)
 
     def _earliest(self, found: Sequence[Repair], numbers: list[int]) -> int | None:
@@ -165,7 +186,7 @@ class _Search:
         order = self._order(found, numbers)
         side_by_side = self._bench.jobs
         for start in range(0, len(order), side_by_side):
-            chunk = order[start : start + side_by_side][: self._request.budget - self._spent]
+            chunk = order[start : start + side_by_side][: self._left]
             if not chunk:
                 break
             results = self._try([[found[number]] for number in chunk])
@@ -176,19 +197,23 @@ class _Search:
 
     def _order(self, found: Sequence[Repair], numbers: list[int]) -> list[int]:
         """All from the front where the budget is enough, else those at the detectors' steps first."""
-        if len(found) + 1 <= self._request.budget:
+        if len(found) + 1 <= self._request.budget - self._request.confirming:
             return numbers
         guesses = set(self._subject.guesses)
         return sorted(numbers, key=lambda number: (found[number].step not in guesses, number))
 
     def _hold(self, candidates: Sequence[Sequence[Repair]]) -> list[bool]:
-        keys = [tuple(id(repair) for repair in one) for one in candidates]
+        """Whether the trial succeeds with each set; a set that the budget leaves untried counts as one that fails."""
+        keys = [_key(one) for one in candidates]
         new = {key: list(one) for key, one in zip(keys, candidates, strict=True) if one and key not in self._sets}
-        self._sets.update(zip(new, (bool(one.success) for one in self._try(list(new.values()))), strict=True))
-        return [self._sets.get(key, False) for key in keys]
+        tried = list(new)[: self._left]
+        self._untried_sets += len(new) - len(tried)
+        self._sets.update(zip(tried, self._try([new[key] for key in tried]), strict=True))
+        return [key in self._sets and bool(self._sets[key].success) for key in keys]
 
     def _try(self, sets: Sequence[Sequence[Repair]]) -> list[VariantResult]:
         self._spent += len(sets)
+        self._left -= len(sets)
         return self._bench.run([self._request_of(one) for one in sets])
 
     def _request_of(self, chosen: Sequence[Repair]) -> VariantRequest:
@@ -257,8 +282,17 @@ class _Search:
             trial = unmeasured[0].scored.trial
             return f"no change could be measured: {trial.outcome}: {trial.reason}"
         if len(self._tried) < len(found):
-            return f"the budget of {self._request.budget} trials was spent before all {len(found)} changes were tried"
+            return (
+                f"the budget of {self._request.budget} trials, {self._request.confirming} of them to confirm a cause,"
+                f" was spent when {len(self._tried)} of {len(found)} changes were tried"
+            )
+        if len(found) > 1 and _key(found) not in self._sets:
+            return f"none of {len(found)} changes makes it succeed; the budget left no trial to make all together"
         return f"none of {len(found)} changes, nor all together, makes it succeed"
+
+
+def _key(chosen: Sequence[Repair]) -> tuple[int, ...]:
+    return tuple(id(repair) for repair in chosen)
 
 
 def _kind(repair: Repair) -> str:

@@ -77,9 +77,17 @@ class ForkResult(Frozen):
     trials: tuple[ForkedTrial, ...]
 
     @property
-    def determinism(self) -> float:
-        """The share of repeats whose steps before the fork were the parent's."""
-        return 1 - sum(one.diverged for one in self.trials) / len(self.trials)
+    def failed(self) -> int:
+        """Repeats that the harness could not run: they tell nothing about the agent."""
+        return sum(one.outcome == "harness_failed" and not one.diverged for one in self.trials)
+
+    @property
+    def determinism(self) -> float | None:
+        """The share of repeats whose steps before the fork were the parent's, of those that the harness could run; None
+        where it could run none.
+        """
+        ran = len(self.trials) - self.failed
+        return 1 - sum(one.diverged for one in self.trials) / ran if ran else None
 
 
 def fork(subject: Subject, request: ForkRequest, say: Callable[[str], None] = lambda _: None) -> ForkResult:

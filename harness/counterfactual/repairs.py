@@ -153,5 +153,6 @@ def _faults(subject: Subject, passing: Trial | None) -> Iterator[Repair]:
 
 
 def _is_injected(subject: Subject, call: FedCall) -> bool:
-    step = subject.trial.trajectory.steps[call.step]
-    return any(seen.injected is not None for seen in step.observations)
+    """By the step's own index: in an imported trajectory it need not be the step's position."""
+    steps = [step for step in subject.trial.trajectory.steps if step.index == call.step]
+    return any(seen.injected is not None for step in steps for seen in step.observations)

@@ -20,6 +20,7 @@ from harness.online.deletion import deletion_filter, forget_deletions, mark_appl
 from harness.online.engine import connect, journal_lines, parquet
 from harness.online.layout import StoreLayout, part_ranges, remove, segments, superseded
 from harness.online.record import COLUMNS
+from harness.online.retention import forget_older
 from harness.process_identity import partial_name
 
 _ROW_GROUP: Final = 2048
@@ -27,6 +28,7 @@ _ROW_GROUP: Final = 2048
 _MERGE_COUNT: Final = 8
 _MERGE_BYTES: Final = 64 << 20
 _DAY_NS: Final = 86_400 * 10**9
+_FORGET_EVERY_S: Final = 3600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,7 @@ class Compactor:
 
     def __init__(self, layout: StoreLayout) -> None:
         self._layout = layout
+        self._forgot_s: float | None = None
 
     def compact(self, ended: Sequence[tuple[int, Path]], *, retention_days: float | None = None) -> Compacted:
         """One round over the segments that are not written any more. Raises ResultsError, OSError (a full disk)."""
@@ -52,6 +55,8 @@ class Compactor:
             merged = self._merge_small()
             dropped = self._drop_old(retention_days) if retention_days is not None else 0
             self._forget()
+        if retention_days is not None:
+            self._forget_scores(retention_days, dropped)
         return Compacted(segments=len(done), merged=merged, dropped=dropped)
 
     def purge(self) -> int:
@@ -131,7 +136,7 @@ class Compactor:
 
     def _drop_old(self, days: float) -> int:
         """Parts whose newest record is older than that, and not the rows of newer ones."""
-        limit_ns = time.time_ns() - int(days * _DAY_NS)
+        limit_ns = _limit_ns(days)
         connection = connect()
         old = []
         for _, _, path in part_ranges(self._layout.parts):
@@ -140,6 +145,13 @@ class Compactor:
                 old.append(path)
         remove(old)
         return len(old)
+
+    def _forget_scores(self, days: float, dropped: int) -> None:
+        """Reads every score, and so is done where records were dropped, and once an hour."""
+        now_s = time.monotonic()
+        if dropped or self._forgot_s is None or now_s - self._forgot_s > _FORGET_EVERY_S:
+            forget_older(self._layout, _limit_ns(days))
+            self._forgot_s = now_s
 
     def _write(self, source: str, first: int, last: int) -> None:
         """Writes a part of `source`: each record once, without deleted ones, sorted by trace."""
@@ -168,3 +180,8 @@ class Compactor:
             if isinstance(error, OSError):
                 raise
             raise ResultsError(f"{target}: cannot be written: {str(error)[:300]}") from error
+
+
+def _limit_ns(days: float) -> int:
+    """What was received before is older than so many days."""
+    return time.time_ns() - int(days * _DAY_NS)

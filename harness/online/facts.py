@@ -2,7 +2,8 @@
 
 A row says of one session what one signal gave. Signals are `success`, `check:<name>`, `mode:<failure mode>`,
 `criterion:<id>`, `metric:<name>`, `tool:<name>` (whether an answer was an error), `shape:<name>|<digest>` (a
-structure of answer occurred), `feedback`, `duration_s` and `steps`.
+structure of answer occurred), `feedback`, `duration_s` and `steps`. `unreadable` is the one signal of a session that
+could not be read as a trial.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Final
 from harness.online.scores import SessionScore
 from harness.values import JsonValue
 
+UNREADABLE_SESSION: Final = "unreadable"
 FACTS: Final = {
     "session": "VARCHAR", "digest": "VARCHAR", "scored_at": "VARCHAR", "kind": "VARCHAR", "suite": "VARCHAR",
     "day": "VARCHAR", "release": "VARCHAR", "model": "VARCHAR", "prompt": "VARCHAR", "judge": "VARCHAR",
@@ -45,11 +47,14 @@ def facts_of(score: SessionScore) -> Iterator[dict[str, JsonValue]]:
 
 def _signals(score: SessionScore) -> Iterator[tuple[str, float]]:
     if score.skipped:
+        if score.unreadable:
+            yield UNREADABLE_SESSION, 1.0
         return
     for one in score.judgements:
         if one.answer in ("pass", "fail"):
             yield f"criterion:{one.criterion}", float(one.answer == "fail")
     if score.kind == "rules":
+        yield UNREADABLE_SESSION, 0.0
         yield from _of_card(score)
         yield "duration_s", score.duration_s
         yield "steps", float(score.steps)

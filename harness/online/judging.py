@@ -87,7 +87,7 @@ class _Round:
     def __init__(self, store: SessionStore, request: JudgingRequest) -> None:
         self._store = store
         self._request = request
-        self._folder = store.layout.folder / "judge"
+        self._folder = store.layout.judge
         self._scorer = SessionScorer(request.suite, request.settings)
         self._spent = _Spending(self._folder / "spend.json")
         self._identity = digest_of([request.rubric.digest, self._judge(None).identity.model_dump(mode="json")])[:32]

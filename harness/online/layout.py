@@ -5,6 +5,8 @@ journal/N.jsonl      records as they were acknowledged, in segments; a segment b
 parts/A-B.parquet    the records of the segments A to B, sorted by trace
 deleted/*.json       what was deleted, as digests, until no file contains it any more
 scores/*.jsonl       scores of sessions, one file for each batch
+judge/               what a judge was asked about sessions, and its answers
+outbox/              scores that were not sent yet
 watch/               incidents and their charts
 """
 
@@ -42,6 +44,8 @@ class StoreLayout:
         self.parts = folder / "parts"
         self.deleted = folder / "deleted"
         self.scores = folder / "scores"
+        self.judge = folder / "judge"
+        self.outbox = folder / "outbox"
         self.watch = folder / "watch"
         self._file = folder / "store.json"
 

@@ -9,18 +9,21 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from http.client import HTTPException
 from pathlib import Path
 from typing import Final
 
 from harness.documents import write_atomically
 from harness.errors import HarnessError
 from harness.judge import Langfuse
+from harness.online.posting import post, refusal
 from harness.online.scores import SessionScore
+from harness.plain_files import read_plain_file
 from harness.trace import Evaluation, evaluation_event, otlp_endpoint, otlp_headers
 from harness.values import JsonObject, JsonValue, digest_of
 
-_TIMEOUT_S: Final = 30.0
 _TRIES: Final = 3
+_DAMAGED: Final = ".damaged"
 _EVENT_ID: Final = "harness.evaluation.id"
 _CONVERSATION: Final = "gen_ai.conversation.id"
 Send = Callable[[Sequence[SessionScore]], None]
@@ -45,20 +48,59 @@ class Outbox:
             content = json.dumps(told).encode()
             write_atomically(self._folder / f"{time.time_ns()}-{digest_of(told)[:8]}.json", content)
 
-    def deliver(self) -> int:
-        """Sends everything that waits, oldest first; the number of scores. Raises HarnessError at the first failure."""
+    def deliver(self, say: Callable[[str], None] = lambda _: None) -> int:
+        """Sends everything that waits, oldest first; the number of scores. Raises HarnessError at the first failure.
+
+        A file that holds no scores is told to `say`, and kept under another name: the others are sent.
+        """
         sent = 0
         for path in sorted(self._folder.glob("*.json")):
-            scores = [SessionScore.model_validate(one) for one in json.loads(path.read_bytes())]
+            try:
+                scores = _waiting_scores(path)
+            except FileNotFoundError:  # another process has sent it
+                continue
+            except (OSError, ValueError, TypeError, RecursionError, HarnessError) as error:
+                kept = path.replace(path.with_name(f"{path.name}{_DAMAGED}"))
+                say(f"{path}: holds no scores and is not sent; kept as {kept.name}: {str(error)[:200]}")
+                continue
             self._send(scores)
-            path.unlink()
+            path.unlink(missing_ok=True)
             sent += len(scores)
         return sent
+
+    @property
+    def damaged(self) -> int:
+        """Files that held no scores and were kept aside."""
+        return sum(1 for _ in self._folder.glob(f"*{_DAMAGED}"))
 
     @property
     def waiting(self) -> int:
         """Batches that were not sent yet."""
         return sum(1 for _ in self._folder.glob("*.json"))
+
+
+def forget_waiting(folder: Path, gone: Callable[[SessionScore], bool], before_ns: int | None = None) -> None:
+    """Removes scores from an outbox. A damaged file may hold any of them: it goes too, where it was written before
+    `before_ns`; None: in any case.
+    """
+    for path in (*folder.glob("*.json"), *folder.glob(f"*{_DAMAGED}")):
+        try:
+            scores = _waiting_scores(path)
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, TypeError, RecursionError, HarnessError):
+            if before_ns is None or path.lstat().st_mtime_ns < before_ns:
+                path.unlink(missing_ok=True)
+            continue
+        kept = [one for one in scores if not gone(one)]
+        if not kept:
+            path.unlink(missing_ok=True)
+        elif len(kept) < len(scores):
+            write_atomically(path, json.dumps([one.model_dump(mode="json") for one in kept]).encode())
+
+
+def _waiting_scores(path: Path) -> list[SessionScore]:
+    return [SessionScore.model_validate(one) for one in json.loads(read_plain_file(path))]
 
 
 def langfuse_sender() -> Send:
@@ -84,13 +126,12 @@ def otlp_logs_sender(told: str) -> Send:
         request = urllib.request.Request(endpoint, data=body, headers={**headers, "Content-Type": "application/json"})
         for left in reversed(range(_TRIES)):
             try:
-                with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:
+                with post(request) as response:
                     response.read()
                     return
             except urllib.error.HTTPError as error:
-                again = error.code in (429, 502, 503, 504)
-                reason = f"HTTP {error.code}"
-            except OSError as error:
+                again, reason = refusal(error)
+            except (OSError, HTTPException) as error:
                 again, reason = True, str(error)
             if not again or not left:
                 raise ScoresNotSent(f"the OTLP endpoint did not take {len(scores)} scores: {reason}")

@@ -8,7 +8,7 @@ the same as flat rows, for charts and reports.
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,17 +68,17 @@ class ScoreStore:
         """The flat rows of every batch: see `harness.online.facts`."""
         return [path.with_suffix(".parquet") for _, path in self._batches() if path.with_suffix(".parquet").exists()]
 
-    def delete(self, sessions: Iterable[str]) -> int:
-        """Removes the scores of sessions, given by their keys; the number of removed ones."""
+    def remove(self, gone: Callable[[SessionScore], bool]) -> int:
+        """Removes the scores for which `gone` holds; the number of removed ones."""
         with self._alone():
-            return self._removed(set(sessions))
+            return self._removed(gone)
 
-    def _removed(self, gone: set[str]) -> int:
+    def _removed(self, gone: Callable[[SessionScore], bool]) -> int:
         removed = 0
         for _, path in self._batches():
             with path.open("rb") as stream:
                 scores = [_read(path, number, line) for number, line in enumerate(stream, 1)]
-            kept = [one for one in scores if one.session not in gone]
+            kept = [one for one in scores if not gone(one)]
             removed += len(scores) - len(kept)
             if len(kept) < len(scores):
                 self._write_facts(path, kept)

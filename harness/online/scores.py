@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Final, Literal
 
 from harness.judge import Judgement
 from harness.online.session import SessionRow
@@ -11,6 +11,8 @@ from harness.score import Scorecard
 from harness.values import Frozen
 
 ScoreKind = Literal["rules", "judge"]
+UNREADABLE: Final = "unreadable: "
+"""The note of a session that could not be read begins so."""
 
 
 class Sampling(Frozen):
@@ -76,6 +78,11 @@ class SessionScore(Frozen):
     def day(self) -> str:
         """The day on which it was received, in UTC."""
         return datetime.fromtimestamp(self.received_ns / 1e9, UTC).strftime("%Y-%m-%d")
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether it was chosen and could not be read as a trial."""
+        return self.skipped and any(note.startswith(UNREADABLE) for note in self.notes)
 
     @property
     def failed(self) -> bool:

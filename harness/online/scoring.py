@@ -16,7 +16,7 @@ from harness.case import Case, Suite
 from harness.errors import HarnessError, UsageError
 from harness.online.outbox import Outbox
 from harness.online.sampling import Sampler
-from harness.online.scores import Sampling, SessionScore, score_identity, session_of
+from harness.online.scores import UNREADABLE, Sampling, SessionScore, score_identity, session_of
 from harness.online.session import Session, SessionRow
 from harness.online.settings import OnlineSettings
 from harness.online.store import SessionStore
@@ -47,6 +47,8 @@ class Scored(Frozen):
     """Of the scored ones, those in which a check failed or a failure mode was found."""
     waiting: int
     """Beyond the day's budget."""
+    within_pause: int
+    """Not complete yet: they received something less than the pause ago, and are scored in a later round."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,9 +108,9 @@ class SessionScorer:
         try:
             trial = session.trial()
         except (HarnessError, ValueError, TypeError, RecursionError) as error:
-            return SessionScore.model_validate({**common, "skipped": True, "notes": (f"unreadable: {error}"[:300],)})
+            return SessionScore.model_validate({**common, "skipped": True, "notes": (f"{UNREADABLE}{error}"[:300],)})
         if trial is None:
-            notes = ("unreadable: its spans tell of no agent, model or tool",)
+            notes = (f"{UNREADABLE}its spans tell of no agent, model or tool",)
             return SessionScore.model_validate({**common, "skipped": True, "notes": notes})
         card = self.card(session, trial)
         return SessionScore.model_validate(
@@ -157,6 +159,7 @@ def score_sessions(store: SessionStore, request: ScoringRequest) -> Scored:
         unreadable=sum(one.skipped for one in scored),
         failed=sum(one.failed for one in scored),
         waiting=len(waiting),
+        within_pause=len(rows) - len(complete),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from harness.errors import HarnessError
 from harness.ingest import export_otlp
+from harness.online.posting import post, refusal
 from harness.online.trial_record import EVENT, trial_attributes
 from harness.results import StoredTrial
 from harness.trace import Span, otlp_endpoint
@@ -17,7 +18,6 @@ from harness.values import JsonObject, JsonValue
 
 _CONVERSATION: Final = "gen_ai.conversation.id"
 _RELEASE: Final = "harness.release"
-_TIMEOUT_S: Final = 30.0
 _TRIES: Final = 5
 _BATCH_SPANS: Final = 500
 _LONGEST_ANSWER: Final = 1 << 20
@@ -50,7 +50,7 @@ def trial_requests(run: str, stored: StoredTrial, *, release: str = "") -> Itera
 
 
 def post_otlp(url: str, path: str, request: JsonObject, token: str | None = None) -> JsonObject:
-    """Sends one request in JSON, again where the receiver asks for it; its answer.
+    """Sends one request in JSON, again where the receiver asks for it; its answer. A redirect is not followed.
 
     Raises NotTaken, and UsageError where `url` is no URL.
     """
@@ -60,11 +60,11 @@ def post_otlp(url: str, path: str, request: JsonObject, token: str | None = None
     for left in reversed(range(_TRIES)):
         wait_s = 1.0
         try:
-            with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as response:
+            with post(asked) as response:
                 told = json.loads(response.read(_LONGEST_ANSWER) or b"{}")
                 return told if isinstance(told, dict) else {}
         except urllib.error.HTTPError as error:
-            again, reason = error.code in (429, 502, 503, 504), f"HTTP {error.code}"
+            again, reason = refusal(error)
             wait_s = _seconds(error.headers.get("Retry-After"))
         except (ValueError, RecursionError):
             again, reason = False, "its answer is not JSON"

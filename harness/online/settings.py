@@ -53,7 +53,16 @@ class WatchSettings(Frozen):
     """Of all charts together, where nothing shifts."""
     margin: float = Field(default=0.005, ge=0, lt=0.5)
     """A rate that differs from its reference by less is no shift."""
-    signals: tuple[str, ...] = ("success", "check:*", "criterion:*", "mode:*", "tool:*", "shape:*", "feedback")
+    signals: tuple[str, ...] = (
+        "success",
+        "check:*",
+        "criterion:*",
+        "mode:*",
+        "tool:*",
+        "shape:*",
+        "feedback",
+        "unreadable",
+    )
     """Which signals have a chart, by name with wildcards."""
     least_sessions: int = Field(default=5, ge=1)
     """Days with fewer sessions of a signal are joined with the next."""

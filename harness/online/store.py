@@ -20,6 +20,7 @@ from harness.online.deletion import write_deletion
 from harness.online.engine import EmbeddedEngine, SpanEngine
 from harness.online.layout import StoreLayout, segments
 from harness.online.record import StoredRecord
+from harness.online.retention import forget_sessions
 from harness.online.score_store import ScoreStore
 from harness.online.scores import ScoreKind, SessionScore, latest
 from harness.online.session import Session, SessionRow, sessions_from
@@ -125,7 +126,8 @@ class SessionStore:
         return (one for one in self.scores(since_ns=since_ns, release=release, suite=suite) if one.failed)
 
     def delete(self, *, session: str | None = None, user_id: str | None = None) -> int:
-        """Deletes a session, or all sessions in which a user took part, with their scores; how many sessions it was.
+        """Deletes a session, or all sessions in which a user took part, with their scores and what waits to be
+        sent; how many sessions it was.
 
         Readers do not see them any more when this returns. Parts are rewritten at once; what a running receiver still
         has in its journal is left out when that becomes a part. Raises UsageError where a session is not known.
@@ -138,10 +140,7 @@ class SessionStore:
             return 0
         last = max((number for number, _ in segments(self.layout.journal)), default=0)
         write_deletion(self.layout.deleted, last, [(row.source, trace) for row in rows for trace in row.trace_ids])
-        self.score_store.delete(row.key for row in rows)
-        for row in rows:  # what a judge was shown of them
-            for recorded in (self.layout.folder / "judge").glob(f"*/session-{row.id}[.~]*"):
-                recorded.unlink(missing_ok=True)
+        forget_sessions(self.layout, (row.key for row in rows))
         Compactor(self.layout).purge()
         return len(rows)
 

@@ -141,6 +141,7 @@ def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
         jobs_per_node=options.jobs,
         name=manifest.run,
         resumes=path,
+        variants={(one.case_id, one.attempt): one.variant for one in manifest.variants},
         release=manifest.release,
         **_side_by_side(suite, options),
         shuffle=options.shuffle,

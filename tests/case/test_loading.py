@@ -132,6 +132,11 @@ def test_a_wrong_case_is_refused_with_file_line_and_field(tmp_path: Path, cases:
         ("defaults:", "cases: c*.json\ndefaults:", "suite.yaml:9: field 'cases': no file matches 'c*.json'"),
         (
             "defaults:",
+            "cases: [{id: a, task: b}]\ndefaults:",
+            "suite.yaml:9: field 'cases': Value error, expected a file, or a list of files, that hold the cases",
+        ),
+        (
+            "defaults:",
             "probes: [{name: p, tool: book}]\ndefaults:",
             "suite.yaml:9: field 'probes.0.tool': expected a tool with effect: read, found 'book'",
         ),

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from harness.counterfactual import (
     open_subject_of,
     pool_of,
 )
+from harness.counterfactual.repairs import repairs
 from harness.pipeline import RunOptions, VariantRequest, open_variants, plan_of
 from harness.results import RunFolder
 from tests.counterfactual.conftest import LOCAL
@@ -66,6 +68,67 @@ def test_a_trial_that_succeeds_by_itself_when_it_is_tried_again_has_no_cause(tmp
     told = json.loads(done.stdout)
     assert (None, None) == (told["cause"], told["run"])
     assert "succeeds in 2 of 2 repeats without a change" in told["reason"]
+
+
+HASTY = """
+import re
+from door import Door
+door = Door()
+door.task()
+door.tool("plan_create", steps=["look", "book", "invite"])
+door.tool("list_rooms")
+door.tool("book_room", room="amber", hour=14)
+door.tool("invite", people=["Ada", "Ben", "Cem", "Dee", "Eve"], room="birch", hour=14)
+door.reply("birch")
+"""
+
+
+def test_changes_at_earlier_steps_that_the_budget_left_untried_are_told(basics: Walk) -> None:
+    suite = basics.folder / "suites" / "basics" / "suite.yaml"
+    agents, before = suite.parent / "agents", suite.read_text()
+    (agents / "hasty").mkdir()
+    (agents / "hasty" / "door.py").write_text((agents / "good" / "door.py").read_text())
+    (agents / "hasty" / "agent.py").write_text(HASTY)
+    declared = 'agents:\n  hasty: {command: [python3, "{agent}/agent.py"], files: agents/hasty}\n'
+    suite.write_text(before.replace("agents:\n", declared))
+    try:
+        basics("run", "basics", "--agent", "hasty", "--case", CASE, *LOCAL, "--tools", "live", "--run-name", "hasty")
+        words = ("blame", "hasty", CASE, *LOCAL, "--tools", "live", "--reference-only", "--repeats", "1")
+        found = json.loads(basics(*words, "--budget", "1", "--json").stdout)
+        told = basics(*words, "--budget", "1").stdout
+        enough = json.loads(basics(*words, "--budget", "9", "--json").stdout)
+    finally:
+        suite.write_text(before)
+    assert (["wrong_arguments"], 1) == (found["cause"]["kinds"], found["trials"])
+    assert found["cause"]["untried_earlier"]
+    assert all(step < found["cause"]["steps"][0] for step in found["cause"]["untried_earlier"])
+    assert "the cause may lie there" in told
+    assert (found["cause"]["steps"], []) == (enough["cause"]["steps"], enough["cause"]["untried_earlier"])
+
+
+def test_no_more_trials_are_run_than_the_budget_allows(basics: Walk) -> None:
+    words = ("--tools", "live", "--reference-only", "--json")
+    found = json.loads(basics("blame", "naive", CASE, *LOCAL, *words, "--budget", "7", "--repeats", "3").stdout)
+    assert (7, 3) == (found["trials"], found["cause"]["mended"])
+    none = json.loads(basics("blame", "naive", "five-items", *LOCAL, *words, "--budget", "6", status=1).stdout)
+    assert none["trials"] == 1
+    assert "5 of them to confirm a cause, was spent when 1 of 8 changes were tried" in none["reason"]
+
+
+def test_steps_of_an_imported_trajectory_are_found_by_their_index(basics: Walk) -> None:
+    subject = open_subject_of(basics.folder, RunFolder.open(basics.folder / "runs" / "naive"), CASE, 1)
+    trial = subject.trial
+    steps = tuple(step.model_copy(update={"index": step.index + 1000}) for step in trial.trajectory.steps)
+    moved = trial.model_copy(update={"trajectory": trial.trajectory.model_copy(update={"steps": steps})})
+    strange = replace(subject, stored=replace(subject.stored, trial=moved))
+    here, there = ([one.step for one in repairs(told, None)] for told in (subject, strange))
+    assert [step + 1000 for step in here] == there
+
+
+def test_a_budget_that_cannot_confirm_a_cause_is_refused(basics: Walk) -> None:
+    done = basics("blame", "naive", CASE, *LOCAL, "--budget", "5", "--repeats", "3", status=2)
+    assert "a budget of 5 trials is not enough for 3 repeats" in done.stderr
+    assert "--budget 6" in done.stderr
 
 
 def test_a_trial_that_succeeded_has_nothing_to_blame(basics: Walk) -> None:

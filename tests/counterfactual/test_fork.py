@@ -1,13 +1,18 @@
 """A trial is played again up to a step, and goes on from there with one change."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from harness.results import RunFolder
+from tests.commands.failing import unwritable_suite
 from tests.counterfactual.conftest import LOCAL
-from tests.walks.conftest import Walk
+from tests.gateway.conftest import shop, shop_server
+from tests.walks.conftest import Walk, WriteSuite, walk, write_suite
+
+__all__ = ["shop", "shop_server", "walk", "write_suite"]
 
 CASE = "planned-meeting"
 
@@ -104,3 +109,38 @@ def test_an_agent_that_does_otherwise_each_time_is_reported_with_the_rate(basics
 
 def test_how_many_trials_can_be_forked_is_said_without_running_one(basics: Walk) -> None:
     assert {"possible": 1, "refused": {}} == json.loads(basics("fork", "good", "--json").stdout)
+
+
+def test_a_fork_that_the_harness_could_not_run_is_no_finding_about_the_agent(
+    walk: Walk, write_suite: WriteSuite, shop, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    flag = tmp_path_factory.mktemp("flag") / "break"
+    write_suite(*unwritable_suite(shop.url, flag))
+    walk("run", "s", *LOCAL, "--tools", "record", "--jobs", "1", "--run-name", "r")
+    flag.touch()
+    fork = ("fork", "r", "breaks", *LOCAL, "--at", "1", "--tools", "live", "--jobs", "1")
+    result = json.loads(walk(*fork, "--json", status=3).stdout)
+    assert ["harness_failed"] == [one["outcome"] for one in result["trials"]]
+    assert (1, None) == (result["failed"], result["determinism"])
+    told = walk(*fork, status=3).stdout
+    assert "1 of 1 forks could not be run" in told
+    assert "not deterministic" not in told
+
+
+def test_a_resumed_run_of_forks_has_their_changes(basics: Walk, tmp_path: Path) -> None:
+    arguments = tmp_path / "arguments.json"
+    arguments.write_text('{"room": "amber", "hour": 14}')
+    kept = forked(basics, "--at", "3", "--call", "book_room", "--arguments", str(arguments))["run"]
+    before = RunFolder.open(basics.folder / "runs" / kept).trial(CASE, 1)
+    shutil.rmtree(basics.folder / "runs" / kept / "trials")
+    basics("run", "--resume", kept, *LOCAL)
+    folder = RunFolder.open(basics.folder / "runs" / kept)
+    after = folder.trial(CASE, 1)
+    assert before is not None
+    assert after is not None
+    assert before.trajectory.digest == after.trajectory.digest
+    assert [False] == [card.success for card in folder.scorecards()]
+
+
+def test_the_cases_of_a_run_are_listed_where_none_is_named(basics: Walk) -> None:
+    assert "its cases: five-items, planned-meeting" in basics("explain", "naive", status=2).stderr

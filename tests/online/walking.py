@@ -10,11 +10,11 @@ PROJECT = Path(__file__).parents[2]
 
 
 def harness(*arguments: str, status: int = 0, project: Path = PROJECT) -> str:
-    """Standard output of a verb that ends with this status."""
+    """What a verb that ends with this status prints; where it fails, its messages too."""
     command = [sys.executable, "-m", "harness", "--project", str(project), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert status == done.returncode, done.stdout + done.stderr
-    return done.stdout
+    return done.stdout if not status else done.stdout + done.stderr
 
 
 def harness_json(*arguments: str, **more: Any) -> Any:
