@@ -192,6 +192,7 @@ class Gateway:
                 route_handlers=tuple(route_handlers),
                 user=self._user(trial),
             ),
+            user_may_wait=self._users is not None and self._users.may_wait(trial.case),
             world=TrialProbes(trial, None if self._mode == "replay" else probe_client(trial, api_source(trial))),
             soon=self._thread.soon,
             web=None if self._web is None else self._web.trial_proxy(trial, socket.parent),

@@ -45,6 +45,7 @@ class SessionParts:
     web: TrialProxy | None = None
     pages_socket: Path | None = None
     """The socket of the trial's browser; None where the trial needs none."""
+    user_may_wait: bool = False
     failures: list[BaseException] = field(default_factory=list)
 
 
@@ -79,6 +80,11 @@ class Session:
     def outside(self) -> ProxiedHosts | None:
         """The hosts that this session answers for; None: there are none."""
         return None if self._parts.web is None else self._parts.web.outside
+
+    @property
+    def user_may_wait(self) -> bool:
+        """Whether the trial's user may take time to answer that is not the agent's."""
+        return self._parts.user_may_wait
 
     def attach(self, sandbox: Sandbox | None) -> None:
         """Where the agent's program runs: the suite may have tools that act there. None: it runs no more."""

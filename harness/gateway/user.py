@@ -93,6 +93,10 @@ class UserSource(Protocol):
         """The user of one trial; None: the script of its case. Raises UsageError where it cannot be played."""
         ...
 
+    def may_wait(self, case: Case) -> bool:
+        """Whether the user of a case may take noticeable time to answer; False for a script, and for recordings."""
+        ...
+
     async def close(self) -> None:
         """Ends the connections of all users; awaited on the gateway's own thread."""
         ...

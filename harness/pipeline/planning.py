@@ -8,7 +8,7 @@ from harness.errors import UsageError
 from harness.pipeline.plan import Early, RunPlan, Selection, planned_trials
 from harness.pipeline.release import release_of
 from harness.pipeline.run_options import RunOptions
-from harness.pipeline.users import resumed_users, user_options
+from harness.pipeline.users import refuse_cases_without_log, resumed_users, user_options
 from harness.report import SUCCESS, success_floor
 from harness.results import RunFolder, RunManifest, run_path
 from harness.runner import jobs_held, trials_held
@@ -40,15 +40,17 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
     )
     if options.check_determinism:
         _refuse_undetermined(suite, options)
+    planned, users = planned_trials(suite, selection, options.trials), user_options(project, suite, options)
+    refuse_cases_without_log(suite, users, planned)
     return RunPlan(
         project=project,
         suite=suite,
-        planned=planned_trials(suite, selection, options.trials),
+        planned=planned,
         agent=options.agent,
         tools=options.tools,
         model=options.model,
         budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
-        users=user_options(project, suite, options),
+        users=users,
         sandbox=options.sandbox,
         executor=options.executor,
         ray_address=options.ray_address,

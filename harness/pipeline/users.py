@@ -1,5 +1,6 @@
 """Who plays the users of a run: options as typed, or as the manifest of a run that goes on has them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -7,9 +8,10 @@ from harness.case import ModelMode, Suite
 from harness.errors import UsageError
 from harness.pipeline.run_options import RunOptions
 from harness.plugins import plugin_names
-from harness.results import RunFolder, RunManifest, RunUsers, run_path
+from harness.results import PlannedTrial, RunFolder, RunManifest, RunUsers, run_path
 from harness.simulate import BUILT_IN, USERS, UserLog, UserOptions, kind_of, log_of_trajectory
 
+_NAMED_CASES: Final = 10
 _MODES: Final[tuple[ModelMode, ...]] = ("replay", "record", "live")
 
 
@@ -23,6 +25,27 @@ def user_options(project: Path, suite: Suite, options: RunOptions) -> UserOption
     logs = {} if options.user_log is None else logs_of_run(project, suite, options.user_log)
     kind = options.user or ("logged" if logs else None)
     return UserOptions(kind=kind, mode=options.user_mode, logs=logs, log_run=options.user_log)
+
+
+def refuse_cases_without_log(suite: Suite, options: UserOptions, planned: Sequence[PlannedTrial]) -> None:
+    """Raises UsageError where the run has cases whose user is to be played back, and no log of it is known."""
+    chosen = {trial.case_id for trial in planned}
+    without = [
+        case.id
+        for case in suite.cases
+        if case.id in chosen
+        and kind_of(suite, case, options) == "logged"
+        and case.id not in options.logs
+        and (case.user is None or case.user.log is None)
+    ]
+    if without:
+        more = f" and {len(without) - _NAMED_CASES} more" if len(without) > _NAMED_CASES else ""
+        raise UsageError(
+            f"no logged conversation is known for the user of {len(without)} case(s): "
+            f"{', '.join(without[:_NAMED_CASES])}{more}",
+            remedy="name a run that holds them, --user-log RUN; or a file in each case, "
+            "`user: {kind: logged, log: FILE}`; or select other cases",
+        )
 
 
 def resumed_users(project: Path, suite: Suite, manifest: RunManifest) -> UserOptions:

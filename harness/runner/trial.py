@@ -26,6 +26,7 @@ from harness.trace import (
     Span,
     Trajectory,
     Trial,
+    UserReport,
     trajectory_from,
     with_final_answer,
 )
@@ -152,7 +153,8 @@ class TrialRunner:
         try:
             env = self._models_env(sandbox) | dict(program.env)
             session.attach(sandbox)
-            exit_ = sandbox.exec(_filled(program.command, sandbox), env, spec.limits.seconds)
+            longest_s = (_WITH_USER if session.user_may_wait else 1) * spec.limits.seconds
+            exit_ = sandbox.exec(_filled(program.command, sandbox), env, longest_s)
             session.attach(None)
             return exit_, sandbox.end_state(archive)
         finally:
@@ -236,8 +238,15 @@ def _trajectory(record: SessionRecord, program: AgentProgram, exit_: ProgramExit
     return trajectory.model_copy(update={"final_output": printed or None})
 
 
-_USERS_SHARE = 0.5
-"""Of the time limit: where the user took more of it, the limit says nothing about the agent."""
+_WITH_USER = 2
+"""Times the time limit: how long a program may run whose user takes time, which is not the agent's."""
+
+
+def _is_over_time(case: Case, user: UserReport | None, exit_: ProgramExit) -> bool:
+    """Whether the agent took more than the time limit, without what it waited for the user."""
+    if exit_.timed_out or user is None or exit_.duration_s is None:
+        return exit_.timed_out
+    return exit_.duration_s - user.waited_s > case.limits.seconds
 
 
 def _outcome_of_user(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str] | None:
@@ -245,7 +254,7 @@ def _outcome_of_user(case: Case, record: SessionRecord, exit_: ProgramExit) -> t
     user = record.user
     if user is None:
         return None
-    if exit_.timed_out and user.waited_s > _USERS_SHARE * case.limits.seconds:
+    if exit_.timed_out and user.waited_s >= case.limits.seconds:  # so the agent's own time was not over
         return "simulator_failed", f"the user took {user.waited_s:g} s of the time limit of {case.limits.seconds:g} s"
     if user.invalid is not None:
         return "simulator_failed", f"turn {user.invalid.turn}, {user.invalid.fault}: {user.invalid.reason}"
@@ -268,7 +277,7 @@ def _outcome(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Out
         return known
     if record.limit_reached is not None:
         return "limit_reached", record.limit_reached
-    if exit_.timed_out:
+    if _is_over_time(case, record.user, exit_):
         return "limit_reached", f"the time limit of {case.limits.seconds:g} s"
     if exit_.signal is not None or exit_.code != 0:
         how = f"exited with status {exit_.code}" if exit_.signal is None else f"was ended by signal {exit_.signal}"

@@ -13,6 +13,8 @@ from harness.upstream import AskMode, Budget, ModelCassette, ModelClient, ModelC
 from harness.values import JsonObject
 
 _ASKED: Final[dict[ModelMode, AskMode]] = {"replay": "replay", "record": "auto", "live": "live"}
+_FILTERED: Final = frozenset({"content_filter", "refusal"})
+"""Reasons for which providers end an answer: OpenAI's, Anthropic's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +25,8 @@ class Answered:
     calls_tool: bool = False
     missed: bool = False
     """No recording answers the request."""
+    refused: str | None = None
+    """Why the provider refused what was asked: its content filter, or a conversation that is too long for the model."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
@@ -71,7 +75,7 @@ class UserModel:
         return cassette
 
     async def ask(self, cassette: ModelCassette, body: JsonObject, seat: UserSeat) -> Answered:
-        """One request. Raises OutOfBudget, and GatewayError where the model cannot be asked."""
+        """One request. Raises OutOfBudget, and GatewayError where the model cannot be reached or answers nonsense."""
         if self.spec.mode == "replay":
             return self._answered(await self._client.ask(cassette, body))
         async with self._entering:
@@ -90,11 +94,12 @@ class UserModel:
         message = reply.replied.message
         if message is None and self.spec.mode == "replay" and not reply.recorded:
             return Answered(missed=True)
+        if reply.refused:
+            return Answered(refused=reply.problem)
+        if _FILTERED & {*reply.replied.finish_reasons}:
+            return Answered(refused="the provider's content filter ended the model's answer")
         if message is None and reply.problem is not None:
-            raise GatewayError(
-                f"the model of the simulated user gave no message: {reply.problem}",
-                remedy="look at `user:` in suite.yaml; what is recorded can be replayed with `mode: replay`",
-            )
+            raise no_message(reply.problem)
         found = None if message is None else message.get("parts")
         parts = [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
         used = reply.replied.used
@@ -111,3 +116,11 @@ class UserModel:
         if price is None:
             return None
         return (input_tokens * price.input_usd_per_mtok + output_tokens * price.output_usd_per_mtok) / 1e6
+
+
+def no_message(problem: str) -> GatewayError:
+    """The error of a model that gives nothing, for a reason that is not the conversation's."""
+    return GatewayError(
+        f"the model of the simulated user gave no message: {problem}",
+        remedy="look at `user:` in suite.yaml; what is recorded can be replayed with `mode: replay`",
+    )

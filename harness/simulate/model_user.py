@@ -6,11 +6,11 @@ from typing import Final
 
 from harness.case import UserSpec
 from harness.gateway import Cut, Heard, UserSeat
-from harness.simulate.asking import Answered, UserModel
+from harness.simulate.asking import Answered, UserModel, no_message
 from harness.simulate.fidelity.check import checked
 from harness.simulate.fidelity.message import Problem, problem_with
 from harness.simulate.meaning.sentences import is_open_promise, is_open_question
-from harness.simulate.role import Role, prompt_of
+from harness.simulate.role import Role, prompt_of, without_replies
 from harness.simulate.stopping import Spoken, Wish, read_signal
 from harness.trace import UserEnding, UserFault, UserReport
 from harness.upstream import ModelCassette
@@ -46,6 +46,7 @@ class ModelUser:
         self._cassette: ModelCassette | None = None
         self._ended: UserEnding | None = None
         self._reason: str | None = None
+        self._cut_by_agent = False
         self._fault: UserFault | None = None
         self._spent = _Spent()
 
@@ -91,20 +92,35 @@ class ModelUser:
         body = prompt_of(self._role, heard, notes).body(self._spec)
         answered = await self._model.ask(self._cassette, body, self._seat)
         self._spent.add(answered)
+        if answered.refused is not None and any(reply.strip() for reply in heard.replies):
+            unheard = prompt_of(self._role, without_replies(heard), notes).body(self._spec)
+            again = await self._model.ask(self._cassette, unheard, self._seat)
+            self._spent.add(again)
+            if again.refused is None and not again.missed:  # without the agent's words the model answers
+                self._cut_by_agent = True
+                self._end("gave_up", f"the agent's replies cannot be given to the user's model: {answered.refused}")
+                return None
+            answered = again
+        if answered.refused is not None:
+            raise no_message(answered.refused)
         if not answered.missed:
             return answered
+        self._missed(heard)
+        return None
+
+    def _missed(self, heard: Heard) -> None:
         turn = len(heard.said) + 1
         last = heard.replies[-1] if heard.replies else ""
         self._seat.miss({"tool": "user", "arguments": {"turn": turn, "after": last[:200]}, "nearest": []})
         self._end("replay_miss", f"no recording holds the user's message {turn}")
-        return None
 
     def unsaid(self) -> tuple[str, ...]:
         return ()
 
     def report(self, heard: Heard, cut: Cut | None) -> UserReport:
         ended = self._ended or cut or "agent_left"
-        faults, steered = checked(self._role, heard, ended=ended, generated_from=self._from)
+        judged = "agent_left" if self._cut_by_agent else ended  # no decision of the user, who might have answered
+        faults, steered = checked(self._role, heard, ended=judged, generated_from=self._from)
         if self._fault is not None:
             faults = (self._fault, *faults)
         return UserReport(

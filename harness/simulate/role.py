@@ -16,6 +16,10 @@ from harness.values import JsonObject, JsonValue
 
 LONGEST_REPLY: Final = 12_000
 """Characters of one reply of the agent that the user reads."""
+LONGEST_HEARD: Final = 60_000
+"""Characters of all replies together: the latest are read whole, of the rounds before them only the beginning."""
+SHORTENED: Final = 200
+"""Characters that are left of such a round."""
 NOTHING: Final = "(the agent said nothing)"
 _FRAME: Final = re.compile(
     r"<\s{0,9}/?\s{0,9}(assistant|note|rules|plan|persona|details|more_rules|only_when_asked|"
@@ -104,15 +108,30 @@ class UserPrompt:
 def prompt_of(role: Role, heard: Heard, notes: Sequence[str] = ()) -> UserPrompt:
     """The request for the next message. `notes`: what was wrong with the model's messages for this turn so far."""
     messages: list[tuple[str, str]] = [("user", _BEGIN)]
+    spoken = _bounded(["\n\n".join(replies).strip()[:LONGEST_REPLY] for replies in heard.rounds])
     for number, said in enumerate(heard.said):
         messages.append(("assistant", said))
-        replies = heard.rounds[number] if number < len(heard.rounds) else ()
-        spoken = "\n\n".join(replies).strip()[:LONGEST_REPLY] or NOTHING
-        messages.append(("user", f"<assistant>\n{_plain(spoken)}\n</assistant>"))
+        reply = (spoken[number] if number < len(spoken) else "") or NOTHING
+        messages.append(("user", f"<assistant>\n{_plain(reply)}\n</assistant>"))
     if notes:
         place, text = messages[-1]
         messages[-1] = (place, "\n".join((text, *(f"<note>{note}</note>" for note in notes))))
     return UserPrompt(system=_system(role), messages=tuple(messages))
+
+
+def without_replies(heard: Heard) -> Heard:
+    """The same conversation with an agent that says nothing."""
+    return Heard(said=heard.said, replies=("",) * len(heard.replies), rounds=((),) * len(heard.rounds))
+
+
+def _bounded(rounds: Sequence[str]) -> list[str]:
+    """What is said in each round, so that an agent cannot make a request of any length."""
+    left, found = LONGEST_HEARD, list[str]()
+    for spoken in reversed(rounds):
+        kept = spoken if len(spoken) <= left else spoken[:SHORTENED]
+        left = max(0, left - len(kept))
+        found.append(kept)
+    return found[::-1]
 
 
 def _system(role: Role) -> str:

@@ -92,14 +92,24 @@ class RuleUser:
     """Serves from its own thread while it is entered: `with RuleUser() as model: model.url`."""
 
     def __init__(
-        self, *, failing: UserFailing | None = None, latency_s: float = 0.0, port: int = 0, name: str = "rule-user"
+        self,
+        *,
+        failing: UserFailing | None = None,
+        latency_s: float = 0.0,
+        port: int = 0,
+        name: str = "rule-user",
+        refuses: str | None = None,
+        refuses_by: Literal["status", "finish_reason"] = "status",
     ) -> None:
+        """`refuses`: a word for which the endpoint refuses a request as a provider's content filter does."""
         self.name = name
         self.requests = 0
         self.bodies: list[dict[str, Any]] = []
         """What was asked, for tests of what the user's model is told."""
         self._failing = failing
         self._latency_s = latency_s
+        self._refuses = refuses
+        self._refuses_by = refuses_by
         self._port = port
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="rule-user", daemon=True)
@@ -151,6 +161,9 @@ class RuleUser:
 
     async def _openai(self, request: web.Request) -> web.Response:
         body = await request.json()
+        filtered = self._refuses is not None and self._refuses in json.dumps(body).casefold()
+        if filtered and self._refuses_by == "status":
+            return web.json_response({"error": {"code": "content_filter", "message": "filtered"}}, status=400)
         messages = body.get("messages", [])
         system = "\n".join(str(one.get("content")) for one in messages if one.get("role") == "system")
         text, calls = await self._answered(body, system, [one for one in messages if one.get("role") != "system"])
@@ -158,7 +171,7 @@ class RuleUser:
         if calls:
             function = {"name": "end_conversation", "arguments": "{}"}
             message["tool_calls"] = [{"id": "c1", "type": "function", "function": function}]
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        choice = {"index": 0, "message": message, "finish_reason": "content_filter" if filtered else "stop"}
         usage = {"prompt_tokens": len(json.dumps(body)) // 4, "completion_tokens": len(text) // 4 + 1}
         return web.json_response(
             {

@@ -10,6 +10,7 @@ from harness.errors import UsageError
 from harness.gateway import User, UserSeat, UserSource
 from harness.plugins import Registry
 from harness.simulate.asking import UserModel
+from harness.simulate.installed_user import InstalledUser
 from harness.simulate.log import UserLog, read_user_log
 from harness.simulate.logged_user import LoggedUser
 from harness.simulate.model_user import ModelUser
@@ -84,12 +85,20 @@ class SimulatedUsers:
             case _:
                 return self._opened(kind, seat)
 
+    def may_wait(self, case: Case) -> bool:
+        match self._kinds.get(case.id) or kind_of(self._suite, case, self._options):
+            case "script":
+                return False
+            case "model" | "logged":
+                return self._model is not None and self._spec.mode != "replay"
+            case _:
+                return True
+
     def _opened(self, kind: str, seat: UserSeat) -> User:
         make = self._installed[kind]
         if not callable(make):
             raise UsageError(f"the user {kind!r} is neither a class nor a function")
-        made: User = make(seat, self._spec)
-        return made
+        return InstalledUser(kind, lambda: make(seat, self._spec))
 
     async def close(self) -> None:
         if self._model is not None:

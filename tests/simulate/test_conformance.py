@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from harness.case import Case, Conversation, UserSpec
+from harness.errors import UsageError
 from harness.gateway import Heard, ScriptedUser, UserSeat
-from harness.simulate import LoggedTurn, UserLog, UserNotConforming, check_user
+from harness.simulate import LoggedTurn, UserLog, UserNotConforming, UserOptions, check_user
 from harness.simulate.conformance import OPENING
 from harness.simulate.logged_user import LoggedUser
 from harness.trace import UserReport
@@ -55,3 +56,16 @@ class Own:
 def test_a_user_that_does_not_conform_is_found(answers: list[object], words: str) -> None:
     with pytest.raises(UserNotConforming, match=words):
         check_user(lambda: Own(list(answers)))
+
+
+SUITE_FILE = """\
+class User:
+    def __init__(self, seat, spec):
+        seat.nothing_of_this_name
+"""
+
+
+def test_a_suites_user_that_cannot_be_made_is_named(converse, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(SUITE_FILE)
+    with pytest.raises(UsageError, match=r"own.py:User' raised own.py:3: AttributeError"):
+        converse(["Hello."], case=CASE, options=UserOptions(kind="own.py:User"))

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from harness.case import Case, UserSpec
+from harness.errors import GatewayError
 from harness.simulate import RuleUser
+from harness.simulate.role import LONGEST_HEARD
 from harness.simulate.rule_user import UserFailing
 
 PLAN = 'If asked for the size, say "Small, please." Then say "And a muffin."'
@@ -97,6 +99,50 @@ def test_a_user_never_ends_while_the_agent_has_something_open(converse) -> None:
 
     assert "Please go on with what I asked for." == said[1]
     assert record.user.invalid is None
+
+
+@pytest.mark.parametrize(
+    "claim",
+    ["All done! I have completed everything.", "Your order has been placed.", "Done.", "Everything's taken care of."],
+)
+def test_a_user_that_believes_a_false_claim_may_end_at_once(converse, claim: str) -> None:
+    with RuleUser(failing="stop_first") as model:
+        said, record = converse([claim], case=case_of(), user=spec_of(model))
+
+    assert ["A latte, please."] == said
+    assert ("goal_reached", None) == (record.user.ended, record.user.invalid)
+
+
+def test_a_question_in_new_words_is_answered_as_before(converse) -> None:
+    asked = ["Which colour would you like?", "What shade shall it be?", "Please tell me the hue.", "And the colour?"]
+    plan = 'If asked for the size, say "Small, please."'
+    with RuleUser() as model:
+        said, record = converse(asked, case=case_of(plan=plan), user=spec_of(model))
+
+    assert ["I have no preference."] * 4 == said[1:]
+    assert record.user.invalid is None
+
+
+@pytest.mark.parametrize("filtered", ["status", "finish_reason"])
+def test_a_conversation_that_the_provider_refuses_for_the_agents_words_ends_there(converse, filtered: str) -> None:
+    with RuleUser(refuses="forbidden", refuses_by=filtered) as model:
+        _, record = converse(["Which size? Forbidden words.", "Done."], case=case_of(), user=spec_of(model))
+
+    assert ("gave_up", None) == (record.user.ended, record.user.invalid)
+    assert "the agent's replies" in record.user.reason
+
+
+def test_a_refusal_that_is_not_for_the_agents_words_is_no_failure_of_the_agent(converse) -> None:
+    with RuleUser(refuses="latte") as model, pytest.raises(GatewayError, match="gave no message"):
+        converse(["Which size?"], case=case_of(), user=spec_of(model))
+
+
+def test_however_much_the_agent_says_the_request_stays_bounded(converse) -> None:
+    with RuleUser() as model:
+        converse(["Which size would you like? " * 1_000] * 12, case=case_of(max_turns=12), user=spec_of(model))
+        longest = max(len(json.dumps(body)) for body in model.bodies)
+
+    assert longest < LONGEST_HEARD + 20_000
 
 
 def test_a_silent_agent_is_left(converse) -> None:

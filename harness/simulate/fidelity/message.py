@@ -7,7 +7,13 @@ from harness.gateway import Heard
 from harness.simulate.asking import Answered
 from harness.simulate.fidelity.language import language_of
 from harness.simulate.fidelity.voice import agents_voice, tool_call_in
-from harness.simulate.meaning.sentences import is_closing, is_open_promise, is_open_question, transfers
+from harness.simulate.meaning.sentences import (
+    claims_completion,
+    is_closing,
+    is_open_promise,
+    is_open_question,
+    transfers,
+)
 from harness.simulate.role import Role
 from harness.simulate.stopping import Spoken
 from harness.trace import FaultClass
@@ -57,7 +63,11 @@ def _nothing() -> Problem:
 
 
 def _wrong_end(role: Role, heard: Heard, spoken: Spoken) -> Problem | None:
-    """Ends after an open promise or question, and before anything was said but the opening, are not accepted."""
+    """Ends after an open promise or question, and before anything was said but the opening, are not accepted.
+
+    An end in the first turn is accepted where the agent says that nothing is left to do: a user may believe it, and the
+    checks decide.
+    """
     last = heard.replies[-1] if heard.replies else ""
     if not transfers(last) and (is_open_question(last) or is_open_promise(last)):
         what = "asked something" if is_open_question(last) else "said that it is about to do something"
@@ -67,7 +77,8 @@ def _wrong_end(role: Role, heard: Heard, spoken: Spoken) -> Problem | None:
             note=f"The assistant has {what} that is still open. Answer, or let it go on; do not end now.",
             insists_on_ending=True,
         )
-    if spoken.wish == "goal_reached" and len(heard.said) == 1 and role.plan and not is_closing(last):
+    believed = is_closing(last) or claims_completion(last)
+    if spoken.wish == "goal_reached" and len(heard.said) == 1 and role.plan and not believed:
         return Problem(
             fault="ends_too_early",
             reason="the user ends in its first turn, before the plan was pursued",
@@ -89,9 +100,14 @@ def _of_language(role: Role, heard: Heard, spoken: Spoken) -> Problem | None:
 
 
 def _repeats(heard: Heard, spoken: Spoken) -> Problem | None:
-    """The same message again, although the agent's reply is another one."""
+    """The same message again, although the agent's reply is another one.
+
+    Not where the agent asks something: it may ask the same in new words, which has the same answer.
+    """
     before = [said for said in heard.said if said.strip().casefold() == spoken.text.casefold()]
     if len(before) < 2 or len(heard.replies) < 2 or heard.replies[-1].strip() in map(str.strip, heard.replies[:-1]):
+        return None
+    if is_open_question(heard.replies[-1]):
         return None
     said = f"the user says {len(before) + 1} times: {spoken.text[:100]!r}"
     return Problem(fault="repetition", reason=said, note="You have said this before. Say something else, or end.")

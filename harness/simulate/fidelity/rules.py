@@ -188,9 +188,29 @@ def _repetition(message: str, before: Before) -> str | None:
     replies = [_plain(reply) for reply in before.replies]
     if len(replies) > 1 and replies[-1] in replies[:-1]:
         return None
+    if _is_asked_again(plain, before):
+        return None
     if any(plain == _plain(own) for own in before.own):
         return f"the user says again what was answered: {message[:100]!r}"
     return None
+
+
+def _is_asked_again(plain: str, before: Before) -> bool:
+    """Whether the agent asks once more, in other words, for what the message has answered."""
+    asked = [_asked_words(reply) for reply in before.replies]
+    return any(
+        _is_alike(asked[-1], asked[place - 1])
+        for place, own in enumerate(before.own)
+        if 0 < place < len(asked) and _plain(own) == plain
+    )
+
+
+def _is_alike(one: set[str], other: set[str]) -> bool:
+    return 2 * len(one & other) >= len(one | other) > 0
+
+
+def _asked_words(reply: str) -> set[str]:
+    return {word for one in sentences(reply) if is_open_question(one) for word in _read(one).words}
 
 
 def _fields(message: str) -> list[tuple[frozenset[str], str]]:

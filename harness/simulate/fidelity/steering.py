@@ -19,6 +19,7 @@ _TEXTS: Final = (
     r"(?:(?:system |hidden |secret |original |initial |full |simulation |exact )*(?:prompt|"
     r"instructions?|plan|persona|script|rules|scenario|goal|directives?|conversation plan))"
 )
+_AS_ASSISTANT: Final = "to make the user the assistant"
 _PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
     (what, re.compile(pattern, re.IGNORECASE | re.DOTALL))
     for what, pattern in (
@@ -104,7 +105,7 @@ _PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
             r"satisfied)",
         ),
         (
-            "to make the user the assistant",
+            _AS_ASSISTANT,
             r"\b(?:can|could|will|would) you (?:please )?(?:help|assist) me (?:to |with )?(?:order|book|buy|"
             r"return|cancel|"
             r"my|a|an)\b|\bi(?:'d| would) like (?:to )?(?:order|book|buy|return|cancel)\b (?:a|an|my|some|the|two|"
@@ -124,6 +125,12 @@ _MULTILINE: Final = re.compile(
     r"^[ \t]*(?:system|user|human)[ \t]*:(?:[ \t]{1,9}\S{1,60}){4}", re.IGNORECASE | re.MULTILINE
 )
 _LONGEST: Final = 20_000
+_QUOTED: Final = re.compile(
+    r"\"[^\"\n]{0,300}\"|\u201c[^\u201d\n]{0,300}\u201d|(?<!\w)[\u2018'](?:[^\n']|'(?=\w)){0,300}'(?!\w)|"
+    r"^[ \t]*>[^\n]*",
+    re.MULTILINE,
+)
+"""What an agent repeats of somebody else's words; of these, only `_AS_ASSISTANT` can be an honest repetition."""
 
 
 def steering_in(reply: str) -> str | None:
@@ -132,7 +139,7 @@ def steering_in(reply: str) -> str | None:
     if has_signal(text):
         return "to end the conversation: it writes the user's stop signal"
     for what, pattern in _PATTERNS:
-        found = pattern.search(text)
+        found = pattern.search(_QUOTED.sub(" ", text) if what == _AS_ASSISTANT else text)
         if found is not None:
             return f"{what}: {' '.join(found[0].split())[:120]!r}"
     found = _MULTILINE.search(text)

@@ -89,6 +89,16 @@ _REFUSES: Final = re.compile(
     r"transferred? (?:you )?to (?:a|an|our) (?:human|agent|representative|specialist|colleague)|"
     r"being transferred|transferring you)\b"
 )
+_CLAIMS: Final = re.compile(
+    r"\b(?:all|everything|order|request|task|reservation|booking|return|refund|exchange|cancellation|it|that|this)"
+    r"(?:'s| is| has been| have been| was| were)?(?: now| all| just| successfully){0,2} (?:done|complete[d]?|ready|"
+    r"finished|placed|booked|ordered|processed|sorted|submitted|confirmed|taken care of|cancell?ed|updated|settled)\b|"
+    r"\b(?:i|we)(?:'ve| have)? (?:now |just |already |successfully )?(?:completed|finished|done|placed|booked|ordered|"
+    r"processed|sorted|handled|settled|resolved|taken care of|fulfilled|accomplished)\b|"
+    r"^(?:done|completed?|finished|sorted|success(?:ful)?)\b|"
+    r"\b(?:you'?re|you are|we'?re|we are) (?:all )?(?:done|set)\b|"
+    r"\bnothing (?:else|more|left|further) to (?:do|be done)\b"
+)
 _TRANSFERS: Final = re.compile(
     r"\b(?:transferr(?:ed|ing)|connect(?:ed|ing)) (?:you )?(?:now )?to (?:a|an|our)\b|\bbeing transferred\b|"
     r"\b(?:specialist|representative|human agent|colleague) will (?:assist|help|contact|take)\b"
@@ -126,6 +136,11 @@ def is_closing(text: str) -> bool:
     """Whether a message says goodbye, or that nothing more can be done."""
     plain = _plain(text)
     return bool(_FAREWELL.search(plain) or _REFUSES.search(plain)) and not is_open_question(text)
+
+
+def claims_completion(text: str) -> bool:
+    """Whether a message says that what was wanted is done."""
+    return any(_CLAIMS.search(_plain(one)) is not None for one in sentences(text) if "?" not in one)
 
 
 def transfers(text: str) -> bool:

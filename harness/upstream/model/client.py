@@ -51,6 +51,8 @@ class ModelReply:
     replied: Replied
     recorded: bool
     problem: str | None = None
+    refused: bool = False
+    """Whether the provider refused what was asked, by a status of 400 to 499."""
 
 
 @dataclass(kw_only=True)
@@ -269,7 +271,10 @@ def _reply(exchange: ModelExchange, *, recorded: bool) -> ModelReply:
     if answer.status // 100 != 2:
         said = " ".join(answer.body[:300].decode("utf-8", "replace").split())
         return ModelReply(
-            replied=replied, recorded=recorded, problem=f"the model answered with status {answer.status}: {said}"
+            replied=replied,
+            recorded=recorded,
+            problem=f"the model answered with status {answer.status}: {said}",
+            refused=answer.status // 100 == 4,
         )
     if replied.message is None:
         return ModelReply(replied=replied, recorded=recorded, problem="the model's answer holds no message")
