@@ -161,7 +161,7 @@ def _asked(path: str, content: bytes, folder: Path) -> None:
     keys = RequestKeys(Redactor({"K": "secret-value-0123456789"}), ())
     keys.key(endpoint, body)
     list(endpoint.wire.hosted(body))
-    _traced(ModelExchange(endpoint=endpoint, started_ns=1, body=body, raw=content), keys, folder)
+    _traced(ModelExchange(endpoint=endpoint, started_ns=1, body=body, raw=content), keys)
 
 
 def _said(kind: str, path: str, content: bytes, folder: Path) -> None:
