@@ -16,11 +16,11 @@ def test_the_same_agent_fits_its_own_log_and_another_leaves_it(project: Path) ->
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith(("model ", "logged "))]
-    assert [row[:3] for row in rows] == [
-        ["model", "shopper", "10/10"],
-        ["model", "hasty", "2/10"],
-        ["logged", "shopper", "10/10"],
-        ["logged", "hasty", "2/10"],
+    assert [row[:4] for row in rows] == [
+        ["model", "shopper", "10/10", "10/10"],
+        ["model", "hasty", "2/9", "2/10"],
+        ["logged", "shopper", "10/10", "10/10"],
+        ["logged", "hasty", "2/9", "2/10"],
     ]
     assert rows[2][-2:] == ["100", "%"]
     assert done.stdout.count("a write that the log does not hold") == 10
