@@ -190,12 +190,18 @@ def test_several_recorded_answers_to_one_read_tell_what_changes_by_itself() -> N
     assert ("a",) == compared.volatile
 
 
-@pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"[1,", b"NaN", b'{"a": "\\ud800"}', b'{"a": "{broken}"}'])
+HALF_WITHIN_A_TEXT = b'{"a": [1, "{\\"\\\\ud800b\\": 2}"]}'
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff\xfe", b"[1,", b"NaN", b'{"a": "\\ud800"}', b'{"a": "{broken}"}', HALF_WITHIN_A_TEXT]
+)
 def test_no_answer_is_too_odd_to_be_compared(body: bytes) -> None:
     for other in (body, b'{"a": 1}'):
         told = _changes(recording(body), recording(other)) + _changes(recording(other), recording(body))
         assert (body == other) == (told == [])
         assert all(line.encode("utf-8") for line in told)
+    assert json.dumps(answer_of(recording(body)).value, ensure_ascii=False).encode("utf-8")
 
 
 def test_parts_of_what_is_gone_or_new_are_told_once() -> None:

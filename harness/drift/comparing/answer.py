@@ -77,12 +77,13 @@ def _read(body: bytes) -> JsonValue:
     except UnicodeDecodeError:
         return f"{len(body)} bytes, sha256 {hashlib.sha256(body).hexdigest()}"
     try:
-        value: JsonValue = json.loads(text)
-        if "\\ud" in text.lower():
-            # Halves of characters are legal in JSON and in nothing that a report could be written in.
+        value = _unfolded(json.loads(text))
+        if "\\u" in text:
+            # Halves of characters are legal in JSON, also in that of a text within it, and in nothing that a report
+            # could be written in.
             whole = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
             value = json.loads(whole)
-        return _unfolded(value)
+        return value
     except (ValueError, RecursionError):
         return text
 
