@@ -68,7 +68,11 @@ def verify_content(snapshot: Snapshot) -> None:
 
 
 def _verify_file(path: Path, sha256: str | None, size: int | None, folder: Path) -> None:
-    if path.is_symlink() or not path.is_file():
+    try:
+        is_plain = not path.is_symlink() and path.is_file()
+    except OSError as error:  # the manifest names a path that no file system takes
+        raise _refused(path.parent / (path.name[:100] + "..."), f"cannot be read: {error.strerror}", folder) from None
+    if not is_plain:
         raise _refused(path, "is missing, or no plain file", folder)
     found = path.stat().st_size
     if size is not None and found != size:

@@ -92,6 +92,13 @@ TAMPERINGS: dict[str, tuple[Callable[[Path], object], str]] = {
         ),
         "names a dump '../x'",
     ),
+    "dump of an endless name": (
+        lambda seal: resealed(
+            seal / "snapshot.json",
+            lambda d: d["snapshot"].update(dumps=[{"service": "a", "file": "0" * 5000, "sha256": "0"}]),
+        ),
+        "cannot be read: File name too long",
+    ),
 }
 
 
