@@ -124,7 +124,7 @@ def test_why_wheels_cannot_be_fetched_is_said(
 def test_an_index_that_does_not_answer_is_not_taken_for_a_missing_wheel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/")
     monkeypatch.setenv("PIP_RETRIES", "1")
     monkeypatch.delenv("PIP_NO_INDEX", raising=False)
     with pytest.raises(ImageError, match="no package index answers"):

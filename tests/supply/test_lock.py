@@ -35,8 +35,8 @@ def test_every_line_is_a_name_a_version_and_hashes() -> None:
     [
         "click==8.1",
         "click>=8.1 --hash=sha256:" + "0" * 64,
-        "click @ https://example.com/click.whl --hash=sha256:" + "0" * 64,
-        "--index-url https://example.com/simple",
+        "click @ file:click.whl --hash=sha256:" + "0" * 64,
+        "--index-url=elsewhere",
         "-e .",
     ],
 )
