@@ -1,8 +1,10 @@
 # Thin: every target is one line to a real command. `make demo` is the place to begin.
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests start the command thousands of times: each would compile the whole package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes local-model lint bench soak audit licences install lock reference docs clean demo-simulate mutate
+.PHONY: demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes clickhouse local-model lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -15,28 +17,50 @@ demo-judge: install ## judge the drive-thru suite by a rubric, hold the judge ag
 	@$(BIN)/harness judge demo drive_thru --rubric counter
 
 demo-drift: install ## a service changes under its recordings: issues are filed, grow, stay quiet, and close by themselves
-	@$(BIN)/python -m tests.demo_drift
+	@$(BIN)/python -m tests.qa.demo_drift
 
 demo-causes: install ## the step that made a trial fail, found by trying; the minimal case; what the suite does not notice
-	@$(BIN)/python -m tests.demo_causes
+	@$(BIN)/python -m tests.qa.demo_causes
 
 eval-causes: install ## planted causes: the exact step by intervention beside the detectors' guess
-	@$(BIN)/python -m tests.counterfactual.planted drive_thru drive_thru_talk basics library_desk
+	@$(BIN)/python -m tests.counterfactual.planted drive_thru drive_thru_talk basics library_desk grocery,40
+
+demo-online: install ## production: 300 sessions of two releases, scored, grouped into themes, filed, and one made a case
+	@$(BIN)/python -m tests.qa.demo_online
+
 demo-simulate: install ## ten grocery scenarios, two versions of the shopper, a user who is a model and one who is a log
-	@$(BIN)/python -m tests.demo_simulate
+	@$(BIN)/python -m tests.qa.demo_simulate
+
+demo-optimise: install ## two planted faults in prompts are mended by doubles, and a bait is refused
+	@$(BIN)/python -m tests.qa.demo_optimise
+
+eval-optimise: install ## planted faults in prompts: mended, not or harmed, by mode, beside random search (doubles; long)
+	@$(BIN)/python -m tests.qa.optimise_eval
 
 drift-real: install ## drift between releases of real servers, against what their changelogs say (needs the network)
-	@$(BIN)/python -m tests.drift_real.run
+	@$(BIN)/python -m tests.qa.drift_real.run
 
 eval: install ## the daily command: run the suite, print scores and the difference to the last comparable run
 	@$(BIN)/harness run drive_thru
 
 eval-scorer: install ## how the failure detectors do on real runs (HARNESS_REAL_DATA says where they are)
-	@$(BIN)/python tests/scorer_eval/run.py
+	@$(BIN)/python tests/qa/scorer_eval/run.py
+
+eval-themes: install ## planted causes in real trajectories found again as themes (HARNESS_REAL_DATA says where they are)
+	@$(BIN)/python -m tests.qa.themes_eval
+
+eval-shifts: install ## planted shifts of production: days to the alert, false alarms a year
+	@$(BIN)/python -m tests.online.shifts
+
+bench-online: install ## production: spans received a second, a session of 1 M spans, a day's report, scoring (5 GB of disk)
+	@$(BIN)/python -m tests.online.speed
+
+kill-receiver: install ## kill -9 of the receiver at 100 random moments: spans lost, doubled
+	@$(BIN)/python -m tests.online.senders --kills 100
 
 eval-judge: install ## judge prompts beside experts, judged criteria beside a reward (HARNESS_REAL_DATA says where they are)
-	@$(BIN)/python tests/judge_eval/llmbar.py
-	@$(BIN)/python tests/judge_eval/airline.py
+	@$(BIN)/python tests/qa/judge_eval/llmbar.py
+	@$(BIN)/python tests/qa/judge_eval/airline.py
 
 test: install tools ## the tests, containers included where a daemon answers
 	@$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
@@ -56,6 +80,9 @@ browser: ## the Chromium that `make test-full` looks at reports with (as root, o
 runtimes: ## the second container runtime, crun, that `make test-full` runs sandboxes under (as root, on Debian)
 	apt-get update --quiet && apt-get install --yes --no-install-recommends crun
 
+clickhouse: install ## ClickHouse inside of the process, chdb, about 500 MB, which the tests of that engine need
+	@$(BIN)/python -m pip install --quiet --require-hashes -r tests/online/chdb.lock
+
 local-model: install ## a 135M model on this machine takes the frameworks' orders, live: true trajectories, mostly failed
 	@$(BIN)/python -m tests.frameworks.local_model
 
@@ -63,13 +90,13 @@ lint: install ## format, lint, types, import contracts, old words
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m tests.words
 
 bench: install ## speed as ratios measured in one run
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.qa.bench
 
 mutate: install ## plant mutants in the core rooms, and count those that the room's fast tests notice (long)
-	@$(BIN)/python -m tests.mutation $(ARGS)
+	@$(BIN)/python -m tests.qa.mutation $(ARGS)
 
 soak: install ## attacks and faults, long, in one table: tries, survived, lost, left behind (as root: some need it)
-	@$(BIN)/python -m tests.soak
+	@$(BIN)/python -m tests.qa.soak
 
 audit: install ## the pinned versions against the published advisories (exit 3 where they cannot be had)
 	@$(BIN)/python -m tests.supply.audit
@@ -87,7 +114,8 @@ install: .venv/installed ## the virtual environment
 
 lock: ## pin again: names, versions and hashes, no addresses (needs uv)
 	uv pip compile --quiet pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --output-file requirements.lock
-	echo hatchling | uv pip compile --quiet pyproject.toml - --extra github --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file harness/cli/template_github/requirements.txt
+	echo hatchling | uv pip compile --quiet pyproject.toml - --extra github --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file harness/cli/project/template_github/requirements.txt
+	echo 'chdb>=4.1.7,<5' | uv pip compile --quiet - --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file tests/online/chdb.lock
 
 reference: install ## the generated pages of docs/reference/: files, schemas, command line, routes, checks, metrics, detectors
 	@$(BIN)/python -m tests.docs.reference

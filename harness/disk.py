@@ -8,12 +8,12 @@ def is_folder(path: Path) -> bool:
     """Whether the folder exists. A path from a user may exceed the maximum length of a name, for which `Path.is_dir`
     raises OSError.
     """
-    return os.path.isdir(path)  # noqa: PTH112
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for a long name
 
 
 def is_file(path: Path) -> bool:
     """The same for a plain file."""
-    return os.path.isfile(path)  # noqa: PTH113
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for a long name
 
 
 def make_folder(folder: Path) -> None:

@@ -80,12 +80,12 @@ class InvalidDocument(UsageError):
         self.problem = problem if field is None else f"field {field!r}: {problem}"
         place = str(path) if line is None else f"{path}:{line}"
         subject = "" if field is None else f" field {field!r}:"
-        self._told = problem
+        self._problem = problem
         super().__init__(f"{place}:{subject} {problem}", remedy=remedy)
 
     def with_remedy(self, remedy: str) -> "InvalidDocument":
         """The same error with another remedy."""
-        return InvalidDocument(self.path, self._told, line=self.line, field=self.field, remedy=remedy)
+        return InvalidDocument(self.path, self._problem, line=self.line, field=self.field, remedy=remedy)
 
 
 class SandboxError(HarnessError):

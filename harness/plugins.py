@@ -12,14 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
+from threading import RLock
 from traceback import walk_tb
 from types import ModuleType
+from typing import Final
 
 from harness.disk import is_file
 from harness.errors import UsageError
 
 _PREFIX = "harness_plugin_"
 """Of the module names that files of a suite are loaded under."""
+_LOADING: Final = RLock()
+"""A file is listed among the modules before it has run: another thread must not find half of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +100,11 @@ def _file_module(seam: str, path: Path) -> ModuleType:
     if not is_file(path):
         raise UsageError(f"{seam}: there is no file {path}")
     unique = f"{_PREFIX}{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{path.stem}"
-    if unique in sys.modules:
-        return sys.modules[unique]
+    with _LOADING:
+        return sys.modules.get(unique) or _loaded(seam, path, unique)
+
+
+def _loaded(seam: str, path: Path, unique: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(unique, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{seam}: {path} is not a Python file")

@@ -57,6 +57,11 @@ def check_depth(text: str, most: int = MAX_DEPTH) -> None:
             raise NotJson(f"nested more than {most} levels deep")
 
 
+def count_outside_strings(text: str, char: str) -> int:
+    """How often the character stands outside of the text's strings; takes linear time."""
+    return _STRING.sub("", text).count(char)
+
+
 def _each_once(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     made = dict(pairs)
     if len(made) < len(pairs):
@@ -66,7 +71,7 @@ def _each_once(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
 
 
 def _no_constant(name: str) -> float:
-    raise NotJson(f"{name} is no JSON number")
+    raise NotJson(f"{name} is not a JSON number")
 
 
 def _finite(text: str) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 _SKIPPED = pytest.StashKey[int]()
 _PROJECT = Path(__file__).parent.parent
@@ -24,11 +24,13 @@ def _why_no_engine() -> str | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """No deadline for generated examples; and an interrupt that works.
+    """The same generated examples in every run, however slow the machine is; and an interrupt that works.
 
     Tests in the background of a shell ignore Ctrl-C, and so would what they start to interrupt it: for hours.
     """
-    settings.register_profile("harness", deadline=None)  # the machine is shared with other tests
+    # Other examples are the fuzzers' part (`tests/qa/fuzz`); how long one takes depends on what else the machine does.
+    slow = [HealthCheck.too_slow]
+    settings.register_profile("harness", derandomize=True, deadline=None, suppress_health_check=slow)
     settings.load_profile("harness")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -61,7 +63,7 @@ def project() -> Path:
 def base_image(project: Path) -> Iterator[str]:
     """Tag of the base image, built where it is not there yet."""
     from harness.sandbox.engine import connect
-    from harness.sandbox.images import ImageStore
+    from harness.sandbox.images.image_store import ImageStore
 
     client = connect()
     yield ImageStore(project, client).build("base").tag

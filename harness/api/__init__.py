@@ -58,6 +58,10 @@ if TYPE_CHECKING:
     from harness.judge import CodeCriterion as CodeCriterion
     from harness.judge import Decision as Decision
     from harness.judge import Transcript as Transcript
+    from harness.optimise import Candidate as Candidate
+    from harness.optimise import Optimiser as Optimiser
+    from harness.optimise import Rollout as Rollout
+    from harness.optimise import Search as Search
     from harness.pipeline import Ended as Ended
     from harness.pipeline import Executor as Executor
     from harness.pipeline import Job as Job
@@ -175,6 +179,7 @@ else:
                 "TrackerOptions",
             ),
             "judge": ("CodeCriterion", "Decision", "Transcript"),
+            "optimise": ("Candidate", "Optimiser", "Rollout", "Search"),
             "pipeline": (
                 "Ended",
                 "Executor",

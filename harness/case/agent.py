@@ -1,10 +1,20 @@
 """The agent under test as a suite declares it: never part of a snapshot, mounted read-only at `/agent`."""
 
-from typing import Literal
+import re
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from harness.values import Frozen, JsonValue
+
+VariableName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+VariableValue = Annotated[str, Field(pattern=r"^(?:-?[0-9.]|[A-Za-z/@_])[A-Za-z0-9._:/@+=-]{0,199}$")]
+"""No character of a shell, and no option of a program: run folders of others hold values, too."""
+
+PromptName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+
+_PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_FILLED_BY_THE_HARNESS = frozenset({"agent", "work", "port"})
 
 
 class ChatEndpoint(Frozen):
@@ -32,7 +42,7 @@ class AgentVersion(Frozen):
     """One version of the agent.
 
     In `command`, `{agent}` is the folder of the agent's files and `{work}` its working directory, so that one
-    declaration serves every sandbox.
+    declaration serves every sandbox; `{task}` is the case's task, for a program that takes it as an argument.
     """
 
     command: tuple[str, ...] = Field(min_length=1)
@@ -42,8 +52,16 @@ class AgentVersion(Frozen):
     image holds all that the command needs, and `{agent}` is an empty folder."""
     prompts: tuple[str, ...] = ()
     """Files inside `files` that hold prompts: they get a digest of their own, so that a change is attributed."""
+    prompt_versions: dict[str, PromptName] = {}
+    """File of `prompts` -> name of a prompt in the project's `prompts/`, whose version takes the place of the file's
+    text; the file's own text is used where there is no version.
+    """
     env: dict[str, str] = {}
     """Environment variables of the agent; they must not contain secrets, because the manifest stores them."""
+    variables: dict[VariableName, VariableValue] = {}
+    """Variable -> its default. `{name}` in `command` and in the values of `env` is replaced by its value, which
+    `harness run --with name=value` chooses.
+    """
     image: str | None = None
     """An image of its own to run in; None: the environment's."""
     answer: Literal["reply", "stdout"] = "reply"
@@ -60,4 +78,41 @@ class AgentVersion(Frozen):
     def _prompts_lie_in_files(self) -> "AgentVersion":
         if self.prompts and self.files is None:
             raise ValueError("`prompts` are files inside `files`, which is not given")
+        unlisted = sorted(self.prompt_versions.keys() - set(self.prompts))
+        if unlisted:
+            raise ValueError(f"`prompt_versions` names {unlisted[0]!r}, which is none of `prompts`")
         return self
+
+    @model_validator(mode="after")
+    def _variables_are_used(self) -> "AgentVersion":
+        taken = sorted(self.variables.keys() & _FILLED_BY_THE_HARNESS)
+        if taken:
+            raise ValueError(f"the variable {taken[0]!r} has another meaning in commands: choose another name")
+        used = {name for text in (*self.command, *self.env.values()) for name in _PLACEHOLDER.findall(text)}
+        unused = sorted(self.variables.keys() - used)
+        if unused:
+            raise ValueError(
+                f"the variable {unused[0]!r} is used nowhere: write {{{unused[0]}}} into `command` or a value of `env`"
+            )
+        return self
+
+    def filled(self, text: str) -> str:
+        """The text with the values of the variables; other braces stay as they are."""
+        return _PLACEHOLDER.sub(lambda found: self.variables.get(found[1], found[0]), text)
+
+
+class AgentPrompt(Frozen):
+    """The version of a prompt that takes the place of a file of an agent."""
+
+    agent: str
+    file: str
+    """As `prompts` names it."""
+    name: str
+    version: str
+    """`fallback`: there is no version, and the text is the file's own."""
+    text: str
+
+    @property
+    def identity(self) -> str:
+        """As it is named in manifests and reports."""
+        return f"{self.name}@{self.version}"

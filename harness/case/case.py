@@ -1,15 +1,19 @@
 """One case: a task, the agent's limits, and the checks of its success."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
-from harness.case.conversation import Conversation
+from harness.case.conversation.conversation import Conversation
+from harness.case.conversation.route import Route
+from harness.case.conversation.user import CaseUser
 from harness.case.fault import FaultSpec
 from harness.case.probe import StateProbe
-from harness.case.route import Route
-from harness.case.user import CaseUser
+from harness.case.task_folder import TaskFolder
 from harness.values import Frozen, JsonObject, JsonValue
+
+UNTOLD_TASK: Final = "(the file does not tell the task)"
+"""The task of an imported or observed case whose source has none: nothing can be measured against it."""
 
 
 class Limits(Frozen):
@@ -37,7 +41,9 @@ class Limits(Frozen):
     disk_mb: int = Field(default=64, ge=1)
     """Size of each writable place."""
     output_kb: int = Field(default=256, ge=1)
-    """The stored size of standard output and of standard error; further output is counted and discarded."""
+    """The stored size of the beginning of standard output and of standard error. Further output is counted and
+    discarded, but for the last lines (at most 16 KB).
+    """
 
 
 class ReferenceCall(Frozen):
@@ -133,6 +139,13 @@ class Case(Frozen):
     """The source of the case, such as the run and trial that it was made from."""
     adk: AdkSource | None = None
     """The case as Google ADK writes it, for `harness export adk`; None where it was not read from there."""
+    task_folder: TaskFolder | None = None
+    """Set where the case was read from a `task.toml`, not by hand."""
+
+    @property
+    def has_oracle(self) -> bool:
+        """Whether the oracle has something to do: calls of a reference, or the solution of a task folder."""
+        return self.reference is not None if self.task_folder is None else self.task_folder.has_solution
 
     @model_validator(mode="before")
     @classmethod

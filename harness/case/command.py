@@ -4,10 +4,12 @@ from pydantic import Field
 
 from harness.case.case import Case, CheckSpec
 from harness.case.suite import Suite
+from harness.case.task_folder import TESTS_CHECK
 from harness.errors import UsageError
-from harness.values import Frozen, digest_of
+from harness.values import Frozen, JsonObject, digest_of
 
 VERIFIER = "command"
+TASK_TESTS = "task_tests"
 
 
 class CommandCheck(Frozen):
@@ -21,17 +23,38 @@ class CommandCheck(Frozen):
     executes: bool = False
     """Whether what the agent left keeps its modes and its owner: it can be executed, and changed by the command."""
     timeout_s: float = Field(default=30.0, gt=0)
+    tests_of: str | None = None
+    """Digest of the task folder whose tests it runs, in the sandbox that has them; None: no such command."""
+    env: dict[str, str] = {}
+    """Environment variables of the tests of a task folder."""
 
     @property
     def digest(self) -> str:
         """Of what is run and where: a result is only good for the command that gave it."""
-        return digest_of({"run": self.run, "timeout_s": self.timeout_s, "cwd": self.cwd, "executes": self.executes})
+        run = {"run": self.run, "timeout_s": self.timeout_s, "cwd": self.cwd, "executes": self.executes}
+        return digest_of(run if self.tests_of is None else {**run, "tests_of": self.tests_of, "env": self.env})
 
 
 def commands_of(suite: Suite, case: Case) -> tuple[CommandCheck, ...]:
     """The commands that the checks of `case` need; raises UsageError for one that names no program."""
     checks = [*suite.checks, *case.checks]
-    return tuple(_command(case, check) for check in checks if check.verifier == VERIFIER)
+    commands = [_command(case, check) for check in checks if check.verifier == VERIFIER]
+    tests = [task_tests_command(check.parameters) for check in checks if check.verifier == TASK_TESTS]
+    return (*commands, *tests)
+
+
+def task_tests_command(parameters: JsonObject) -> CommandCheck:
+    """The command of a `task_tests` check; its parameters are those that a task folder was read into."""
+    return CommandCheck.model_validate(
+        {
+            "name": TESTS_CHECK,
+            "run": ("/bin/sh", "-c", "/tests/test.sh"),
+            "executes": True,
+            "timeout_s": parameters.get("timeout_s", 600.0),
+            "tests_of": parameters.get("digest"),
+            "env": parameters.get("env", {}),
+        }
+    )
 
 
 def _command(case: Case, check: CheckSpec) -> CommandCheck:

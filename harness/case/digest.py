@@ -12,15 +12,14 @@ from harness.values import JsonValue, digest_of
 
 _CODE: Final = re.compile(r"[\w./-]+\.py:[A-Za-z_]\w*")
 _ASKED = {"environment", "tools", "probes", "checks", "metrics", "run_metrics", "packs", "defaults", "cases"}
-_USER = {
-    "kind",
-    "model",
-    "temperature",
-    "max_tokens",
-    "corrections",
-    "silence",
-    "instructions",
-    "persona",
+_ANSWERS: Final = {"model": True, "temperature": True, "max_tokens": True}
+_USER: Final[dict[str, Any]] = _ANSWERS | {
+    "kind": True,
+    "corrections": True,
+    "silence": True,
+    "instructions": True,
+    "persona": True,
+    "entailment": _ANSWERS,
 }
 """What the user says may depend on; where the model is served, and what it may cost, is not in the digest."""
 
@@ -53,9 +52,10 @@ def _drop_unused(asked: dict[str, Any]) -> None:
     """Removes unused fields, so that a suite without a newer field keeps its digest."""
     for case in asked["cases"]:
         del case["adk"]  # another spelling of what the case says
-        for name in ("probes", "routes", "user"):
+        for name in ("probes", "routes", "user", "task_folder"):
             if not case[name]:
                 del case[name]
+        case.get("user", {}).pop("mistaken", None)  # nothing of what is said depends on it
         if case["conversation"] is not None and case["conversation"]["persona"] is None:
             del case["conversation"]["persona"]
     _drop_undeclared((*asked["tools"], *asked.get("hosts", ())))
@@ -73,8 +73,10 @@ def _drop_unset_limits(asked: dict[str, Any]) -> None:
 
 
 def _drop_undeclared(tools: Iterable[dict[str, Any]]) -> None:
-    """Fields of tools and hosts that are younger than the digests of suites that do not use them."""
+    """Removes fields that are younger than the digests of suites without them, and keeps the earlier names."""
     for one in tools:
+        if "generated_ids" in one:
+            one["mints"] = one.pop("generated_ids")  # the name that the digests of earlier runs were taken with
         for name in ("state", "volatile"):
             if not one.get(name, True):
                 del one[name]

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from harness.case.case import Case
 from harness.case.document import Document, open_document
-from harness.case.tool import ToolSpec
+from harness.case.endpoints.tool import ToolSpec
 from harness.values import Frozen, JsonObject, JsonValue
 
 FOLDER = "fixtures"

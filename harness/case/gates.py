@@ -14,6 +14,9 @@ class Gates(Frozen):
 
     fail_under: dict[str, float] = {}
     """Figure (`task_success`, a metric, a run metric) -> the least value that passes."""
+    no_worse_than: dict[str, float | str] = {}
+    """Figure (`task_success`, a metric, `latency_s`) -> the loss against the baseline that passes: a number, or a
+    percentage (`10%`) for amounts such as `cost_usd`."""
     against_baseline: bool = False
     """Whether the run is compared with `baselines/<suite>.json`."""
     allow_unmeasured: int = Field(default=0, ge=0)

@@ -4,12 +4,13 @@ An intervention is data: the gateway applies it, and the agent's code is never t
 order in which the agent makes them.
 """
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from harness.case.case import Case
-from harness.case.conversation import Conversation, UserTurn
+from harness.case.conversation.conversation import Conversation, UserTurn
 from harness.case.fault import FaultSpec
 from harness.values import Frozen, JsonObject, JsonValue
 
@@ -54,6 +55,26 @@ class CallEdit(Frozen):
         return self
 
 
+class TextChange(Frozen):
+    """One text that is replaced wherever it stands in a request."""
+
+    before: str = Field(min_length=1)
+    """The text as the agent sends it."""
+    after: str
+    """What is sent in its place."""
+
+
+class ModelChange(Frozen):
+    """What a model is asked otherwise, from one request on."""
+
+    requests_before: int = Field(ge=0)
+    """So many requests are not changed; they are answered as they were recorded, where they were."""
+    model: str | None = None
+    """Name of the model that is asked instead; None: the one that the agent names."""
+    texts: tuple[TextChange, ...] = ()
+    """Texts of prompts."""
+
+
 class Intervention(Frozen):
     """One change of a trial. All parts are applied together."""
 
@@ -75,6 +96,14 @@ class Intervention(Frozen):
     """A message of the user, sent after the replies that are counted in `replies_before`."""
     replies_before: int = Field(default=1, ge=1)
     """So many replies of the agent come before the hint."""
+    asks_model: ModelChange | None = None
+    """Another model, or other prompts, in the agent's requests to its model."""
+
+    @property
+    def changes_answer_alone(self) -> bool:
+        """Whether the trial is the same up to the agent's answer: nothing that the agent or a tool does is changed."""
+        acts = bool(self.edits or self.at_end or self.faults or self.lifts_faults or self.hint or self.asks_model)
+        return self.final_answer is not None and not acts
 
 
 class FedCall(Frozen):
@@ -102,6 +131,8 @@ class TrialVariant(Frozen):
     """The trial that it is a variant of: `run/case/attempt`."""
     interventions: tuple[Intervention, ...] = ()
     """In the order in which they are applied."""
+    descriptions: Mapping[str, str] = {}
+    """Tool -> the description that the agent reads instead of the suite's."""
     fed: tuple[FedCall, ...] = Field(default=(), exclude=True)
     """The calls before the fork, as they stand in the parent; they are not stored again."""
 
@@ -119,8 +150,8 @@ class TrialVariant(Frozen):
     @property
     def final_answer(self) -> str | None:
         """The answer that replaces the agent's own; None: it stays as it is."""
-        told = [one.final_answer for one in self.interventions if one.final_answer is not None]
-        return told[-1] if told else None
+        answers = [one.final_answer for one in self.interventions if one.final_answer is not None]
+        return answers[-1] if answers else None
 
 
 def _with_hint(case: Case, hint: str, replies_before: int) -> Conversation:

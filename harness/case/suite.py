@@ -5,19 +5,20 @@ from pathlib import Path
 
 from pydantic import Field
 
-from harness.case.agent import AgentVersion
+from harness.case.agent import AgentPrompt, AgentVersion
 from harness.case.answer import AnswerRule
 from harness.case.case import Case, CheckSpec, Limits
 from harness.case.composite import CompositePart
+from harness.case.conversation.user import UserSpec
+from harness.case.endpoints.host import HostSpec
+from harness.case.endpoints.model import ModelSpec
+from harness.case.endpoints.provenance import Doubles
+from harness.case.endpoints.reset import Reset
+from harness.case.endpoints.tool import ToolSpec
 from harness.case.fixture import FixturePack
 from harness.case.gates import Gates
-from harness.case.host import HostSpec
-from harness.case.model import ModelSpec
+from harness.case.optimising import OptimiseSpec
 from harness.case.probe import StateProbe
-from harness.case.provenance import Doubles
-from harness.case.reset import Reset
-from harness.case.tool import ToolSpec
-from harness.case.user import UserSpec
 from harness.values import Frozen, JsonObject
 
 
@@ -105,8 +106,11 @@ class Suite(Frozen):
     """Name of a folder in `images/`; None: the base image and an empty snapshot."""
     snapshot: str | None = None
     """Name of a snapshot of that environment."""
-    agents: dict[str, AgentVersion] = Field(min_length=1)
+    agents: dict[str, AgentVersion]
+    """Empty for a folder of tasks without a `suite.yaml`, which the built-in agents can run."""
     default_agent: str
+    agent_prompts: tuple[AgentPrompt, ...] = ()
+    """Versions of prompts that take the place of agents' files; not part of the digest, like the agents."""
     servers: dict[str, ToolServer] = {}
     tools: tuple[ToolSpec, ...] = ()
     model: ModelSpec | None = None
@@ -139,6 +143,10 @@ class Suite(Frozen):
     """What every run of the suite has to reach."""
     packs: dict[str, FixturePack] = {}
     """The fixture packs that cases name."""
+    descriptions: dict[str, str] = {}
+    """Tool -> the file in the suite's folder that its description stands in; the text is in `tools` already."""
+    optimise: OptimiseSpec | None = None
+    """What an optimisation may change; not part of the digest, because no trial depends on it."""
     defaults: Limits = Limits()
     cases: tuple[Case, ...] = Field(min_length=1)
     digest: str
@@ -158,6 +166,10 @@ class Suite(Frozen):
         model = self.model is not None and self.model.double
         own = frozenset(name for name, server in self.servers.items() if server.sandbox or server.browser)
         return Doubles(servers=frozenset({*declared, *same}), services=services, model=model, own=own)
+
+    def variables_of(self, agent: str) -> dict[str, str]:
+        """The values of the variables of a version; empty for a built-in agent."""
+        return dict(self.agents[agent].variables) if agent in self.agents else {}
 
     def header_rules(self, tool: str) -> dict[str, AnswerRule]:
         """Response headers of the tool that are compared, in lower case -> the first rule that names each."""

@@ -9,20 +9,21 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import yaml
 from pydantic import ValidationError
-from vcr import serialize as vcr_format
-from vcr.request import Request
-from vcr.serializers import jsonserializer, yamlserializer
 
 from harness.cassette.recording import Kind, Recording, from_interaction, to_interaction
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction.redaction import Redactor
 from harness.cassette.volatility import Path as Steps
 from harness.cassette.volatility import ValueChange, changes, decoded
 from harness.documents import Location, read_plain, refuse_boundless_yaml, write_atomically
 from harness.errors import CassetteError, InvalidDocument
 from harness.plain_files import UnusableEntry, read_plain_file
+
+if TYPE_CHECKING:  # vcrpy imports every installed HTTP client, which would delay a run without a cassette
+    from vcr.request import Request
 
 FORMAT = 1
 _MALFORMED = (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
@@ -30,7 +31,7 @@ _REMEDY = "restore the file, or delete it and record the case again"
 
 
 class Cassette:
-    """The recordings of one case. Never changes: a recording makes a new one (see `merge`)."""
+    """The recordings of one case. Immutable: recording creates a new one (see `merge`)."""
 
     def __init__(self, recordings: Iterable[Recording] = (), written: frozenset[str] | None = None) -> None:
         """`written`: the states that the whole cassette writes to, of which this is a part."""
@@ -67,7 +68,7 @@ class Cassette:
         return self._tools.get(tool, [])
 
     def changing(self, tool: str) -> frozenset[Steps]:
-        """Where the tool's recorded answers to one call changed though nothing was written: a clock, a counter."""
+        """Where the tool's recorded answers to one call differ although nothing was written: a clock, a counter."""
         if tool not in self._changing:
             groups: defaultdict[tuple[str, str], list[Recording]] = defaultdict(list)
             for recording in self.of_tool(tool):
@@ -83,7 +84,7 @@ class Cassette:
         return self._changing[tool]
 
     def was_repeated(self, tool: str) -> bool:
-        """Whether some call of the tool was recorded more than once in one state, so that it shows what changes."""
+        """Whether some call of the tool was recorded more than once in one state, so that the differences are known."""
         return any(recording.mark.occurrence for recording in self.of_tool(tool))
 
     def holds_key(self, key: str) -> bool:
@@ -105,16 +106,20 @@ def cassette_path(cassettes: Path, suite: str, case: str) -> Path:
     """
     as_yaml, as_json = (cassettes / suite / f"{case}{ending}" for ending in (".yaml", ".json"))
     if as_yaml.exists() and as_json.exists():
-        raise CassetteError(f"{as_yaml} and {as_json} are both cassettes of one case", remedy="delete one of them")
+        raise CassetteError(
+            f"expected one cassette for the case, found {as_yaml} and {as_json}", remedy="delete one of them"
+        )
     return as_json if as_json.exists() else as_yaml
 
 
 def load_cassette(path: Path) -> Cassette:
     """The cassette in a file. Raises CassetteError that names file, line and field."""
+    from vcr import serialize as vcr_format
+
     try:
         text = read_plain_file(path).decode("utf-8")
     except UnusableEntry as error:
-        raise CassetteError(str(error), remedy="put the cassette itself there") from None
+        raise CassetteError(str(error), remedy="replace the entry by the cassette itself") from None
     except OSError as error:
         raise CassetteError(f"{path}: cannot be read: {error.strerror}", remedy=_REMEDY) from None
     except UnicodeDecodeError as error:
@@ -140,8 +145,8 @@ def refuse_secrets(path: Path, recordings: Iterable[Recording], redactor: Redact
         name = redactor.left_in(recording.texts())
         if name is not None:
             raise CassetteError(
-                f"{path}: the recording of {recording.mark.tool}({recording.arguments}) holds the secret {name!r}",
-                remedy="change that secret, which is no secret any more, delete the file and record the case again",
+                f"{path}: the recording of {recording.mark.tool}({recording.arguments}) contains the secret {name!r}",
+                remedy="revoke the secret, which has leaked; delete the file and record the case again",
             )
 
 
@@ -152,6 +157,8 @@ def save_cassette(path: Path, cassette: Cassette, *, suite: str, case: str) -> N
 
 def cassette_bytes(path: Path, cassette: Cassette, *, suite: str, case: str) -> bytes:
     """The file's content in the format of its suffix. Raises CassetteError for what JSON cannot hold."""
+    from vcr import serialize as vcr_format
+
     if path.suffix == ".json":
         _refuse_binary(path, cassette)
     pairs = [to_interaction(recording) for recording in cassette.recordings]
@@ -172,8 +179,8 @@ def _refuse_binary(path: Path, cassette: Cassette) -> None:
             recording.body.decode("utf-8")
         except UnicodeDecodeError:
             raise CassetteError(
-                f"{path}: the answer to {recording.mark.tool}({recording.arguments}) is no text: JSON cannot hold it",
-                remedy="keep this cassette as YAML: harness cassette convert",
+                f"{path}: expected text, found a binary answer to {recording.mark.tool}({recording.arguments})",
+                remedy="keep this cassette in YAML: harness cassette convert",
             ) from None
 
 
@@ -186,6 +193,8 @@ def lines_of(path: Path) -> dict[Location, int]:
 
 
 def _serializer(path: Path) -> ModuleType:
+    from vcr.serializers import jsonserializer, yamlserializer
+
     serializer: ModuleType = jsonserializer if path.suffix == ".json" else yamlserializer
     return serializer
 
@@ -195,12 +204,12 @@ def _check_format(path: Path, metadata: object) -> None:
     version = ours.get("format") if isinstance(ours, dict) else None
     if version is not None and version != FORMAT:
         raise CassetteError(
-            f"{path}: field 'metadata.harness.format' is {version!r}; this harness reads {FORMAT}",
+            f"{path}: field 'metadata.harness.format': expected {FORMAT}, found {version!r}",
             remedy="use the harness that wrote it, or record the case again",
         )
 
 
-def _recording(path: Path, index: int, request: Request, response: dict[str, object]) -> Recording:
+def _recording(path: Path, index: int, request: "Request", response: dict[str, object]) -> Recording:
     try:
         return from_interaction(request, response)
     except ValidationError as error:
@@ -245,7 +254,7 @@ def _refuse_twins(path: Path, recordings: list[Recording]) -> None:
 
 
 def _explained(path: Path, error: Exception) -> str:
-    """What is wrong with a file that vcrpy cannot load, in the words of the house's own reader where it finds it."""
+    """Why vcrpy cannot load a file, in terms of this harness's own reader where that one finds the error too."""
     try:
         plain, lines = read_plain(path)
     except InvalidDocument as known:

@@ -16,7 +16,7 @@ from harness.documents import write_atomically
 
 _FORMAT = b"harness cassette index 1"
 _WORTH_BYTES = 128 * 1024
-"""A smaller cassette opens in less than a tenth of a second as it is."""
+"""The size from which an index is worth it: a smaller cassette opens in less than a tenth of a second without one."""
 
 _RECORDINGS: TypeAdapter[tuple[Recording, ...]] = TypeAdapter(tuple[Recording, ...])
 
@@ -46,7 +46,7 @@ def index_path(path: Path) -> Path:
 
 
 def _read(index: Path, digest: bytes) -> tuple[Recording, ...] | None:
-    """What the index holds; None where it is not the cassette's, or not whole."""
+    """The content of the index; None where it belongs to another cassette, or is truncated."""
     try:
         form, cassette, own, content = index.read_bytes().split(b"\n", 3)
     except (OSError, ValueError):
@@ -64,7 +64,7 @@ def _write(index: Path, digest: bytes, cassette: Cassette) -> None:
     try:
         write_atomically(index, b"\n".join((_FORMAT, digest, _digest(content), content)))
     except OSError:
-        return  # a project that cannot be written to opens its cassettes the slow way
+        return  # a read-only project opens its cassettes without an index
 
 
 def _digest(content: bytes) -> bytes:

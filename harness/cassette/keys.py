@@ -1,4 +1,4 @@
-"""When two calls are the same call.
+"""Defines when two calls are the same call.
 
 The *key* names the call: its tool and its canonical arguments. What has happened before is its *state*: see
 `harness.cassette.state`.
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.case import Effect, ToolSpec, without_volatile
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction.redaction import Redactor
 from harness.values import JsonObject, JsonValue, canonical_json
 
 _DIGITS = 32
@@ -48,9 +48,9 @@ def key_digest(tool: str, arguments: str, kind: str = "tool") -> str:
 
 
 def complete_arguments(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
-    """The arguments with the schema's defaults filled in: what the key is taken of and what the tool is sent.
+    """The arguments with the schema's defaults filled in: the input of the key, and what is sent to the tool.
 
-    Both from one form, so that calls with equal keys are equal requests.
+    Both use one form, so that calls with equal keys are equal requests.
     """
     completed = _with_defaults(tool.parameters, arguments)
     assert isinstance(completed, dict)  # an object stays one

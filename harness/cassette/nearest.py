@@ -1,4 +1,4 @@
-"""What a cassette holds that is nearest to a call it cannot answer, so that a miss explains itself."""
+"""The recordings nearest to a call that a cassette cannot answer, so that a miss explains itself."""
 
 import json
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from harness.cassette.cassette import Cassette
 from harness.cassette.keys import CallKey
 from harness.cassette.recording import Recording
+from harness.cassette.volatility import json_in
 from harness.values import Frozen, JsonObject, JsonValue
 
 _SHOWN = 3
@@ -14,11 +15,13 @@ _LONGEST = 1000
 _CONTEXT = 40
 """Characters before the first difference of two long texts."""
 _LOOKED_AT = 500
-"""Different arguments compared at most: a miss on a big cassette must not hold up the other trials."""
+"""The number of different arguments that are compared at most: a miss on a large cassette must not delay the other
+trials.
+"""
 
 
 class Nearest(Frozen):
-    """A recording like the call, and how it differs."""
+    """A recording similar to the call, and how it differs."""
 
     tool: str
     arguments: JsonValue
@@ -27,7 +30,7 @@ class Nearest(Frozen):
 
 
 def nearest(cassette: Cassette, call: CallKey) -> tuple[Nearest, ...]:
-    """At most three recordings of the same tool, the most alike first."""
+    """At most three recordings of the same tool, the most similar first."""
     candidates: dict[str, Recording] = {}
     for recording in cassette.of_tool(call.tool):
         candidates.setdefault(recording.mark.key, recording)
@@ -80,8 +83,10 @@ def _in_objects(here: JsonObject, recorded: JsonObject, path: str) -> Iterator[s
 
 
 def _in_texts(here: str, recorded: str, path: str) -> Iterator[str]:
-    """Of texts that hold JSON, such as a tool's answer in a message, what of it differs; of others, from where on."""
-    plain, other = _json_in(here), _json_in(recorded)
+    """The differences of two texts that contain JSON, such as a tool's answer in a message; of others, from the first
+    different character on.
+    """
+    plain, other = json_in(here), json_in(recorded)
     if plain is not None and other is not None and plain != other:
         yield from (f"{path}, as JSON: {difference}" for difference in differences(plain, other))
         return
@@ -92,17 +97,6 @@ def _in_texts(here: str, recorded: str, path: str) -> Iterator[str]:
         return
     cut = begins - _CONTEXT
     yield f"{path}, from character {cut}: {_short(here[cut:])} here, {_short(recorded[cut:])} in the recording"
-
-
-def _json_in(text: str) -> JsonValue:
-    """The object or list that a text is; None: it is none."""
-    if text[:1] not in ("{", "["):
-        return None
-    try:
-        value: JsonValue = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value
 
 
 def _short(value: JsonValue) -> str:

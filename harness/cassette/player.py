@@ -69,7 +69,7 @@ class Player:
         chain: StateChain | None = None,
         volatile: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """`chain`: shared with other players of the trial; None: of its own.
+        """`chain`: shared with other players of the trial; None: the player has its own.
 
         `volatile`: tool -> JSON pointers to what its answers are declared to change by themselves.
         """
@@ -125,7 +125,7 @@ class Player:
         return any(one.mark.elsewhere is None for one in self._cassette.answers(call.key, state))
 
     def _restless(self, call: CallKey) -> bool | None:
-        """Whether the tool's answers change by themselves; None: only in what is declared volatile."""
+        """Whether the tool's answers change by themselves; None: only in values declared volatile."""
         if self._cassette.recordings and self._cassette.recordings[0].mark.kind == "model":
             return False  # the same model request may be repeated for another sample
         changing = self._cassette.changing(call.tool)

@@ -8,15 +8,17 @@ import hashlib
 import json
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from pydantic import ConfigDict, Field
-from vcr.request import Request
 
 from harness.case import Effect, Provenance
 from harness.cassette.sent import sent_request
 from harness.values import Frozen
+
+if TYPE_CHECKING:
+    from vcr.request import Request
 
 Outcome = Literal["answer", "timeout", "reset"]
 """`timeout` and `reset`: the tool gave no answer; the body is empty."""
@@ -40,12 +42,12 @@ class Mark(Frozen):
     writes: int = Field(ge=0)
     """How many writes were made before to the same state: the length of the chain that `state` is the hash of."""
     shared: str = ""
-    """The name of the state, where it is not the server's own."""
+    """The name of the state, where it differs from the server's."""
     elsewhere: int | None = None
-    """How many writes were made before to other states that the server may share. None: that does not matter, or the
-    recording is older than the question."""
+    """How many writes were made before to other states that the server may share. None: such writes have no effect, or
+    the recording is older than this field."""
     occurrence: int = Field(ge=0)
-    """The n-th time that this call was made in this state."""
+    """The number of earlier calls with the same arguments in this state."""
     outcome: Outcome = "answer"
     kind: Kind = "tool"
     chunks: tuple[tuple[int, int], ...] = ()
@@ -71,7 +73,7 @@ class Recording(Frozen):
 
     mark: Mark
     arguments: str
-    """Canonical JSON, as the key is taken of."""
+    """Canonical JSON, the input of the key."""
     status: int = Field(ge=100, le=599)
     headers: dict[str, str] = {}
     """The stored response headers, in lower case."""
@@ -79,7 +81,7 @@ class Recording(Frozen):
 
     @property
     def place(self) -> tuple[str, str, int]:
-        """What a cassette holds one recording of."""
+        """The identity of the recording on a cassette."""
         return self.mark.key, self.mark.state, self.mark.occurrence
 
     @property
@@ -89,26 +91,26 @@ class Recording(Frozen):
         return mark.server, mark.writes, mark.state, mark.tool, self.arguments, mark.key, mark.occurrence
 
     def answers_like(self, other: "Recording") -> bool:
-        """Whether both give the agent the same, wherever it was taken from."""
+        """Whether both give the agent the same answer, whatever their provenance."""
         return (self.mark.outcome, self.status, self.body) == (other.mark.outcome, other.status, other.body)
 
     def with_provenance(self, provenance: Provenance) -> "Recording":
-        """The same recording, as taken from there."""
+        """The same recording with this provenance."""
         return self.model_copy(update={"mark": self.mark.model_copy(update={"provenance": provenance})})
 
     @property
     def fingerprint(self) -> str:
         """The first 16 hexadecimal digits of a SHA-256 over the call and its answer.
 
-        The recorder writes it beside the provenance; where it does not fit, the recording was changed afterwards. It is
-        no signature: who wants to forge it can.
+        The recorder writes it beside the provenance; where it does not match, the recording was changed afterwards. It
+        no signature: anybody can compute it.
         """
         parts = (self.mark.tool, self.arguments, self.mark.state, self.mark.outcome, str(self.status))
         content = "\0".join(parts).encode("utf-8", "surrogatepass") + b"\0" + self.body
         return hashlib.sha256(content).hexdigest()[:16]
 
     def texts(self) -> tuple[str, ...]:
-        """Everything stored that could hold a secret."""
+        """All stored texts that could contain a secret."""
         return (
             self.mark.server,
             self.mark.tool,
@@ -118,13 +120,15 @@ class Recording(Frozen):
         )
 
 
-def to_interaction(recording: Recording) -> tuple[Request, dict[str, Any]]:
+def to_interaction(recording: Recording) -> tuple["Request", dict[str, Any]]:
     """The recording as vcrpy's request and response; every part is a copy, because vcrpy modifies the objects that it
     serialises.
 
     A request to a host is stored as it was made, so that stock vcrpy returns its answer to the client that made it; the
     input of the key is then in `x-harness`.
     """
+    from vcr.request import Request
+
     marked = _marked(recording)
     sent = sent_request(recording.arguments) if recording.mark.kind == "http" else None
     response = {
@@ -139,7 +143,7 @@ def to_interaction(recording: Recording) -> tuple[Request, dict[str, Any]]:
     return Request("POST", logical_uri(recording.mark), recording.arguments, headers), response
 
 
-def from_interaction(request: Request, response: dict[str, Any]) -> Recording:
+def from_interaction(request: "Request", response: dict[str, Any]) -> Recording:
     """Raises ValueError (pydantic's, with the place) where the interaction is not one that this harness recorded."""
     body = request.body
     content = response.get("body")
@@ -158,11 +162,11 @@ def from_interaction(request: Request, response: dict[str, Any]) -> Recording:
             "body": content.get("string") if isinstance(content, dict) else content,
         }
     )
-    json.loads(recording.arguments)  # whoever compares calls reads it
+    json.loads(recording.arguments)  # the comparison of calls parses it
     sent = None if stated is None else sent_request(recording.arguments)
     wanted = logical_uri(recording.mark) if sent is None else sent.uri
     if request.uri != wanted:
-        raise ValueError(f"request.uri is {request.uri!r}, but x-harness says {wanted!r}")
+        raise ValueError(f"request.uri: expected {wanted!r} as in x-harness, found {request.uri!r}")
     recorded = recording.mark.provenance is None or fingerprint == recording.fingerprint
     return recording if recorded else recording.with_provenance("hand")
 
@@ -184,11 +188,11 @@ def _host(server: str, kind: Kind) -> str:
 
 _UNSET = ("kind", "chunks", "shared", "elsewhere", "provenance")
 _BESIDE_MARK = ("arguments", "fingerprint")
-"""What `x-harness` holds beside the fields of the mark."""
+"""The fields of `x-harness` besides those of the mark."""
 
 
 def _marked(recording: Recording) -> dict[str, Any]:
-    """Without what only other kinds have: the cassettes of tools stay as they are."""
+    """Omits fields that only other kinds have, so that cassettes of tools stay unchanged."""
     mark = recording.mark
     unset = {name for name in _UNSET if getattr(mark, name) == Mark.model_fields[name].default}
     marked = mark.model_dump(mode="json", exclude=unset)

@@ -14,7 +14,7 @@ from harness.values import JsonObject, JsonValue, canonical_json
 
 @dataclass(frozen=True, kw_only=True)
 class SentRequest:
-    """What a client of HTTP would have put on the wire."""
+    """The request as an HTTP client would have sent it."""
 
     method: str
     uri: str
@@ -23,12 +23,12 @@ class SentRequest:
 
 
 def sent_request(arguments: str) -> SentRequest | None:
-    """Of the canonical JSON of a request to a host; None: it is none."""
+    """The request in the canonical JSON of a call to a host; None: the JSON describes no request."""
     asked = json.loads(arguments)
     if not isinstance(asked, dict) or not isinstance(asked.get("url"), str):
         return None
-    told = asked.get("headers")
-    headers = {name: str(value) for name, value in told.items()} if isinstance(told, dict) else {}
+    stored = asked.get("headers")
+    headers = {name: str(value) for name, value in stored.items()} if isinstance(stored, dict) else {}
     kind, body = _body(asked)
     return SentRequest(
         method=str(asked.get("method")),

@@ -26,7 +26,7 @@ class StateChain:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def state(self, server: str) -> str:
-        """The state that a call of the server meets."""
+        """The state in which a call of the server is made."""
         if server == WORLD and self._states:
             return chained_digest(WORLD, *_pairs(self._states))
         others = self.others(server)
@@ -52,7 +52,7 @@ class StateChain:
         return self._writes.get(self.names.of(server), 0)
 
     def elsewhere(self, server: str) -> int | None:
-        """How many writes have been made to others; None: they do not matter."""
+        """The number of writes to other servers; None: they have no effect."""
         if server not in self.names.undeclared:
             return None
         return sum(self._writes.values()) - self.writes(server)

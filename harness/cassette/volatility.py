@@ -1,4 +1,4 @@
-"""Which parts of two answers to one call differ, and which of these are known to change by themselves."""
+"""Compares two answers to one call: which parts differ, and which of these are known to change by themselves."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ class ValueChange:
     before: JsonValue
     after: JsonValue
     same_shape: bool
-    """Both are single values of a kind; False: something is missing, added, or of another type."""
+    """Whether both are single values of one type; False: a value is missing, added, or of another type."""
 
 
 _TIMES_AND_TRACES: Final = frozenset(
@@ -63,17 +63,50 @@ def decoded(body: bytes) -> JsonValue:
     return value
 
 
+def json_in(text: str) -> JsonValue:
+    """The object or list that a text contains as JSON, as in the answers of MCP servers; None: no JSON."""
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def unfolded(value: JsonValue) -> JsonValue:
+    """The value with each text that is JSON as the parsed object or list."""
+    match value:
+        case str():
+            inner = json_in(value)
+            return value if inner is None else unfolded(inner)
+        case list():
+            return [unfolded(item) for item in value]
+        case dict():
+            return {name: unfolded(item) for name, item in value.items()}
+        case _:
+            return value
+
+
 def changes(before: JsonValue, after: JsonValue, path: Path = ()) -> Iterator[ValueChange]:
-    """Every place in which the two differ, in a fixed order. True is not 1."""
+    """Every place in which the two differ, in a fixed order; also inside texts that are JSON. True is not 1."""
     match before, after:
         case dict(), dict():
             yield from _of_members(before, after, path)
         case list(), list():
             yield from _of_items(before, after, path)
+        case str(), str() if before != after:
+            yield from _of_texts(before, after, path)
         case _:
             if before == after and isinstance(before, bool) == isinstance(after, bool):
                 return
             yield ValueChange(path=path, before=before, after=after, same_shape=_kind(before) == _kind(after))
+
+
+def _of_texts(before: str, after: str, path: Path) -> Iterator[ValueChange]:
+    old, new = json_in(before), json_in(after)
+    inner = [] if old is None or new is None or type(old) is not type(new) else list(changes(old, new, path))
+    yield from inner or [ValueChange(path=path, before=before, after=after, same_shape=True)]
 
 
 def _of_items(before: list[JsonValue], after: list[JsonValue], path: Path) -> Iterator[ValueChange]:
@@ -106,7 +139,7 @@ def is_identity(name: str) -> bool:
 
 
 def is_declared(path: Path, pointers: Iterable[str]) -> bool:
-    """Whether one of the JSON pointers (`*`: every item or member) names the place, or what it is a part of."""
+    """Whether one of the JSON pointers (`*`: every item or member) names the place, or a parent of it."""
     return any(_leads_to(pointer.split("/")[1:], path) for pointer in pointers)
 
 

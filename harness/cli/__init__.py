@@ -1,1 +1,1 @@
-"""The command line: one file a verb; it parses, calls one function, prints, sets the exit code."""
+"""The command line. Each verb is a file, which parses options, calls one function, prints, and sets the exit status."""

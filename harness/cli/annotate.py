@@ -2,49 +2,83 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import click
 
+from harness.cli.options import page_port_option
+from harness.cli.turing import ask_pairs
+from harness.errors import UsageError
 from harness.results import run_path
 
 if TYPE_CHECKING:
     from harness.judge import AnnotationQueue, Rubric, Work
 
 
+Role = Literal["annotator", "adjudicator"]
+
+
+class Options(TypedDict):
+    """The options of `harness annotate`."""
+
+    name: str
+    adjudicate: bool
+    per_item: int
+    criteria: tuple[str, ...]
+    port: int
+    turing: str | None
+
+
 @click.command("annotate")
 @click.argument("run")
-@click.option("--rubric", "rubric_name", required=True, metavar="NAME", help="A suite's rubric, a template, or a file.")
-@click.option("--as", "name", required=True, metavar="NAME", help="Whose answers they are.")
-@click.option("--adjudicate", is_flag=True, help="Decide what two people answered differently.")
 @click.option(
-    "--per-item", type=click.IntRange(1, 20), default=2, show_default=True, help="People who answer each question."
+    "--rubric", "rubric_name", metavar="NAME", help="Name of a rubric of the suite or of a template, or a file."
+)
+@click.option(
+    "--turing",
+    metavar="REAL",
+    help="Compare with the conversations of people in the run REAL, pair by pair, in the terminal.",
+)
+@click.option("--as", "name", required=True, metavar="NAME", help="Name of the person who answers.")
+@click.option("--adjudicate", is_flag=True, help="Decide the questions that two people answered differently.")
+@click.option(
+    "--per-item",
+    type=click.IntRange(1, 20),
+    default=2,
+    show_default=True,
+    help="Number of people who answer each question.",
 )
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
 @click.option("--criterion", "criteria", multiple=True, metavar="ID", help="Only this criterion (repeatable).")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    show_default="a free one",
-    help="Port of the page, on this machine alone.",
-)
+@page_port_option
 @click.pass_obj
-def command(project: Path, /, run: str, rubric_name: str, cases: Sequence[str], **options: Any) -> None:
+def command(
+    project: Path, /, run: str, rubric_name: str | None, cases: Sequence[str], **options: Unpack[Options]
+) -> None:
     """Label the stored RUN by a rubric, on a page that this machine alone can open.
 
     \b
     harness annotate tour-v2 --rubric counter --as ann
     harness annotate tour-v2 --rubric counter --as ben --criterion order_complete
     harness annotate tour-v2 --rubric counter --as cem --adjudicate
+    harness annotate talks-v2 --turing people --as ann
 
-    One criterion at a time, with the evidence that a judge would see, blind to what judges and others said. Each answer
-    is written at once to suites/<suite>/labels/<rubric>.jsonl; the same command goes on where it was left. It ends by
-    the page's Finish, or by Ctrl-C.
+    The page shows one criterion at a time with the evidence that a judge receives, and hides the answers of judges and
+    of other annotators. Each answer is written at once to suites/<suite>/labels/<rubric>.jsonl; the same command
+    continues an interrupted session. The button Finish or Ctrl-C ends it.
+
+    With --turing: RUN's conversations with simulated users are shown next to conversations of people, without their
+    source, and rated by keys; then each simulated user is rated from 1 to 5 for how well it followed its plan. `harness
+    simulator turing` prints the figures.
     """
+    if options["turing"] is not None:
+        ask_pairs(project, run, options["turing"], options["name"])
+        return
+    if rubric_name is None:
+        raise UsageError("no rubric is given", remedy="--rubric NAME, or --turing REAL for pairs of conversations")
     from harness.judge import load_rubric, work_of
     from harness.pipeline import suite_of
-    from harness.pipeline.subjects import subjects
+    from harness.pipeline.judge.subjects import subjects
     from harness.results import RunFolder
 
     folder = RunFolder.open(run_path(project, run))
@@ -52,12 +86,12 @@ def command(project: Path, /, run: str, rubric_name: str, cases: Sequence[str], 
     rubric = load_rubric(rubric_name, suite.folder)
     work = list(work_of(subjects(folder, suite, cases), rubric))
     wanted = _only(work, rubric, options["criteria"])
-    role = "adjudicator" if options["adjudicate"] else "annotator"
+    role: Role = "adjudicator" if options["adjudicate"] else "annotator"
     serve(desk_of(project, suite.name, rubric, wanted, (options["name"], role, options["per_item"])), options["port"])
 
 
 def desk_of(
-    project: Path, suite: str, rubric: "Rubric", work: "Sequence[Work]", annotator: tuple[str, Any, int]
+    project: Path, suite: str, rubric: "Rubric", work: "Sequence[Work]", annotator: tuple[str, Role, int]
 ) -> "AnnotationQueue":
     """The queue of one annotator: name, role and people per item."""
     from harness.judge import AnnotationQueue, AnnotatorSession, LabelFile, label_path
@@ -68,12 +102,12 @@ def desk_of(
 
 
 def serve(queue: "AnnotationQueue", port: int) -> None:
-    """Serves until the page is done, or Ctrl-C; both are a good end."""
+    """Serves until the annotator finishes or presses Ctrl-C; neither is an error."""
     from harness.judge import AnnotationServer
 
     with AnnotationServer(queue, port) as server:
         click.echo(server.url)
-        click.echo("open this address in a browser; Ctrl-C ends, and nothing is lost", err=True)
+        click.echo("open this address in a browser; Ctrl-C stops the server, answers are already saved", err=True)
         try:
             while not server.finished.wait(0.5):
                 pass
@@ -85,13 +119,11 @@ def serve(queue: "AnnotationQueue", port: int) -> None:
 
 
 def _only(work: "Sequence[Work]", rubric: "Rubric", criteria: Sequence[str]) -> "list[Work]":
-    from harness.errors import UsageError
-
     unknown = sorted(one for one in criteria if rubric.criterion(one) is None)
     if unknown:
         raise UsageError(
             f"rubric {rubric.name!r} has no criterion {', '.join(unknown)}",
-            remedy=f"its own: {', '.join(one.id for one in rubric.criteria)}",
+            remedy=f"criteria of the rubric: {', '.join(one.id for one in rubric.criteria)}",
         )
     return [
         one for one in work if not criteria or rubric.criterion(one.criterion.id) in map(rubric.criterion, criteria)

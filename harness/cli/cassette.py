@@ -1,14 +1,22 @@
-"""`harness cassette`: what the recordings hold, and whether they are sound."""
+"""`harness cassette`: lists, checks, converts and refreshes recordings."""
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 
 import click
 
 if TYPE_CHECKING:
     from harness.case import Provenance
     from harness.cassette import Recording
+
+
+class RefreshValues(TypedDict):
+    """The options of `harness cassette refresh` that select findings."""
+
+    tools: tuple[str, ...]
+    cases: tuple[str, ...]
+    fingerprints: tuple[str, ...]
 
 
 @click.group("cassette")
@@ -21,10 +29,10 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def list_cassettes(project: Path, suite: str, as_json: bool) -> None:
-    """List the cassettes of SUITE, and from where their recordings were taken.
+    """List the cassettes of SUITE with the provenance of their recordings.
 
-    A recording was taken from a service, from a double that the suite declares (`double: true`), from an imported
-    trajectory, or was written by hand; recordings that are older than this distinction do not say it.
+    A recording comes from a service, from a double that the suite declares (`double: true`), from an imported
+    trajectory, or was written by hand. Old recordings may have no provenance.
     """
     from harness.cassette import list_cassettes, provenance_words
 
@@ -45,10 +53,10 @@ def list_cassettes(project: Path, suite: str, as_json: bool) -> None:
 @click.argument("suites", nargs=-1)
 @click.pass_context
 def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
-    """Check the cassettes of SUITES (all where none is named).
+    """Check the cassettes of SUITES (default: all suites).
 
-    Each must be loaded by stock vcrpy, have the keys that its calls give, and hold no value of the suite's secrets.
-    Exit 1 where one does not. Says too where a cassette would be better off as JSON.
+    Each cassette must be readable by vcrpy, have the keys that follow from its calls, and contain no value of the
+    suite's secrets. Exit 1 if one does not. A hint is printed for a cassette that should be stored as JSON.
     """
     from harness.case import load_suite, suite_names
     from harness.cassette import advice_on, cassette_paths, check_cassette
@@ -73,10 +81,10 @@ def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
 @command.command("convert")
 @click.argument("suite")
 @click.argument("case")
-@click.option("--to", "form", type=click.Choice(["json", "yaml"]), required=True, help="The format to change to.")
+@click.option("--to", "form", type=click.Choice(["json", "yaml"]), required=True, help="The new format.")
 @click.pass_obj
 def convert(project: Path, suite: str, case: str, form: Literal["json", "yaml"]) -> None:
-    """Turn the cassette of one case into JSON, which opens quicker, or into YAML, which reads better."""
+    """Convert the cassette of one case to JSON, which loads faster, or to YAML, which is easier to read."""
     from harness.cassette import convert_cassette
 
     click.echo(convert_cassette(project / "cassettes", suite, case, form))
@@ -88,7 +96,7 @@ def convert(project: Path, suite: str, case: str, form: Literal["json", "yaml"])
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def show(project: Path, suite: str, case: str, as_json: bool) -> None:
-    """Show the recordings of one case, by the writes that came before each, and from where they were taken."""
+    """Show the recordings of one case, grouped by the preceding writes, with their provenance."""
     from harness.cassette import cassette_path, show_cassette, shown_cassette
 
     path = cassette_path(project / "cassettes", suite, case)
@@ -106,15 +114,14 @@ def show(project: Path, suite: str, case: str, as_json: bool) -> None:
     "stated",
     type=click.Choice(["declared", "service", "double", "hand"]),
     required=True,
-    help="From where they were taken; `declared`: from what suite.yaml declares today.",
+    help="The provenance; `declared`: as suite.yaml declares the source now.",
 )
 @click.pass_obj
 def mark(project: Path, suite: str, cases: tuple[str, ...], stated: str) -> None:
-    """State from where old recordings of SUITE were taken (of all CASES where none is named).
+    """Set the provenance of old recordings of SUITE (default: of all CASES).
 
-    Only recordings whose provenance is unknown are marked: a recording made today says it by itself, and what it says
-    stays. To record again (`harness record`) is better, where the services still answer: what they answer as before
-    is marked by that.
+    Only recordings of unknown provenance are changed. If the services still answer, prefer `harness record`: it sets
+    the provenance of recordings whose answer is unchanged.
     """
     from harness.case import load_suite
     from harness.cassette import cassette_paths, state_provenance
@@ -144,38 +151,43 @@ def mark(project: Path, suite: str, cases: tuple[str, ...], stated: str) -> None
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool's answers (repeatable).")
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case's cassette (repeatable).")
 @click.option(
-    "--fingerprint", "fingerprints", multiple=True, metavar="HEX", help="Only what shows this finding (repeatable)."
+    "--fingerprint",
+    "fingerprints",
+    multiple=True,
+    metavar="HEX",
+    help="Only recordings that show this finding (repeatable).",
 )
 @click.option("--patch", type=click.Path(path_type=Path, dir_okay=False), help="Write the patch to this file.")
 @click.option("--apply", "at_once", is_flag=True, help="Change the cassettes at once, without a patch.")
 @click.pass_obj
-def refresh(project: Path, /, suite: str, source: str, **options: Any) -> None:
-    """Take over the answers of today where RUN has confirmed that a tool drifted.
+def refresh(
+    project: Path, /, suite: str, source: str, patch: Path | None, at_once: bool, **options: Unpack[RefreshValues]
+) -> None:
+    """Replace recordings by the current answers of tools whose drift RUN has confirmed.
 
     \b
     harness cassette refresh drive_thru --from nightly > drift.patch && git apply drift.patch
     harness cassette refresh drive_thru --from nightly --tool lookup_menu_item --apply
 
-    Only the recordings whose answer changed are replaced; secrets are already out of what takes their place. Nothing
-    is written without --patch or --apply.
+    Only recordings whose answer changed are replaced; secrets are removed from the new answers. Without --patch and
+    --apply the patch is printed, and no file is written.
     """
     from harness.cassette import apply_refresh, patch_of
-    from harness.cli.console import say
+    from harness.cli.output.console import say
     from harness.documents import write_output
     from harness.errors import UsageError
     from harness.pipeline import RefreshPlan, refreshed
     from harness.results import read_drift, run_path
 
-    patch, at_once = options.pop("patch"), options.pop("at_once")
     if patch is not None and at_once:
-        raise UsageError("--patch and --apply are two ways of doing the same", remedy="choose one")
+        raise UsageError("--patch and --apply exclude each other", remedy="choose one")
     found = run_path(project, source)
     run = found.parent if found.is_file() else found
     cassettes = refreshed(project, suite, run, read_drift(found), RefreshPlan(**options))
     for cassette in cassettes:
         say(f"{cassette.path}: {cassette.replaced} recordings")
     if not cassettes:
-        say("no recording shows confirmed drift; nothing to refresh")
+        say("no recording has confirmed drift; nothing to refresh")
     elif at_once:
         apply_refresh(cassettes)
     elif patch is not None:

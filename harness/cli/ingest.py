@@ -1,7 +1,7 @@
-"""`harness ingest`: the receiver of production's spans."""
+"""`harness ingest`: the receiver of production spans."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -9,45 +9,90 @@ if TYPE_CHECKING:
     from harness.online import Receiver
 
 
+class Options(TypedDict):
+    """The options of `harness ingest serve`."""
+
+    store: Path | None
+    host: str
+    port: int
+    grpc_port: int | None
+    tokens: tuple[str, ...]
+    trusted: tuple[str, ...]
+    secrets: tuple[str, ...]
+    retention_days: float | None
+    max_body_mb: int
+
+
 @click.group("ingest")
 def command() -> None:
-    """Receive spans and logs of production by OTLP/HTTP."""
+    """Receive production spans and logs over OTLP/HTTP and OTLP/gRPC."""
 
 
 @command.command("serve")
 @click.option(
-    "--store", type=click.Path(path_type=Path, file_okay=False), help="Folder of the store; default: online/ here."
+    "--store",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the store; default: online/ in the current folder.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need --token.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=4318, show_default=True, help="0: any free one.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; addresses other than loopback need --token.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=4318,
+    show_default=True,
+    help="Port to listen on; 0: any free port.",
+)
+@click.option(
+    "--grpc-port",
+    type=click.IntRange(0, 65_535),
+    help="Receive OTLP/gRPC too, usually on 4317; needs the extra `grpc`.",
+)
 @click.option(
     "--token",
     "tokens",
     multiple=True,
     metavar="SOURCE=VARIABLE",
-    help="A bearer token: the sender's name, and the environment variable that holds the token (repeatable).",
+    help="A bearer token: the name of the sender and the environment variable that holds the token (repeatable).",
 )
 @click.option(
     "--trusted-token",
     "trusted",
     multiple=True,
     metavar="SOURCE=VARIABLE",
-    help="The same for a harness that may state what it observed (repeatable). Never give it to an agent.",
+    help="A bearer token for a harness, whose observations are trusted; never give it to an agent (repeatable).",
 )
-@click.option("--secret", "secrets", multiple=True, metavar="VARIABLE", help="A value that is never stored.")
-@click.option("--retention-days", type=click.FloatRange(0, min_open=True), help="Drop what is older.")
-@click.option("--max-body-mb", type=click.IntRange(1, 512), default=32, show_default=True, help="Of one request.")
+@click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="VARIABLE",
+    help="Environment variable whose value is never stored (repeatable).",
+)
+@click.option("--retention-days", type=click.FloatRange(0, min_open=True), help="Delete records older than this.")
+@click.option(
+    "--max-body-mb",
+    type=click.IntRange(1, 512),
+    default=32,
+    show_default=True,
+    help="Maximum size of a request's body.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the address, and at the end the counts, as JSON lines.")
 @click.pass_obj
-def serve(project: Path, /, as_json: bool, **options: Any) -> None:
-    """Receive OTLP on `/v1/traces` and `/v1/logs` until it is interrupted.
+def serve(project: Path, /, as_json: bool, **options: Unpack[Options]) -> None:
+    """Receive OTLP on `/v1/traces` and `/v1/logs` until Ctrl-C.
 
     \b
     harness ingest serve
+    harness ingest serve --grpc-port 4317
     harness ingest serve --token shop=SHOP_TOKEN --host 0.0.0.0 --retention-days 30
     OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318   for the agents
 
-    A request is answered when its records are redacted, written and flushed. Needs the extra `online`.
+    A request is acknowledged after its records are redacted, written and flushed. Needs the extra `online`.
     """
     import asyncio
 
@@ -55,21 +100,23 @@ def serve(project: Path, /, as_json: bool, **options: Any) -> None:
     asyncio.run(_serve(receiver, as_json=as_json))
 
 
-def _receiver(project: Path, options: dict[str, Any]) -> "Receiver":
-    from harness.cli.console import say
+def _receiver(project: Path, options: Options) -> "Receiver":
+    from harness.cli.output.console import say
     from harness.errors import UsageError
-    from harness.online import DEFAULT_FOLDER, Receiver, ReceiverOptions, StoreLayout, Tokens
+    from harness.online import DEFAULT_FOLDER, Receiver, ReceiverOptions, StoreLayout, Tokens, online_settings
 
     tokens = Tokens(_named(options["tokens"]), _named(options["trusted"]))
     if options["host"] not in ("127.0.0.1", "::1", "localhost") and not tokens.protects:
         raise UsageError(
-            f"a receiver that listens on {options['host']} needs a token", remedy="--token shop=SHOP_TOKEN"
+            f"a receiver that listens on {options['host']} needs a bearer token", remedy="--token shop=SHOP_TOKEN"
         )
     settings = ReceiverOptions(
         host=options["host"],
         port=options["port"],
+        grpc_port=options["grpc_port"],
         max_body=options["max_body_mb"] << 20,
         retention_days=options["retention_days"],
+        clickhouse=online_settings(project).clickhouse,
     )
     layout = StoreLayout(options["store"] or project / DEFAULT_FOLDER)
     return Receiver(layout, settings, tokens, _values(options["secrets"]), say)
@@ -85,22 +132,26 @@ async def _serve(receiver: "Receiver", *, as_json: bool) -> None:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     try:
         url = await receiver.start()
-        click.echo(json.dumps({"url": url}) if as_json else f"receiving on {url}/v1/traces and {url}/v1/logs")
+        grpc = "" if receiver.grpc_port is None else f", and OTLP/gRPC on port {receiver.grpc_port}"
+        address = {"url": url} | ({} if receiver.grpc_port is None else {"grpc_port": receiver.grpc_port})
+        click.echo(json.dumps(address) if as_json else f"receiving on {url}/v1/traces and {url}/v1/logs{grpc}")
         await ended.wait()
     finally:
         await receiver.close()
-    told = receiver.status
-    click.echo(json.dumps(told) if as_json else "\n".join(f"  {name}: {count}" for name, count in told.items()))
+    status = receiver.status
+    click.echo(json.dumps(status) if as_json else "\n".join(f"  {name}: {count}" for name, count in status.items()))
 
 
-def _named(told: tuple[str, ...]) -> dict[str, str]:
+def _named(given: tuple[str, ...]) -> dict[str, str]:
     from harness.errors import UsageError
 
     found: dict[str, str] = {}
-    for one in told:
+    for one in given:
         source, equals, variable = one.partition("=")
         if not equals or not source.isidentifier():
-            raise UsageError(f"{one!r} is not SOURCE=VARIABLE", remedy="for example --token shop=SHOP_TOKEN")
+            raise UsageError(
+                f"invalid token {one!r}: expected SOURCE=VARIABLE", remedy="for example --token shop=SHOP_TOKEN"
+            )
         found[source] = _values((variable,))[variable]
     return found
 

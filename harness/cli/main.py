@@ -1,84 +1,88 @@
-"""The command `harness`: verbs are loaded when they are used, so that help answers at once."""
+"""The command `harness`. A verb is imported on first use, so that `--help` is fast."""
 
 import sys
 import warnings
-from importlib import import_module
 
 import click
 
-from harness.cli.streams import NOBODY_READS, give_up_output, open_streams, refuse_other_encodings
+from harness.cli.lazy_group import LazyGroup, Verb
+from harness.cli.output.streams import NOBODY_READS, give_up_output, open_streams, refuse_other_encodings
 from harness.errors import ExitCode, HarnessError
 from harness.os_errors import os_error_in_words
 
 _VERBS = {
     "init": "Write a first evaluation project into a folder.",
-    "doctor": "Say what is missing on this machine, and remove what dead runs left.",
-    "run": "Run a suite: restored, replayed, traced, scored.",
-    "record": "Run a suite against its real services and keep their answers as cassettes.",
-    "merge": "Put the shards of a run together.",
-    "demo": "Build what is missing, run every version of a suite's agent, and compare them.",
-    "score": "Score a stored run again, without running it.",
-    "report": "Show a stored run: terminal, Markdown, JUnit XML or JSON.",
+    "doctor": "Check this machine for missing programs, and clean up after crashed runs.",
+    "run": "Run every case of a suite in a sandbox and score the trials.",
+    "record": "Run a suite against its real services and record their answers.",
+    "merge": "Merge the shards of a run.",
+    "demo": "Build missing images, run every version of a suite's agent, and compare them.",
+    "score": "Score a stored run again without running its agent.",
+    "runs": "List the stored runs.",
+    "trials": "List the trials of a run with their failures.",
+    "report": "Show a stored run as text, Markdown, JUnit XML, JSON or HTML.",
     "compare": "Show the difference between two runs, case by case.",
-    "baseline": "Keep a run as what later ones are held against.",
-    "explain": "Show a trial step by step, with the diagnosis at its steps.",
-    "fork": "Play a trial again up to a step, and on from there with one change.",
-    "blame": "Find the step that made a trial fail, by trying changes.",
+    "baseline": "Store a run as the baseline that later runs are compared with.",
+    "explain": "Show a trial step by step with its diagnosis.",
+    "fork": "Replay a trial up to a step, then continue with one change.",
+    "blame": "Find the step that made a trial fail, by intervention.",
     "minimise": "Find the shortest case that still fails in the same way.",
-    "transcript": "Show a trial as a judge is shown it, short and in views.",
-    "judge": "Judge a run by a rubric, one criterion at a time; rubrics, prompts, judges.",
-    "annotate": "Label a run by a rubric, on a local page: what judges are held against.",
-    "simulator": "Show what simulated users did in a run, and which conversations they invalidated.",
-    "trend": "Show a suite's metrics and failure modes, release by release, and what jumped.",
-    "case": "Check a suite's cases with `oracle` and `nop`; turn a trial into a case.",
-    "tool": "List a suite's tools, and take the listings of their sources anew.",
-    "drift": "Say where the tools answer otherwise than their recordings.",
-    "cassette": "List, check and show recordings.",
+    "optimise": "Optimise an agent's prompts and confirm the result on held-out cases.",
+    "transcript": "Show a trial as the compact transcript that judges receive.",
+    "judge": "Judge a run by a rubric; manage rubrics, prompts and judges.",
+    "annotate": "Label a run by a rubric on a local page, to evaluate judges.",
+    "simulator": "Report on the simulated users of a run and on conversations that they made invalid.",
+    "trend": "Show a suite's metrics and failure modes by release, and flag changes.",
+    "case": "Check, draft, mutate and import cases; make a case from a trial.",
+    "tool": "List a suite's tools; update the stored listings of their sources.",
+    "drift": "Find tools whose current answers differ from their recordings.",
+    "cassette": "List, check, show, convert and refresh recordings.",
+    "notify": "Post a run's summary to a Slack-compatible webhook.",
     "issue": "File drift as issues, and list them.",
     "snapshot": "Build, list, verify and compare snapshots.",
-    "schema": "Print the JSON Schemas of the files that people write, for editors.",
+    "schema": "Print JSON Schemas of suite.yaml and the other hand-written files.",
     "image": "Build and list the images that sandboxes and services run in.",
-    "import": "Read somebody else's trajectories into a run folder.",
-    "ingest": "Receive spans and logs of production by OTLP/HTTP.",
-    "online": "Score sessions of production as trials are scored, and watch them.",
-    "export": "Write a run's trials as ATIF or OTLP JSON, or cases as Google ADK's.",
+    "import": "Import trajectories of other programs as a run.",
+    "ingest": "Receive production spans and logs over OTLP.",
+    "online": "Score and monitor production sessions.",
+    "themes": "Group failures of a run or of production by cause, and file them as issues.",
+    "mcp": "Serve read-only verbs and safe actions to coding agents over MCP.",
+    "export": "Export a run as ATIF or OTLP JSON, cases for Google ADK, or both to Langfuse or MLflow.",
 }
 
-_MODULES = {"import": "importing"}
-"""Verbs that cannot be a module's name."""
+_ROOMS = {
+    "run": ("run", "record", "merge", "demo", "score"),
+    "results": ("runs", "trials", "report", "compare", "baseline", "explain", "transcript", "trend", "export"),
+    "counterfactual": ("fork", "blame", "minimise"),
+    "drift": ("drift", "issue"),
+    "project": ("init", "doctor", "snapshot", "schema", "image"),
+}
+_MODULES = (
+    {"import": "results.importing"}  # a keyword names no module
+    | {name: f"{name}.group" for name in ("case", "judge", "online", "optimise")}
+    | {name: f"{room}.{name}" for room, names in _ROOMS.items() for name in names}
+)
+"""Verb -> its module, where that is not `harness.cli.<verb>`."""
 
 
-class Verbs(click.Group):
-    """One module a verb, imported only when the verb is named."""
+class Verbs(LazyGroup):
+    """The command's own verbs."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which a user meets them."""
-        del ctx
-        return list(_VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb, or for the group's own help a placeholder with its one-line description."""
-        del ctx
-        if cmd_name not in _VERBS:
-            return None
-        command = import_module(f"harness.cli.{_MODULES.get(cmd_name, cmd_name)}").command
-        return command if isinstance(command, click.Command) else None
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the verbs without importing one."""
-        del ctx
-        with formatter.section("Verbs"):
-            formatter.write_dl(list(_VERBS.items()))
+    section = "Verbs"
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "HARNESS"})
+@click.group(
+    cls=Verbs,
+    verbs={name: Verb(_MODULES.get(name, name), help=line) for name, line in _VERBS.items()},
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "HARNESS"},
+)
 @click.option(
     "--version",
     is_flag=True,
     is_eager=True,
     expose_value=False,
     callback=lambda ctx, _, asked: _show_version(ctx) if asked else None,
-    help="Show what a bug report needs: versions of the harness, Python, the engine and the libraries.",
+    help="Show the versions of the harness, Python, the container engine and the libraries.",
 )
 @click.option(
     "--project",
@@ -87,21 +91,22 @@ class Verbs(click.Group):
     show_default="the current folder",
     help="The evaluation project: the folder with suites/, images/, snapshots/ and cassettes/.",
 )
-@click.option("--debug", is_flag=True, help="Show a traceback when the harness fails.")
+@click.option("--debug", is_flag=True, help="Print a traceback if the harness fails.")
 @click.pass_context
 def harness(ctx: click.Context, project: str, debug: bool) -> None:
     """Evaluate tool-using agents in isolated, replayed sandboxes.
 
     \b
-    harness run drive_thru                    the suite with its default agent, tools replayed
+    harness run drive_thru                    run the suite with its default agent, tools replayed
     harness run drive_thru --agent v1         another version of the agent
-    harness compare RUN_A RUN_B               what changed, case by case
-    harness record drive_thru                 real services answer, and their answers are kept
+    harness compare RUN_A RUN_B               the differences between two runs, case by case
+    harness record drive_thru                 record the answers of the real services
 
-    Exit status: 0 done, 1 a verdict (failing gate, inconclusive trials, every
-    trial crashed), 2 usage, 3 the harness could not. Without a gate wrong answers exit 0: see --fail-under.
+    Exit status: 0 success, 1 a negative verdict (a gate failed, trials were inconclusive, or every trial
+    crashed), 2 usage error, 3 the harness failed. Wrong answers of the agent fail a run only by a gate: see
+    `harness run --fail-under`.
     """
-    from pathlib import Path  # a fifth of what help would cost
+    from pathlib import Path  # importing it takes a fifth of the time of `--help`
 
     refuse_other_encodings()
     ctx.obj = Path(project).resolve()
@@ -126,19 +131,19 @@ def main() -> None:
         error.show()
         sys.exit(int(ExitCode.USAGE))
     except (click.Abort, KeyboardInterrupt):
-        click.echo("harness: stopped; everything that it started was ended", err=True)
+        click.echo("harness: interrupted; all started processes and containers were stopped", err=True)
         sys.exit(130)
-    except SystemExit:  # no verb ends so; click and rich exit with 1, a verdict, where the reader closed the pipe
+    except SystemExit:  # click and rich exit with 1, which means a verdict here, if the reader closed the pipe
         sys.exit(NOBODY_READS)
     except HarnessError as error:
-        sys.exit(_told(error, error))
+        sys.exit(_report_error(error, error))
     except (OSError, MemoryError, RuntimeError) as error:
-        sys.exit(_told(os_error_in_words(error), error))
+        sys.exit(_report_error(os_error_in_words(error), error))
     sys.exit(status if isinstance(status, int) else 0)
 
 
 def _print_the_rest() -> None:
-    """While there still is an exit status to choose."""
+    """Flushes the output while the exit status can still be chosen."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -149,9 +154,9 @@ def _print_the_rest() -> None:
         raise
 
 
-def _told(told: HarnessError, cause: Exception) -> int:
+def _report_error(error: HarnessError, cause: Exception) -> int:
     """Prints the error; with `--debug` as a traceback."""
     if "--debug" in sys.argv:
         raise cause
-    click.echo(f"harness: {told}", err=True)
-    return int(told.exit_code)
+    click.echo(f"harness: {error}", err=True)
+    return int(error.exit_code)

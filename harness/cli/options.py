@@ -1,4 +1,4 @@
-"""Options that several verbs share, declared once."""
+"""Options that several verbs share."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,8 +30,19 @@ class ShardType(click.ParamType[tuple[int, int]]):
         return int(number), int(count)
 
 
+class TrialsType(click.ParamType[int | str]):
+    """A number of attempts, or `auto`."""
+
+    name = "number|auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value == "auto":
+            return "auto"
+        return click.IntRange(1, 1000).convert(value, param, ctx)
+
+
 class SandboxType(click.ParamType[str]):
-    """A sandbox provider; those that are not built in are looked for only when one is named."""
+    """A sandbox provider; installed packages are searched only for a name that is not built in."""
 
     name = "sandbox"
 
@@ -49,7 +60,7 @@ class SandboxType(click.ParamType[str]):
 
 
 class PluginType(click.ParamType[str]):
-    """A name of a registry; installed packages are looked through only when a name is not built in."""
+    """A name of a registry; installed packages are searched only when a name is not built in."""
 
     def __init__(self, name: str, registry: "Callable[[], Registry]") -> None:
         """`name` is the noun of the messages; `registry` is called when help or a value needs it."""
@@ -95,7 +106,37 @@ def selection_options(command: Command) -> Command:
                 help="Only cases of this difficulty.",
             ),
             click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag."),
-            click.option("--failed-in", metavar="RUN", help="Only cases that RUN did not see succeed."),
+            click.option("--failed-in", metavar="RUN", help="Only cases that did not succeed in RUN."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def agent_options(command: Command) -> Command:
+    """Values of the agent's variables, and versions of its prompts."""
+    for option in reversed(
+        (
+            click.option(
+                "--with",
+                "variables",
+                multiple=True,
+                metavar="NAME=VALUE,...",
+                help="Value of a variable that the agent declares. With several values, each value gets a separate"
+                " run, and one table compares them (repeatable).",
+            ),
+            click.option(
+                "--prompt-label",
+                metavar="LABEL",
+                help="Label in prompts/ that selects the versions of the agent's prompts; default: production.",
+            ),
+            click.option(
+                "--prompt",
+                "prompts",
+                multiple=True,
+                metavar="NAME@VERSION",
+                help="Version of one of the agent's prompts, instead of the version with the label (repeatable).",
+            ),
         )
     ):
         command = option(command)
@@ -103,7 +144,7 @@ def selection_options(command: Command) -> Command:
 
 
 def run_name(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """The name that was typed for a run; refused before anything is done where it could not be a folder's."""
+    """The given name of a run. Raises UsageError before anything starts if it is no valid folder name."""
     del ctx, parameter
     from harness.results import check_run_name
 
@@ -111,7 +152,7 @@ def run_name(ctx: click.Context, parameter: click.Parameter, value: str | None) 
 
 
 def sandbox_option(command: Command) -> Command:
-    """Where the agent runs."""
+    """The option for the sandbox provider."""
     return click.option(
         "--sandbox",
         type=SandboxType(),
@@ -119,18 +160,48 @@ def sandbox_option(command: Command) -> Command:
         default="docker",
         show_default=True,
         help="`docker`: a container for each trial. `docker-warm`: one container for many trials, each in namespaces"
-        " of its own; starts in milliseconds. `local`: a plain process, no isolation. Or an installed one's NAME.",
+        " of its own; starts in milliseconds. `local`: a plain process, no isolation. NAME: an installed provider.",
+    )(command)
+
+
+def page_port_option(command: Command) -> Command:
+    """The option for the port of a local page."""
+    return click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=0,
+        show_default="a free port",
+        help="Port of the page on the loopback interface.",
     )(command)
 
 
 def jobs_option(command: Command) -> Command:
-    """How many trials side by side."""
+    """The option for the number of parallel trials."""
     return click.option(
         "--jobs",
         "-j",
         type=click.IntRange(1, 256),
         default=None,
-        show_default="what the machine holds",
-        help="Trials that run side by side; by default one for each processor, and as many more as wait for live"
-        " answers and have room in memory.",
+        show_default="as many as the machine can run",
+        help="Trials that run in parallel. Default: one for each processor, plus as many as wait for live"
+        " answers and fit into memory.",
     )(command)
+
+
+def github_request_options(command: Command) -> Command:
+    """`--api-url` and `--timeout` of requests to GitHub's API."""
+    timeout = click.option(
+        "--timeout",
+        type=click.IntRange(1, 600),
+        default=30,
+        show_default=True,
+        help="Timeout of a request in seconds.",
+    )
+    address = click.option(
+        "--api-url",
+        metavar="URL",
+        envvar="GITHUB_API_URL",
+        show_envvar=True,
+        help="Base URL of the API; default: GitHub's public API.",
+    )
+    return address(timeout(command))

@@ -1,11 +1,12 @@
-"""`harness simulator`: what the simulated users of a run did, and a user's model that follows rules."""
+"""`harness simulator`: reports on simulated users, and a double of their model."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.doubles import double_options, serve_double
+from harness.errors import UsageError
 from harness.results import run_path
 
 if TYPE_CHECKING:
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
 
 @click.group("simulator")
 def command() -> None:
-    """Simulated users: their report, and a double of their model.
+    """Report on simulated users, and serve a double of their model.
 
     \b
     harness simulator report RUN
+    harness simulator turing SUITE
     harness simulator rule-user --port 8123
     """
 
@@ -27,13 +29,14 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.pass_obj
 def report(project: Path, run: str, as_json: bool) -> None:
-    """Show how the conversations of RUN ended, which its simulated users invalidated, and what that did to the score.
+    """Show how the conversations of RUN ended, which ones its simulated users made invalid, and the effect on the
+    score.
 
     \b
     harness simulator report grocery-v2
     harness simulator report grocery-v2 --json
     """
-    from harness.cli.console import print_json
+    from harness.cli.output.console import print_json
     from harness.report import summarise_users
     from harness.results import RunFolder
 
@@ -42,44 +45,75 @@ def report(project: Path, run: str, as_json: bool) -> None:
     if as_json:
         print_json(summary.model_dump(mode="json"))
         return
-    for line in _lines(summary):
+    for line in lines_of(summary):
+        click.echo(line)
+
+
+@command.command("turing")
+@click.argument("suite")
+@click.option("--judged", metavar="RUN", help="A run that was judged by the rubric `intent_consistency`.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.pass_obj
+def turing(project: Path, suite: str, judged: str | None, as_json: bool) -> None:
+    """Show how often annotators took simulated users of SUITE for people, and how well the users followed their plans.
+
+    \b
+    harness simulator turing grocery
+    harness judge run grocery-v2 --rubric intent_consistency
+    harness simulator turing grocery --judged grocery-v2
+
+    The figures use the answers from `harness annotate RUN --turing REAL --as NAME`.
+    """
+    from harness.case import load_suite
+    from harness.cli.output.console import print_json
+    from harness.cli.turing import lines_of
+    from harness.judge import INTENT_RUBRIC, TuringFile, turing_path, turing_report
+    from harness.results import read_judgements
+
+    answers, left_out = TuringFile(turing_path(project, suite)).answers()
+    if not answers and not left_out:
+        load_suite(project, suite)  # raises UsageError for an unknown suite
+        raise UsageError(
+            f"no pair of suite {suite!r} is answered yet", remedy="harness annotate RUN --turing REAL --as NAME"
+        )
+    judgements = [] if judged is None else read_judgements(run_path(project, judged), INTENT_RUBRIC)
+    found = turing_report(answers, judgements, left_out)
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    for line in lines_of(found):
         click.echo(line)
 
 
 @command.command("rule-user")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    show_default="a free one",
-    help="Port of the model, on this machine alone.",
-)
-@click.option("--latency-ms", type=click.FloatRange(0), default=0.0, show_default=True, help="How long it thinks.")
+@double_options
 def rule_user(port: int, latency_ms: float) -> None:
-    """Serve a user's model that follows the plan of its request by rules, until Ctrl-C; its base URL is printed first.
+    """Serve a double of the users' model that follows the plan in its request by rules, until Ctrl-C; prints its base
+    URL.
 
     \b
     harness simulator rule-user --port 8123
 
-    It is for trying out scenarios and pipelines without a model: what it says is never a measure of quality.
+    Use it to try scenarios and pipelines without a real model; its messages are no measure of quality.
     """
     from harness.simulate import RuleUser
 
-    with RuleUser(port=port, latency_s=latency_ms / 1000) as model:
-        click.echo(model.url)
-        while True:
-            time.sleep(3600)
+    serve_double(RuleUser(port=port, latency_s=latency_ms / 1000))
 
 
-def _lines(summary: "UserSummary") -> list[str]:
+def lines_of(summary: "UserSummary") -> list[str]:
+    """The report as text."""
     ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in summary.ended.items())
-    lines = [f"{summary.conversations} conversations with simulated users: {ended or 'none'}"]
+    if not summary.conversations:
+        return ["no conversation had a simulated user: --user model or --user logged gives it one"]
+    lines = [f"{summary.conversations} conversations with simulated users: {ended}"]
     lines.append(
         f"success: {_percent(summary.success)} without invalid conversations, "
         f"{_percent(summary.success_with_invalid)} with them counted as failures"
     )
     if summary.replayed is not None:
-        lines.append(f"replayed from logs: {_percent(summary.replayed)} of the user's messages")
+        asked = f", {summary.entailed} of them by the model of `entailment:`" if summary.entailed else ""
+        lines.append(f"replayed from logs: {_percent(summary.replayed)} of the user's messages{asked}")
     if summary.input_tokens or summary.output_tokens:
         cost = "cost unknown" if summary.cost_usd is None else f"{summary.cost_usd:.4f} USD"
         lines.append(f"the users' model: {summary.input_tokens} + {summary.output_tokens} tokens, {cost}")

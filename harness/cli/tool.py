@@ -1,4 +1,4 @@
-"""`harness tool`: what a suite's agent can call, and where its answers come from."""
+"""`harness tool`: lists the tools of a suite and updates the stored listings."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ _SHOWN = 110
 
 @click.group("tool")
 def command() -> None:
-    """List a suite's tools, and take their sources' listings anew."""
+    """List a suite's tools; update the stored listings of their sources."""
 
 
 @command.command("list")
@@ -24,7 +24,7 @@ def list_tools(project: Path, suite: str, as_json: bool) -> None:
     harness tool list drive_thru --json
     """
     from harness.case import load_suite, signature
-    from harness.cli.console import print_json
+    from harness.cli.output.console import print_json
 
     tools = load_suite(project, suite).tools
     if as_json:
@@ -41,12 +41,14 @@ def list_tools(project: Path, suite: str, as_json: bool) -> None:
 
 @command.command("refresh")
 @click.argument("suite")
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 where a source's listing is not what is kept.")
+@click.option(
+    "--check", is_flag=True, help="Write nothing; exit 1 if the listing of a source differs from the stored one."
+)
 @click.pass_context
 def refresh(ctx: click.Context, suite: str, check: bool) -> None:
-    """Ask the sources of SUITE (MCP servers, Python files, remote documents) what they offer, and keep it.
+    """Read the tool listings of the sources of SUITE (MCP servers, Python files, remote documents) and store them.
 
-    The listings are kept in the suite's folder `tools/`, so that a replay needs no server.
+    The listings are stored in the suite's folder `tools/`, so that a replay needs no server.
     """
     from harness.errors import ExitCode
     from harness.pipeline import refresh_tools

@@ -1,4 +1,4 @@
-"""`harness --version`: what a bug report needs."""
+"""`harness --version`: versions for a bug report."""
 
 import platform
 import re
@@ -14,7 +14,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def version_lines() -> Iterator[str]:
-    """One for each subject."""
+    """The lines of the output."""
     yield f"harness {__version__}"
     yield f"python {platform.python_version()} ({platform.python_implementation()})"
     yield f"platform {platform.platform()}"
@@ -23,10 +23,10 @@ def version_lines() -> Iterator[str]:
 
 
 def _libraries() -> Iterator[str]:
-    """The libraries that the harness requires, with extras only where they are installed."""
+    """The libraries that the harness requires, with installed extras."""
     try:
         required = metadata.requires(DISTRIBUTION) or []
-    except metadata.PackageNotFoundError:  # run from its source, and not installed
+    except metadata.PackageNotFoundError:  # the source is run without installation
         return
     for name in sorted({_name(line) for line in required if not _OF_DEVELOPERS.search(line)}):
         try:

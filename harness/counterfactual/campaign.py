@@ -4,16 +4,17 @@ Each case that the agent passes is run again once for each of its calls and each
 the error is its recovery: whether the case still succeeds.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.case import Case, FaultSpec, Intervention, TrialVariant
-from harness.counterfactual.subject import fed_calls
+from harness.case import Case, FaultSpec, FedCall, Intervention, TrialVariant
 from harness.errors import NotMeasured
 from harness.pipeline import RunPlan, VariantRequest, open_variants
+from harness.score import fed_calls
 from harness.stats import wilson
 from harness.trace import Trial
-from harness.values import Frozen
+from harness.values import Frozen, JsonValue
 
 ERRORS: tuple[tuple[str, dict[str, object]], ...] = (
     ("timeout", {"kind": "timeout"}),
@@ -22,8 +23,13 @@ ERRORS: tuple[tuple[str, dict[str, object]], ...] = (
     ("503", {"kind": "http_status", "status": 503}),
     ("empty", {"kind": "empty"}),
     ("malformed", {"kind": "malformed"}),
+    ("latency", {"kind": "latency", "seconds": 1.0}),
 )
-"""The errors of a campaign by name. A timeout is told at once: waiting for it would tell no more."""
+"""The errors of a campaign by name. A timeout is reported at once: waiting for it would show no more."""
+_MOST_FIELDS = 12
+"""Of one answer; more are rows by their keys rather than fields."""
+MISSING_FIELD = "missing field"
+"""The error of an answer that lacks one of its outermost fields, each in turn. A renamed field is a missing one too."""
 
 
 class Recovery(Frozen):
@@ -68,6 +74,7 @@ class _Strike:
     tool: str
     error: str
     step: int
+    words: str
     variant: TrialVariant
 
 
@@ -100,8 +107,11 @@ def run_campaign(plan: RunPlan, say: Callable[[str], None] = lambda _: None) -> 
         run=f"{folder.path.parent.name}/{folder.path.name}",
         total=_recovery([end for _, _, end in ends]),
         tools=dict(sorted(tools.items(), key=lambda pair: (pair[1].rate or 0.0, pair[0]))),
-        errors={name: _recovery([end for _, error, end in ends if error == name]) for name, _ in ERRORS},
-        lost=tuple(f"{one.case.id} step {one.step}: {one.error} at {one.tool}" for one, r in met if not r.success),
+        errors={
+            name: _recovery([end for _, error, end in ends if error == name])
+            for name in (*(name for name, _ in ERRORS), MISSING_FIELD)
+        },
+        lost=tuple(f"{one.case.id} step {one.step}: {one.words} at {one.tool}" for one, r in met if not r.success),
         unmet=len(strikes) - len(met),
         not_passed=tuple(sorted(chosen - {case.id for case, _ in passed})),
     )
@@ -112,12 +122,33 @@ def _strikes(case: Case, trial: Trial) -> list[_Strike]:
     found: list[_Strike] = []
     for call in fed_calls(trial):
         made[call.tool] = made.get(call.tool, 0) + 1
-        for name, fault in ERRORS:
+        for name, words, fault in _errors(call):
             spec = FaultSpec.model_validate({"tool": call.tool, "call": made[call.tool], **fault})
             intervention = Intervention(step=call.step, words=spec.words, faults=(spec,))
             variant = TrialVariant(interventions=(intervention,))
-            found.append(_Strike(case=case, tool=call.tool, error=name, step=call.step, variant=variant))
+            found.append(_Strike(case=case, tool=call.tool, error=name, step=call.step, words=words, variant=variant))
     return found
+
+
+def _errors(call: FedCall) -> Iterator[tuple[str, str, dict[str, object]]]:
+    """Name, words and fault of each error that the call can meet."""
+    yield from ((name, name, fault) for name, fault in ERRORS)
+    if call.error is None:
+        for field in _fields(call.content):
+            yield MISSING_FIELD, f"{MISSING_FIELD} {field}", {"kind": "missing_field", "field": field}
+
+
+def _fields(content: JsonValue) -> list[str]:
+    """JSON pointers to the outermost fields of an answer; of a list, to those of its items."""
+    if isinstance(content, str):
+        try:
+            content = json.loads(content)
+        except ValueError:
+            return []
+    rows = content if isinstance(content, list) else [content]
+    names = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row if name)
+    start = "/*/" if isinstance(content, list) else "/"
+    return [start + name.replace("~", "~0").replace("/", "~1") for name in list(names)[:_MOST_FIELDS]]
 
 
 def _recovery(own: Sequence[bool]) -> Recovery:

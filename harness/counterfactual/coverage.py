@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.case import Case, Suite, ToolSpec
-from harness.counterfactual.subject import fed_calls
+from harness.disk import is_file
 from harness.results import RunFolder
+from harness.score import fed_calls
 from harness.trace import Trial
 from harness.values import Frozen, JsonValue, canonical_json
 
@@ -35,7 +36,7 @@ class CoverageReport(Frozen):
 
     suite: str
     run: str | None
-    """The run whose trials were looked at; None: references alone."""
+    """The run whose trials were examined; None: references alone."""
     trials: int
     dimensions: dict[str, Covered]
 
@@ -51,7 +52,7 @@ def coverage_of(suite: Suite, folder: RunFolder | None) -> CoverageReport:
         "errors": _of(_possible_errors(suite.tools), [f"{name}: {error}" for name, _, error in calls if error]),
         "effects": _effects(suite.tools, calls),
         "rows": _rows(trials),
-        "rules": _of(_rules(case.system for case in suite.cases), _named_rules(suite)),
+        "rules": _of(_rules(_prompts(suite)), _named_rules(suite)),
         "failure modes": _faults(suite.cases),
     }
     return CoverageReport(
@@ -135,6 +136,15 @@ def _lists(value: JsonValue, place: str) -> Iterator[tuple[str, str]]:
                 yield from _lists(inner, f"{place}.{name}")
         case _:
             return
+
+
+def _prompts(suite: Suite) -> Iterator[str | None]:
+    """System prompts of the cases, and the prompts that agents declare."""
+    yield from (case.system for case in suite.cases)
+    for agent in suite.agents.values():
+        for name in agent.prompts if agent.files is not None else ():
+            path = suite.folder / (agent.files or "") / name
+            yield path.read_text(encoding="utf-8", errors="replace") if is_file(path) else None
 
 
 def _rules(prompts: Iterator[str | None]) -> list[str]:

@@ -1,14 +1,14 @@
 """A fork: a stored trial played again up to a step, and from there with one change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from harness.case import CallEdit, FaultSpec, Intervention, Invocation, ToolMode, TrialVariant
-from harness.counterfactual.reference_match import deviations_from_reference
-from harness.counterfactual.subject import Subject, fed_calls, refuse_unforkable, tool_mode
+from harness.counterfactual.model_forks import model_change
+from harness.counterfactual.subject import Subject, refuse_unforkable, tool_mode
 from harness.errors import UsageError
 from harness.pipeline import RunOptions, VariantRequest, VariantResult, open_variants, prefix_difference
-from harness.score import Scorecard
+from harness.score import Scorecard, deviations_from_reference, fed_calls
 from harness.trace import Trial
 from harness.values import Frozen, JsonValue
 
@@ -23,6 +23,8 @@ class ForkChange:
     """The answer that the tool's call is given; None: its own."""
     call: Invocation | None = None
     """The call that is made in its place."""
+    tool: str | None = None
+    """The tool that is called in its place, with the arguments of the step's own call."""
     oracle: bool = False
     """The reference's call is made in its place."""
     drop: bool = False
@@ -31,11 +33,15 @@ class ForkChange:
     """A message of the user after the agent's next reply."""
     fault: FaultSpec | None = None
     """A fault at the step; its tool and its call are filled in."""
+    model: str | None = None
+    """Name of the model that the agent's requests name from the step on."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """Prompt of the agent, or `system` -> the text that stands in its place from the step on."""
 
     @property
     def at_call(self) -> bool:
         """Whether the change needs a tool call at the step."""
-        return bool(self.answer or self.call or self.oracle or self.drop or self.fault)
+        return bool(self.answer or self.call or self.tool or self.oracle or self.drop or self.fault)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,11 +121,13 @@ def fork(subject: Subject, request: ForkRequest, say: Callable[[str], None] = la
 
 def variant_at(subject: Subject, step: int, change: ForkChange) -> TrialVariant:
     """The variant of a fork. Raises UsageError for a step that does not exist or cannot take the change."""
-    steps = subject.trial.trajectory.steps
-    if not 0 <= step < len(steps):
+    _refuse_empty(change)
+    steps = [one.index for one in subject.trial.trajectory.steps]
+    if step not in steps:
         raise UsageError(
             f"trial {subject.name} has no step {step}",
-            remedy=f"it has 0 to {len(steps) - 1}: harness explain {subject.manifest.run} {subject.case.id}",
+            remedy=f"it has {min(steps, default=0)} to {max(steps, default=0)}:"
+            f" harness explain {subject.manifest.run} {subject.case.id}",
         )
     calls = fed_calls(subject.trial)
     fed = tuple(one for one in calls if one.step < step)
@@ -128,13 +136,18 @@ def variant_at(subject: Subject, step: int, change: ForkChange) -> TrialVariant:
         known = ", ".join(str(one.step) for one in calls) or "none"
         raise UsageError(f"step {step} of {subject.name} makes no tool call", remedy=f"steps with a call: {known}")
     tools = sorted(tool.name for tool in subject.suite.tools)
-    if change.call is not None and change.call.tool not in tools:
-        raise UsageError(
-            f"suite {subject.suite.name!r} has no tool {change.call.tool!r}", remedy=f"its tools: {', '.join(tools)}"
-        )
+    named = change.tool if change.call is None else change.call.tool
+    if named is not None and named not in tools:
+        raise UsageError(f"suite {subject.suite.name!r} has no tool {named!r}", remedy=f"its tools: {', '.join(tools)}")
     own = _intervention(subject, step, change, len(fed))
     layers = subject.interventions if own is None else (*subject.interventions, own)
     return TrialVariant(parent=subject.name, interventions=layers, fed=fed)
+
+
+def _refuse_empty(change: ForkChange) -> None:
+    for option, text in (("--hint", change.hint), ("--with-model", change.model)):
+        if text is not None and not text.strip():
+            raise UsageError(f"{option} is empty", remedy="give it a text, or leave it out")
 
 
 def forked_trial(attempt: int, parent: Trial, step: int, result: VariantResult) -> ForkedTrial:
@@ -165,7 +178,7 @@ def _intervention(subject: Subject, step: int, change: ForkChange, number: int) 
     edits: list[CallEdit] = []
     words: list[str] = []
     calls = fed_calls(subject.trial)
-    call = change.call or (_oracle_call(subject, number) if change.oracle else None)
+    call = _call_instead(subject, change, number)
     if call is not None:
         edits.append(CallEdit(at=number, kind="replace", calls=(call,)))
         words.append(f"{call.tool} is called instead")
@@ -180,9 +193,15 @@ def _intervention(subject: Subject, step: int, change: ForkChange, number: int) 
     words += [one.words for one in faults]
     if change.hint is not None:
         words.append("the user gives a hint")
+    asks = None
+    if change.model is not None or change.prompts:
+        asks = model_change(subject, step, change.model, change.prompts)
+        words += [] if change.model is None else [f"the model {change.model} is asked"]
+        words += [f"the prompt {name or 'of the agent'} is another" for name in change.prompts]
     if not words:
         return None
-    replies = sum(one.source == "agent" and bool(one.message) for one in subject.trial.trajectory.steps[:step])
+    before = [one for one in subject.trial.trajectory.steps if one.index < step]
+    replies = sum(one.source == "agent" and bool(one.message) for one in before)
     return Intervention(
         step=step,
         words=", ".join(words),
@@ -190,7 +209,25 @@ def _intervention(subject: Subject, step: int, change: ForkChange, number: int) 
         faults=faults,
         hint=change.hint,
         replies_before=replies + 1,
+        asks_model=asks,
     )
+
+
+def _call_instead(subject: Subject, change: ForkChange, number: int) -> Invocation | None:
+    if change.call is not None:
+        return change.call
+    if change.oracle:
+        return _oracle_call(subject, number)
+    if change.tool is None:
+        return None
+    own = fed_calls(subject.trial)[number]
+    if own.arguments is None:
+        raise UsageError(
+            f"the call at step {own.step} of {subject.name} has no JSON object of arguments to call"
+            f" {change.tool!r} with",
+            remedy="give them: --arguments FILE",
+        )
+    return Invocation(tool=change.tool, arguments=own.arguments)
 
 
 def _oracle_call(subject: Subject, number: int) -> Invocation:

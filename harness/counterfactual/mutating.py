@@ -1,4 +1,4 @@
-"""Mutants of a passing agent: one thing is done wrong at the gateway, and the agent goes on as it is.
+"""Rules by which a passing trial is made wrong: one thing is done wrong at the gateway, and the agent goes on as it is.
 
 Every operator is a rule over the calls of a passing trial, the suite's tools, and values that other calls of the suite
 have in the same parameter. What it makes is valid for the tool's schema, so that a check has to notice it, and not the
@@ -6,106 +6,17 @@ gateway.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Iterator
 
-from harness.case import CallEdit, Case, FedCall, Intervention, Invocation, ToolSpec
+from harness.case import CallEdit, FedCall, Intervention, Invocation, ToolSpec
 from harness.cassette import complete_arguments
-from harness.counterfactual.subject import fed_calls
-from harness.trace import Trial
+from harness.counterfactual.mutant import OPERATORS, Mutant, Mutating, Operator
 from harness.validation import Schema
-from harness.values import Frozen, JsonObject, JsonValue, canonical_json
+from harness.values import JsonObject, JsonValue, canonical_json
 
-Operator = Literal[
-    "call_dropped",
-    "call_doubled",
-    "sibling_tool",
-    "argument_changed",
-    "write_added",
-    "number_changed",
-    "read_added",
-    "read_skipped",
-    "stopped_early",
-    "policy_step_left_out",
-]
-OPERATORS: tuple[Operator, ...] = get_args(Operator)
 _NUMBER = re.compile(r"\d+")
 _OTHER_VALUES = 2
 """The number of other values that each argument is given."""
-
-
-class Mutant(Frozen):
-    """One wrong thing, and where it stands."""
-
-    case_id: str
-    operator: Operator
-    at: int
-    """Number of the call at which the trial goes wrong, in the calls of the mutated trial; past the last one, the
-    agent's answer.
-    """
-    step: int
-    """The step of the passing trial at which it is made."""
-    single: bool = True
-    """Whether exactly one step is wrong."""
-    intervention: Intervention
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pool:
-    """Values and calls of a whole suite, from which mutants take others than their own."""
-
-    values: dict[tuple[str, str], tuple[JsonValue, ...]]
-    """(tool, parameter) -> the values that calls gave it, in their first order."""
-    reads: tuple[Invocation, ...]
-    writes: tuple[Invocation, ...]
-
-
-def pool_of(trials: Sequence[Trial], cases: Sequence[Case], tools: Sequence[ToolSpec]) -> Pool:
-    """What the passing trials and the references of a suite call its tools with."""
-    effects = {tool.name: tool.effect for tool in tools}
-    calls = [Invocation(tool=one.tool, arguments=one.arguments) for case in cases for one in case.reference or ()]
-    for trial in trials:
-        made = (one for one in fed_calls(trial) if one.arguments is not None and one.error is None)
-        calls += [Invocation(tool=one.tool, arguments=one.arguments or {}) for one in made]
-    values: dict[tuple[str, str], list[JsonValue]] = {}
-    first: dict[str, Invocation] = {}
-    for call in calls:
-        first.setdefault(canonical_json(call), call)
-        for name, value in call.arguments.items():
-            known = values.setdefault((call.tool, name), [])
-            if value not in known:
-                known.append(value)
-    return Pool(
-        values={key: tuple(found) for key, found in values.items()},
-        reads=tuple(one for one in first.values() if effects.get(one.tool) == "read"),
-        writes=tuple(one for one in first.values() if effects.get(one.tool) == "write"),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mutating:
-    """What the mutants of one passing trial are made of."""
-
-    case: Case
-    trial: Trial
-    tools: tuple[ToolSpec, ...]
-    pool: Pool
-
-    @property
-    def calls(self) -> tuple[FedCall, ...]:
-        return fed_calls(self.trial)
-
-    def spec(self, tool: str) -> ToolSpec | None:
-        return next((one for one in self.tools if one.name == tool), None)
-
-    def is_read(self, call: FedCall) -> bool:
-        spec = self.spec(call.tool)
-        return spec is not None and spec.effect == "read"
-
-    def allowed(self) -> frozenset[str]:
-        names = {tool.name for tool in self.tools}
-        return frozenset(names if self.case.tools is None else names & set(self.case.tools))
 
 
 def mutants(subject: Mutating, most: int | None = None) -> list[Mutant]:

@@ -7,10 +7,11 @@ world and the same answer is equivalent, and not counted. Of the others, those t
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.case import Case, Suite, TrialVariant
-from harness.counterfactual.mutating import Mutant, Mutating, Operator, Pool, mutants, pool_of
+from harness.counterfactual.mutant import Mutant, Mutating, Operator, Pool, pool_of
+from harness.counterfactual.mutating import mutants
 from harness.counterfactual.proposals import proposed_check
 from harness.counterfactual.worlds import difference, without_volatile_values, world_of
 from harness.errors import NotMeasured
@@ -77,8 +78,12 @@ class _Subject:
     """One case that the agent passes, and its end."""
 
     case: Case
-    trial: Trial
+    result: VariantResult
     world: JsonObject
+
+    @property
+    def trial(self) -> Trial:
+        return self.result.scored.trial
 
 
 def mutate(plan: RunPlan, most: int = MOST, say: Callable[[str], None] = lambda _: None) -> MutationReport:
@@ -86,7 +91,7 @@ def mutate(plan: RunPlan, most: int = MOST, say: Callable[[str], None] = lambda 
     began = time.monotonic()
     chosen = {one.case_id for one in plan.planned}
     cases = [case for case in plan.suite.cases if case.id in chosen]
-    with open_variants(replace(plan, planned=plan.planned), say) as bench:
+    with open_variants(plan, say, evaluated="verdicts") as bench:
         subjects = _passing(bench, cases)
         if not subjects:
             raise NotMeasured(
@@ -96,17 +101,29 @@ def mutate(plan: RunPlan, most: int = MOST, say: Callable[[str], None] = lambda 
         say(f"{len(subjects)} of {len(cases)} cases pass; making at most {most} mutants of each")
         pool = pool_of([one.trial for one in subjects], plan.suite.cases, plan.suite.tools)
         made = [(one, mutant) for one in subjects for mutant in _mutants(bench.suite, one, pool, most)]
-        requests = [
-            VariantRequest(case=one.case, variant=TrialVariant(interventions=(mutant.intervention,)))
-            for one, mutant in made
-        ]
+        results = _results(bench, made)
         judged = [
-            _judged(bench.suite, one, mutant, result)
-            for (one, mutant), result in zip(made, bench.run(requests), strict=True)
+            _judged(bench.suite, one, mutant, result) for (one, mutant), result in zip(made, results, strict=True)
         ]
         report = _report(plan, judged, trials=bench.trials_run)
     missing = tuple(sorted(chosen - {one.case.id for one in subjects}))
     return report.model_copy(update={"not_passed": missing, "seconds": round(time.monotonic() - began, 1)})
+
+
+def _results(bench: VariantBench, made: Sequence[tuple[_Subject, Mutant]]) -> list[VariantResult]:
+    """What becomes of the mutants. A trial is run only for those that change what the agent or a tool does."""
+    variants = [TrialVariant(interventions=(mutant.intervention,)) for _, mutant in made]
+    run = [not mutant.intervention.changes_answer_alone for _, mutant in made]
+    requests = [
+        VariantRequest(case=one.case, variant=variant)
+        for (one, _), variant, is_run in zip(made, variants, run, strict=True)
+        if is_run
+    ]
+    ended = iter(bench.run(requests))
+    return [
+        next(ended) if is_run else bench.with_answer(one.result, variant)
+        for (one, _), variant, is_run in zip(made, variants, run, strict=True)
+    ]
 
 
 def _passing(bench: VariantBench, cases: Sequence[Case]) -> list[_Subject]:
@@ -119,7 +136,7 @@ def _passing(bench: VariantBench, cases: Sequence[Case]) -> list[_Subject]:
             worlds = [_world(bench.suite, case, result.scored.trial) for result in (one, two)]
             world = without_volatile_values(worlds[0], worlds[1])
             assert isinstance(world, dict)
-            found.append(_Subject(case=case, trial=one.scored.trial, world=world))
+            found.append(_Subject(case=case, result=one, world=world))
     return found
 
 

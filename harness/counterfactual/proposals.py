@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from harness.case import Case, CheckSpec, Suite
-from harness.counterfactual.mutating import Mutant
+from harness.counterfactual.mutant import Mutant
 from harness.counterfactual.worlds import Difference
 from harness.score import Evidence, score_trial
 from harness.trace import Trial

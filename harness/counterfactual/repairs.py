@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.case import CallEdit, FedCall, Intervention, Invocation
-from harness.counterfactual.alignment import Deviation, deviations_from_trial
-from harness.counterfactual.reference_match import deviations_from_reference
-from harness.counterfactual.subject import Subject, fed_calls, step_of_call
+from harness.counterfactual.subject import Subject
+from harness.score import Deviation, deviations_from_reference, deviations_from_trial, fed_calls, step_of_call
 from harness.trace import Trial
 from harness.values import canonical_json
 

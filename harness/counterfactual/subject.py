@@ -1,13 +1,12 @@
 """The stored trial that a counterfactual is about, and whether it can be run again at all."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.case import Case, FedCall, Intervention, Suite, ToolMode
+from harness.case import Case, Intervention, Suite, ToolMode
 from harness.errors import UsageError
-from harness.pipeline import RunOptions, RunPlan, plan_of, suite_of, variant_tool_mode
+from harness.pipeline import RunOptions, RunPlan, plan_of, suite_of, variant_tool_mode, varied, with_prompts
 from harness.results import RunFolder, RunManifest, StoredTrial, run_path
 from harness.runner import open_agent
 from harness.score import Scorecard, suspects
@@ -46,10 +45,20 @@ class Subject:
         named = suspects((*self.card.diagnoses, *self.card.hints), self.trial.trajectory, success=self.card.success)
         return tuple(one.step for one in named)
 
+    @property
+    def as_it_ran(self) -> Suite:
+        """The suite whose agent has the values of variables and the versions of prompts that it had in the run."""
+        manifest = self.manifest
+        suite = varied(self.suite, manifest.agent, manifest.variables)
+        return with_prompts(self.project, suite, manifest.agent, chosen=tuple(manifest.prompts.values()))
+
     def plan(self, options: RunOptions) -> RunPlan:
         """The plan of its variants: the same suite, case and agent where the options name no other."""
         agent = options.agent or self.manifest.agent
-        update = {"suite": self.suite.name, "agent": agent, "cases": (self.case.id,)}
+        own = tuple(f"{name}={value}" for name, value in self.manifest.variables.items())
+        update: dict[str, object] = {"suite": self.suite.name, "agent": agent, "cases": (self.case.id,)}
+        if agent == self.manifest.agent:
+            update |= {"variables": own, "prompts": tuple(self.manifest.prompts.values())}
         return plan_of(self.project, options.model_copy(update=update))
 
 
@@ -64,10 +73,12 @@ def open_subject_of(project: Path, folder: RunFolder, case_id: str, attempt: int
     card = next((one for one in cards if (one.case_id, one.attempt) == (case_id, attempt)), None)
     stored = None if card is None else folder.stored(case_id, attempt)
     if card is None or stored is None:
-        known = sorted({one.case_id for one in cards})
+        attempts = sorted(one.attempt for one in cards if one.case_id == case_id)
+        what = "attempts at the case" if attempts else "cases"
+        known = list(map(str, attempts)) or sorted({one.case_id for one in cards})
         raise UsageError(
             f"run {folder.manifest.run!r} has no trial {case_id!r} attempt {attempt}",
-            remedy=f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}",
+            remedy=f"its {what}: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}",
         )
     suite = suite_of(project, folder)
     case = next((one for one in suite.cases if one.id == case_id), None)
@@ -115,7 +126,7 @@ def refuse_unforkable(project: Path, subject: Subject, *, same_agent: bool = Tru
     why = refusal(project, folder, subject.card)
     if why is not None:
         raise UsageError(f"trial {subject.name} cannot be run again: {why[0]}", remedy=why[1])
-    agent = open_agent(subject.suite, manifest.agent, project / ".harness" / "agents")
+    agent = open_agent(subject.as_it_ran, manifest.agent, project / ".harness" / "agents")
     if same_agent and agent.digest != manifest.agent_digest:
         raise UsageError(
             f"agent {agent.name!r} has changed since run {manifest.run!r}, so that its trials cannot be played again",
@@ -132,39 +143,6 @@ def forkable(project: Path, folder: RunFolder) -> tuple[int, Counter[str]]:
         possible += why is None
         reasons.update(() if why is None else (why[0],))
     return possible, reasons
-
-
-def fed_calls(trial: Trial) -> tuple[FedCall, ...]:
-    """Every call of the trial that the gateway saw, in order, with its answer and the index of its step."""
-    seen = trial.trajectory.observations
-    fed: list[FedCall] = []
-    for step in trial.trajectory.steps:
-        for call in step.calls:
-            got = seen.get(call.id)
-            if call.evidence == "self_reported" or got is None:
-                continue
-            fed.append(
-                FedCall(
-                    tool=call.name,
-                    arguments=call.arguments,
-                    unparsed=call.unparsed,
-                    content=got.content,
-                    error=None if got.error is None else got.error.type,
-                    message="" if got.error is None else got.error.message,
-                    step=step.index,
-                )
-            )
-    return tuple(fed)
-
-
-def step_of_call(calls: Sequence[FedCall], trial: Trial, number: int) -> int:
-    """The step of the call with this number; past the last call, the step of the agent's answer."""
-    if number < len(calls):
-        return calls[number].step
-    steps = trial.trajectory.steps
-    last = calls[-1].step if calls else -1
-    said = [step.index for step in steps if step.source == "agent" and step.index > last]
-    return said[-1] if said else max(last, 0)
 
 
 def tool_mode(subject: Subject, wanted: ToolMode | None) -> ToolMode:

@@ -1,10 +1,11 @@
-"""Documents that people write, read with care and written whole."""
+"""Documents that people write: validated when read, and written atomically."""
 
 from typing import TYPE_CHECKING
 
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.documents.journal import Journal as Journal
     from harness.documents.nearest import alternatives as alternatives
     from harness.documents.problem import Location as Location
     from harness.documents.problem import first_problem as first_problem
@@ -24,6 +25,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "journal": ("Journal",),
             "nearest": ("alternatives",),
             "problem": ("Location", "first_problem"),
             "reading": ("is_deeper", "read_document", "read_plain", "shaped", "yaml_values"),

@@ -1,4 +1,4 @@
-"""Suggestions for a name that is not known."""
+"""Suggestions for an unknown name."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -7,7 +7,7 @@ _MOST = 20
 
 
 def alternatives(name: str, known: Iterable[str]) -> str | None:
-    """`did you mean 'tour-v1'? known: tour-v1, tour-v2`; None where nothing is known."""
+    """`did you mean 'tour-v1'? known: tour-v1, tour-v2`; None where no names are known."""
     names = sorted(known)
     if not names:
         return None

@@ -4,20 +4,28 @@ A misspelt field is reported by pydantic twice: its right name is missing, and i
 is what a person can correct, so it comes first, with the field that was probably meant.
 """
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
+from pydantic_core import ErrorDetails
 
 Location = tuple[int | str, ...]
+_PLAIN = (("str",), ("int",), ("float",), ("bool",))
+"""The names of a union's plain members in pydantic's locations."""
 _MANY = 12
-"""Fields that a message lists at most."""
+"""The maximum number of fields in a message."""
 
 
 def first_problem(shape: Any, error: ValidationError) -> tuple[Location, str]:
-    """Where the first problem is, unknown fields before all others, and the words for all of them."""
-    errors = sorted(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
+    """The location of the first problem, unknown fields first, and a message about all problems."""
+    found = error.errors(include_url=False)
+    errors = sorted(
+        (one for one in found if not _of_another_branch(tuple(one["loc"]), found)),
+        key=lambda one: one["type"] != "extra_forbidden",
+    )
     first, others = errors[0], errors[1:]
     location = tuple(first["loc"])
     if first["type"] != "extra_forbidden":
@@ -29,6 +37,14 @@ def first_problem(shape: Any, error: ValidationError) -> tuple[Location, str]:
         said += f"{'' if said.endswith('?') else '.'} Missing: {', '.join(missing[:3])}"
     more = f" (and {len(others)} more)" if len(others) > min(len(missing), 3) else ""
     return location, said + more
+
+
+def _of_another_branch(location: Location, errors: Sequence[ErrorDetails]) -> bool:
+    """Whether the error only states that an object is no plain member of a union, while others describe its content."""
+    union, branch = location[:-1], location[-1:]
+    return branch in _PLAIN and any(
+        len(one["loc"]) > len(union) + 1 and tuple(one["loc"][: len(union)]) == union for one in errors
+    )
 
 
 def _dotted(location: Location) -> str:
@@ -53,7 +69,7 @@ def _fields_at(shape: Any, location: Location) -> list[str]:
     found = [schema]
     for part in location:
         deeper = [inner for one in found for inner in _inner(one, part, schema)]
-        found = deeper or found  # the name of a union's member is a part of the location, and none of the document
+        found = deeper or found  # the name of a union's member is part of the location, but not of the document
     branches = [branch for one in found for branch in _branches(one, schema)]
     return sorted({name for branch in branches for name in branch.get("properties", {})})
 
@@ -75,7 +91,7 @@ def _inner(schema: dict[str, Any], part: int | str, root: dict[str, Any]) -> lis
 
 
 def _branches(schema: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
-    """The schema itself, or the members of the union that it is; references are followed."""
+    """The schema itself, or the members of its union; references are followed."""
     if "$ref" in schema:
         return _branches(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
     members = [*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())]

@@ -1,6 +1,6 @@
 """Documents that people write (YAML, JSON, TOML) read into frozen values, with errors that name file, line and field.
 
-The one reader of the house: every malformed file, whatever it describes, is refused in the same words.
+The single reader of the project: every malformed file is rejected with the same messages.
 """
 
 import json
@@ -22,18 +22,20 @@ T = TypeVar("T")
 
 _MAX_BYTES = 64 * 1024 * 1024
 _MAX_DEPTH = 100
-"""Whatever walks through a document may recurse so far, and ten times as far."""
+"""Code that walks a document may recurse to ten times this depth."""
 _SafeLoader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Loader(_SafeLoader):  # type: ignore[misc]  # which of the two it is, is known when it runs
-    """PyYAML's, without the numbers that no digest can be taken of."""
+class _Loader(_SafeLoader):  # type: ignore[misc]  # the C or the Python loader, chosen at run time
+    """PyYAML's loader, without numbers that no digest can represent."""
 
 
 def _finite_number(loader: Any, node: yaml.Node) -> float:
     number = float(loader.construct_yaml_float(node))
     if not math.isfinite(number):
-        raise yaml.constructor.ConstructorError(None, None, f"{node.value[:40]} is no finite number", node.start_mark)
+        raise yaml.constructor.ConstructorError(
+            None, None, f"{node.value[:40]} is not a finite number", node.start_mark
+        )
     return number
 
 
@@ -80,7 +82,7 @@ def _text(path: Path) -> str:
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
-            raise InvalidDocument(path, "cannot be read: it is no plain file")
+            raise InvalidDocument(path, "cannot be read: it is not a regular file")
         if found.st_size > _MAX_BYTES:
             raise InvalidDocument(path, f"is larger than {_MAX_BYTES} bytes")
         return path.read_text(encoding="utf-8")
@@ -88,7 +90,7 @@ def _text(path: Path) -> str:
         raise InvalidDocument(path, f"is not UTF-8 ({error.reason} at byte {error.start})") from None
     except OSError as error:
         raise InvalidDocument(path, f"cannot be read: {error.strerror}") from None
-    except ValueError as error:  # no name of a file has a null byte
+    except ValueError as error:  # a file name cannot contain a null byte
         raise InvalidDocument(path, f"cannot be read: {error}") from None
 
 
@@ -98,7 +100,7 @@ def _json(path: Path, text: str) -> Any:
         if "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidDocument(path, "is not JSON: half of a surrogate pair stands in a text") from None
+        raise InvalidDocument(path, "is not JSON: a text contains half of a surrogate pair") from None
     except json.JSONDecodeError as error:
         raise InvalidDocument(path, f"is not JSON: {error.msg}", line=error.lineno) from None
     except ValueError as error:  # also a whole number of more digits than Python reads
@@ -114,7 +116,7 @@ def _finite_float(text: str) -> float:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text[:40]} is no finite number")
+    raise ValueError(f"{text[:40]} is not a finite number")
 
 
 def _toml(path: Path, text: str) -> Any:
@@ -127,7 +129,7 @@ def _toml(path: Path, text: str) -> Any:
 
 
 def yaml_values(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
-    """The same for YAML that was read from `path` already."""
+    """The same for YAML text that was read from `path`."""
     refuse_boundless_yaml(path, text)
     loader = _Loader(text)
     try:

@@ -41,7 +41,7 @@ def schema_of(model: type[BaseModel], *others: type[BaseModel]) -> JsonObject:
 
 
 def name_in_file(name: str, info: FieldInfo) -> str:
-    """What a field is called in a document."""
+    """The name of a field in a document."""
     return info.alias or name
 
 
@@ -53,15 +53,15 @@ def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
 def all_models(models: list[type[BaseModel]]) -> list[type[BaseModel]]:
     """The models and every model that is the type of one of their fields, at any depth."""
     found = list(models)
-    for model in found:  # grows while it is read
-        model.model_rebuild()  # a type that is defined further down in its module is only a name until then
+    for model in found:  # the loop appends to it
+        model.model_rebuild()  # resolves forward references
         for info in model.model_fields.values():
             found += [inner for inner in models_in(info.annotation) if inner not in found]
     return found
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:
-    """The models that a field's type is made of."""
+    """The models in a field's type."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in getattr(annotation, "__args__", ()) for model in models_in(part)]

@@ -1,4 +1,4 @@
-"""Files written so that a reader sees the old one or the new one."""
+"""Writes files atomically: a reader sees the old one or the new one."""
 
 import os
 from pathlib import Path

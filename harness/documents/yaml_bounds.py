@@ -1,7 +1,7 @@
-"""How deep and how large a YAML text may become, looked at before PyYAML builds anything of it.
+"""Limits the depth and size of YAML, checked before PyYAML builds any value.
 
-Its reader in C recurses, and ends the whole process at some 25,000 levels; and ten lines of aliases to aliases unfold
-to more values than any memory holds. Neither can be caught.
+PyYAML's C parser recurses, and crashes the process at some 25,000 levels; ten lines of aliases to aliases expand
+to more values than fit into memory. Neither can be caught.
 """
 
 import re
@@ -13,13 +13,13 @@ from harness.errors import InvalidDocument
 
 MAX_DEPTH = 1000
 _UNFOLDED = 100_000
-"""Values that aliases may add to a document's own."""
+"""The number of values that aliases may add."""
 _DEEP_LINE = re.compile(rf"^[ \t?:-]{{{MAX_DEPTH}}}", re.MULTILINE)
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def refuse_boundless_yaml(path: Path, text: str) -> None:
-    """Raises InvalidDocument for YAML that is nested too deeply, or whose aliases unfold to too much."""
+    """Raises InvalidDocument for YAML that is nested too deeply, or whose aliases expand to too many values."""
     if text.count("[") + text.count("{") < MAX_DEPTH and not _may_have_aliases(text) and not _DEEP_LINE.search(text):
         return
     measure = _Measure(path, len(text) + _UNFOLDED)
@@ -35,7 +35,7 @@ def _may_have_aliases(text: str) -> bool:
 
 
 class _Measure:
-    """Counts values, an alias for as many as its anchor."""
+    """Counts values; an alias counts as many as its anchor."""
 
     def __init__(self, path: Path, most: int) -> None:
         self._path = path

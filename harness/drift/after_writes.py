@@ -1,8 +1,8 @@
 """Sends recorded writes to reset servers again, and the recorded reads that followed them.
 
-What the writes generate (ids, times, tokens) is new each time. It is learned as during re-recording (see
-`harness.cassette.normalisation`): requests are sent with current values, and answers are compared with the values of
-the cassette. A read or write whose generated values are not known is left out.
+Generated values (ids, times, tokens) are new each time. They are learned as during re-recording (see
+`harness.cassette.recorder.normalisation`): requests are sent with current values, and answers are compared with the
+values of the cassette. A read or write with an unknown generated value is omitted.
 """
 
 import json
@@ -14,7 +14,7 @@ from harness.drift.chains import ChainReplay, chain_after, key_of
 from harness.drift.comparing.answer import answer_of
 from harness.drift.observations import CallObservations
 from harness.drift.operation_index import OperationIndex
-from harness.drift.probe import Probed, confirm, look_again
+from harness.drift.probe import Probed, confirm, repeat_request
 from harness.drift.prober import Prober, ProbeReply
 from harness.drift.replayable_reads import AFTER_A_WRITE, CallBuilder, ReplayableRead, generated_values, is_at_start
 from harness.errors import OutOfTime, ServiceError
@@ -24,9 +24,11 @@ from harness.values import JsonObject, JsonValue
 class AfterWrites:
     """One replay of a chain of writes."""
 
-    def __init__(self, book: OperationIndex, replay: ChainReplay, secrets: Mapping[str, str], samples: int) -> None:
-        suite = book.suite
-        self._book = book
+    def __init__(
+        self, operations: OperationIndex, replay: ChainReplay, secrets: Mapping[str, str], samples: int
+    ) -> None:
+        suite = operations.suite
+        self._operations = operations
         self._replay = replay
         self._samples = samples
         self._names = state_names(suite)
@@ -40,7 +42,7 @@ class AfterWrites:
         self._not_asked: dict[str, int] = {}
 
     async def run(self, prober: Prober) -> Probed:
-        """Resets, writes and reads; live servers are reset again at the end."""
+        """Resets servers, sends writes and reads, and resets live servers again at the end."""
         try:
             await prober.reset(self._replay.resets)
         except ServiceError as error:
@@ -93,18 +95,18 @@ class AfterWrites:
             waiting = [ask for ask, _ in unknown]
 
     async def _compare(self, prober: Prober, ask: ReplayableRead, number: int) -> None:
-        look = CallObservations(recorded=ask.recording, cases=set(ask.cases))
-        levelled = _Normalised(prober, self._book, self._normalisation)
-        first = await look_again(levelled, ask, look, self._book, self._samples)
-        await confirm(levelled, ask, look, self._book)
-        self._looks.append(look)
+        observation = CallObservations(recorded=ask.recording, cases=set(ask.cases))
+        levelled = _Normalised(prober, self._operations, self._normalisation)
+        first = await repeat_request(levelled, ask, observation, self._operations, self._samples)
+        await confirm(levelled, ask, observation, self._operations)
+        self._looks.append(observation)
         if first is not None:
             self._recordings.append(first)
         if levelled.last is not None:
             self._learn(ask.recording, levelled.last, number)
 
     def _recordings_of(self, ask: ReplayableRead) -> dict[str, Recording]:
-        """Those of the replayed cassette first: it is their values that are known."""
+        """The recordings, those of the replayed cassette first, because their values are known."""
         held = {id(one) for one in self._replay.cassette.recordings}
         return dict(sorted(ask.recordings.items(), key=lambda one: id(one[1]) not in held))
 
@@ -113,10 +115,10 @@ class AfterWrites:
         recorded: JsonObject = json.loads(recording.arguments)
         unknown = self._unknown(recorded)
         if unknown:
-            why_not = "it asks for what an earlier call of the same run has made, and today's value is not known"
+            why_not = "it uses a value that an earlier call of the same run generated, and the current value is unknown"
             return ReplayableRead(recordings=recordings, call=None, why_not=why_not)
         arguments = self._normalisation.sent(recorded)
-        assert isinstance(arguments, dict)  # values are replaced, shapes are not
+        assert isinstance(arguments, dict)  # replacement keeps the structure
         try:
             return ReplayableRead(recordings=recordings, call=self._builder.call(recording, arguments))
         except (ValueError, OutOfTime) as error:
@@ -127,11 +129,11 @@ class AfterWrites:
         return {value for value in asked if value not in self._seen and not self._normalisation.knows(value)}
 
     def _learn(self, recorded: Recording, reply: ProbeReply, number: int) -> None:
-        assert reply.recording is not None  # who learns has looked
+        assert reply.recording is not None  # the caller has checked it
         self._normalisation.given(
             self._standing(recorded, number), reply.recording.status, reply.body, reply.recording.body
         )
-        self._seen |= set(_told_by(reply.recording.model_copy(update={"body": reply.body})))
+        self._seen |= set(_values_in(reply.recording.model_copy(update={"body": reply.body})))
 
     def _standing(self, recorded: Recording, number: int) -> CallPosition:
         chain = chain_after(self._replay.writes[:number], self._names)
@@ -147,7 +149,7 @@ class AfterWrites:
 
     def _probed(self, problem: str | None = None) -> Probed:
         return Probed(
-            looks=tuple(self._looks),
+            observations=tuple(self._looks),
             recordings=tuple(self._recordings),
             not_asked=self._not_asked,
             problems=() if problem is None else (problem,),
@@ -164,11 +166,11 @@ async def _reset_after(prober: Prober, servers: Sequence[str]) -> str | None:
 
 
 class _Normalised:
-    """Sends calls and gives each answer in the values of the cassette, where it is not the recorded one already."""
+    """Sends calls, and translates each answer that differs from the recorded one into values of the cassette."""
 
-    def __init__(self, prober: Prober, book: OperationIndex, normalisation: Normalisation) -> None:
+    def __init__(self, prober: Prober, operations: OperationIndex, normalisation: Normalisation) -> None:
         self._prober = prober
-        self._book = book
+        self._operations = operations
         self._normalisation = normalisation
         self.last: ProbeReply | None = None
         """The last answer, unchanged."""
@@ -179,16 +181,16 @@ class _Normalised:
             return reply
         self.last = reply
         live, recorded = reply.recording, ask.recording
-        # A short number may be another thing's id as well: what already agrees is not translated.
-        if not self._book.compare(recorded, answer_of(recorded), answer_of(live)).changes:
+        # A short number may be the id of another object: an answer that already agrees is not translated.
+        if not self._operations.compare(recorded, answer_of(recorded), answer_of(live)).changes:
             return reply
-        told = live.model_copy(update={"body": self._normalisation.told(live.body)})
-        return ProbeReply(recording=told, body=reply.body, took_ms=reply.took_ms)
+        normalised = live.model_copy(update={"body": self._normalisation.normalised(live.body)})
+        return ProbeReply(recording=normalised, body=reply.body, took_ms=reply.took_ms)
 
 
 def _declared(suite: Suite) -> dict[str, Sequence[str]]:
-    """Tool -> pointers to what its answers make anew each time."""
-    tools = {tool.name: (*tool.volatile, *tool.mints) for tool in suite.tools}
+    """Tool -> pointers to the values that its answers generate each time."""
+    tools = {tool.name: (*tool.volatile, *tool.generated_ids) for tool in suite.tools}
     return {**tools, **{host.tool: host.volatile for host in suite.hosts}}
 
 
@@ -198,7 +200,7 @@ def _generated(suite: Suite, cassette: Cassette, writes: Sequence[Recording]) ->
     An answer that repeats a value of its own request is ignored, and so are reads before the first write.
     """
     names = state_names(suite)
-    told: dict[str, int] = {}
+    counts: dict[str, int] = {}
     known: set[str] = set()
     asked: dict[str, int] = {}
     for number in range(len(writes) + 1):
@@ -206,14 +208,14 @@ def _generated(suite: Suite, cassette: Cassette, writes: Sequence[Recording]) ->
         reads = [one for one in cassette.recordings if one.mark.effect == "read" and one.mark.kind in {"tool", "http"}]
         for read in (one for one in reads if one.mark.state == chain.state(one.mark.server)):
             if is_at_start(read):
-                known |= set(_told_by(read))
+                known |= set(_values_in(read))
             else:
-                _note(told, _news(read), number)
+                _note(counts, _news(read), number)
         for write in writes[number : number + 1]:
             _note(asked, _asked_by(write), number)
-            _note(told, _news(write), number + 1)
-    late = {value for value, number in told.items() if value in asked and asked[value] < number}
-    return (set(told) - known - late) | generated_values(suite, {"": cassette})
+            _note(counts, _news(write), number + 1)
+    late = {value for value, number in counts.items() if value in asked and asked[value] < number}
+    return (set(counts) - known - late) | generated_values(suite, {"": cassette})
 
 
 def _note(first: dict[str, int], values: Set[str], number: int) -> None:
@@ -222,19 +224,19 @@ def _note(first: dict[str, int], values: Set[str], number: int) -> None:
 
 
 def _news(recording: Recording) -> Set[str]:
-    return set(_told_by(recording)) - _asked_by(recording)
+    return set(_values_in(recording)) - _asked_by(recording)
 
 
 def _asked_by(recording: Recording) -> Set[str]:
     return set(_values(json.loads(recording.arguments)))
 
 
-def _told_by(recording: Recording) -> Iterator[str]:
+def _values_in(recording: Recording) -> Iterator[str]:
     return _values(answer_of(recording).value)
 
 
 def _values(value: JsonValue) -> Iterator[str]:
-    """Texts and numbers as texts; of a path also its steps."""
+    """Texts, and numbers as texts; for a path also its segments."""
     match value:
         case bool() | None:
             return

@@ -1,4 +1,4 @@
-"""Which recorded writes lead to the state that a recorded read was made in, and on which servers they may be sent.
+"""Finds the writes that lead to the state of a recorded read, and the servers on which they may be sent.
 
 A cassette stores for each call the hash of the writes before it. The writes themselves are found by following the
 hashes from the initial state: see `harness.cassette.state`.
@@ -14,9 +14,9 @@ from harness.cassette.state import WORLD
 from harness.drift.replayable_reads import AFTER_A_WRITE, ReplayableRead
 
 MOST_RESTORES = 20
-"""Times that a probe brings servers or services to their known state for reads after writes."""
+"""The maximum number of resets and restores by a probe for reads after writes."""
 _MOST_STATES = 2000
-"""States of one cassette that are looked at to find the writes before a read."""
+"""The number of states of one cassette that are examined to find the writes before a read."""
 
 Writes = tuple[Recording, ...]
 
@@ -29,24 +29,24 @@ class ChainReplay:
     """The cassette of the case whose values the writes contain."""
     writes: Writes
     reads: Mapping[int, Sequence[ReplayableRead]]
-    """Number of writes made before -> the reads that are sent then."""
+    """Number of preceding writes -> the reads that are sent after them."""
     resets: tuple[str, ...]
     """Live servers that are reset before and after it."""
 
     @property
     def servers(self) -> frozenset[str]:
-        """All that are called."""
+        """All servers that are called."""
         asked = (ask.recording for asks in self.reads.values() for ask in asks)
         return frozenset(one.mark.server for one in (*self.writes, *asked))
 
 
 @dataclass(kw_only=True)
 class ReplayPlan:
-    """What is sent after writes, and what cannot be."""
+    """The calls that are sent after writes, and the reads that cannot be sent."""
 
     replays: list[ChainReplay] = field(default_factory=list)
     not_asked: dict[str, int] = field(default_factory=dict)
-    """Why -> how many reads."""
+    """Reason -> number of reads."""
 
     def leave_out(self, reason: str, count: int = 1) -> None:
         self.not_asked[reason] = self.not_asked.get(reason, 0) + count
@@ -83,7 +83,7 @@ def _met(ask: ReplayableRead) -> tuple[str, str]:
 
 def _unmet(ask: ReplayableRead) -> str:
     if ask.recording.mark.kind not in {"tool", "http"}:
-        return "; a live run asks it"
+        return "; a live run calls it"
     return ", and the cassette does not hold every write that led there"
 
 
@@ -122,15 +122,15 @@ def key_of(recording: Recording) -> CallKey:
 
 
 def _why_not_writable(suite: Suite, names: StateNames, writes: Writes) -> str | None:
-    """Why the writes may not be sent; None: every server that is written to is restored or disposable."""
+    """Why the writes may not be sent; None: every written server is restored or disposable."""
     for name in sorted({one.mark.server for one in writes}):
         server = suite.reached.get(name)
         if server is None:
-            return f", and the suite has the server {name!r} no more"
+            return f", and the suite no longer has the server {name!r}"
         if server.service is not None:
             continue
         if not server.disposable:
-            return f", and the server {name!r} is not `disposable`: a live run asks it"
+            return f", and the server {name!r} is not `disposable`: a live run calls it"
         if not _resets(suite, names, {name}):
             return f", and the server {name!r} has no `reset:` to bring it to a known state"
     if any(one.mark.outcome != "answer" for one in writes):
@@ -139,7 +139,7 @@ def _why_not_writable(suite: Suite, names: StateNames, writes: Writes) -> str | 
 
 
 def _resets(suite: Suite, names: StateNames, written: Iterable[str]) -> tuple[str, ...]:
-    """Disposable live servers that declare `reset` and share a state with one that is written to."""
+    """Disposable live servers that declare `reset` and share a state with a written server."""
     states = {names.of(name) for name in written}
     return tuple(
         name
@@ -151,7 +151,7 @@ def _resets(suite: Suite, names: StateNames, written: Iterable[str]) -> tuple[st
 def _grouped(
     placed: Sequence[tuple[str, Writes, ReplayableRead]],
 ) -> list[tuple[str, Writes, dict[int, list[ReplayableRead]]]]:
-    """Each read with the longest chain of its case that begins with the writes before it."""
+    """Each read with the longest chain of its case that begins with the read's preceding writes."""
     grouped: list[tuple[str, Writes, dict[int, list[ReplayableRead]]]] = []
     for case, writes, ask in sorted(placed, key=lambda one: -len(one[1])):
         place = next((one for one in grouped if one[0] == case and one[1][: len(writes)] == writes), None)

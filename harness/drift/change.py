@@ -1,4 +1,4 @@
-"""One difference between two answers, and how grave it is."""
+"""One difference between two answers, and its severity."""
 
 import json
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ SEVERITY: dict[ChangeClass, Severity] = {
     "header.added": "info",
     "latency": "info",
 }
-"""As a client of the answers sees it: what it may rely on and loses is breaking (the response rules of oasdiff)."""
+"""The severity for a client of the answers: losing a guarantee is breaking (the response rules of oasdiff)."""
 
 _MOST_MEMBERS = 8
 _LONGEST = 200
@@ -49,9 +49,9 @@ class Change:
     before: JsonValue = None
     after: JsonValue = None
     known: int = 0
-    """Of a member that is missing: how many earlier values all had it."""
+    """For a missing member: how many earlier values all had it."""
     doubt: str | None = None
-    """Why it does not count, however often it is seen; None: seen again, it counts."""
+    """Why the change does not count, however often it is observed; None: it counts once it is confirmed."""
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -86,7 +86,7 @@ class Change:
 
 
 def excerpt(value: JsonValue, holder: JsonValue, name: str) -> JsonValue:
-    """A value, and behind it the plain members beside it, cut to what a person reads."""
+    """A value, followed by its plain sibling members, shortened for display."""
     if not isinstance(holder, dict):
         return shortened(value)
     shown: JsonObject = {name: shortened(holder[name])} if name in holder else {}
@@ -124,8 +124,9 @@ def _hint(value: JsonValue) -> JsonValue:
 
 
 def texts_apart(old: str, new: str) -> tuple[str, str]:
-    """Two long texts from shortly before where they part."""
-    at = next((index for index, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
+    """Two long texts, from shortly before their first difference."""
+    pairs = enumerate(zip(old, new, strict=False))
+    at = next((index for index, (one, other) in pairs if one != other), min(len(old), len(new)))
     start = max(0, at - 60)
     lead = "..." if start else ""
     return f"{lead}{old[start : start + _LONGEST]}", f"{lead}{new[start : start + _LONGEST]}"

@@ -11,23 +11,23 @@ Place = tuple[str, str, int]
 
 
 def fresh_answers(
-    cassettes: Iterable[LiveCassette], book: OperationIndex, findings: Iterable[DriftFinding]
+    cassettes: Iterable[LiveCassette], operations: OperationIndex, findings: Iterable[DriftFinding]
 ) -> dict[str, dict[Place, Recording]]:
     """Case -> place on its cassette -> live answer. Of several live answers to one call, the first."""
     wanted = {(one.tool, one.operation, one.change, one.path, f"{one.old_kind}>{one.new_kind}") for one in findings}
     fresh: dict[str, dict[Place, Recording]] = {}
     for kept in cassettes:
-        cases = book.cassettes if kept.case is None else {kept.case} & set(book.cassettes)
+        cases = operations.cassettes if kept.case is None else {kept.case} & set(operations.cassettes)
         for live in kept.load().recordings:
             for case in cases:
-                if _shows(book, case, live, wanted):
+                if _shows(operations, case, live, wanted):
                     fresh.setdefault(case, {}).setdefault(live.place, live)
     return fresh
 
 
-def _shows(book: OperationIndex, case: str, live: Recording, wanted: Collection[tuple[str, ...]]) -> bool:
+def _shows(operations: OperationIndex, case: str, live: Recording, wanted: Collection[tuple[str, ...]]) -> bool:
     mark = live.mark
-    answers = book.cassettes[case].answers(mark.key, mark.state)
+    answers = operations.cassettes[case].answers(mark.key, mark.state)
     if mark.kind == "model" or mark.occurrence >= len(answers):
         return False
     recorded = answers[mark.occurrence]
@@ -35,5 +35,5 @@ def _shows(book: OperationIndex, case: str, live: Recording, wanted: Collection[
     if old.is_silent or why_not_comparable(new, old) is not None:
         return False
     operation = operation_of(recorded)
-    changes = book.compare(recorded, old, new).changes
+    changes = operations.compare(recorded, old, new).changes
     return any((mark.tool, operation, *change.place) in wanted for change in changes)

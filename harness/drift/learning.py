@@ -1,4 +1,4 @@
-"""What one probe session adds to the profile of an operation."""
+"""Adds the results of one probe session to the profile of an operation."""
 
 import hashlib
 import json
@@ -23,12 +23,12 @@ from harness.values import JsonValue
 
 _RING = 10
 _MOST_CALLS = 200
-"""Calls whose last values are remembered, of each operation."""
+"""The number of calls of each operation whose last values are stored."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeSession:
-    """How a probe session is learned from."""
+    """The conditions under which a probe session is learned."""
 
     day: date
     shape: bool = False
@@ -36,32 +36,32 @@ class ProbeSession:
     value counts as noise at once.
     """
     accept: bool = False
-    """... and that no more days are needed."""
+    """Whether the user also states that no more days are needed."""
 
 
 @dataclass(kw_only=True)
-class _Seen:
+class _ValueChanges:
     """Paths whose values changed."""
 
     within: set[str] = field(default_factory=set)
     left: set[str] = field(default_factory=set)
-    """... the recorded value since the last session."""
+    """Paths that left the recorded value since the last session."""
     returned: set[str] = field(default_factory=set)
-    """... to it."""
+    """Paths that returned to the recorded value."""
     moved: set[str] = field(default_factory=set)
-    """... from one value to another, neither being the recorded one."""
+    """Paths that changed between two values, neither of which is the recorded one."""
     unordered: set[str] = field(default_factory=set)
     fleeting: set[str] = field(default_factory=set)
 
 
 def learned(
-    profile: ToolProfile, looks: Iterable[CallObservations], rules: PathRules, session: ProbeSession
+    profile: ToolProfile, observations: Iterable[CallObservations], rules: PathRules, session: ProbeSession
 ) -> ToolProfile:
-    """The profile of the tool with what its calls have shown."""
+    """The tool's profile, extended by the answers to its calls."""
     own: defaultdict[str, list[CallObservations]] = defaultdict(list)
-    for look in looks:
-        if look.tool == profile.tool and _good(look):
-            own[look.operation].append(look)
+    for observation in observations:
+        if observation.tool == profile.tool and _good(observation):
+            own[observation.operation].append(observation)
     operations = {
         name: _operation(profile.operations.get(name) or OperationProfile(), found, rules, session)
         for name, found in own.items()
@@ -69,17 +69,17 @@ def learned(
     return profile.model_copy(update={"operations": dict(sorted((profile.operations | operations).items()))})
 
 
-def _good(look: CallObservations) -> list[Answer]:
-    return [answer for answer in look.answers if not answer.is_error]
+def _good(observation: CallObservations) -> list[Answer]:
+    return [answer for answer in observation.answers if not answer.is_error]
 
 
 def _operation(
-    before: OperationProfile, looks: Sequence[CallObservations], rules: PathRules, session: ProbeSession
+    before: OperationProfile, observations: Sequence[CallObservations], rules: PathRules, session: ProbeSession
 ) -> OperationProfile:
-    answers = [answer for look in looks for answer in _good(look)]
-    forms = _forms(before, looks, answers, rules)
-    seen, differing = _changes(before, looks, rules, forms)
-    took = [one for look in looks for one in look.took_ms]
+    answers = [answer for observation in observations for answer in _good(observation)]
+    forms = _forms(before, observations, answers, rules)
+    seen, differing = _changes(before, observations, rules, forms)
+    took = [one for observation in observations for one in observation.took_ms]
     paths = dict(before.paths)
     for path in sorted(seen.within | seen.left | seen.returned | seen.moved):
         paths[path] = _volatile(paths.get(path) or PathProfile(), path, seen, session)
@@ -103,21 +103,21 @@ def _operation(
 
 
 def _forms(
-    before: OperationProfile, looks: Sequence[CallObservations], answers: Sequence[Answer], rules: PathRules
+    before: OperationProfile, observations: Sequence[CallObservations], answers: Sequence[Answer], rules: PathRules
 ) -> Forms:
-    """Of all samples together: a path is not learned once as a member and once as a key of a map."""
+    """The forms in all samples together, so that a path is not learned both as a member and as a key of a map."""
     learned = Forms(rules=rules).over(forms_seen(path for path, one in before.paths.items() if one.kinds))
-    recorded = [answer_of(look.recorded) for look in looks]
+    recorded = [answer_of(observation.recorded) for observation in observations]
     values = [one.value for one in (*recorded, *answers) if not one.is_silent and not one.is_error]
     return learned.over(forms_seen(shape_of(values, learned)))
 
 
 def _changes(
-    before: OperationProfile, looks: Sequence[CallObservations], rules: PathRules, forms: Forms
-) -> tuple[_Seen, dict[str, dict[str, str]]]:
-    seen, differing = _Seen(), dict(before.differing)
-    for look in looks:
-        answers, recorded = _good(look), answer_of(look.recorded)
+    before: OperationProfile, observations: Sequence[CallObservations], rules: PathRules, forms: Forms
+) -> tuple[_ValueChanges, dict[str, dict[str, str]]]:
+    seen, differing = _ValueChanges(), dict(before.differing)
+    for observation in observations:
+        answers, recorded = _good(observation), answer_of(observation.recorded)
         for old, new in pairwise(answers):
             apart = unlike(old.value, new.value, rules, forms)
             seen.within |= {one.path for one in apart}
@@ -125,10 +125,10 @@ def _changes(
         seen.fleeting |= _fleeting([recorded.value, *(one.value for one in answers)], forms)
         if recorded.status != answers[-1].status:
             continue
-        call = f"{look.recorded.mark.key}.{look.recorded.mark.occurrence}"
+        call = f"{observation.recorded.mark.key}.{observation.recorded.mark.occurrence}"
         now = {one.path: _digest(one.new) for one in unlike(recorded.value, answers[-1].value, rules, forms)}
         then = before.differing.get(call, {})
-        # Both name the paths that have another value than the recorded one.
+        # Both contain the paths whose value differs from the recorded one.
         seen.left |= now.keys() - then.keys()
         seen.returned |= then.keys() - now.keys()
         seen.moved |= {path for path in now.keys() & then.keys() if now[path] != then[path]}
@@ -139,13 +139,13 @@ def _changes(
 
 
 def _fleeting(values: Sequence[JsonValue], forms: Forms) -> set[str]:
-    """Paths that some of the answers have, and others lack although they have the object that would hold it."""
+    """Paths that some answers have, and others lack although they have the parent object."""
     shapes = [shape_of([value], forms) for value in values]
     paths = {path for shape in shapes for path in shape if path and not path.endswith(ITEM)}
     return {path for path in paths if any(path not in one and holder_of(path) in one for one in shapes)}
 
 
-def _volatile(profile: PathProfile, path: str, seen: _Seen, session: ProbeSession) -> PathProfile:
+def _volatile(profile: PathProfile, path: str, seen: _ValueChanges, session: ProbeSession) -> PathProfile:
     old = profile.volatile or Volatility(first=session.day, last=session.day)
     at_once = path in seen.within or (session.shape and path in seen.left | seen.moved)
     volatile = Volatility(

@@ -13,9 +13,9 @@ from harness.drift.turns import comes_by_turns, disagree
 from harness.results import DriftFinding, Severity
 
 ALONE = 3
-"""Answers to one read, repeats included, that must all show a change."""
+"""The number of answers to one read, including repeats, that must all show a change."""
 TOGETHER = 2
-"""Answers to calls that cannot be sent again that must show it: of other cases, or of other attempts."""
+"""The number of answers, from other cases or attempts, that must show it for calls that cannot be sent again."""
 ORDER: dict[Severity, int] = {"breaking": 0, "warning": 1, "info": 2}
 
 
@@ -46,7 +46,7 @@ class CallObservations:
     def disagrees(self) -> bool:
         return disagree(self.compared)
 
-    def add(self, book: OperationIndex, recorded: Recording, live: Recording) -> None:
+    def add(self, operations: OperationIndex, recorded: Recording, live: Recording) -> None:
         """Adds one more answer, and compares it with its recording."""
         old, new = answer_of(recorded), answer_of(live)
         failure = why_not_comparable(new, old)
@@ -54,61 +54,63 @@ class CallObservations:
             self.unavailable.append(failure)
         elif not old.is_silent:
             self.answers.append(new)
-            self.compared.append(book.compare(recorded, old, new))
+            self.compared.append(operations.compare(recorded, old, new))
 
 
-def findings_of(looks: Iterable[CallObservations]) -> tuple[tuple[DriftFinding, ...], tuple[DriftFinding, ...]]:
-    """The confirmed and the unconfirmed ones."""
+def findings_of(observations: Iterable[CallObservations]) -> tuple[tuple[DriftFinding, ...], tuple[DriftFinding, ...]]:
+    """The confirmed and the unconfirmed findings."""
     groups: defaultdict[tuple[str, str, tuple[str, str, str]], list[CallObservations]] = defaultdict(list)
-    for look in looks:
-        places = {change.place for compared in look.compared for change in compared.changes}
+    for observation in observations:
+        places = {change.place for compared in observation.compared for change in compared.changes}
         for place in places:
-            groups[look.tool, look.operation, place].append(look)
+            groups[observation.tool, observation.operation, place].append(observation)
     found = [_finding(tool, operation, own, place) for (tool, operation, place), own in groups.items()]
     return in_order(one for one in found if one.doubt is None), in_order(one for one in found if one.doubt is not None)
 
 
-def exercised_by(looks: Iterable[CallObservations]) -> dict[str, tuple[str, ...]]:
-    """By tool, every `operation path` that a live answer has shown."""
+def exercised_by(observations: Iterable[CallObservations]) -> dict[str, tuple[str, ...]]:
+    """Every `operation path` in a live answer, by tool."""
     seen: defaultdict[str, set[str]] = defaultdict(set)
-    for look in looks:
-        for compared in look.compared:
-            seen[look.tool].update(f"{look.operation} {path}" for path in compared.paths)
+    for observation in observations:
+        for compared in observation.compared:
+            seen[observation.tool].update(f"{observation.operation} {path}" for path in compared.paths)
     return {tool: tuple(sorted(paths)) for tool, paths in sorted(seen.items())}
 
 
-def unavailable_in(looks: Iterable[CallObservations]) -> tuple[str, ...]:
-    """Tools whose every call failed, and how often others did, in words."""
+def unavailable_in(observations: Iterable[CallObservations]) -> tuple[str, ...]:
+    """Describes tools whose calls all failed, and how often calls of others did."""
     own: defaultdict[str, list[CallObservations]] = defaultdict(list)
-    for look in looks:
-        own[look.tool].append(look)
-    return tuple(words for tool, looks in sorted(own.items()) for words in _unavailable(tool, looks))
+    for observation in observations:
+        own[observation.tool].append(observation)
+    return tuple(words for tool, observations in sorted(own.items()) for words in _unavailable(tool, observations))
 
 
 def in_order(findings: Iterable[DriftFinding]) -> tuple[DriftFinding, ...]:
-    """By tool, severity, operation and path."""
+    """The findings sorted by tool, severity, operation and path."""
     return tuple(
         sorted(findings, key=lambda one: (one.tool, ORDER[one.severity], one.operation, one.path, one.fingerprint))
     )
 
 
-def _unavailable(tool: str, looks: Sequence[CallObservations]) -> Iterable[str]:
-    reasons = [reason for look in looks for reason in look.unavailable]
+def _unavailable(tool: str, observations: Sequence[CallObservations]) -> Iterable[str]:
+    reasons = [reason for observation in observations for reason in observation.unavailable]
     if not reasons:
         return
-    answered = sum(1 for look in looks if look.compared)
+    answered = sum(1 for observation in observations if observation.compared)
     often = "never answered" if not answered else f"{len(reasons)} calls without an answer, {answered} with one"
     yield f"{tool}: {often}: {', '.join(sorted(set(reasons)))}"
 
 
-def _finding(tool: str, operation: str, looks: Sequence[CallObservations], place: tuple[str, str, str]) -> DriftFinding:
-    shown = [[_shown(compared, place) for compared in look.compared] for look in looks]
+def _finding(
+    tool: str, operation: str, observations: Sequence[CallObservations], place: tuple[str, str, str]
+) -> DriftFinding:
+    shown = [[_shown(compared, place) for compared in observation.compared] for observation in observations]
     hits = [[change for change in one if change is not None] for one in shown]
     example = next(change for one in hits for change in one)
     doubts = {change.doubt for one in hits for change in one if change.doubt is not None}
-    cases = tuple(sorted({case for look in looks for case in look.cases}))
+    cases = tuple(sorted({case for observation in observations for case in observation.cases}))
     answers, seen = sum(map(len, shown)), sum(map(len, hits))
-    if not doubts and any(comes_by_turns(look.compared, place) for look in looks):
+    if not doubts and any(comes_by_turns(observation.compared, place) for observation in observations):
         return example.finding(tool, operation, cases, samples=seen, answers=answers)
     doubt = _doubt(shown, hits) or (min(doubts) if doubts else None)
     return example.finding(tool, operation, cases, samples=seen, doubt=doubt)

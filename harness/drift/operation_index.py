@@ -24,7 +24,7 @@ _VARIABLE = re.compile(r"\d+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?=.*\d)[0-9A-Za-z_
 
 
 class OperationIndex:
-    """Of one suite."""
+    """The index of one suite."""
 
     def __init__(self, suite: Suite, cassettes: Mapping[str, Cassette], profiles: Mapping[str, ToolProfile]) -> None:
         self.suite = suite
@@ -42,9 +42,9 @@ class OperationIndex:
         return self._profiles.get(tool) or ToolProfile(tool=tool)
 
     def rules(self, tool: str) -> PathRules:
-        """The suite's rules; what a call mints is new every time, so only its kind counts."""
+        """The suite's rules; a generated id is new every time, so only its kind is compared."""
         if tool not in self._rules:
-            generated = next((spec.mints for spec in self.suite.tools if spec.name == tool), ())
+            generated = next((spec.generated_ids for spec in self.suite.tools if spec.name == tool), ())
             self._rules[tool] = rules_of(self.suite, tool, [AnswerRule(at=at, compare="type") for at in generated])
         return self._rules[tool]
 
@@ -67,23 +67,23 @@ class OperationIndex:
         schema = spec.listed.get("outputSchema")
         if not isinstance(schema, dict):
             return UNKNOWN
-        # MCP answers twice: structured, and the same as JSON in a text.
+        # MCP results contain the answer twice: structured, and as JSON in a text.
         return declared_forms(schema, "structuredContent").over(declared_forms(schema, "content[].text"))
 
     def compare(self, recorded: Recording, old: Answer, new: Answer) -> Compared:
-        """One live answer with its recording."""
+        """Compares one live answer with its recording."""
         tool = recorded.mark.tool
         compared = compare(old, new, self.baseline(tool, operation_of(recorded)), self.rules(tool))
         rules = self.suite.header_rules(tool)
         if not rules or old.status != new.status:
             return compared
-        told = tuple(header_changes(old.headers, new.headers, rules))
+        changes_of_headers = tuple(header_changes(old.headers, new.headers, rules))
         paths = (*compared.paths, *(member(HEADERS, name) for name in sorted(rules)))
-        return replace(compared, changes=(*compared.changes, *told), paths=paths)
+        return replace(compared, changes=(*compared.changes, *changes_of_headers), paths=paths)
 
 
-def open_book(suite: Suite, cassettes: Path, secrets: Mapping[str, str]) -> OperationIndex:
-    """Reads the cassettes of the suite's cases. Raises CassetteError where one is damaged or there is none."""
+def open_operation_index(suite: Suite, cassettes: Path, secrets: Mapping[str, str]) -> OperationIndex:
+    """Reads the cassettes of the suite's cases. Raises CassetteError where one is damaged or none exists."""
     redactor, loaded = Redactor(secrets), dict[str, Cassette]()
     for case in suite.cases:
         path = cassette_path(cassettes, suite.name, case.id)
@@ -100,7 +100,7 @@ def open_book(suite: Suite, cassettes: Path, secrets: Mapping[str, str]) -> Oper
 
 
 def operation_of(recording: Recording) -> str:
-    """The tool's name; of a host, method and route, what looks like an id being `{}`."""
+    """The tool's name; for a host, method and route, with `{}` for path segments that look like ids."""
     if recording.mark.kind != "http":
         return recording.mark.tool
     asked = json.loads(recording.arguments)

@@ -13,15 +13,15 @@ _LONGEST = 160
 
 
 def pair(
-    cassettes: Iterable[LiveCassette], book: OperationIndex
+    cassettes: Iterable[LiveCassette], operations: OperationIndex
 ) -> tuple[tuple[CallObservations, ...], tuple[str, ...]]:
     """Returns the observations of each recorded call, with the answers of every trial that made it, and descriptions of
     the divergences.
     """
-    looks: dict[tuple[str, str, int], CallObservations] = {}
+    observations: dict[tuple[str, str, int], CallObservations] = {}
     divergences: list[str] = []
     for live in cassettes:
-        recorded = book.cassettes.get(live.case or "")
+        recorded = operations.cassettes.get(live.case or "")
         if recorded is None:
             divergences.append(f"{live.case}, attempt {live.attempt}: the case has no recordings")
             continue
@@ -31,15 +31,17 @@ def pair(
             if match is None:
                 apart.append(answer)
                 continue
-            look = looks.setdefault(match.place, CallObservations(recorded=match, cases=set()))
-            look.cases.add(live.case or "")
-            look.add(book, match, answer)
+            observation = observations.setdefault(match.place, CallObservations(recorded=match, cases=set()))
+            observation.cases.add(live.case or "")
+            observation.add(operations, match, answer)
         divergences += _words(live, apart, recorded)
-    return tuple(looks[place] for place in sorted(looks)), tuple(divergences)
+    return tuple(observations[place] for place in sorted(observations)), tuple(divergences)
 
 
 def recorded_of(cassette: Cassette, live: Recording) -> Recording | None:
-    """The recording of the same call after the same writes; of a read, the last one for every further time."""
+    """The recording of the same call after the same writes; for repeated reads beyond the recorded ones, the last
+    recording.
+    """
     mark = live.mark
     answers = cassette.answers(mark.key, mark.state)
     if mark.occurrence < len(answers):

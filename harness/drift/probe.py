@@ -17,21 +17,21 @@ from harness.drift.turns import BY_TURNS
 class Probed:
     """The result of a probe."""
 
-    looks: tuple[CallObservations, ...]
+    observations: tuple[CallObservations, ...]
     recordings: tuple[Recording, ...]
-    """The first live answer to each read, as a cassette keeps it."""
+    """The first live answer to each read, in the form of a cassette."""
     not_asked: Mapping[str, int]
-    """Why a recorded read could not be sent again -> how many."""
+    """Why recorded reads could not be sent again -> their number."""
     problems: tuple[str, ...] = ()
-    """Servers that could not be reset after the probe had written to them, in words."""
+    """Describes servers that could not be reset after the probe had written to them."""
     restores: int = 0
-    """How often servers were brought to their known state for reads after writes."""
+    """The number of resets and restores for reads after writes."""
 
     def with_more(self, other: "Probed") -> "Probed":
-        """Both together."""
+        """Both results combined."""
         reasons = {*self.not_asked, *other.not_asked}
         return Probed(
-            looks=(*self.looks, *other.looks),
+            observations=(*self.observations, *other.observations),
             recordings=(*self.recordings, *other.recordings),
             not_asked={why: self.not_asked.get(why, 0) + other.not_asked.get(why, 0) for why in sorted(reasons)},
             problems=(*self.problems, *other.problems),
@@ -45,53 +45,57 @@ class Sender(Protocol):
     async def send(self, ask: ReplayableRead) -> ProbeReply: ...
 
 
-async def probe(prober: Sender, asks: Iterable[ReplayableRead], book: OperationIndex, *, samples: int = 1) -> Probed:
-    """Sends each read `samples` times, and where an answer has changed as often as it takes to be sure."""
-    looks: list[CallObservations] = []
+async def probe(
+    prober: Sender, asks: Iterable[ReplayableRead], operations: OperationIndex, *, samples: int = 1
+) -> Probed:
+    """Sends each read `samples` times, and a read with a changed answer as often as certainty requires."""
+    observations: list[CallObservations] = []
     recordings: list[Recording] = []
     not_asked: dict[str, int] = {}
     for ask in asks:
         if ask.why_not is not None:
             not_asked[ask.why_not] = not_asked.get(ask.why_not, 0) + 1
             continue
-        look = CallObservations(recorded=ask.recording, cases=set(ask.cases))
-        first = await look_again(prober, ask, look, book, samples)
-        await confirm(prober, ask, look, book)
-        looks.append(look)
+        observation = CallObservations(recorded=ask.recording, cases=set(ask.cases))
+        first = await repeat_request(prober, ask, observation, operations, samples)
+        await confirm(prober, ask, observation, operations)
+        observations.append(observation)
         if first is not None:
             recordings.append(first)
-    return Probed(looks=tuple(looks), recordings=tuple(recordings), not_asked=not_asked)
+    return Probed(observations=tuple(observations), recordings=tuple(recordings), not_asked=not_asked)
 
 
-async def confirm(prober: Sender, ask: ReplayableRead, look: CallObservations, book: OperationIndex) -> None:
-    """Repeats a request whose answer has changed: often enough for certainty, and more often where answers disagree."""
-    if look.has_changes and len(look.compared) < ALONE:
-        await look_again(prober, ask, look, book, ALONE - len(look.compared))
-    if look.disagrees and len(look.compared) < BY_TURNS:
-        await look_again(prober, ask, look, book, BY_TURNS - len(look.compared))
+async def confirm(
+    prober: Sender, ask: ReplayableRead, observation: CallObservations, operations: OperationIndex
+) -> None:
+    """Repeats a request whose answer has changed: often enough to confirm it, and more often where answers disagree."""
+    if observation.has_changes and len(observation.compared) < ALONE:
+        await repeat_request(prober, ask, observation, operations, ALONE - len(observation.compared))
+    if observation.disagrees and len(observation.compared) < BY_TURNS:
+        await repeat_request(prober, ask, observation, operations, BY_TURNS - len(observation.compared))
 
 
-async def look_again(
-    prober: Sender, ask: ReplayableRead, look: CallObservations, book: OperationIndex, times: int
+async def repeat_request(
+    prober: Sender, ask: ReplayableRead, observation: CallObservations, operations: OperationIndex, times: int
 ) -> Recording | None:
     """Repeats a request and returns the first of the new answers. A tool that does not answer is not called again."""
     first: Recording | None = None
     for _ in range(times):
         reply: ProbeReply = await prober.send(ask)
         if reply.recording is None:
-            look.unavailable.append(reply.unavailable or "gave no answer")
+            observation.unavailable.append(reply.unavailable or "gave no answer")
             break
         recorded = _recorded(ask, reply.recording)
         if why_not_comparable(answer_of(reply.recording), answer_of(recorded)) is None:
             first = first or reply.recording
-            look.took_ms.append(reply.took_ms)
-        look.add(book, recorded, reply.recording)
-        if look.unavailable:
+            observation.took_ms.append(reply.took_ms)
+        observation.add(operations, recorded, reply.recording)
+        if observation.unavailable:
             break
     return first
 
 
 def _recorded(ask: ReplayableRead, live: Recording) -> Recording:
-    """Of several cassettes' answers to one call, one with the live answer's status."""
+    """One of several cassettes' answers to a call, preferably with the live answer's status."""
     alike = (one for one in ask.recordings.values() if one.status == live.status)
     return next(alike, ask.recording)

@@ -125,20 +125,20 @@ _WORDS = {
 
 
 class _Nowhere:
-    """Takes an answer of which nothing is passed on."""
+    """A sink that discards the answer."""
 
     async def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Does nothing, because no client waits for the response."""
 
     async def write(self, piece: bytes) -> None:
-        """The source keeps the whole body itself."""
+        """Does nothing, because the source keeps the whole body itself."""
 
 
 @contextmanager
 def open_prober(
     suite: Suite, services: Mapping[str, str], secrets: Mapping[str, str], per_s: int
 ) -> Iterator[tuple[Prober, LoopThread]]:
-    """A prober and the thread that its calls run on. `per_s`: calls a second to servers of others, at most.
+    """A prober and the thread that its calls run on. `per_s`: the maximum of calls per second to external servers.
 
     Raises UsageError for a secret that is not set, ServiceError for a service that was not started.
     """

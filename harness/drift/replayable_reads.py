@@ -7,31 +7,31 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from harness.case import Effect, HostSpec, Suite, ToolSpec, values_at
-from harness.cassette import CallKey, Cassette, Recording, initial_state
+from harness.cassette import CallKey, Cassette, Recording, initial_state, unfolded
 from harness.errors import OutOfTime
 from harness.gateway import Toolbox
 from harness.upstream import Refusal, ToolRequest, WebCall, absolute_address, unroutable
 from harness.values import JsonObject, JsonValue
 
 _HIDDEN = re.compile(r"<secret:[a-z]+:[0-9a-f]{8}>")
-AFTER_A_WRITE = "it asks about what was written before it"
+AFTER_A_WRITE = "it depends on writes made before it"
 _MOST_TIMES = 3
-"""A read that was recorded more often is sent again so often."""
+"""The maximum number of times that a repeatedly recorded read is sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayableRead:
-    """One recorded read, of all cases whose cassettes hold it."""
+    """One recorded read, with all cases whose cassettes contain it."""
 
     recordings: Mapping[str, Recording]
-    """By case: they may have been answered differently."""
+    """The recordings by case: their answers may differ."""
     call: ToolRequest | WebCall | None
     """The request to send; None where it cannot be sent, for the reason in `why_not`."""
     why_not: str | None = None
 
     @property
     def recording(self) -> Recording:
-        """A recording that represents all."""
+        """A recording that represents all of them."""
         return next(iter(self.recordings.values()))
 
     @property
@@ -44,7 +44,7 @@ class ReplayableRead:
         return not is_at_start(self.recording)
 
 
-def asks_of(
+def find_replayable_reads(
     suite: Suite, cassettes: Mapping[str, Cassette], secrets: Mapping[str, str], tools: Iterable[str]
 ) -> list[ReplayableRead]:
     """Every recorded read once, in the order of the cassettes; an empty `tools` selects all tools.
@@ -67,19 +67,19 @@ def _is_read(recording: Recording) -> bool:
 
 
 def is_at_start(recording: Recording) -> bool:
-    """Whether nothing was written before the call that its answer could depend on."""
+    """Whether no write preceded the call that its answer could depend on."""
     return recording.mark.follows_no_write and recording.mark.state == initial_state(recording.mark.state_name)
 
 
 def generated_values(suite: Suite, cassettes: Mapping[str, Cassette]) -> set[str]:
     """Placeholders for values that exist only in the run that generated them."""
-    with_generated_ids = {tool.name: tool.mints for tool in suite.tools if tool.mints}
+    with_generated_ids = {tool.name: tool.generated_ids for tool in suite.tools if tool.generated_ids}
     found: set[str] = set()
     for cassette in cassettes.values():
         for recording in (one for tool in with_generated_ids for one in cassette.of_tool(tool)):
             try:
-                body: JsonValue = json.loads(recording.body)
-            except ValueError:
+                body: JsonValue = unfolded(json.loads(recording.body))
+            except (ValueError, RecursionError):
                 continue
             pointers = with_generated_ids[recording.mark.tool]
             found |= {value for at in pointers for value in values_at(body, at) if isinstance(value, str)}
@@ -87,7 +87,7 @@ def generated_values(suite: Suite, cassettes: Mapping[str, Cassette]) -> set[str
 
 
 class CallBuilder:
-    """Makes a sendable call of a recording."""
+    """Builds a call to send from a recording."""
 
     def __init__(self, suite: Suite, secrets: Mapping[str, str], generated: set[str]) -> None:
         self._toolbox = Toolbox(suite)
@@ -107,7 +107,7 @@ class CallBuilder:
             raise ValueError(AFTER_A_WRITE)
         text = recording.arguments
         if any(json.dumps(value, ensure_ascii=False) in text for value in self._generated):
-            raise ValueError("it asks for what another call of the same run has made")
+            raise ValueError("it uses an id that another call of the same run generated")
         return self.call(recording, json.loads(text))
 
     def call(self, recording: Recording, arguments: JsonObject) -> ToolRequest | WebCall:
@@ -118,7 +118,7 @@ class CallBuilder:
         """
         text = json.dumps(arguments, ensure_ascii=False)
         if _HIDDEN.search(text):
-            raise ValueError("its request holds a secret that is not kept")
+            raise ValueError("its request contains a secret whose value is not stored")
         for name, value in self._secrets.items():
             text = text.replace(f"<secret:{name}>", json.dumps(value, ensure_ascii=False)[1:-1])
         arguments, mark = json.loads(text), recording.mark
@@ -132,13 +132,13 @@ class CallBuilder:
     def _tool_call(self, arguments: JsonObject, key: CallKey) -> ToolRequest:
         tool = self._toolbox.tools.get(key.tool)
         if tool is None:
-            raise ValueError("the suite has this tool no more")
+            raise ValueError("the suite no longer has this tool")
         spec: ToolSpec = tool.spec
         if spec.effect != key.effect or spec.source == "sandbox":
             raise ValueError(_OTHER_EFFECT[key.effect])
         problem = tool.problem_with(arguments) or unroutable(spec, arguments)
         if problem is not None:
-            raise ValueError(f"its recorded arguments are not whole: {problem}")
+            raise ValueError(f"its recorded arguments are incomplete: {problem}")
         return ToolRequest(tool=spec.model_copy(update={"rate_limit": None}), arguments=arguments, key=key)
 
 
@@ -151,18 +151,18 @@ _OTHER_EFFECT: dict[Effect, str] = {
 def _web_call(host: HostSpec | None, asked: JsonObject, key: CallKey) -> WebCall:
     method, url = str(asked["method"]), str(asked["url"])
     if host is None:
-        raise ValueError("the suite has this host no more")
+        raise ValueError("the suite no longer has this host")
     try:
         address = absolute_address(url + _query(asked.get("query")))
     except Refusal as error:
         raise ValueError(str(error)) from None
     if host.effect_of(method, address.path) != key.effect:
         raise ValueError(_OTHER_EFFECT[key.effect])
-    told = asked.get("headers")
-    headers = {name: str(value) for name, value in told.items()} if isinstance(told, dict) else {}
+    stored = asked.get("headers")
+    headers = {name: str(value) for name, value in stored.items()} if isinstance(stored, dict) else {}
     body, media = _body(asked)
     return WebCall(
-        host=host.model_copy(update={"rate_limit": None}),  # whoever sends it waits, and does not time the waiting
+        host=host.model_copy(update={"rate_limit": None}),  # the sender waits itself, outside of the measured time
         address=address,
         method=method,
         headers=headers | ({"content-type": media} if media else {}),
@@ -196,5 +196,5 @@ def _body(asked: JsonObject) -> tuple[bytes, str | None]:
         pairs = [(name, one) for name, value in form.items() for one in _several(value)]
         return urlencode(pairs).encode(), "application/x-www-form-urlencoded"
     if "sha256" in asked or "json_sha256" in asked:
-        raise ValueError("only the digest of its body is kept")
+        raise ValueError("only the digest of its body is stored")
     return b"", None

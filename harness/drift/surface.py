@@ -1,5 +1,5 @@
-"""Compares a source's description of its tools with the listing that the suite stores: changes in what agents are told
-about the tools.
+"""Compares a source's description of its tools with the listing that the suite stores: changes in the description
+that agents receive.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ class ToolSurface:
     """One tool as its source describes it."""
 
     name: str
-    """As the suite calls it."""
+    """The tool's name in the suite."""
     description: str = ""
     input: JsonObject = field(default_factory=dict)
     output: JsonObject | None = None
@@ -35,7 +35,7 @@ class ServerSurface:
     before: Mapping[str, ToolSurface]
     now: Mapping[str, ToolSurface]
     problem: str | None = None
-    """The reason why the source could not be queried; `now` then has no meaning."""
+    """The reason why the source could not be queried; `now` is then meaningless."""
 
 
 def surface_findings(
@@ -64,7 +64,7 @@ def exercised_surfaces(
 
 
 def _changes(surface: ServerSurface) -> Iterator[tuple[str, str, Change]]:
-    """Tool, operation and change."""
+    """Each change with its tool and operation."""
     for name in sorted({*surface.before, *surface.now}):
         before, now = surface.before.get(name), surface.now.get(name)
         if now is None and before is not None:
@@ -75,12 +75,12 @@ def _changes(surface: ServerSurface) -> Iterator[tuple[str, str, Change]]:
                 Change(change="surface.tool_removed", path=LISTING, old_kind="tool", new_kind="absent", before=shown),
             )
         elif before is None and now is not None:
-            told: JsonValue = {"name": name, "description": shortened(now.description)}
+            tool: JsonValue = {"name": name, "description": shortened(now.description)}
             path = member("tools", name)
             yield (
                 surface.server,
                 _LIST,
-                Change(change="surface.tool_added", path=path, old_kind="absent", new_kind="tool", after=told),
+                Change(change="surface.tool_added", path=path, old_kind="absent", new_kind="tool", after=tool),
             )
         elif before is not None and now is not None:
             for change in _tool(before, now):

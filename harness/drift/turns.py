@@ -14,9 +14,9 @@ from harness.drift.comparing.compare import Compared
 BY_TURNS = 8
 """The number of answers to one call that the detection needs."""
 _EACH = 2
-"""Of the old and of the new answers, at least."""
+"""The minimum number of both old and new answers."""
 _ALWAYS_THERE = 10
-"""The number of earlier answers, all with the member, after which its absence is not chance."""
+"""The number of earlier answers, all with the member, from which on its absence is not chance."""
 _OF_A_MEMBER = frozenset({"schema.removed", "schema.optional_removed", "schema.added", "schema.became_nullable"})
 _OF_VALUES = ("value.", "shape.")
 

@@ -1,4 +1,6 @@
-"""The connections that come in at one Unix socket, so many at once: no trial takes the descriptors of the others."""
+"""Accepts the connections of one Unix socket, up to a limit, so that no trial exhausts the file descriptors of the
+others.
+"""
 
 import asyncio
 import resource
@@ -45,11 +47,11 @@ class Acceptor:
         self._later: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        """From now on; `close` it in the end."""
+        """Starts accepting connections; the caller must call `close` afterwards."""
         self._loop.add_reader(self._socket, self._accept)
 
     def close(self) -> None:
-        """Accepts no more; connections that are there stay."""
+        """Accepts no more connections; open ones stay open."""
         if self._later is not None:
             self._later.cancel()
         self._loop.remove_reader(self._socket)
@@ -68,7 +70,7 @@ class Acceptor:
             connection.setblocking(False)
             task = self._loop.create_task(self._begin(connection))
             self._beginning.add(task)
-            task.add_done_callback(partial(self._begun, connection))
+            task.add_done_callback(partial(self._started, connection))
         self._loop.remove_reader(self._socket)
         self._later = self._loop.call_later(_LOOK_AGAIN_S, self._loop.add_reader, self._socket, self._accept)
 
@@ -77,9 +79,9 @@ class Acceptor:
             self._open = {transport for transport in self._open if not _is_gone(transport)}
         return len(self._open) + len(self._beginning) < CONNECTIONS_MAX
 
-    def _begun(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
+    def _started(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
         self._beginning.discard(task)
-        if task.cancelled():  # maybe before it did anything
+        if task.cancelled():  # possibly before it started
             connection.close()
 
     async def _begin(self, connection: socket.socket) -> None:
@@ -92,8 +94,8 @@ class Acceptor:
 
 
 def _is_gone(transport: asyncio.BaseTransport) -> bool:
-    """Whether the transport has released its descriptor: a closing one holds it while the client does not read the sent
-    data.
+    """Whether the transport has released its descriptor: a closing transport keeps it while the client has not read the
+    sent data.
     """
     return bool(transport.get_extra_info("socket").fileno() < 0)
 

@@ -20,17 +20,17 @@ class ServiceOpener(Protocol):
     def open(self, trial_id: str) -> AbstractContextManager[Mapping[str, str]]:
         """Maps service names to base URLs while the context is entered; `trial_id` may be SHARED.
 
-        A mapping that also implements AskedServices is monitored, and its databases can be queried.
+        A mapping that also implements QueryableServices is monitored, and its databases can be queried.
         """
         ...
 
 
 @runtime_checkable
-class AskedServices(Protocol):
-    """Services of our own: whether they still run, what they print, what their databases hold."""
+class QueryableServices(Protocol):
+    """The environment's own services: whether they still run, what they print, what their databases hold."""
 
     def check(self) -> None:
-        """Raises ServiceError, with the end of its log, for one that runs no more."""
+        """Raises ServiceError, with the end of its log, for a service that has stopped."""
         ...
 
     def tails(self) -> dict[str, str]:
@@ -38,10 +38,10 @@ class AskedServices(Protocol):
         ...
 
     def rows(self, name: str, query: str, timeout_s: float) -> list[JsonValue]:
-        """What a query gives.
+        """The result of a query.
 
         Raises QueryFailed where the database refuses, Unmeasurable where it needs more than the limits give,
-        ServiceError where it is not there.
+        ServiceError where the service is not available.
         """
         ...
 
@@ -52,7 +52,7 @@ class AskedServices(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SessionRequest:
-    """One trial's wish for a session."""
+    """One trial's request for a session."""
 
     trial_id: str
     """Names the trial; each session of it has a session header of its own on the tool servers."""
@@ -61,18 +61,20 @@ class SessionRequest:
     agent: str
     version: str | None = None
     variant: TrialVariant | None = None
-    """How the trial differs from its case; its faults and hints are in `case` already. None: it does not."""
+    """How the trial differs from its case; its faults and hints are in `case` already. None: the trial does not
+    differ.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionRecord:
-    """All that passed the gateway in one trial; holds no secret."""
+    """Everything that passed through the gateway in one trial; contains no secret."""
 
     spans: tuple[Span, ...]
     final_reply: str | None
-    """The agent's last reply; None: it gave none."""
+    """The agent's last reply; None: the agent sent none."""
     states: Mapping[str, JsonValue]
-    """Probe name -> what the read gave; a probe that failed is left out."""
+    """Probe name -> result of the read; a failed probe is omitted."""
     misses: tuple[JsonObject, ...]
     """Each distinct one once, the first hundred; `tiers` counts them all."""
     tiers: Mapping[str, int]
@@ -89,15 +91,15 @@ class SessionRecord:
     used: ModelUse | None = None
     """The usage of the model's replies; None where there was no reply."""
     out_of_budget: str | None = None
-    """Why a call was refused that only the run's budget forbade: such a trial measures nothing."""
+    """Why the run's budget, and no other limit, rejected a call: such a trial measures nothing."""
     recorded: int = 0
-    """Recordings that the cassette gained."""
+    """Recordings that were added to the cassette."""
     differs: int = 0
     """Answers that differ from the cassette's; the cassette keeps its own unless it is refreshed."""
     recording: RecordingReport | None = None
-    """What became of the case's cassette; None: nothing was recorded."""
+    """What was done with the case's cassette; None: nothing was recorded."""
     unfired_faults: tuple[str, ...] = ()
-    """The case's faults that no call has met, in words."""
+    """Descriptions of the case's faults that no call triggered."""
     unsaid_turns: tuple[str, ...] = ()
     """Messages that the scripted user did not send."""
     user: UserReport | None = None

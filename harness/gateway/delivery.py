@@ -74,7 +74,7 @@ class Delivery:
 
 
 async def deliver(request: web.BaseRequest, answer: ModelAnswer, *, paced: bool = False) -> web.StreamResponse:
-    """A whole answer; a stream at once, or (`paced`) as slowly as it was recorded."""
+    """Sends a whole answer; a stream is sent at once, or (`paced`) with its recorded delays."""
     if not answer.streamed and answer.outcome == "answer":
         return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
     delivery = Delivery(request)

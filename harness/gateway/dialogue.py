@@ -18,7 +18,7 @@ class Dialogue:
     """
 
     def __init__(self, case: Case, ledger: Ledger, user: User | None = None) -> None:
-        """`ledger` tells the agent's calls, which are handed to users that may see them. `user`: None selects the
+        """`ledger` holds the agent's calls, which are passed to users that may see them. `user`: None selects the
         case's script.
         """
         conversation = case.conversation
@@ -28,7 +28,7 @@ class Dialogue:
         if user is not None and conversation is None:
             self._most = _MAX_TURNS
         self._ledger = ledger
-        self._said: list[str] = []
+        self._messages: list[str] = []
         self._rounds: list[list[str]] = []
         self._called_before: list[int] = []
         self._turn = asyncio.Lock()
@@ -36,31 +36,39 @@ class Dialogue:
         self._over = False
         self._ended_by_user = False
         self._waited_s = 0.0
+        self._waits_since: float | None = None
 
     async def next(self, gone: Callable[[], bool]) -> str | None:
         """The user's next message; None where the conversation is over. `gone` returns whether the client has stopped
         waiting.
         """
         async with self._turn:
-            if not self._said:
+            if not self._messages:
                 return self._say(self._opening)
-            if self._user is None or len(self._said) >= self._most:
+            if self._user is None or len(self._messages) >= self._most:
                 self._over = True
             if not self._over:
                 await self._replied.wait()
             if self._over or gone() or self._user is None:
                 return None
             self._replied.clear()
-            message = await self._asked(self._user)
+            message = await self._next_message(self._user)
             self._over = self._ended_by_user = message is None
             return None if message is None else self._say(message)
 
-    async def _asked(self, user: User) -> str | None:
-        began = time.monotonic()
+    async def _next_message(self, user: User) -> str | None:
+        self._waits_since = began = time.monotonic()
         try:
-            return await user.reply(self._heard(user))
+            return await user.reply(self._heard_so_far(user))
         finally:
+            self._waits_since = None
             self._waited_s += time.monotonic() - began
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds that the agent has waited for the user so far; may be read from any thread."""
+        since, over = self._waits_since, self._waited_s
+        return over if since is None else over + time.monotonic() - since
 
     def hear(self, reply: str) -> None:
         """Notes a message of the agent."""
@@ -80,20 +88,20 @@ class Dialogue:
         return () if self._user is None else self._user.unsaid()
 
     def report(self) -> UserReport | None:
-        """See User.report; None where the trial has no user but a task."""
+        """See User.report; None where the trial has a task but no user."""
         if self._user is None:
             return None
         cut: Cut | None = None
         if not self._ended_by_user:
-            cut = "turn_limit" if len(self._said) >= self._most else "agent_left"
-        report = self._user.report(self._heard(self._user), cut)
+            cut = "turn_limit" if len(self._messages) >= self._most else "agent_left"
+        report = self._user.report(self._heard_so_far(self._user), cut)
         return None if report is None else report.model_copy(update={"waited_s": round(self._waited_s, 3)})
 
-    def _heard(self, user: User) -> Heard:
+    def _heard_so_far(self, user: User) -> Heard:
         sees, calls = user.sees_calls, self._ledger.heard_calls
         starts = [*self._called_before, len(calls)]
         return Heard(
-            said=tuple(self._said),
+            said=tuple(self._messages),
             replies=tuple(reply for replies in self._rounds for reply in replies),
             called=frozenset(self._ledger.answered) if sees else frozenset(),
             rounds=tuple(map(tuple, self._rounds)),
@@ -101,12 +109,12 @@ class Dialogue:
         )
 
     def _say(self, message: str) -> str:
-        if self._said or not self._rounds:
+        if self._messages or not self._rounds:
             self._rounds.append([])
-            self._called_before.append(len(self._ledger.heard_calls) if self._said else 0)
-        self._said.append(message)
+            self._called_before.append(len(self._ledger.heard_calls) if self._messages else 0)
+        self._messages.append(message)
         return message
 
 
 _MAX_TURNS = 20
-"""Of a case without a conversation, whose user was chosen on the command line."""
+"""Used for a case without a conversation whose user was selected on the command line."""

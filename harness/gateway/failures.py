@@ -21,12 +21,12 @@ _STATUS: dict[ToolErrorType, int] = {
 }
 
 _NOT_OF_STATE = frozenset({401, 403, 407, 408, 425, 429})
-"""Statuses about the harness's own access and pace."""
+"""Statuses that are about the harness's own credentials and request rate."""
 
 TOOL_STATUSES: dict[int, tuple[ToolErrorType, ...]] = {
     status: tuple(kind for kind, its in _STATUS.items() if its == status) for status in sorted({*_STATUS.values()})
 }
-"""What a call can be answered with beside its result."""
+"""What a call can be answered with other than its result."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Failure:
     message: str
     status: int | None = None
     body: JsonValue = None
-    """The tool's own text; set only for a tool_error."""
+    """The text that the tool itself sent; set only for a tool_error."""
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -46,26 +46,26 @@ class Failure:
 
     @property
     def is_of_state(self) -> bool:
-        """Whether a probe failed on what it was to read: the tool refused it, or answered more than is read back.
+        """Whether a probe failed because of the data it was to read: the tool refused it, or its answer is too large.
 
-        Other failures are those of the way to the tool, and nothing is known of the state.
+        Other failures are failures to reach the tool; they say nothing about the state.
         """
         refused = self.type == "tool_error" and self.status not in _NOT_OF_STATE
         return refused or self.type == "malformed_result"
 
     @property
     def http_headers(self) -> dict[str, str]:
-        # Clients retry many statuses by themselves; this call would be answered the same again.
+        # Many clients retry these statuses by themselves; a retry of this call would get the same answer.
         retry = {"x-should-retry": "false"} if self.type == "replay_miss" else {}
         return self.headers | retry
 
     @property
     def content(self) -> JsonObject:
         """The JSON that the agent receives."""
-        told: JsonObject = {"type": self.type, "message": self.message}
+        error: JsonObject = {"type": self.type, "message": self.message}
         if self.type == "tool_error":
-            told["body"] = self.body
-        return {"error": told}
+            error["body"] = self.body
+        return {"error": error}
 
     def encoded(self) -> bytes:
         return json.dumps(self.content).encode()

@@ -16,13 +16,9 @@ import aiohttp
 
 from harness.case import Case, Suite, ToolMode, needs_browser, state_names
 from harness.cassette import (
-    Cassette,
     Redactor,
     StateChain,
-    cassette_path,
-    open_cassette,
     recover_journals,
-    refuse_secrets,
 )
 from harness.errors import GatewayError, UsageError
 from harness.gateway.accepting import allow_descriptors
@@ -42,9 +38,10 @@ from harness.gateway.overlay.fixtures import FixtureSource, packs_of
 from harness.gateway.overlay.interventions import calls_of
 from harness.gateway.probes import TrialProbes, probe_client
 from harness.gateway.routes import RouteContext
+from harness.gateway.run_cassettes import RunCassettes
 from harness.gateway.session import Session, SessionParts
-from harness.gateway.sources.own import OwnSources
 from harness.gateway.sources.suite_tools import api_source, suite_tools
+from harness.gateway.sources.trial_sources import TrialSources
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.user import User, UserSeat
 from harness.gateway.web.run_hosts import RunHosts
@@ -77,7 +74,7 @@ class Gateway:
         self._cassettes = cassettes
         self._secrets = dict(options.get("secrets", {}))
         self._services = options.get("services")
-        self._lenient = options.get("lenient", False)
+        self._lenient, self._volatile = options.get("lenient", False), options.get("volatile", {})
         self._tracing = options.get("tracing")
         self._users = options.get("users")
         self._toolbox = Toolbox(suite)
@@ -103,10 +100,10 @@ class Gateway:
         Redactor(self._secrets)  # rejects a secret that cannot be distinguished from text, before the run starts
         if needs_services(suite, mode) and self._services is None:
             raise UsageError(
-                f"the tools of suite {suite.name!r} are served by services, and nothing was given to start them",
+                f"the tools of suite {suite.name!r} run as services, but no way to start services was given",
                 remedy="run with tools replayed, or declare an environment with the services",
             )
-        self._loaded_cassettes: dict[str, Cassette] = {}
+        self._recorded = RunCassettes(cassettes, suite.name, self._secrets, grow=self._journals.records_tools)
         self._lock = threading.Lock()
         self._sessions: list[Session] = []
         self._shared: Mapping[str, str] | None = None
@@ -142,7 +139,7 @@ class Gateway:
                 self._closing.callback(session.close)
 
     def open(self, request: SessionRequest) -> Session:
-        """A session for one trial, listening. Raises CassetteError, ServiceError or UsageError."""
+        """Opens a listening session for one trial. Raises CassetteError, ServiceError or UsageError."""
         if not self._thread.is_running:
             raise GatewayError("the gateway is not running", remedy="enter it: `with Gateway(...) as gateway`")
         with ExitStack() as stack:
@@ -159,7 +156,7 @@ class Gateway:
         return session
 
     def clean(self, text: str) -> str:
-        """`text` without the suite's secrets, for stored texts of a trial that has no session any more."""
+        """`text` without the suite's secrets, for stored texts of a trial whose session is closed."""
         return Redactor(self._secrets).everywhere(text)
 
     def _forget(self, session: Session) -> None:
@@ -170,13 +167,14 @@ class Gateway:
     def _parts(self, request: SessionRequest, stack: ExitStack) -> SessionParts:
         trial = self._trial(request, stack.enter_context(ExitStack()))
         socket = _new_socket(trial.closing)
-        own = OwnSources()
-        source = FixtureSource(own.before(self._suite, suite_tools(trial)), packs_of(self._suite, trial.case))
+        trial_sources = TrialSources()
+        source = FixtureSource(trial_sources.before(self._suite, suite_tools(trial)), packs_of(self._suite, trial.case))
         overlay = FaultySource(source, trial.case.faults)
-        calls = calls_of(self._toolbox, trial, overlay)
-        offered = self._toolbox.offered(trial.case)
+        toolbox = self._toolbox.described({} if request.variant is None else request.variant.descriptions)
+        calls = calls_of(toolbox, trial, overlay)
+        offered = toolbox.offered(trial.case)
         route_handlers: list[RouteHandler] = [
-            OpenApiHandler(self._toolbox, offered),
+            OpenApiHandler(toolbox, offered),
             McpHandler(calls),
             TracesHandler(trial.recorder, trial.redactor),
         ]
@@ -187,7 +185,7 @@ class Gateway:
             socket=socket,
             context=RouteContext(
                 trial=trial,
-                listing=self._toolbox.listing(offered),
+                listing=toolbox.listing(offered),
                 calls=calls,
                 route_handlers=tuple(route_handlers),
                 user=self._user(trial),
@@ -197,7 +195,7 @@ class Gateway:
             soon=self._thread.soon,
             web=None if self._web is None else self._web.trial_proxy(trial, socket.parent),
             overlay=overlay,
-            own=own,
+            trial_sources=trial_sources,
             pages_socket=_new_socket(trial.closing) if needs_browser(self._suite) else None,
         )
 
@@ -231,8 +229,9 @@ class Gateway:
             ledger=self._ledger(request.case),
             journals=journals,
             refresh=self._journals.refresh,
+            volatile=self._volatile,
             lenient=self._lenient,
-            cassette=partial(self._cassette, request.case),
+            cassette=partial(self._recorded.of, request.case.id),
             chain=StateChain(state_names(self._suite)),
             closing=closing,
             wait_for=self._thread.wait_for,
@@ -254,22 +253,24 @@ class Gateway:
 
     def _ledger(self, case: Case) -> Ledger:
         limits, budget = case.limits, self._budget
+        # A budget of one tool limits external services; a budget of all requests counts the suite's own services too.
+        metered = {"live", "record"} if budget is None or budget.requests is None else {"live", "record", "sealed"}
         return Ledger(
             doubles=self._suite.doubles,
             steps=limits.steps,
             tokens=limits.tokens,
             cost_usd=limits.cost_usd,
-            tool_budget=budget if self._mode in {"live", "record"} else None,
+            tool_budget=budget if self._mode in metered else None,
             model_budget=budget if self._models is not None and self._models.mode != "replay" else None,
         )
 
     def _outside(
         self, request: SessionRequest, closing: ExitStack
     ) -> tuple[Mapping[str, str], Mapping[str, ToolUpstream]]:
-        """The started services, and every server and host as the trial reaches it, after their resets."""
+        """The started services, and the base URL of every server and host for this trial, after their resets."""
         assert self._client is not None
         services = self._opened_services(request, closing)
-        # A trial that is tried again has the same id, and must not find what the first try has left on the service.
+        # A retried trial has the same id, and must not find the data that the first attempt has left on the service.
         session_id = f"{request.trial_id}.{secrets.token_hex(4)}"
         reached = upstreams(self._suite, services, self._secrets, session_id) if self._mode != "replay" else {}
         if self._mode in ("live", "record"):
@@ -282,16 +283,6 @@ class Gateway:
         if self._services is None or not needs_services(self._suite, self._mode):
             return {}
         return closing.enter_context(self._services.open(request.trial_id))
-
-    def _cassette(self, case: Case) -> Cassette:
-        with self._lock:
-            # The recordings grow during the run: the next trial of a case uses those of the previous one.
-            if case.id not in self._loaded_cassettes or self._journals.records_tools:
-                path = cassette_path(self._cassettes, self._suite.name, case.id)
-                cassette = open_cassette(path) if path.exists() else Cassette()
-                refuse_secrets(path, cassette.recordings, Redactor(self._secrets))
-                self._loaded_cassettes[case.id] = cassette
-            return self._loaded_cassettes[case.id]
 
 
 def _new_socket(closing: ExitStack) -> Path:

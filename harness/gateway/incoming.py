@@ -1,4 +1,4 @@
-"""What every route of a session needs: the body of a request, a refusal in JSON, and the seam for further route
+"""What every route of a session needs: the body of a request, a rejection in JSON, and the interface of further route
 handlers.
 """
 
@@ -20,7 +20,7 @@ class RouteHandler(Protocol):
     """Serves some paths of a session in its own protocol: a model's wire format, MCP, the agent's own traces."""
 
     def opens(self, path: str) -> bool:
-        """Whether the path (undecoded) is this handler's."""
+        """Whether this handler serves the path (undecoded)."""
         ...
 
     async def handle(self, request: web.BaseRequest, *, is_open: bool) -> web.StreamResponse:
@@ -57,7 +57,7 @@ async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> byt
 async def _read(request: web.BaseRequest, most: int) -> bytes:
     body, chunk, content = bytearray(), b"", request.content
     try:
-        if content.is_eof():  # it came with the head, as a tool's arguments do: nothing is waited for
+        if content.is_eof():  # the body arrived with the head, as a tool's arguments do: no wait
             chunk = content.read_nowait()
             _admit(request, len(chunk), len(chunk), most)
             body += chunk
@@ -68,7 +68,8 @@ async def _read(request: web.BaseRequest, most: int) -> bytes:
                     body += chunk
         return bytes(body)
     except BaseException:
-        # the traceback of what is cancelled or refused holds all that was read, until the next collection
+        # The traceback of a cancelled or rejected request keeps all data that was read, until the next garbage
+        # collection.
         body.clear()
         chunk = b""
         raise
@@ -86,5 +87,5 @@ def _too_large(most: int) -> Refusal:
 
 
 def _too_much() -> Refusal:
-    held = f"the bodies of requests that are not answered yet hold {BODIES_MAX_BYTES} bytes"
-    return Refusal(503, "too_much_at_once", f"{held}; wait for their answers")
+    limit = f"the bodies of requests that are not answered yet hold {BODIES_MAX_BYTES} bytes"
+    return Refusal(503, "too_much_at_once", f"{limit}; wait for their answers")

@@ -1,4 +1,4 @@
-"""How much of its requests' bodies the gateway holds for one trial at the same time: many large ones are its memory."""
+"""Limits how many bytes of request bodies the gateway buffers for one trial at a time."""
 
 import asyncio
 from collections.abc import Iterator
@@ -14,20 +14,20 @@ _UNTIL_FREED_S = 0.5
 
 
 class Intake:
-    """One trial's. Touched by the gateway's own thread only."""
+    """The limit of one trial. Used on the gateway's own thread only."""
 
     def __init__(self) -> None:
-        self.held = 0
+        self.buffered = 0
         self.most = 0
 
     @contextmanager
     def of(self, request: web.BaseRequest) -> Iterator[None]:
-        """What is read of the request's body counts until it is answered."""
+        """Counts the bytes that are read of the request's body until the request is answered."""
         request[BODY] = body = Body(self)
         try:
             yield
         finally:
-            self.held -= body.held
+            self.buffered -= body.buffered
 
     def close(self) -> None:
         """Returns the memory of large requests to the system: the allocator would keep it for the rest of the run."""
@@ -40,15 +40,15 @@ class Body:
 
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
-        self.held = 0
+        self.buffered = 0
 
     def admits(self, size: int) -> bool:
-        """Counts so many bytes more; False where the trial holds too much already."""
-        if self._intake.held + size > BODIES_MAX_BYTES:
+        """Counts `size` more bytes; False where the trial's limit would be exceeded."""
+        if self._intake.buffered + size > BODIES_MAX_BYTES:
             return False
-        self._intake.held += size
-        self._intake.most = max(self._intake.most, self._intake.held)
-        self.held += size
+        self._intake.buffered += size
+        self._intake.most = max(self._intake.most, self._intake.buffered)
+        self.buffered += size
         return True
 
 

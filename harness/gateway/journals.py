@@ -11,10 +11,10 @@ from harness.gateway.contract import SessionRequest
 
 @dataclass(frozen=True, kw_only=True)
 class Journals:
-    """None: not written down."""
+    """None: no recordings are written."""
 
     tools: Journal | None = None
-    """Of tools and hosts."""
+    """Player of tools and hosts."""
     models: Journal | None = None
     finish: Callable[[], Merge | None] | None = None
     """Merges the recordings into their cassette; returns the result for the case's own cassette, or None where it is

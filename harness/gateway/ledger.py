@@ -18,39 +18,39 @@ _MAX_SAID_BYTES = 16 * 1024 * 1024
 
 @dataclass(kw_only=True)
 class Ledger:
-    """One trial's counts. Touched by the gateway's own thread only."""
+    """The counts of one trial. Used on the gateway's own thread only."""
 
     steps: int
-    """How many calls the case allows."""
+    """The number of calls that the case allows."""
     tokens: int | None = None
-    """How many the case allows, input and output together; None: no limit."""
+    """The number of tokens that the case allows, input and output together; None: no limit."""
     cost_usd: float | None = None
-    """How much the case allows; None: no limit."""
+    """The cost that the case allows; None: no limit."""
     tool_budget: Budget | None = None
     model_budget: Budget | None = None
-    """The run's; None: what this trial does there costs nothing."""
+    """The run's budget; None: the trial's requests cost nothing."""
     calls: int = 0
     doubles: Doubles = field(default_factory=Doubles)
-    """Which of the suite's servers and hosts are doubles of others."""
+    """Which of the suite's servers and hosts are doubles of real ones."""
     tiers: Counter[ReplayTier] = field(default_factory=Counter)
     reused_once_recorded: int = 0
     """The number of reads that received an answer again that was recorded only once."""
     provenances: Counter[str] = field(default_factory=Counter)
-    """Answers of tools, hosts, models and probes, by where they were taken from."""
+    """Answers of tools, hosts, models and probes, by provenance."""
     answered: set[str] = field(default_factory=set)
     """Tools that the agent has called without an error."""
     heard_calls: list[HeardCall] = field(default_factory=list)
     """The agent's tool calls in the order in which they ended, for users that compare them."""
     model_tiers: Counter[ReplayTier] = field(default_factory=Counter)
     unrecorded_replies: Counter[str] = field(default_factory=Counter)
-    """`model:<provider>` -> requests to it whose answer was to be recorded, and was a failure of the moment."""
+    """`model:<provider>` -> requests to it whose answer was to be recorded, but was a transient error."""
     replies: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     spent_usd: float | None = None
     """None until a reply with a price was returned."""
     out_of_budget: str | None = None
-    """Why a call was refused that the case would have allowed."""
+    """Why a call was rejected that the case's own limits would have allowed."""
     misses: list[JsonObject] = field(default_factory=list)
     limit_reached: str | None = None
     final_reply: str | None = None
@@ -91,8 +91,8 @@ class Ledger:
     ) -> None:
         """Counts an answer. `recorded` is the provenance in its recording, where it was replayed."""
         if tier in ("live", "sealed"):
-            given = self.doubles.provenance(kind, key.server, key.arguments)
-            self.provenances.update(() if given is None else (given,))
+            declared = self.doubles.provenance(kind, key.server, key.arguments)
+            self.provenances.update(() if declared is None else (declared,))
         elif tier == "fixture":
             self.provenances["hand"] += 1
         elif tier not in ("fault", "miss"):

@@ -42,7 +42,7 @@ class Listener:
         on_failure: Callable[[BaseException], None],
         hosts: "tuple[ForwardProxy, Authority] | None" = None,
     ) -> None:
-        """`hosts`: the forward proxy that is served too, and who vouches for its hosts."""
+        """`hosts`: the forward proxy that is served too, and the certificate authority of its hosts."""
         self._routes = routes
         self._hosts = hosts
         self._context: ListenerContext | None = None
@@ -52,7 +52,7 @@ class Listener:
         self._intake = Intake()
 
     def serve(self, listening: socket.socket) -> None:
-        """Begins to accept."""
+        """Starts accepting connections."""
         http = _Server(self._handle, self._on_failure)
         self._http = http
         serve: Callable[[], asyncio.Protocol] = http
@@ -90,7 +90,7 @@ class Listener:
 
 
 class _Server(web.Server):
-    """Makes our connections in place of aiohttp's."""
+    """Creates this module's connections in place of aiohttp's."""
 
     def __init__(self, handler: Any, on_failure: Callable[[BaseException], None]) -> None:
         super().__init__(handler)
@@ -100,7 +100,7 @@ class _Server(web.Server):
         return _ClientConnection(self, self._on_failure)
 
     def serve(self, bound: HostPort | None) -> web.RequestHandler:
-        """For a connection that was made to a host."""
+        """Serves a connection whose destination is a host."""
         return _ClientConnection(self, self._on_failure, bound)
 
 
@@ -112,7 +112,7 @@ class _ClientConnection(web.RequestHandler):
     def __init__(
         self, server: web.Server, on_failure: Callable[[BaseException], None], bound: HostPort | None = None
     ) -> None:
-        no_log: Any = None  # aiohttp takes it, and its types do not
+        no_log: Any = None  # aiohttp accepts None here, but its annotations do not
         super().__init__(server, loop=asyncio.get_running_loop(), lingering_time=1.0, access_log=no_log)
         self._on_failure = on_failure
         self.answering = False
@@ -131,7 +131,7 @@ class _ClientConnection(web.RequestHandler):
         """
 
     def _close_in(self, turns: int) -> None:
-        """Then: as soon as what is being answered is answered."""
+        """After that: closes as soon as the answer in progress has been sent."""
         if turns > 0:
             asyncio.get_running_loop().call_soon(self._close_in, turns - 1)
         elif self.answering:

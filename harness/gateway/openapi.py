@@ -68,7 +68,7 @@ _REFUSED: JsonObject = {
 
 
 def openapi_document(toolbox: Toolbox, offered: frozenset[str]) -> JsonObject:
-    """OpenAPI 3.1, whose schemas are JSON Schema as the tools have it."""
+    """An OpenAPI 3.1 document, whose schemas are the tools' JSON Schemas."""
     tools: JsonObject = {
         f"/tools/{name}": {"post": _call(name, tool.spec.description, tool.spec.parameters)}
         for name, tool in toolbox.tools.items()
@@ -123,15 +123,15 @@ def _call(name: str, description: str, parameters: JsonObject) -> JsonObject:
         "408": _REFUSED["408"],
         "413": _REFUSED["413"],
     }
-    # A reference inside the schema means the schema, not this document.
-    own: JsonObject = {"$id": f"/schemas/{name}"} if "$ref" in json.dumps(parameters) else {}
-    return _taking(_operation(f"tool_{name}", description, {"200": {}}, failures), own | parameters)
+    # A reference inside the schema is relative to the schema, not to this document.
+    identifier: JsonObject = {"$id": f"/schemas/{name}"} if "$ref" in json.dumps(parameters) else {}
+    return _taking(_operation(f"tool_{name}", description, {"200": {}}, failures), identifier | parameters)
 
 
-def _operation(name: str, description: str, given: dict[str, JsonObject | None], refused: JsonObject) -> JsonObject:
+def _operation(name: str, description: str, responses: dict[str, JsonObject | None], refused: JsonObject) -> JsonObject:
     good: JsonObject = {
         status: {"description": description or name} | ({} if schema is None else {"content": _json(schema)})
-        for status, schema in given.items()
+        for status, schema in responses.items()
     }
     bad: JsonObject = {status: {"description": why, "content": _json(_ERROR)} for status, why in refused.items()}
     return {"operationId": name, "description": description, "responses": good | bad}

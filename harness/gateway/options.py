@@ -1,6 +1,6 @@
 """The options of a gateway besides its suite and its mode."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -12,7 +12,7 @@ from harness.upstream import Budget, RateLimiter
 
 
 class GatewayOptions(TypedDict, total=False):
-    """Each has a default."""
+    """Every option has a default."""
 
     secrets: Mapping[str, str]
     """Secret name -> value: never stored, and filled into the servers' headers."""
@@ -23,14 +23,18 @@ class GatewayOptions(TypedDict, total=False):
     """
     refresh: bool
     """In `record` mode, an answer that differs replaces the recorded one."""
+    volatile: Mapping[str, Sequence[str]]
+    """In `record` mode, tool -> JSON pointers to values that were observed to change by themselves, in addition to what
+    the suite declares.
+    """
     lenient: bool
-    """In `replay` mode, a call that was not recorded in this state is answered as at an earlier one."""
+    """In `replay` mode, a call that was not recorded in this state gets the answer of an earlier state."""
     live_cassettes: Path | None
-    """The folder for answers of `live` tools, with one cassette per trial; None stores none."""
+    """The folder for answers of `live` tools, with one cassette per trial; None: they are not stored."""
     model_mode: ModelMode | None
     """None selects the suite's setting."""
     budget: Budget | None
-    """What the run may spend."""
+    """The run's budget."""
     users: UserSource | None
     """Opens the users of the trials; None: the scripts of the cases."""
     limiter: RateLimiter

@@ -11,7 +11,9 @@ from harness.values import JsonValue
 
 
 def result_of(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | Failure:
-    """The tool's JSON, or why there is none. The words depend on nothing but the answer, live or replayed."""
+    """The tool's JSON, or the failure. The message depends on the answer only, so that live and replayed calls
+    agree.
+    """
     match answer.outcome:
         case "timeout":
             return Failure(type="timeout", message=f"{tool.name} gave no answer within {tool.timeout_s:g} s")
@@ -36,7 +38,7 @@ def _answered(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | Failure:
                 type="tool_error",
                 message=f"{tool.name} refused the call: {answer.status} {_phrase(answer.status)}".rstrip(),
                 status=answer.status,
-                body=_said(answer.body),
+                body=_error_body(answer.body),
                 headers=_retry_after(answer.headers),
             )
         case 5:
@@ -58,7 +60,7 @@ def _malformed(tool: ToolSpec, what: str) -> Failure:
     return Failure(type="malformed_result", message=f"{tool.name} answered {what}")
 
 
-def _said(body: bytes) -> JsonValue:
+def _error_body(body: bytes) -> JsonValue:
     if not body:
         return None
     try:

@@ -1,4 +1,4 @@
-"""An answer that trickles: the whole body, in pieces over a time."""
+"""Sends an answer slowly: the whole body, in pieces over a time."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ _PIECES = 10
 
 
 async def trickle(request: web.BaseRequest, reply: ToolReply) -> web.StreamResponse:
-    """Sends the reply in at most ten pieces; a client that leaves meanwhile is let go."""
+    """Sends the reply in at most ten pieces; stops where the client disconnects."""
     response = web.StreamResponse(status=reply.status, headers=reply.headers)
     response.content_type = "application/json"
     response.content_length = len(reply.body)

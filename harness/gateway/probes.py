@@ -1,6 +1,6 @@
 """The harness's own reads of databases and APIs before and after a trial: sent, recorded, and replayed.
 
-They are not calls of the agent: they are no steps, count towards no limit, and receive no faults. A recording is the
+Probes are no calls of the agent: they are no steps, count towards no limit, and receive no faults. A recording is the
 answer after the same writes to all servers, so that a replayed trial is scored by the state at exactly this point, or
 not at all.
 """
@@ -15,8 +15,8 @@ from harness.case import ApiProbe, HttpRoute, SqlProbe, StateProbe, ToolSpec
 from harness.cassette import CallKey, CallPosition, Mark, Normalisation, Outcome, Redactor, key_digest
 from harness.cassette.state import WORLD
 from harness.errors import ServiceError, UsageError
-from harness.gateway.contract import AskedServices
-from harness.gateway.exchange.exchange import Done, Made
+from harness.gateway.contract import QueryableServices
+from harness.gateway.exchange.exchange import CallResult, ReceivedCall
 from harness.gateway.exchange.replaying import replayed
 from harness.gateway.exchange.trial import TrialContext
 from harness.sandbox import QueryFailed, Table, Unmeasurable, changes
@@ -26,7 +26,7 @@ from harness.values import JsonObject, JsonValue, canonical_json
 
 
 class ProbeClient(Protocol):
-    """Makes the reads of one trial in the real world."""
+    """Makes the reads of one trial against real services."""
 
     async def ask(self, probe: StateProbe) -> JsonObject | None:
         """None where the answer cannot be stored. Raises ServiceError where a service has ended."""
@@ -37,7 +37,7 @@ class ProbeClient(Protocol):
 class LiveProbes:
     """The services of a trial, and the servers that it reaches. `begin` is called before the agent starts."""
 
-    services: AskedServices | None
+    services: QueryableServices | None
     http: ToolSource
     _before: dict[str, Mapping[str, Table] | str] = field(default_factory=dict)
 
@@ -50,7 +50,7 @@ class LiveProbes:
     async def ask(self, probe: StateProbe) -> JsonObject | None:
         if probe.sql is not None:
             return await asyncio.to_thread(self._of_database, probe.name, probe.sql)
-        assert probe.api is not None  # the others do not read the environment
+        assert probe.api is not None  # the other kinds do not read the environment
         return await self._of_api(probe.api)
 
     def _of_database(self, name: str, sql: SqlProbe) -> JsonObject:
@@ -60,7 +60,7 @@ class LiveProbes:
             return {"error": before}
         try:
             if sql.query is not None:
-                return {"rows": self._asked(sql).rows(sql.service or "", sql.query, sql.timeout_s)}
+                return {"rows": self._services_of(sql).rows(sql.service or "", sql.query, sql.timeout_s)}
             return {"tables": changes(before, self._tables(sql), sql.ignore)}
         except QueryFailed as refused:
             return {"error": str(refused)}
@@ -68,7 +68,7 @@ class LiveProbes:
             return {"unmeasurable": str(reason)}
 
     def _tables_before(self, name: str, sql: SqlProbe) -> Mapping[str, Table] | str:
-        """Before the agent has started, so that what cannot be read is none of its doing."""
+        """Reads before the agent starts, so that a table that cannot be read is not the agent's fault."""
         try:
             return self._tables(sql)
         except QueryFailed as refused:
@@ -80,11 +80,11 @@ class LiveProbes:
             ) from None
 
     def _tables(self, sql: SqlProbe) -> Mapping[str, Table]:
-        return self._asked(sql).tables(sql.service or "", sql.wanted, sql.timeout_s)
+        return self._services_of(sql).tables(sql.service or "", sql.wanted, sql.timeout_s)
 
-    def _asked(self, sql: SqlProbe) -> AskedServices:
+    def _services_of(self, sql: SqlProbe) -> QueryableServices:
         if self.services is None:
-            raise UsageError(f"nothing was given that can ask the database of service {sql.service!r}")
+            raise UsageError(f"no client for the database of service {sql.service!r} was configured")
         return self.services
 
     async def _of_api(self, api: ApiProbe) -> JsonObject | None:
@@ -94,7 +94,7 @@ class LiveProbes:
         key = CallKey(server=api.server, tool="probe", effect="read", arguments=canonical_json(arguments), key="")
         answer = await self.http.call(ToolRequest(tool=tool, arguments=arguments, key=key, probe=True))
         if isinstance(answer, ToolAnswer) and answer.outcome == "oversized":
-            return {"unmeasurable": f"the answer of {api.path} is larger than is read back"}
+            return {"unmeasurable": f"the answer of {api.path} is larger than the limit of an answer"}
         if not isinstance(answer, ToolAnswer) or answer.outcome != "answer":
             return None
         return {"status": answer.status, "body": _decoded(answer.body)}
@@ -104,18 +104,18 @@ class TrialProbes:
     """The probes of one trial that read a database of a service, or an API."""
 
     def __init__(self, trial: TrialContext, client: ProbeClient | None) -> None:
-        """`client` None: they are replayed."""
+        """`client` None: probes are replayed."""
         self._trial = trial
         self._client = client
         self._player = trial.player("probe")
         self._recorder = trial.recording(_ProbeCodec(), levels=False) if trial.mode == "record" else None
 
     async def read(self) -> dict[str, JsonValue]:
-        """Probe name -> what it gave; a probe that gave nothing is left out."""
+        """Probe name -> result; a probe without a result is omitted."""
         found: dict[str, JsonValue] = {}
         for probe in gateway_probes((*self._trial.suite.probes, *self._trial.case.probes)):
             key = probe_key(probe, self._trial.redactor)
-            made = Made(
+            call = ReceivedCall(
                 name=key.tool,
                 id=None,
                 started_ns=self._trial.recorder.now_ns(),
@@ -124,13 +124,13 @@ class TrialProbes:
                 effect="read",
                 probe=probe.name,
             )
-            done = await self._done(_ProbeRead(probe=probe, key=key))
-            self._trial.exchange.trace(made, done, failed=done.content is None)
-            if done.content is not None:
-                found[probe.name] = done.content
+            result = await self._exchanged(_ProbeRead(probe=probe, key=key))
+            self._trial.exchange.trace(call, result, failed=result.content is None)
+            if result.content is not None:
+                found[probe.name] = result.content
         return found
 
-    async def _done(self, read: "_ProbeRead") -> Done:
+    async def _exchanged(self, read: "_ProbeRead") -> CallResult:
         exchange = self._trial.exchange
         answer: ToolAnswer | ToolMiss | None
         if self._player is not None:
@@ -141,13 +141,13 @@ class TrialProbes:
             answer = await self._answer(read)
         if isinstance(answer, ToolMiss):
             missed = exchange.missed(read.key, answer, read.probe.name)
-            return Done(tier=missed.tier, nearest=missed.nearest)
-        told = answer or ToolAnswer(outcome="answer", tier=self._trial.tier)
-        exchange.count("probe", read.key, replace(told, once_recorded=False))
-        return Done(content=_decoded(told.body), tier=told.tier)
+            return CallResult(tier=missed.tier, nearest=missed.nearest)
+        received = answer or ToolAnswer(outcome="answer", tier=self._trial.tier)
+        exchange.count("probe", read.key, replace(received, once_recorded=False))
+        return CallResult(content=_decoded(received.body), tier=received.tier)
 
     async def _answer(self, read: "_ProbeRead", _: bool = False) -> ToolAnswer | None:
-        assert self._client is not None  # without a cassette, the world answers
+        assert self._client is not None  # without a cassette, a real service answers
         content = await self._client.ask(read.probe)
         if content is None:
             return None
@@ -186,14 +186,14 @@ class _ProbeCodec:
 
 
 def probe_client(trial: TrialContext, http: ToolSource) -> LiveProbes:
-    """What reads the real world, after it has read what will be compared. Raises ServiceError."""
-    client = LiveProbes(services=trial.own_services, http=http)
+    """The client of the real services, after it has read the tables to compare. Raises ServiceError."""
+    client = LiveProbes(services=trial.started_services, http=http)
     client.begin(gateway_probes((*trial.suite.probes, *trial.case.probes)))
     return client
 
 
 def gateway_probes(probes: Sequence[StateProbe]) -> tuple[StateProbe, ...]:
-    """Those that are read here: not the tools' answers, and not the files of the sandbox."""
+    """The probes that the gateway reads: not those of tools' answers, and not the files of the sandbox."""
     return tuple(probe for probe in probes if probe.api is not None or asks_service(probe))
 
 
@@ -203,15 +203,15 @@ def asks_service(probe: StateProbe) -> bool:
 
 def probe_key(probe: StateProbe, redactor: Redactor) -> CallKey:
     """The cassette key of a probe: it depends on the probe's request, not on its name."""
-    kind, asked = ("sql", probe.sql) if probe.sql is not None else ("api", probe.api)
-    assert asked is not None
-    plain = asked.model_dump(mode="json", exclude={"timeout_s"}, exclude_defaults=True)
+    kind, request = ("sql", probe.sql) if probe.sql is not None else ("api", probe.api)
+    assert request is not None
+    plain = request.model_dump(mode="json", exclude={"timeout_s"}, exclude_defaults=True)
     text = canonical_json(redactor.value(plain))
     return CallKey(server=WORLD, tool=kind, effect="read", arguments=text, key=key_digest(kind, text, "probe"))
 
 
 def _decoded(body: bytes) -> JsonValue:
-    """JSON where it is some, else the text; empty: None."""
+    """The parsed JSON where the body is JSON, else the text; an empty body: None."""
     if not body:
         return None
     try:

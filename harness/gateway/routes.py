@@ -42,13 +42,13 @@ _THOUGHT = TypeAdapter(_Thought)
 
 @dataclass(frozen=True, kw_only=True)
 class RouteContext:
-    """What the routes of one session work with."""
+    """The context that the routes of one session work with."""
 
     trial: TrialContext
     listing: bytes
     calls: ToolCallHandler
     route_handlers: tuple[RouteHandler, ...] = ()
-    """Tried in this order, before the routes of the agent-facing protocol."""
+    """Handlers that are tried in this order, before the routes of the agent-facing protocol."""
     user: User | None = None
     """Who plays the user; None: the case's script."""
 
@@ -63,7 +63,7 @@ class Routes:
         self.is_open = True
 
     def end(self) -> None:
-        """Ends the trial: requests that wait for the user's next message are told that there is none."""
+        """Ends the trial: requests that wait for the user's next message receive none."""
         self.is_open = False
         self._dialogue.close()
 
@@ -75,8 +75,12 @@ class Routes:
         """What the user did, once the trial has ended."""
         return self._dialogue.report()
 
+    def waited_s(self) -> float:
+        """Seconds that the agent has waited for the user so far; may be read from any thread."""
+        return self._dialogue.waited_s
+
     async def handle(self, request: web.BaseRequest, bound: HostPort | None = None) -> web.StreamResponse:
-        """One request; every way out of it is an answer in JSON. `bound`: the host that the connection was made to."""
+        """Handles one request; every outcome is an answer in JSON. `bound`: the destination of the connection."""
         await _continue(request)
         try:
             check_head(request)
@@ -109,7 +113,7 @@ class Routes:
             case "POST", "/thought":
                 return self._thought(await read_body(request))
             case "POST", "/reply":
-                return self._said(await read_body(request))
+                return self._reply_sent(await read_body(request))
             case "POST", _ if path.startswith(_TOOLS):
                 return await self._call(request, unquote(path[len(_TOOLS) :])[:_MAX_NAME])
             case _:
@@ -133,8 +137,8 @@ class Routes:
         message = self._context.trial.redactor.everywhere(message)
         case = self._context.trial.case
         self._context.trial.recorder.turn(message)
-        told = {"message": message, "system": case.system, "profile": case.user_profile}
-        return ToolReply(status=200, body=json.dumps(told).encode())
+        turn = {"message": message, "system": case.system, "profile": case.user_profile}
+        return ToolReply(status=200, body=json.dumps(turn).encode())
 
     def _thought(self, raw: bytes) -> ToolReply:
         thought = _shaped(raw, _THOUGHT)
@@ -144,14 +148,14 @@ class Routes:
         self._context.trial.ledger.think(clean(thought.text), plan)
         return _NOTHING
 
-    def _said(self, raw: bytes) -> ToolReply:
+    def _reply_sent(self, raw: bytes) -> ToolReply:
         message = self._context.trial.redactor.everywhere(_shaped(raw, _SAYING).message)
         self._admit(raw)
         self._context.trial.ledger.final_reply = message
         self._dialogue.hear(message)
         recorder, thought = self._context.trial.recorder, thought_attributes(self._context.trial.ledger)
-        said = {names.STEP_KIND: names.REPLY, names.MESSAGE: message, **thought}
-        recorder.record(names.REPLY, said, recorder.now_ns())
+        attributes = {names.STEP_KIND: names.REPLY, names.MESSAGE: message, **thought}
+        recorder.record(names.REPLY, attributes, recorder.now_ns())
         return _NOTHING
 
     def _admit(self, raw: bytes) -> None:
@@ -170,7 +174,7 @@ def thought_attributes(ledger: Ledger) -> dict[str, str | None]:
 
 
 async def _continue(request: web.BaseRequest) -> None:
-    """Clients that ask first (curl, with a long body) wait a second for this."""
+    """Clients that send `Expect: 100-continue` (curl, with a long body) would otherwise wait a second."""
     if request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0  # the answer itself has not begun

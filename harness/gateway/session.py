@@ -1,4 +1,4 @@
-"""One trial's way out: a socket while the agent runs, a record afterwards."""
+"""A trial's connection to the outside: a socket while the agent runs, a record afterwards."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,7 @@ from harness.gateway.overlay.faults import FaultySource
 from harness.gateway.probes import TrialProbes
 from harness.gateway.routes import RouteContext, Routes, thought_attributes
 from harness.gateway.sources.browser import OpenBrowser
-from harness.gateway.sources.own import OwnSources
+from harness.gateway.sources.trial_sources import TrialSources
 from harness.gateway.web.pages import PageRoutes
 from harness.gateway.web.run_hosts import TrialProxy
 from harness.sandbox import ProxiedHosts, Sandbox
@@ -33,7 +33,7 @@ Soon = Callable[[Callable[[], object]], None]
 
 @dataclass(kw_only=True)
 class SessionParts:
-    """What the gateway builds a session of."""
+    """The parts that the gateway builds a session from."""
 
     trial: TrialContext
     socket: Path
@@ -41,7 +41,7 @@ class SessionParts:
     soon: Soon
     world: TrialProbes
     overlay: FaultySource
-    own: OwnSources
+    trial_sources: TrialSources
     web: TrialProxy | None = None
     pages_socket: Path | None = None
     """The socket of the trial's browser; None where the trial needs none."""
@@ -73,7 +73,7 @@ class Session:
 
     @property
     def pages_socket(self) -> Path | None:
-        """The Unix socket that serves pages and nothing else; None: no trial of the suite has a browser."""
+        """The Unix socket that serves only pages; None: no trial of the suite has a browser."""
         return self._parts.pages_socket
 
     @property
@@ -83,16 +83,20 @@ class Session:
 
     @property
     def user_may_wait(self) -> bool:
-        """Whether the trial's user may take time to answer that is not the agent's."""
+        """Whether the trial's user may take time to answer that does not count as the agent's."""
         return self._parts.user_may_wait
 
+    def user_waited_s(self) -> float:
+        """Seconds that the agent has waited for the user so far."""
+        return self._routes.waited_s()
+
     def attach(self, sandbox: Sandbox | None) -> None:
-        """Where the agent's program runs: the suite may have tools that act there. None: it runs no more."""
-        self._parts.own.inside.attach(sandbox)
+        """Attaches the sandbox of the agent's program, for tools that act there. None: the program has ended."""
+        self._parts.trial_sources.inside.attach(sandbox)
 
     def attach_browser(self, open_browser: OpenBrowser | None) -> None:
-        """How the agent's browser is had, which the suite may have tools for. None: no more."""
-        self._parts.own.browser.attach(open_browser)
+        """Attaches the function that opens the agent's browser, for tools that act there. None: detaches it."""
+        self._parts.trial_sources.browser.attach(open_browser)
 
     def end(self) -> SessionRecord:
         """Rejects further requests, waits for calls in progress, runs the probes, and merges the recordings.
@@ -135,7 +139,7 @@ class Session:
         return self._parts.trial.request.trial_id
 
     def _listen(self, listener: Listener, path: Path) -> None:
-        """Who connects before the listener has the socket waits for a moment, so we need not."""
+        """The kernel queues connections until the listener serves the socket, so this need not wait."""
         made = listening(path)
 
         def begin() -> None:
@@ -150,7 +154,7 @@ class Session:
 
     def _finished(self) -> dict[str, JsonValue]:
         """The results of the probes; the error of a failed service includes its output."""
-        services = self._parts.trial.own_services
+        services = self._parts.trial.started_services
         try:
             if services is None:
                 states: dict[str, JsonValue] = self._parts.trial.wait_for(self._finish_and_probe())
@@ -165,7 +169,7 @@ class Session:
         return states
 
     def clean(self, content: bytes) -> bytes:
-        """What the agent left (files, what it printed), without the secrets that this trial has met."""
+        """What the agent left (files, output), without the secrets that this trial has used."""
         return self._parts.trial.redactor.content(content)
 
     def close(self) -> None:
@@ -230,8 +234,8 @@ class Session:
     def _record_trailing_thought(self) -> None:
         attributes, recorder = thought_attributes(self._parts.trial.ledger), self._parts.trial.recorder
         if any(attributes.values()):
-            told = {names.STEP_KIND: names.TRAILING_THOUGHT, **attributes}
-            recorder.record(names.TRAILING_THOUGHT, told, recorder.now_ns())
+            attributes_of_step = {names.STEP_KIND: names.TRAILING_THOUGHT, **attributes}
+            recorder.record(names.TRAILING_THOUGHT, attributes_of_step, recorder.now_ns())
 
     def _raise_failure(self) -> None:
         for failure in self._parts.failures:

@@ -1,4 +1,4 @@
-"""Every tool call of a trial passes here: known, allowed, within the limits, valid, answered, traced."""
+"""Handles every tool call of a trial: the call is looked up, admitted, validated, answered and traced."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from harness.case import StateProbe, ToolSpec, without_volatile
 from harness.cassette import CallKey, complete_arguments, key_of_kept
 from harness.errors import OutOfTime
-from harness.gateway.exchange.exchange import Done, Made, failed
+from harness.gateway.exchange.exchange import CallResult, ReceivedCall, failed
 from harness.gateway.exchange.trial import TrialContext
 from harness.gateway.failures import Failure
 from harness.gateway.outcome import result_of
@@ -21,13 +21,13 @@ from harness.values import JsonObject, JsonValue, canonical_json
 
 @dataclass(frozen=True, kw_only=True)
 class ToolReply:
-    """What the agent is answered."""
+    """The answer to the agent."""
 
     status: int
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
     pace_s: float = 0.0
-    """The body is sent in pieces over so long."""
+    """The body is sent in pieces over this many seconds."""
     failure: Failure | None = None
     """The failure in `body`, for endpoints that report it in another form."""
 
@@ -67,24 +67,24 @@ class ToolCallHandler:
         exchange, ledger = self.exchange, self.exchange.ledger
         thought, plan = ledger.take_thought()
         arguments, unparsed, problem = parsed_arguments(raw)
-        made = self._received(name, arguments, unparsed=unparsed, thought=thought, plan=plan)
+        received = self._received(name, arguments, unparsed=unparsed, thought=thought, plan=plan)
         admitted = ledger.admits_call()
         failure = self._refused(name) if admitted else exchange.limit()
         if failure is None and not ledger.within_budget(name):
             failure = exchange.limit()
-        done = self._seen(await self._done(made, failure or problem))
+        result = self._redacted(await self._completed(received, failure or problem))
         if exchange.worth_a_span(admitted=admitted):
-            exchange.trace(made, done)
-            ledger.hear_call(self._heard(made, done))
-        if done.failure is not None:
+            exchange.trace(received, result)
+            ledger.hear_call(self._heard_call(received, result))
+        if result.failure is not None:
             return ToolReply(
-                status=done.failure.http_status,
-                body=done.failure.encoded(),
-                headers=done.failure.http_headers,
-                pace_s=done.pace_s,
-                failure=done.failure,
+                status=result.failure.http_status,
+                body=result.failure.encoded(),
+                headers=result.failure.http_headers,
+                pace_s=result.pace_s,
+                failure=result.failure,
             )
-        return ToolReply(status=200, body=done.body, pace_s=done.pace_s)
+        return ToolReply(status=200, body=result.body, pace_s=result.pace_s)
 
     def _received(
         self,
@@ -94,10 +94,10 @@ class ToolCallHandler:
         unparsed: str | None = None,
         thought: str | None = None,
         plan: tuple[str, ...] | None = None,
-    ) -> Made:
+    ) -> ReceivedCall:
         self._number += 1
         spec = self.spec(name)
-        return Made(
+        return ReceivedCall(
             name=name,
             id=f"call_{self._number}",
             started_ns=self.exchange.recorder.now_ns(),
@@ -108,32 +108,34 @@ class ToolCallHandler:
             plan=plan,
         )
 
-    def _heard(self, made: Made, done: Done) -> HeardCall:
+    def _heard_call(self, received: ReceivedCall, result: CallResult) -> HeardCall:
         return HeardCall(
-            name=self._redactor.everywhere(made.name),
-            arguments=made.arguments,
-            effect=made.effect or "write",
-            failed=done.failure is not None,
+            name=self._redactor.everywhere(received.name),
+            arguments=received.arguments,
+            effect=received.effect or "write",
+            failed=result.failure is not None,
         )
 
-    def _seen(self, done: Done) -> Done:
-        """As the agent may see it: a secret that the tool echoes stays in the gateway."""
-        clean, failure = self._redactor, done.failure
+    def _redacted(self, result: CallResult) -> CallResult:
+        """The result without secrets that the tool has echoed, as the agent receives it."""
+        clean, failure = self._redactor, result.failure
         if failure is not None:
             body: JsonValue = json.loads(clean.for_agent(json.dumps(failure.body).encode()))
             headers = {name: clean.text(value) for name, value in failure.headers.items()}
             failure = replace(failure, message=clean.text(failure.message), body=body, headers=headers)
-            return replace(done, failure=failure, content=failure.content)
-        body_seen = clean.for_agent(done.body)
-        return done if body_seen is done.body else replace(done, body=body_seen)
+            return replace(result, failure=failure, content=failure.content)
+        body_seen = clean.for_agent(result.body)
+        return result if body_seen is result.body else replace(result, body=body_seen)
 
     async def probe(self, probe: StateProbe) -> tuple[JsonValue, Failure | None]:
-        """The harness's own read: the same path as a call, but no step and under no limit."""
-        assert probe.tool is not None  # the others are not calls
-        made = replace(self._received(probe.tool, probe.arguments), kind=names.PROBE, probe=probe.name)
-        done = await self._done(made, None)
-        self.exchange.trace(made, done)
-        return self._redactor.value(done.content), done.failure
+        """A read by the harness itself: it takes the same path as a call, but is no step and counts towards no
+        limit.
+        """
+        assert probe.tool is not None  # the other kinds are no calls
+        received = replace(self._received(probe.tool, probe.arguments), kind=names.PROBE, probe=probe.name)
+        result = await self._completed(received, None)
+        self.exchange.trace(received, result)
+        return self._redactor.value(result.content), result.failure
 
     def _refused(self, name: str) -> Failure | None:
         if name not in self._toolbox.tools:
@@ -143,41 +145,42 @@ class ToolCallHandler:
             return Failure(type="not_allowed", message=f"the tool {name!r} is not allowed here")
         return None
 
-    async def _done(self, made: Made, failure: Failure | None) -> Done:
-        if failure is None and made.arguments is not None:
-            answering = self._checked(self._toolbox.tools[made.name], made.arguments, made.probe)
-            return await self.exchange.followed(answering, lambda: self.exchange.cut_short(made))
+    async def _completed(self, received: ReceivedCall, failure: Failure | None) -> CallResult:
+        if failure is None and received.arguments is not None:
+            answering = self._checked(self._toolbox.tools[received.name], received.arguments, received.probe)
+            return await self.exchange.followed(answering, lambda: self.exchange.cut_short(received))
         assert failure is not None  # arguments are missing only where parsing them failed
         return failed(failure)
 
-    async def _checked(self, tool: Tool, arguments: JsonObject, probe: str | None) -> Done:
+    async def _checked(self, tool: Tool, arguments: JsonObject, probe: str | None) -> CallResult:
         complete = complete_arguments(tool.spec, arguments)
         try:
-            if tool.may_take_long(arguments):  # one at a time: a trial must not take the threads from the others
+            # one at a time, so that a trial does not occupy the threads of the others
+            if tool.may_take_long(arguments):
                 async with self._slow:
-                    failure, kept = await asyncio.to_thread(_looked_at, tool, arguments, complete)
+                    failure, kept = await asyncio.to_thread(_observed, tool, arguments, complete)
             else:
-                failure, kept = _looked_at(tool, arguments, complete)
-        except OutOfTime as error:  # it is not known whether the agent did anything wrong
+                failure, kept = _observed(tool, arguments, complete)
+        except OutOfTime as error:  # whether the agent made a mistake is unknown
             failure, kept = Failure(type="tool_unavailable", message=f"the call cannot be checked: {error}"), {}
         if failure is not None:
             return failed(failure)
         key = key_of_kept(tool.spec, kept, self._redactor)
         return await self._answered(tool, complete, key, probe)
 
-    async def _answered(self, tool: Tool, complete: JsonObject, key: CallKey, probe: str | None) -> Done:
+    async def _answered(self, tool: Tool, complete: JsonObject, key: CallKey, probe: str | None) -> CallResult:
         request = ToolRequest(tool=tool.spec, arguments=complete, key=key, probe=probe is not None)
         answer = await self.source.call(request)
         if isinstance(answer, ToolMiss):
             return self.exchange.missed(key, answer, probe)
         self.exchange.count("tool", key, answer)
         result = result_of(tool.spec, answer)
-        told = Done(tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s, retried=answer.retried)
+        answered = CallResult(tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s, retried=answer.retried)
         if isinstance(result, Failure):
-            return replace(told, failure=result, content=result.content)
+            return replace(answered, failure=result, content=result.content)
         if probe is None:
             self.exchange.ledger.answered.add(tool.spec.name)
-        return replace(told, content=result, body=answer.body or b"null")
+        return replace(answered, content=result, body=answer.body or b"null")
 
 
 def parsed_arguments(raw: bytes) -> tuple[JsonObject | None, str | None, Failure | None]:
@@ -194,8 +197,10 @@ def parsed_arguments(raw: bytes) -> tuple[JsonObject | None, str | None, Failure
     return None, raw.decode("utf-8", "replace"), failure
 
 
-def _looked_at(tool: Tool, arguments: JsonObject, complete: JsonObject) -> tuple[Failure | None, JsonObject]:
-    """What is wrong with the arguments, and what of them the key is taken of. Raises OutOfTime."""
+def _observed(tool: Tool, arguments: JsonObject, complete: JsonObject) -> tuple[Failure | None, JsonObject]:
+    """Validates the arguments; returns the problem, and the arguments that the key is computed from. Raises
+    OutOfTime.
+    """
     problem = tool.problem_with(arguments) or unroutable(tool.spec, complete)
     if problem is None:
         return None, without_volatile(tool.spec, complete)

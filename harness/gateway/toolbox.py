@@ -1,9 +1,10 @@
-"""The suite's tools made ready once: schemas compiled, listings written, malformed declarations refused."""
+"""The suite's tools, prepared once: schemas compiled, listings built, malformed declarations rejected."""
 
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
@@ -12,7 +13,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from harness.case import Case, Suite, ToolSpec, VolatilePart, quick_check
-from harness.case.quick_schema import Fits
+from harness.case.endpoints.quick_schema import Fits
 from harness.errors import UsageError
 from harness.validation import Problem, Schema, check_expression, members
 from harness.values import JsonObject
@@ -28,7 +29,7 @@ class Tool:
     spec: ToolSpec
     schema: Schema
     fits: Fits
-    """Returns whether arguments are certainly valid: called first, because it is fast."""
+    """Returns whether arguments are certainly valid: checked first, because it is fast."""
 
     def may_take_long(self, arguments: JsonObject) -> bool:
         """Whether regular expressions must be evaluated: by `problem_with`, or for parts that are left out of the
@@ -39,7 +40,7 @@ class Tool:
         return self.schema.asks_expressions and not self.fits(arguments)
 
     def problem_with(self, arguments: JsonObject) -> str | None:
-        """What is wrong with the arguments: the path, and what the schema wants there.
+        """The problem with the arguments: the path, and what the schema expects there.
 
         Raises OutOfTime, which names the expressions, where the schema's take too long.
         """
@@ -68,8 +69,21 @@ class Toolbox:
             self.tools[spec.name] = Tool(spec=spec, schema=schema, fits=quick_check(spec.parameters))
         _check_probes(suite, self.tools)
 
+    def described(self, descriptions: Mapping[str, str]) -> "Toolbox":
+        """The same tools, some with another description."""
+        if not descriptions:
+            return self
+        changed = copy(self)
+        changed.tools = {
+            name: replace(tool, spec=tool.spec.model_copy(update={"description": descriptions[name]}))
+            if name in descriptions
+            else tool
+            for name, tool in self.tools.items()
+        }
+        return changed
+
     def offered(self, case: Case) -> frozenset[str]:
-        """The tools that a trial of the case may call. A forbidden tool can be called: that is what is scored."""
+        """The tools that a trial of the case may call. A forbidden tool can be called, because the call is scored."""
         allowed = self.tools if case.tools is None else case.tools
         unknown = {*allowed, *case.forbidden_tools} - set(self.tools) - self._hosts
         if unknown:
@@ -80,14 +94,14 @@ class Toolbox:
         return frozenset({*allowed, *case.forbidden_tools} - self._hosts)
 
     def listing(self, offered: frozenset[str]) -> bytes:
-        """What `GET /tools` answers, in the suite's order."""
+        """The answer to `GET /tools`, in the suite's order."""
         specs = [tool.spec for name, tool in self.tools.items() if name in offered]
         shown = [{"name": s.name, "description": s.description, "parameters": s.parameters} for s in specs]
         return json.dumps({"tools": shown}).encode()
 
 
 def check_schema(tool: ToolSpec) -> None:
-    """Refuses a malformed tool: UsageError that names the tool and the path in its declaration."""
+    """Raises UsageError, with the tool and the path in its declaration, for a malformed tool."""
     try:
         Draft202012Validator.check_schema(tool.parameters)
     except SchemaError as error:
@@ -135,7 +149,7 @@ def _check_route(tool: ToolSpec) -> None:
         if not sure:
             raise UsageError(
                 f"tool {tool.name!r}: http.path: the argument {name!r} is not required and has no default",
-                remedy="name it in parameters.required: a path has no place for what is left out",
+                remedy="list it in parameters.required: a path cannot omit an argument",
             )
     for parameter, name in tool.http.query.items():
         if name.strip("{}") not in known:

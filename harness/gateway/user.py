@@ -1,4 +1,4 @@
-"""The user that an agent talks to: the seam, and the scripted user."""
+"""The user that an agent talks to: the interface, and the scripted user."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from harness.validation import finds, is_quick
 from harness.values import JsonObject
 
 Cut = Literal["turn_limit", "agent_left"]
-"""Why the user was asked for no further message: `max_turns` were said, or the agent has ended."""
+"""Why no further message of the user was requested: `max_turns` were sent, or the agent has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class HeardCall:
 
     name: str
     arguments: JsonObject | None
-    """None where they were no JSON object."""
+    """None where the arguments were no JSON object."""
     effect: Effect
     failed: bool
 
@@ -49,13 +49,13 @@ class User(Protocol):
 
     @property
     def sees_calls(self) -> bool:
-        """Whether `Heard` tells the agent's calls: true only for users that compare them and cannot repeat them."""
+        """Whether `Heard` contains the agent's calls: true only for users that compare them and cannot repeat them."""
         ...
 
     async def reply(self, heard: Heard) -> str | None:
         """The next message; None where there is nothing more to say, now and later.
 
-        Raises OutOfBudget where a model's budget is spent. What else goes wrong is told by `report`.
+        Raises OutOfBudget where a model's budget is spent. Other problems are part of `report`.
         """
         ...
 
@@ -64,24 +64,26 @@ class User(Protocol):
         ...
 
     def report(self, heard: Heard, cut: Cut | None) -> UserReport | None:
-        """How the conversation went, asked for once at its end; `heard` is the whole of it, `replies` may be empty.
+        """How the conversation went, requested once at its end; `heard` is the whole of it, `replies` may be empty.
 
-        None: there is nothing to tell. `cut`: why the user was asked for no further message; None: the user ended it.
+        None: nothing to report. `cut`: why no further message was requested; None: the user ended the conversation.
         """
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserSeat:
-    """One trial, as its user is told of it."""
+    """One trial, as its user sees it."""
 
     trial_id: str
     case: Case
     attempt: int
     miss: Callable[[JsonObject], None]
-    """Takes a request of the user that no recording answers: it makes the trial inconclusive, as a tool's does."""
+    """Reports a request of the user that no recording answers: it makes the trial inconclusive, as a tool's miss
+    does.
+    """
     waits: Waits
-    """Entered while an answer from outside of this machine is awaited."""
+    """A context that is entered while an answer from another machine is awaited."""
     closing: ExitStack
     """Closed after the trial."""
 
@@ -90,7 +92,7 @@ class UserSource(Protocol):
     """Opens the users of a run's trials; everything but `open` and `close` runs on the gateway's own thread."""
 
     def open(self, seat: UserSeat) -> User | None:
-        """The user of one trial; None: the script of its case. Raises UsageError where it cannot be played."""
+        """The user of one trial; None: the script of its case. Raises UsageError where this user cannot take part."""
         ...
 
     def may_wait(self, case: Case) -> bool:
@@ -133,7 +135,7 @@ class ScriptedUser:
         return next((place for place in self._left if self._holds(place, heard)), None)
 
     def unsaid(self) -> tuple[str, ...]:
-        """Turns whose condition never held during the conversation, and a plan that a script cannot follow."""
+        """Turns whose condition never held during the conversation, and a plan, which a script cannot follow."""
         turns = (self._turns[place] for place in self._left)
         left = [_words(turn) for turn in turns if turn.say is not None and not turn.optional]
         if self._plan is not None:
@@ -156,7 +158,7 @@ class ScriptedUser:
 
 
 def _holds_plainly(when: When, heard: Heard) -> bool:
-    """Everything but the expression."""
+    """Checks all conditions but the expression."""
     folded = heard.replies[-1].casefold()
     return all(
         (

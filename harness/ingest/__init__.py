@@ -1,4 +1,4 @@
-"""Foreign trajectories and traces as ordinary suites and trials, and ours in formats that others read."""
+"""Imports foreign trajectories and traces as suites and trials, and exports trials in formats of other tools."""
 
 from typing import TYPE_CHECKING
 
@@ -7,6 +7,7 @@ from harness.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from harness.ingest.conformance import check_importer as check_importer
     from harness.ingest.credentials import Cleaner as Cleaner
+    from harness.ingest.credentials import holds_issued_key as holds_issued_key
     from harness.ingest.export.adk import export_adk as export_adk
     from harness.ingest.export.atif import export_atif as export_atif
     from harness.ingest.export.otlp import export_otlp as export_otlp
@@ -31,7 +32,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "credentials": ("Cleaner",),
+            "credentials": ("Cleaner", "holds_issued_key"),
             "sessions": ("Conversation", "conversation_of"),
             "foreign": ("ForeignCall", "ForeignResult", "ForeignStep"),
             "reading": ("Record",),

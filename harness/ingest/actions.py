@@ -1,6 +1,6 @@
-"""Actions that agents write as text: code blocks and tags in a reply, read as calls.
+"""Actions that agents write as text: code blocks and tags in a reply, parsed as calls.
 
-A form is taken for calls only where the log declares it (the system's or the first user's message shows it) or shows
+A form counts as calls only where the log declares it (in the system's or the first user's message) or shows
 it in use (at least half of the agent's replies hold it, and each of these is followed by somebody else's message).
 What follows such a reply is then the observation of its call.
 """
@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.ingest.foreign import ForeignCall
+from harness.ingest.react_text import named_call, written_call
 from harness.ingest.reading import embedded_json
 from harness.values import JsonValue
 
 _LONGEST: Final = 200_000
-"""Characters of a reply that are searched; a longer one holds data, not an action."""
+"""Characters of a reply that are searched; a longer one contains data, not an action."""
 _SHELLS: Final = frozenset({"", "bash", "sh", "shell", "console", "zsh"})
 _PYTHON: Final = frozenset({"py", "python", "python3"})
 _FENCE: Final = re.compile(r"```([a-zA-Z0-9_-]{0,20})[ \t]*\n(.*?)(?:\n```|```|\Z)", re.S)
@@ -26,10 +27,13 @@ _TAG: Final = re.compile(
 _FUNCTION: Final = re.compile(r"<function=([\w.-]{1,80})>(.*?)</function>", re.S)
 _PARAMETER: Final = re.compile(r"<parameter=([\w.-]{1,80})>(.*?)</parameter>", re.S)
 _TOOL_CALL: Final = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.S)
-_REACT_JSON: Final = re.compile(r"(?m)^\s{0,8}Action:\s*(?=\{)")
+_REACT_JSON: Final = re.compile(r"(?m)^\s{0,8}Action(?: ?\d{1,3})?:\s*(?=\{)")
 _REACT: Final = re.compile(
-    r"(?m)^\s{0,8}Action:\s*([\w.-]{1,80})\s*\n\s{0,8}Action Input:\s*(.*?)(?=\nObservation:|\Z)", re.S
+    r"(?m)^\s{0,8}Action(?: ?\d{1,3})?:\s*([\w.-]{1,80})\s*\n\s{0,8}Action Input(?: ?\d{1,3})?:\s*"
+    r"(.*?)(?=\nObservation(?: ?\d{1,3})?:|\Z)",
+    re.S,
 )
+_REACT_BRACKETS: Final = re.compile(r"(?m)^\s{0,8}Action(?: ?\d{1,3})?:[ \t]*([A-Za-z][\w.-]{0,60}\[[^\n]*\])[ \t]*$")
 _INVOCATION: Final = re.compile(r"\s*([A-Za-z_][\w.]{0,60})\((.*)\)\s*(?:#[^\n]*)?\Z", re.S)
 _THINK: Final = re.compile(r"<think>.*?(?:</think>|\Z)", re.S)
 
@@ -40,11 +44,11 @@ class Form:
 
     name: str
     shown_by: re.Pattern[str]
-    """Stands in instructions that declare the form."""
+    """Matches instructions that declare the form."""
     find: Callable[[str], "list[Written]"]
 
     def acted(self, text: str) -> tuple[str | None, tuple[ForeignCall, ...]]:
-        """(What a reply says around its actions, the calls that they are); None for no words."""
+        """The text around a reply's actions, and the calls; None for an empty text."""
         found = self.find(_THINK.sub("", text)[:_LONGEST])
         kept, end = [], 0
         plain = _THINK.sub("", text)
@@ -57,7 +61,7 @@ class Form:
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """A call and the span of text that it was written in."""
+    """A call and its span of the text."""
 
     call: ForeignCall
     start: int
@@ -69,12 +73,12 @@ def form_of(instructions: Iterable[str], replies: Sequence[tuple[str, bool]]) ->
 
     `replies`: each reply's text, and whether somebody else's message follows it.
     """
-    told = "\n".join(instructions)[:_LONGEST]
+    instructions_text = "\n".join(instructions)[:_LONGEST]
     for form in FORMS:
         using = [followed for text, followed in replies if form.find(text)]
         if not using:
             continue
-        declared = form.shown_by.search(told) is not None
+        declared = form.shown_by.search(instructions_text) is not None
         shown = 2 * len(using) >= len(replies) and len(using) >= 2 and sum(not one for one in using) <= 1
         if (declared and 2 * len(using) >= len(replies)) or shown:
             return form
@@ -122,23 +126,19 @@ def _functions(text: str) -> list[Written]:
 def _tool_calls(text: str) -> list[Written]:
     found = []
     for match in _TOOL_CALL.finditer(text) if "<tool_call>" in text else ():
-        told = embedded_json(match[1])
-        if isinstance(told, dict) and isinstance(told.get("name"), str):
-            found.append(_written(match, str(told["name"]), told.get("arguments")))
+        parsed = embedded_json(match[1])
+        if isinstance(parsed, dict) and isinstance(parsed.get("name"), str):
+            found.append(_written(match, str(parsed["name"]), parsed.get("arguments")))
     return found
 
 
 def _react(text: str) -> list[Written]:
-    """At most one: a reply names one action, and what it writes after it is made up."""
-    if "Action:" not in text:
+    """At most one call: a reply contains one action, and text after it is invented by the model."""
+    if "Action" not in text:
         return []
     opened = _REACT_JSON.search(text)
     if opened is None:
-        named = _REACT.search(text)
-        if named is None:
-            return []
-        arguments = embedded_json(named[2].strip())
-        return [_written(named, named[1], arguments if isinstance(arguments, dict) else {"input": named[2].strip()})]
+        return _named_or_bracketed(text)
     try:
         action, end = json.JSONDecoder().raw_decode(text, opened.end())
     except (ValueError, RecursionError):
@@ -151,11 +151,21 @@ def _react(text: str) -> list[Written]:
     return [Written(call=ForeignCall(id=None, name=action["name"], arguments=arguments), start=opened.start(), end=end)]
 
 
+def _named_or_bracketed(text: str) -> list[Written]:
+    """`Action: search` with its `Action Input:`, or `Action: search[Rome]`."""
+    found = _REACT.search(text)
+    call = named_call(found[1], found[2].strip()) if found is not None else None
+    if found is None:
+        found = _REACT_BRACKETS.search(text)
+        call = written_call(found[1]) if found is not None else None
+    return [] if found is None or call is None else [Written(call=call, start=found.start(), end=found.end())]
+
+
 FORMS: Final = (
     Form(name="function", shown_by=re.compile(r"<function="), find=_functions),
     Form(name="tool_call", shown_by=re.compile(r"<tool_call>"), find=_tool_calls),
     Form(name="tags", shown_by=re.compile(r"<(?:execute\w*|bash|ipython|run_ipython|action)>"), find=_tagged),
-    Form(name="react", shown_by=re.compile(r"(?m)^\s*Action:"), find=_react),
+    Form(name="react", shown_by=re.compile(r"(?m)^\s*Action(?: ?\d{1,3})?:"), find=_react),
     Form(
         name="bash",
         shown_by=re.compile(r"```(?:bash|sh|shell)\b|bash code block|(?i:shell|command)"),
@@ -167,4 +177,4 @@ FORMS: Final = (
         find=_fenced(_PYTHON, "python_interpreter", "code"),
     ),
 )
-"""The most explicit first."""
+"""The forms, the most explicit first."""

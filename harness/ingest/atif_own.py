@@ -1,4 +1,4 @@
-"""What ATIF has no field for, kept under `extra.harness`: written by the export, read back by the import.
+"""Data without a field in ATIF, stored under `extra.harness`: written by the export, read back by the import.
 
 A step's `extra.harness` holds those fields of `Step` that the format cannot hold; a result's holds the observation's
 error, replay tier and duration, and whether its text is JSON; the trajectory's holds the trial.
@@ -31,7 +31,7 @@ class OwnRun(Frozen):
 
 
 class OwnResult(Frozen):
-    """What an observation has beside its text."""
+    """The fields of an observation besides its text."""
 
     error: ToolFailure | None = None
     replayed: ReplayTier | None = None
@@ -40,7 +40,7 @@ class OwnResult(Frozen):
 
 
 def own_facts(record: Record) -> Record | None:
-    """What this harness wrote into a record's `extra`."""
+    """The data that this harness wrote into a record's `extra`."""
     extra = record.value("extra")
     if not isinstance(extra, dict) or not isinstance(extra.get(OWN), dict):
         return None
@@ -53,7 +53,7 @@ def own_run(document: Record) -> OwnRun | None:
 
 
 def own_result(step: Record, result: Record, content: JsonValue) -> ForeignResult:
-    """A result with what stands beside it, ours or the mark that other tools set for a failed call."""
+    """A result with its extra data: this harness's, or the mark of other tools for a failed call."""
     facts = own_facts(result)
     own = OwnResult() if facts is None else facts.shaped(OwnResult)
     call_id = result.identifier("source_call_id")
@@ -67,7 +67,7 @@ def own_result(step: Record, result: Record, content: JsonValue) -> ForeignResul
 
 
 def overlaid(steps: tuple[Step, ...], own: Mapping[int, Record]) -> tuple[Step, ...]:
-    """The steps with the fields that this harness wrote beside them."""
+    """The steps with the fields that this harness stored in `extra`."""
     return tuple(_overlaid(step, own.get(step.index)) for step in steps)
 
 

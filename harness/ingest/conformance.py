@@ -1,4 +1,4 @@
-"""The conformance checks of the importer seam, which run against any importer.
+"""The conformance checks of the importer interface, which run against any importer.
 
 To check an importer of your own, call `check_importer(IMPORTER, file)` with a file of its format that holds at least
 one run, and read the results that are not None.
@@ -29,7 +29,7 @@ class _NotConforming(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class _Subject:
-    """What is checked: an importer, a file of its format, and a folder for files of the checks."""
+    """The subject of the checks: an importer, a file of its format, and a folder for files of the checks."""
 
     importer: Importer
     file: Path
@@ -97,7 +97,7 @@ def a_credential_is_taken_out(subject: _Subject) -> None:
     text = subject.file.read_text(encoding="utf-8")
     message = next((one for one in _messages(subject.read(subject.file)) if one in text), None)
     if message is None:
-        return  # no message stands in the file as it is read: nothing can be put into it from outside
+        return  # no message occurs verbatim in the file, so that no credential can be planted
     planted = subject.written(
         f"planted/{subject.file.name}", text.replace(message, f"{message} {_CREDENTIAL}").encode()
     )
@@ -115,7 +115,7 @@ CHECKS: tuple[Callable[[_Subject], None], ...] = (
 
 
 def check_importer(importer: Importer, file: Path) -> dict[str, str | None]:
-    """Runs every check with `file`, which holds at least one run; name of the check -> what is wrong, or None."""
+    """Runs every check with `file`, which contains at least one run; returns check name -> problem, or None."""
     found: dict[str, str | None] = {}
     for check in CHECKS:
         with tempfile.TemporaryDirectory() as folder:
@@ -141,7 +141,7 @@ def _damaged(content: bytes) -> Iterator[bytes]:
 
 
 def _messages(run: ImportedRun) -> list[str]:
-    """Every message of the trials that stands in JSON as it is, the longest first."""
+    """Every message of the trials that JSON represents verbatim, the longest first."""
     every = {step.message for trial, _ in run.trials for step in trial.trajectory.steps if step.message}
     plain = [one for one in every if len(one) >= _SHORTEST_MESSAGE and json.dumps(one) == f'"{one}"']
     return sorted(plain, key=lambda one: (-len(one), one))

@@ -1,4 +1,4 @@
-"""Text out of message content, which every provider lets be text or a list of parts."""
+"""Text of message content, which may be a text or a list of parts with every provider."""
 
 from collections.abc import Collection
 
@@ -8,7 +8,7 @@ _TEXTS = ("text", "content", "refusal")
 
 
 def text_of(content: JsonValue) -> str | None:
-    """The text of a message; a part that is no text is named in brackets. None for nothing."""
+    """The text of a message; a part that is no text is named in brackets. None for empty content."""
     match content:
         case None:
             return None
@@ -24,7 +24,7 @@ def text_of(content: JsonValue) -> str | None:
 
 
 def part_text(part: JsonValue) -> str | None:
-    """The text of one part, or what it is, in brackets."""
+    """The text of one part, or its type in brackets."""
     if not isinstance(part, dict):
         return text_of(part)
     for name in _TEXTS:
@@ -35,7 +35,7 @@ def part_text(part: JsonValue) -> str | None:
 
 
 def result_of(content: JsonValue) -> JsonValue:
-    """What a tool gave back: text where it is nothing but text, else as it stands."""
+    """The result of a tool: a text where all parts are text, else the unchanged content."""
     if isinstance(content, list) and content and all(_is_text(part) for part in content):
         return text_of(content)
     return content
@@ -44,7 +44,7 @@ def result_of(content: JsonValue) -> JsonValue:
 def has_other_parts(
     content: JsonValue, known: Collection[str] = ("text", "input_text", "output_text", "refusal")
 ) -> bool:
-    """Whether a message holds parts that text cannot: images, sounds, files."""
+    """Whether a message contains parts other than text: images, sounds, files."""
     return isinstance(content, list) and any(
         isinstance(part, dict) and str(part.get("type", "text")) not in known for part in content
     )

@@ -1,13 +1,13 @@
-"""Takes credentials out of imported trajectories before anything of them is stored.
+"""Removes credentials from imported trajectories before anything is stored.
 
 Three ways: values that the importer knows, content of fields that are secret by their name (also where an object
 stands as JSON text inside a message), and strings of the shapes that issuers give to their keys.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from harness.cassette import Redactor
 from harness.values import JsonObject, JsonValue
@@ -16,40 +16,73 @@ _NAMES: Final = (
     r"api[_-]?key|api[_-]?secret|access[_-]?(?:key|token)|auth[_-]?token|bearer[_-]?token|client[_-]?secret|id[_-]?token"
     r"|refresh[_-]?token|session[_-]?token|secret[_-]?key|private[_-]?key|x-api-key|passw(?:or)?d|passphrase"
 )
+
+
+class _Shape(NamedTuple):
+    """A character that every match contains ("": none), texts of which every match contains one, and the expression.
+
+    The texts are searched for first, because that is many times quicker than an expression, and the character before
+    them, because that is ten times quicker still. `folded`: the texts stand there whatever the case.
+    """
+
+    character: str
+    hints: tuple[str, ...]
+    pattern: str
+    folded: bool = False
+
+
 _KEYS: Final = (
-    (("sk-",), r"\bsk-(?:ant-|proj-|svcacct-|or-v1-)?[A-Za-z0-9_-]{20,}\b"),  # OpenAI, Anthropic, OpenRouter
-    (("AIza",), r"\bAIza[A-Za-z0-9_-]{35}"),  # Google
-    (("AKIA", "ASIA"), r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),  # Amazon
-    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\bgh[pousr]_[A-Za-z0-9]{36,}\b"),
-    (("github_pat_",), r"\bgithub_pat_[A-Za-z0-9_]{22,}\b"),
-    (("glpat-",), r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    (("hf_",), r"\bhf_[A-Za-z0-9]{30,}\b"),
-    (("xox",), r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    (("k_live_", "k_test_"), r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}\b"),
-    (("npm_",), r"\bnpm_[A-Za-z0-9]{36}\b"),
-    (("pypi-",), r"\bpypi-[A-Za-z0-9_-]{50,}"),
+    _Shape("-", ("sk-",), r"\bsk-(?:ant-|proj-|svcacct-|or-v1-)?[A-Za-z0-9_-]{20,}\b"),  # OpenAI, Anthropic, OpenRouter
+    _Shape("", ("AIza",), r"\bAIza[A-Za-z0-9_-]{35}"),  # Google
+    _Shape("", ("AKIA", "ASIA"), r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),  # Amazon
+    _Shape("_", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\bgh[pousr]_[A-Za-z0-9]{36,}\b"),
+    _Shape("_", ("github_pat_",), r"\bgithub_pat_[A-Za-z0-9_]{22,}\b"),
+    _Shape("-", ("glpat-",), r"\bglpat-[A-Za-z0-9_-]{20,}"),
+    _Shape("_", ("hf_",), r"\bhf_[A-Za-z0-9]{30,}\b"),
+    _Shape("-", ("xox",), r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    _Shape("_", ("k_live_", "k_test_"), r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}\b"),
+    _Shape("_", ("npm_",), r"\bnpm_[A-Za-z0-9]{36}\b"),
+    _Shape("-", ("pypi-",), r"\bpypi-[A-Za-z0-9_-]{50,}"),
 )
-"""Texts of which one stands in every match, and what the issuer's keys look like."""
+"""The shapes of the issuers' keys."""
 _SHAPES: Final = (
-    (("-----BEGIN ",), r"(?P<pem>-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z))"),
-    (("eyJ",), r"(?P<jwt>\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"),
-    (("bearer ", "basic "), r"(?i:\b(?:bearer|basic)[ ]+)(?P<bearer>[A-Za-z0-9._~+/=-]{16,})"),
-    (
+    _Shape(
+        "-",
+        ("-----BEGIN ",),
+        r"(?P<pem>-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z))",
+    ),
+    _Shape(".", ("eyJ",), r"(?P<jwt>\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"),
+    _Shape(
+        " ",
+        ("bearer ", "basic "),
+        r"(?i:\b(?:bearer|basic)[ ]+)(?P<bearer>[A-Za-z0-9._~+/=-]{16,})",
+        folded=True,
+    ),
+    _Shape(
+        ":",
         ("key", "token", "secret", "passw", "passphrase"),
         rf"(?i:[\"'](?:{_NAMES})\\?[\"']\s*:\s*\\?[\"'])(?P<quoted>[^\"'\\<]{{4,}})",
+        folded=True,
     ),
-    (
+    _Shape(
+        "=",
         ("API_KEY=", "SECRET=", "TOKEN=", "PASSWORD="),
         r"\b[A-Z][A-Z0-9_]*(?:API_KEY|SECRET|TOKEN|PASSWORD)=[\"']?(?P<variable>[^\s\"'<]{8,})",
     ),
-    (("://",), r"://[^\s/:@\"']+:(?P<userinfo>[^\s/:@\"'<]{4,})@"),
+    _Shape(":", ("://",), r"://[^\s/:@\"']+:(?P<userinfo>[^\s/:@\"'<]{4,})@"),
 )
-"""The same for the other shapes. Texts in lower case are looked for whatever the case."""
+"""The other shapes."""
 _SHORTEST: Final = 10
 """Characters of the shortest match: `://u:word@`."""
 
 _KEPT: Final = 8_000_000
-"""Characters of texts that are remembered: every call to a model repeats the messages before it."""
+"""The size of the cache of texts in characters: every model call repeats the previous messages."""
+
+
+def holds_issued_key(text: str) -> bool:
+    """Whether a key of an issuer's shape, or a private key, stands in the text; other secrets are not recognised."""
+    shapes = tuple(_possible(text, (*_KEYS, _SHAPES[0])))
+    return bool(shapes) and _any_of(shapes).search(text) is not None
 
 
 class Cleaner:
@@ -98,10 +131,10 @@ class Cleaner:
         match value:
             case str():
                 return self.text(value)
-            case list():
-                return [self._shaped(item) for item in value]
             case dict():
                 return {self.text(name): self._shaped(item) for name, item in value.items()}
+            case list():
+                return [self._shaped(item) for item in value]
             case _:
                 return value
 
@@ -114,11 +147,25 @@ class Cleaner:
 
 
 def _shapes_in(text: str) -> tuple[str, ...]:
-    """The shapes that may stand in a text. A search for plain substrings is many times quicker than one expression."""
-    folded = text.casefold()
-    keys = [shape for hints, shape in _KEYS if any(hint in text for hint in hints)]
-    others = [shape for hints, shape in _SHAPES if any(hint in (folded if hint.islower() else text) for hint in hints)]
+    """The expressions of the shapes that may stand in a text."""
+    keys = _possible(text, _KEYS)
+    others = _possible(text, _SHAPES)
     return (f"(?P<key>{'|'.join(keys)})", *others) if keys else tuple(others)
+
+
+def _possible(text: str, shapes: Iterable[_Shape]) -> list[str]:
+    found, folded = list[str](), ""
+    for shape in shapes:
+        if shape.character not in text:
+            continue
+        if shape.folded:
+            folded = folded or text.casefold()
+        searched = folded if shape.folded else text
+        for hint in shape.hints:  # not `any`: a generator costs as much as the search
+            if hint in searched:
+                found.append(shape.pattern)
+                break
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""Tools' definitions in the shapes that model providers take, read into one."""
+"""Tool definitions in the shapes of the model providers, converted to one."""
 
 from collections.abc import Iterable
 from pathlib import Path

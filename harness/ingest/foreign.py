@@ -1,4 +1,4 @@
-"""What another program stored of a step, its calls and their results, before it is read as a trajectory."""
+"""The steps, calls and results that another program stored, before their conversion to a trajectory."""
 
 import json
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from harness.values import JsonObject, JsonValue
 
 @dataclass(frozen=True, kw_only=True)
 class ForeignCall:
-    """A call as a file tells it; `arguments` may be an object, or JSON text that was never looked at."""
+    """A call in a file; `arguments` may be an object, or unparsed JSON text."""
 
     id: str | None
     name: str
     arguments: JsonValue
     unparsed: str | None = None
-    """Given where the file itself says that the arguments could not be read."""
+    """Set where the file itself states that the arguments could not be parsed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForeignResult:
-    """What a call gave back."""
+    """The result of a call."""
 
     call_id: str | None
     name: str | None = None
@@ -50,17 +50,17 @@ class ForeignStep:
     span_id: str | None = None
 
 
-def read_arguments(told: JsonValue) -> tuple[JsonObject | None, str | None]:
-    """(the arguments, None), or (None, the text) where they are no JSON object. Nothing at all is no argument."""
-    match told:
+def read_arguments(raw: JsonValue) -> tuple[JsonObject | None, str | None]:
+    """(the arguments, None), or (None, the text) where they are no JSON object. A missing value means no arguments."""
+    match raw:
         case dict():
-            return told, None
+            return raw, None
         case None:
             return {}, None
         case str():
-            if not told.strip():
+            if not raw.strip():
                 return {}, None
-            parsed = embedded_json(told)
-            return (parsed, None) if isinstance(parsed, dict) else (None, told)
+            parsed = embedded_json(raw)
+            return (parsed, None) if isinstance(parsed, dict) else (None, raw)
         case _:
-            return None, json.dumps(told, ensure_ascii=False)
+            return None, json.dumps(raw, ensure_ascii=False)

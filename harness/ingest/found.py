@@ -1,10 +1,10 @@
-"""What an importer finds in a file, record by record, before it is a suite and trials."""
+"""The records that an importer finds in a file, before their conversion to a suite and trials."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.case import Case
+from harness.case import UNTOLD_TASK, Case
 from harness.ingest.credentials import Cleaner
 from harness.ingest.options import ImportOptions, NoteBook
 from harness.ingest.reading import Record, read_json, read_text
@@ -12,24 +12,23 @@ from harness.ingest.transcript import TranscriptBuilder
 from harness.trace import Outcome, Span, Step
 from harness.values import JsonObject, JsonValue
 
-UNTOLD_TASK = "(the file does not tell the task)"
 REDACTED = "what looks like a credential was replaced by a pseudonym"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundTool:
-    """A tool's definition as a file gives it."""
+    """A tool's definition in a file."""
 
     name: str
     description: str = ""
     parameters: JsonObject | None = None
-    """JSON Schema; None: not told."""
+    """JSON Schema; None: not given."""
     reads: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundRun:
-    """One attempt that a file tells of."""
+    """One attempt in a file."""
 
     steps: tuple[Step, ...]
     agent: str = "agent"
@@ -45,12 +44,12 @@ class FoundRun:
     """Wall time, nanoseconds since the epoch."""
     duration_s: float | None = None
     spans: tuple[Span, ...] | None = None
-    """None: the file holds no spans, and they are made from the steps."""
+    """None: the file contains no spans, and they are built from the steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """One record: a case, the tools that it offers (None: not told) and, where there was one, the attempt at it."""
+    """One record: a case, the tools that it offers (None: not given) and the attempt at it, where one exists."""
 
     case: Case
     record: str
@@ -60,7 +59,7 @@ class Found:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """One file to read, and where problems with it are noted."""
+    """One file to read, and the notes about its problems."""
 
     path: Path
     options: ImportOptions
@@ -84,7 +83,7 @@ class Source:
         self.book.add(self.path, record, field, problem, remedy=remedy)
 
     def case(self, record: str, fields: JsonObject) -> Case:
-        """A case without credentials; a task that is not told is said to be so."""
+        """A case without credentials; a missing task is replaced by a text that states this."""
         before = self.cleaner.found
         task = fields.get("task") or UNTOLD_TASK
         case = Case.model_validate(self.cleaner.fields({**fields, "task": task}))

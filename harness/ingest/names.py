@@ -1,9 +1,9 @@
-"""Attributes of spans that are made from steps, beside those of `harness.trace.names`."""
+"""Attributes of spans built from steps, in addition to those of `harness.trace.names`."""
 
 from typing import Final
 
 STEP_INDEX: Final = "harness.step.index"
-"""Stands on every span of an imported step: the reply and its calls are one step."""
+"""Set on every span of an imported step: the reply and its calls are one step."""
 STEP_SOURCE: Final = "harness.step.source"
 STEP_AGENT: Final = "harness.step.agent"
 STEP_PARENT: Final = "harness.step.parent"
@@ -14,7 +14,7 @@ OBSERVATION_ORDER: Final = "harness.observation.order"
 DURATION: Final = "harness.tool.duration_ms"
 COST: Final = "harness.usage.cost_usd"
 STEP_COUNT: Final = "harness.steps"
-"""Stands on the root span: tells an imported trial, and whether steps of it are missing."""
+"""Set on the root span: marks an imported trial, and shows whether steps are missing."""
 FINAL_OUTPUT: Final = "harness.final_output"
 """JSON; absent where there is none."""
 

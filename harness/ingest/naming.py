@@ -1,4 +1,4 @@
-"""Foreign names as names that a suite can hold, the same every time and never two for one."""
+"""Converts foreign names to names that are valid in a suite; deterministic and without collisions."""
 
 import re
 from datetime import UTC, datetime
@@ -7,41 +7,41 @@ from harness.case import naming as case_naming
 from harness.values import JsonValue, digest_of
 
 case_id = case_naming.case_id
-"""One rule for ids, wherever cases are read."""
+"""The rule for ids, shared with the reader of cases."""
 
 _TOOL = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _LONGEST_TOOL = 64
 _NANO = 1_000_000_000
 _EPOCH_LIMIT = 253_402_300_800
-"""Year 10000 in seconds: what is larger is written in milliseconds."""
+"""Year 10000 in seconds: a larger value is in milliseconds."""
 
 
-def task_id(*told: JsonValue) -> str:
+def task_id(*raw: JsonValue) -> str:
     """An id for a case that has none: equal tasks have equal ids, so that attempts at one are found together."""
-    return f"task-{digest_of(list(told))[:10]}"
+    return f"task-{digest_of(list(raw))[:10]}"
 
 
-def is_tool_name(told: str) -> bool:
-    return len(told) <= _LONGEST_TOOL and _TOOL.fullmatch(told) is not None
+def is_tool_name(raw: str) -> bool:
+    return len(raw) <= _LONGEST_TOOL and _TOOL.fullmatch(raw) is not None
 
 
-def trace_id(*told: JsonValue) -> str:
-    """32 hexadecimal digits that stand for what was told."""
-    return digest_of(list(told))[:32]
+def trace_id(*raw: JsonValue) -> str:
+    """32 hexadecimal digits derived from the arguments."""
+    return digest_of(list(raw))[:32]
 
 
-def wall_ns(told: JsonValue) -> int | None:
+def wall_ns(raw: JsonValue) -> int | None:
     """ISO 8601 text, or seconds (milliseconds) since the epoch, as nanoseconds; None where it is neither.
 
     A time without an offset is read as UTC.
     """
-    match told:
+    match raw:
         case str():
-            return _iso_ns(told)
+            return _iso_ns(raw)
         case bool():
             return None
-        case int() | float() if 0 < told < _EPOCH_LIMIT * 1000:
-            return int(told * _NANO) if told < _EPOCH_LIMIT else int(told * 1_000_000)
+        case int() | float() if 0 < raw < _EPOCH_LIMIT * 1000:
+            return int(raw * _NANO) if raw < _EPOCH_LIMIT else int(raw * 1_000_000)
         case _:
             return None
 

@@ -1,4 +1,4 @@
-"""What whoever imports may say about a foreign file, and what the import says back."""
+"""Options of an import, and its notes."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ READS = (
 
 
 class ImportOptions(Frozen):
-    """Nothing here is needed: every field only adds what a file does not tell."""
+    """Every field is optional and adds information that a file lacks."""
 
     suite: str | None = None
     """Name of the suite; None: that of the file or folder."""
@@ -30,7 +30,7 @@ class ImportOptions(Frozen):
 
 
 class ImportNote(Frozen):
-    """Something that was read otherwise than it stands, or not at all, and how often."""
+    """A part of the input that was changed or omitted, and how often."""
 
     file: Path
     record: str | None

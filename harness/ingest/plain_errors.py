@@ -1,4 +1,4 @@
-"""Errors that a log tells in the text of a result alone, without a flag.
+"""Errors that a log reports only in the text of a result, without a flag.
 
 Only what a recorder or a tool's own wrapper writes counts: a text that begins with its mark, an exit code that is not
 zero. A word like "error" inside an answer tells nothing.
@@ -11,26 +11,30 @@ from harness.trace import ToolErrorType, ToolFailure
 from harness.values import JsonValue
 
 _TYPE_ERROR: Final = re.compile(
-    r"Error: .{0,400}(unexpected keyword argument|missing \d+ required (positional|keyword-only))"
+    r"[A-Za-z_.]{0,60}Error: .{0,400}(unexpected keyword argument|missing \d+ required (positional|keyword-only))"
 )
 _UNKNOWN: Final = re.compile(
-    r"(?:(?:Error: )?Unknown (?:action|tool|function)\b"
-    r"|(?:Error: )?(?:Tool|Action) [\"'`]?[\w.-]{1,80}[\"'`]? (?:is )?not found"
-    r"|(?:Error: )?No such tool\b)",
+    r"(?:Error: )?(?:Unknown (?:action|tool|function)\b|(?:No such|Unrecogni[sz]ed) (?:tool|function)\b"
+    r"|Invalid (?:tool|function) name\b|No (?:tool|function) (?:is )?(?:named|called|with (?:the )?name)\b"
+    r"|tool_not_found\b"
+    r"|(?:Tool|Action) [\"'`]?[\w.-]{1,80}[\"'`]? (?:is )?not found"
+    r"|Tool [\"'`]?[\w.-]{1,80}[\"'`]? (?:does not exist|doesn't exist|is not (?:available|defined|registered|known))"
+    r"|[\"'`]?[\w.-]{1,80}[\"'`]? is not a valid (?:tool|function)\b)",
     re.I,
 )
 _ERROR: Final = re.compile(
-    r"\s{0,8}(?:Error(?: executing tool [\w.-]{1,80})?:|Traceback \(most recent call last\)|\[ERROR\])"
+    r"\s{0,8}(?:(?:[A-Za-z_.]{0,60}(?:Error|Exception)|error|ERROR)(?: executing tool [\w.-]{1,80})?:"
+    r"|Traceback \(most recent call last\)|\[ERROR\])"
 )
 _EXIT: Final = re.compile(
     r"(?:<returncode>|exit ?code:? ?|Exit code: |\[?[Cc]ommand (?:finished|exited) with (?:exit )?code )(-?\d{1,5})"
 )
 _HEAD: Final = 300
-"""Characters of a result in which an exit code is looked for; `exitcode:` deeper in a text is the program's."""
+"""Characters of a result in which an exit code is searched for; `exitcode:` deeper in a text is the program's."""
 
 
 def plain_failure(content: JsonValue) -> ToolFailure | None:
-    """The failure that the text of a result tells of; None where it tells of none."""
+    """The failure in the text of a result; None where it contains none."""
     if not isinstance(content, str):
         return None
     if _UNKNOWN.match(content):

@@ -17,7 +17,7 @@ _THOUGHT: Final = re.compile(r"<think>\s*(.*?)\s*</think>", re.S)
 _TAGS: Final = next(form for form in FORMS if form.name == "tags")
 
 
-def told_steps(prompt: str) -> list[ForeignStep]:
+def steps_in_prompt(prompt: str) -> list[ForeignStep]:
     """The agent's earlier steps as the prompt tells them; empty where it tells none."""
     starts = list(_STEP.finditer(prompt)) if "## step " in prompt else []
     ends = [match.start() for match in starts[1:]] + [len(prompt)] * bool(starts)

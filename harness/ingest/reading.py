@@ -1,4 +1,4 @@
-"""Foreign JSON, read with care: every refusal names file, line or record, and field.
+"""Reads foreign JSON with limits; every error names file, line or record, and field.
 
 Whatever is returned can be stored and digested: non-finite numbers and lone surrogates, which JSON text can carry and
 a canonical form cannot, are made plain text here, once.
@@ -34,7 +34,7 @@ _SURROGATE = re.compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Record:
-    """One object of a foreign file, and where in it it stands. Names given together are spellings of one field."""
+    """One object of a foreign file, and its position. Names given together are spellings of one field."""
 
     path: Path
     data: JsonObject
@@ -42,7 +42,7 @@ class Record:
     line: int | None = None
 
     def value(self, *names: str) -> JsonValue:
-        """What stands there; None where nothing does."""
+        """The value of the field; None where it is missing."""
         for name in names:
             found = self.data.get(name)
             if found is not None:
@@ -63,7 +63,7 @@ class Record:
         return self.text(*names)
 
     def number(self, *names: str) -> float | None:
-        """None also for a number that is not finite: it tells nothing."""
+        """The number; None also for a number that is not finite."""
         found = self.value(*names)
         if found is None or found in ("NaN", "Infinity", "-Infinity"):
             return None

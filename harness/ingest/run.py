@@ -65,7 +65,7 @@ class ImportedTrials:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedRun:
-    """What a foreign file or folder tells."""
+    """The content of a foreign file or folder."""
 
     suite: Suite
     trials: ImportedTrials
@@ -97,14 +97,14 @@ def import_with(importer: Importer, path: Path, options: ImportOptions) -> Impor
             book.add(file, None, None, f"is left out: {error.problem}", remedy=error.remedy)
     suite = builder.build(path)
     if suite is None:
-        raise refused[0] if refused else InvalidDocument(path, "tells of no case and no run")
+        raise refused[0] if refused else _with_remedy(InvalidDocument(path, "tells of no case and no run"))
     trials = ImportedTrials(importer=importer, options=options, files=tuple(reading.files))
     return ImportedRun(suite=suite, trials=trials, rewards=reading.rewards, notes=book.notes)
 
 
 @dataclass(kw_only=True)
 class _FirstReading:
-    """Takes files one by one: all of a file, or nothing of it."""
+    """Reads files one by one; each is taken completely or not at all."""
 
     importer: Importer
     options: ImportOptions
@@ -146,10 +146,10 @@ class _Attempts:
         self._taken: set[int] = set()
         self._next = 0
 
-    def take(self, told: int | None) -> int:
-        if told is not None and told not in self._taken:
-            self._taken.add(told)
-            return told
+    def take(self, claimed: int | None) -> int:
+        if claimed is not None and claimed not in self._taken:
+            self._taken.add(claimed)
+            return claimed
         while self._next in self._taken:
             self._next += 1
         self._taken.add(self._next)
@@ -171,7 +171,7 @@ def _files(importer: Importer, path: Path) -> list[Path]:
     patterns = named or importer.patterns
     found = {file for pattern in patterns for file in path.rglob(pattern) if file.is_file() and not file.is_symlink()}
     if not found:
-        raise UsageError(f"{path} holds no file of this format", remedy=f"looked for {', '.join(importer.patterns)}")
+        raise UsageError(f"{path} holds no file of this format", remedy=f"searched for {', '.join(importer.patterns)}")
     return sorted(found)
 
 

@@ -1,4 +1,4 @@
-"""Spans of a trajectory that came without any, so that an imported trial is stored and exported like one of ours.
+"""Builds spans for a trajectory without spans, so that an imported trial is stored and exported like a recorded one.
 
 A reply and its parallel calls are one step: a `chat` span with an `execute_tool` span for every call, held together by
 the step's index. Everything that a step knows stands in them, and reading them back gives the same trajectory.

@@ -1,4 +1,4 @@
-"""A suite put together from what the records of an import tell."""
+"""Builds a suite from the records of an import."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ _ANY_ARGUMENTS: JsonObject = {"type": "object"}
 
 @dataclass(kw_only=True)
 class SuiteBuilder:
-    """Takes the records of an import one by one; holds cases and tools, never a trajectory."""
+    """Collects the records of an import one by one; stores cases and tools, never a trajectory."""
 
     name: str
     folder: Path
@@ -39,11 +39,14 @@ class SuiteBuilder:
     _cases: dict[str, Case] = field(default_factory=dict)
     _offered: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _tools: dict[str, FoundTool] = field(default_factory=dict)
+    _replaced: dict[str, FoundTool] = field(default_factory=dict)
+    """Declarations of before `mark` that were widened since."""
     _used: dict[str, None] = field(default_factory=dict)
     _agents: dict[str, None] = field(default_factory=dict)
 
     def mark(self) -> tuple[int, ...]:
-        """How much was taken in so far, for `undo`."""
+        """How much was taken in so far, for `undo` until the next `mark`."""
+        self._replaced.clear()
         return tuple(len(taken) for taken in self._collected())
 
     def undo(self, mark: tuple[int, ...]) -> None:
@@ -51,14 +54,16 @@ class SuiteBuilder:
         for taken, length in zip(self._collected(), mark, strict=True):
             while len(taken) > length:
                 taken.popitem()
+        self._tools |= {name: tool for name, tool in self._replaced.items() if name in self._tools}
+        self._replaced.clear()
 
     def _collected(self) -> tuple[dict[str, Any], ...]:
-        """Everything that `add` fills; each only grows at its end."""
+        """Everything that `add` fills; each grows at its end, and what it replaces stands in `_replaced`."""
         return (self._cases, self._offered, self._tools, self._used, self._agents)
 
     def add(self, path: Path, found: Found) -> str:
         """Takes in a record's case, tools and agent; the id under which the case stands in the suite."""
-        case = self._told_apart(path, found)
+        case = self._unique_case(path, found)
         self._cases.setdefault(case.id, case)
         if found.tools is not None:
             self._offered.setdefault(case.id, tuple(tool.name for tool in found.tools))
@@ -92,7 +97,7 @@ class SuiteBuilder:
         )
         return suite.model_copy(update={"digest": suite_digest(suite)})
 
-    def _told_apart(self, path: Path, found: Found) -> Case:
+    def _unique_case(self, path: Path, found: Found) -> Case:
         """The record's case; under an id of its own where another of its id asks or offers something else.
 
         Tools belong to the record that declares them: with others it would be judged by what it did not have.
@@ -117,6 +122,7 @@ class SuiteBuilder:
         if known is None or known == tool:
             self._tools[tool.name] = tool
             return
+        self._replaced.setdefault(tool.name, known)
         self._tools[tool.name] = _widened(known, tool)
         problem = f"tool {tool.name!r} is declared differently than before; what either declaration takes is taken"
         self.book.add(path, record, None, problem)
@@ -161,8 +167,8 @@ class SuiteBuilder:
         return case if kept == names else case.model_copy(update={"tools": kept})
 
 
-def _with_digits(id: str, told: JsonObject) -> str:
-    return f"{id[:90]}-{digest_of(told)[:8]}"
+def _with_digits(id: str, document: JsonObject) -> str:
+    return f"{id[:90]}-{digest_of(document)[:8]}"
 
 
 def _asked(case: Case) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Messages of any foreign format put together into steps: results are joined to their calls here, and only here.
+"""Builds steps from messages of any foreign format; only this module joins results to their calls.
 
 Call ids in the wild are empty, repeated or missing. A result goes to the oldest unanswered call with its id; without
 such a call to the oldest unanswered call of its tool; then to the oldest unanswered call at all. In the steps every
@@ -17,7 +17,7 @@ from harness.values import JsonValue
 
 _SUBMITTING = frozenset({"submit", "submitanswer", "finalanswer", "finish", "submitfinalanswer"})
 _SUBMITS = "COMPLETE_TASK_AND_SUBMIT"
-"""What mini-swe-agent's agents print to hand in."""
+"""The marker that mini-swe-agent's agents print to submit."""
 _WORDS = re.compile(r"[^a-z]+")
 Report = Callable[[str], None]
 """Takes a note about the trajectory: the problem in words."""
@@ -27,13 +27,13 @@ Report = Callable[[str], None]
 class _Open:
     """A step that still takes calls and results; `told` is what was known when it began."""
 
-    told: ForeignStep
+    step: ForeignStep
     calls: list[tuple[str, ForeignCall]] = field(default_factory=list)
     results: list[tuple[str, ForeignResult]] = field(default_factory=list)
 
 
 class TranscriptBuilder:
-    """Collects steps and results in the order in which a file tells them."""
+    """Collects steps and results in the order of the file."""
 
     def __init__(self, report: Report, cleaner: Cleaner) -> None:
         self._report = report
@@ -51,7 +51,7 @@ class TranscriptBuilder:
 
     def add(self, step: ForeignStep) -> tuple[str, ...]:
         """Appends a step; the ids that its calls have here, in order."""
-        self._steps.append(_Open(told=step))
+        self._steps.append(_Open(step=step))
         return tuple(self.add_call(len(self._steps) - 1, call) for call in step.calls)
 
     def add_call(self, index: int, call: ForeignCall) -> str:
@@ -66,6 +66,10 @@ class TranscriptBuilder:
             self._waiting.setdefault(("id", call.id), deque()).append(known)
         self._waiting.setdefault(("name", call.name), deque()).append(known)
         return known
+
+    def abandon(self) -> None:
+        """No call so far waits for a result any longer: what comes later answers later calls."""
+        self._unanswered.clear()
 
     def is_answered(self, known: str) -> bool:
         return known not in self._unanswered
@@ -92,12 +96,12 @@ class TranscriptBuilder:
     def is_bare(self, index: int) -> bool:
         """Whether nothing of a step's content is known yet."""
         step = self._steps[index]
-        return not step.calls and step.told.message is None and step.told.thought is None
+        return not step.calls and step.step.message is None and step.step.thought is None
 
     def complete(self, index: int, message: str | None, thought: str | None) -> None:
         """Gives a bare step the content that was told later."""
         step = self._steps[index]
-        step.told = replace(step.told, message=message, thought=thought)
+        step.step = replace(step.step, message=message, thought=thought)
 
     def calls_of(self, index: int) -> list[str]:
         """Ids of a step's calls."""
@@ -158,7 +162,7 @@ class TranscriptBuilder:
     def _orphan(self, result: ForeignResult) -> None:
         self._report("a result belongs to no call; it is kept with the step before it")
         if not self._steps:
-            self._steps.append(_Open(told=ForeignStep(source="system")))
+            self._steps.append(_Open(step=ForeignStep(source="system")))
         self._steps[-1].results.append((self._unique(f"{result.call_id or 'result'}#orphan", orphan=True), result))
 
     def _unique(self, raw: str, *, orphan: bool = False) -> str:
@@ -176,23 +180,23 @@ class TranscriptBuilder:
         return made
 
     def _finished(self, index: int, step: _Open) -> Step:
-        told = step.told
+        read = step.step
         clean = self._cleaner
         return Step(
             index=index,
-            source=told.source,
-            agent=told.agent,
-            parent=told.parent,
-            message=clean.text_or_none(told.message),
-            thought=clean.text_or_none(told.thought),
-            plan=None if told.plan is None else tuple(clean.text(part) for part in told.plan),
+            source=read.source,
+            agent=read.agent,
+            parent=read.parent,
+            message=clean.text_or_none(read.message),
+            thought=clean.text_or_none(read.thought),
+            plan=None if read.plan is None else tuple(clean.text(part) for part in read.plan),
             calls=tuple(self._call(known, call) for known, call in step.calls),
             observations=tuple(self._observation(known, result) for known, result in step.results),
-            model=told.model,
-            usage=told.usage,
-            started_ns=told.started_ns,
-            ended_ns=told.ended_ns,
-            span_id=told.span_id,
+            model=read.model,
+            usage=read.usage,
+            started_ns=read.started_ns,
+            ended_ns=read.ended_ns,
+            span_id=read.span_id,
         )
 
     def _call(self, known: str, call: ForeignCall) -> ToolCall:
@@ -237,6 +241,6 @@ def _submitted(step: Step) -> str | None:
     by_command = isinstance(command, str) and (command.strip() == "submit" or _SUBMITS in command)
     if not by_command and _WORDS.sub("", call.name.casefold()) not in _SUBMITTING:
         return None
-    told = [] if by_command else [text for text in (call.arguments or {}).values() if isinstance(text, str) and text]
+    texts = [] if by_command else [text for text in (call.arguments or {}).values() if isinstance(text, str) and text]
     seen = [one.content for one in step.observations if isinstance(one.content, str) and one.content]
-    return (told[0] if len(told) == 1 else None) or (seen[-1] if seen else None) or step.message or call.name
+    return (texts[0] if len(texts) == 1 else None) or (seen[-1] if seen else None) or step.message or call.name

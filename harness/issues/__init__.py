@@ -16,12 +16,25 @@ if TYPE_CHECKING:
     from harness.issues.incidents import IncidentFiled as IncidentFiled
     from harness.issues.incidents import file_incidents as file_incidents
     from harness.issues.incidents import incident_draft as incident_draft
+    from harness.issues.ongoing import Ongoing as Ongoing
+    from harness.issues.ongoing import OngoingFiled as OngoingFiled
+    from harness.issues.ongoing import file_ongoing as file_ongoing
+    from harness.issues.ongoing import ongoing_marker as ongoing_marker
     from harness.issues.outbox import Outbox as Outbox
     from harness.issues.planning import TrackerAction as TrackerAction
+    from harness.issues.proposing import ProposedChange as ProposedChange
+    from harness.issues.proposing import ProposedFile as ProposedFile
+    from harness.issues.quoting import fenced as fenced
+    from harness.issues.quoting import line_of as line_of
+    from harness.issues.quoting import span as span
+    from harness.issues.tracker import LABEL as LABEL
     from harness.issues.tracker import IssueTracker as IssueTracker
     from harness.issues.tracker import Note as Note
     from harness.issues.tracker import TrackedIssue as TrackedIssue
     from harness.issues.tracker import TrackerOptions as TrackerOptions
+    from harness.issues.webhook import escaped as escaped
+    from harness.issues.webhook import escaped_markup as escaped_markup
+    from harness.issues.webhook import send_message as send_message
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -30,8 +43,12 @@ else:
             "choosing": ("github_tracker", "tracker_named"),
             "filing": ("Done", "Filing", "MOST_NEW", "file_report", "planned"),
             "incidents": ("IncidentFiled", "file_incidents", "incident_draft"),
+            "ongoing": ("Ongoing", "OngoingFiled", "file_ongoing", "ongoing_marker"),
             "outbox": ("Outbox",),
             "planning": ("TrackerAction",),
-            "tracker": ("IssueTracker", "Note", "TrackedIssue", "TrackerOptions"),
+            "proposing": ("ProposedChange", "ProposedFile"),
+            "quoting": ("fenced", "line_of", "span"),
+            "tracker": ("LABEL", "IssueTracker", "Note", "TrackedIssue", "TrackerOptions"),
+            "webhook": ("escaped", "escaped_markup", "send_message"),
         },
     )

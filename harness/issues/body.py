@@ -14,13 +14,14 @@ from harness.results import DriftFinding, IssueDraft, Severity
 from harness.values import digest_of
 
 MOST_CHARACTERS = 65_536
-"""GitHub's limit; shorter than that of other trackers."""
+"""GitHub's limit, which is the lowest of all trackers."""
 
 _HEADING = re.compile(r"^#### `([0-9a-f]{12})`.*$", re.MULTILINE)
+_ONE_COMMAND = re.compile(r"harness [^;&|<>$`()\\\x00-\x1f\x7f-\x9f]{1,2000}")
 _MOST_NAMES = 40
 _LONGEST = 600
 _SIZES = ((200, 20), (200, 5), (100, 3), (100, 0), (50, 0), (20, 0), (5, 0))
-"""Rows and excerpts, fewer and fewer until the body fits."""
+"""Numbers of rows and excerpts, decreasing until the body fits."""
 
 _WORDS = {"breaking": "breaking", "warning": "to look at", "info": "for information", "summary": "several tools"}
 
@@ -80,7 +81,7 @@ def _bodies(whole: IssueState, command: str, excerpts: Mapping[str, str], link: 
             *_table(state),
             *_touched(state),
             "### See it again",
-            fenced(command, "sh"),
+            _again(command),
             *_what_to_do(state),
             marker_of(state.model_copy(update={"shown": digest_of(_visible(state, link))})),
         ]
@@ -99,6 +100,15 @@ def _shortened(state: IssueState, rows: int) -> IssueState:
             "flips": state.flips[:_MOST_NAMES],
         }
     )
+
+
+def _again(command: str) -> str:
+    """The command as a code block, if it is a plain one: people copy it into a shell, and the report may be
+    untrusted.
+    """
+    if _ONE_COMMAND.fullmatch(command) is None:
+        return "The report names no plain command of `harness`, so that none is shown here."
+    return fenced(command, "sh")
 
 
 def _ordered(state: IssueState) -> tuple[KnownChange, ...]:
@@ -196,7 +206,7 @@ def _what_to_do(state: IssueState) -> Iterator[str]:
 
 
 def refresh_command(state: IssueState, source: str = "RUN") -> str:
-    """What takes the new answers over into the recordings."""
+    """The command that copies the new answers into the recordings."""
     tool = f" --tool {state.tool}" if state.tool else ""
     return f"harness cassette refresh {state.suite} --from {source}{tool} --patch accepted.patch"
 
@@ -210,7 +220,9 @@ def _excerpt(finding: DriftFinding) -> str:
 
 
 def _excerpts_in(body: str) -> dict[str, str]:
-    """Of an earlier body, by fingerprint. A line of a diff begins with a sign, so none can pass for a heading."""
+    """The excerpts of an earlier body, by fingerprint. A line of a diff begins with a sign, so that none looks like a
+    heading.
+    """
     found = list(_HEADING.finditer(body))
     ends = [*(one.start() for one in found[1:]), len(body)]
     texts = [(one[1], body[one.end() : end]) for one, end in zip(found, ends, strict=False)]

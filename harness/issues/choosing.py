@@ -1,4 +1,4 @@
-"""Which tracker: by name, or the one for which there is all that it needs."""
+"""Selects the tracker: by name, or the one whose requirements are met."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
@@ -16,7 +16,7 @@ TOKEN = "GITHUB_TOKEN"
 
 
 def tracker_named(name: str | None, options: TrackerOptions, environment: Mapping[str, str]) -> IssueTracker:
-    """None: `github` where there is a token and a repository, else `folder`.
+    """Opens the tracker `name`; None: `github` where a token and a repository are set, else `folder`.
 
     Other names are entry points in the group `harness.tracker`, or `module:Name`: a class, or a function, that takes
     TrackerOptions. Raises UsageError where something is missing.
@@ -35,7 +35,7 @@ def tracker_named(name: str | None, options: TrackerOptions, environment: Mappin
 
 
 def github_tracker(options: TrackerOptions, environment: Mapping[str, str]) -> "GithubTracker":
-    """The tracker of GitHub, for what only it can do."""
+    """The GitHub tracker, for operations that only it supports."""
     return _github(options, environment.get(TOKEN, ""))
 
 

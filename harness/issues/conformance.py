@@ -1,4 +1,4 @@
-"""The conformance checks of the issue tracker seam, which run against any tracker.
+"""The conformance checks of the issue tracker interface, which run against any tracker.
 
 To check a tracker of your own, call `run_conformance(make)`, where each call of `make` returns a tracker of the same
 empty project, and read the results that are not None. Each check needs an empty project of its own: pass a separate
@@ -103,7 +103,7 @@ CHECKS: tuple[Callable[[Make], None], ...] = (
 
 
 def run_conformance(makes: Iterable[Make]) -> dict[str, str | None]:
-    """Each check in an empty place of its own; check's name -> what is wrong, or None."""
+    """Runs each check in an empty project of its own; returns check name -> problem, or None."""
     found: dict[str, str | None] = {}
     for check, make in zip(CHECKS, makes, strict=False):
         try:

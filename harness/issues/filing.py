@@ -66,14 +66,14 @@ def file_report(
 def planned(
     report: DriftReport, tracker: IssueTracker, *, most_new: int = MOST_NEW, least: Severity = "info"
 ) -> list[TrackerAction]:
-    """What filing would do now; writes nothing."""
+    """The actions that filing would take now; writes nothing."""
     return plan(report, tracker.find(), most_new=most_new, least=least)
 
 
 def _filed(
     report: DriftReport, tracker: IssueTracker, most_new: int, least: Severity
 ) -> tuple[Filing, Sequence[TrackerAction]]:
-    """The result, and the steps that are still to be done."""
+    """The result, and the remaining steps."""
     steps: list[TrackerAction] = plan(report, (), most_new=most_new, least=least)
     done: list[Done] = []
     try:

@@ -3,7 +3,7 @@
     issues/0001-drift-drive-thru-get-order-answers-differently-breaking.md
 
 A file has a YAML head (number, title, state, labels, times), the body, and the comments below it. People change labels
-in the head, and answer at the end. Several harnesses at once wait for one another at a lock.
+in the head, and answer at the end. A lock serialises concurrent processes.
 """
 
 import fcntl
@@ -38,7 +38,7 @@ class Head(Frozen):
     number: int
     title: str
     state: Literal["open", "closed", "declined", "duplicate"]
-    """`declined`: closed by a person who does not want to hear of it again."""
+    """`declined`: closed by a person as not planned."""
     labels: tuple[str, ...] = ()
     created: datetime
     updated: datetime
@@ -46,7 +46,7 @@ class Head(Frozen):
 
 
 class _Filed(Frozen):
-    """A file, taken apart."""
+    """A parsed file."""
 
     path: Path
     head: Head
@@ -65,7 +65,7 @@ class FolderTracker:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Raises TrackerUnavailable where another harness holds the lock for more than a minute."""
+        """Locks the folder; raises TrackerUnavailable where another process holds the lock for more than a minute."""
         self._folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -124,7 +124,7 @@ class FolderTracker:
 
 
 def _read(path: Path) -> _Filed | None:
-    """None: no issue of ours. Raises InvalidDocument where a person broke its head."""
+    """The parsed file; None: no issue of the harness. Raises InvalidDocument for a malformed head."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

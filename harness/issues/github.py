@@ -20,9 +20,10 @@ from github.Issue import Issue
 from github.Repository import Repository
 
 from harness.cassette import Redactor
-from harness.cassette.redaction import SHORTEST
+from harness.cassette.redaction.redaction import SHORTEST
 from harness.errors import TrackerError, TrackerUnavailable, UsageError
 from harness.issues.notes import as_twin
+from harness.issues.proposing import PERMISSION, ProposedChange, propose
 from harness.issues.requester import CheckedRequester
 from harness.issues.retrying import Pace, RetryingClient, WriteUnknown
 from harness.issues.state import key_in, state_in
@@ -43,13 +44,13 @@ class GithubTracker:
 
     def __init__(self, options: TrackerOptions, token: str, pace: Pace | None = None) -> None:
         if options.repo is None or not re.fullmatch(r"[\w.-]+/[\w.-]+", options.repo):
-            raise UsageError(f"{options.repo!r} is no repository", remedy="--repo owner/name")
+            raise UsageError(f"invalid repository {options.repo!r}", remedy="expected --repo owner/name")
         url = options.api_url or API_URL
         _refuse_open_line(url)
         self._pace = pace = pace or Pace()
-        self._asking = RetryingClient(
-            options.repo, pace, Redactor({"GITHUB_TOKEN": token} if len(token) >= SHORTEST else {}).text
-        )
+        clean = Redactor({"GITHUB_TOKEN": token} if len(token) >= SHORTEST else {}).text
+        self._asking = RetryingClient(options.repo, pace, clean)
+        self._proposing = RetryingClient(options.repo, pace, clean, PERMISSION)
         requester = CheckedRequester(
             Auth.Token(token), url, timeout_s=options.timeout_s, between_writes_s=pace.between_writes_s
         )
@@ -66,10 +67,10 @@ class GithubTracker:
 
     def file(self, draft: IssueDraft) -> TrackedIssue:
         made = self._made(draft)
-        missing = set(draft.labels) - set(self._told(made).labels)
+        missing = set(draft.labels) - set(self._tracked(made).labels)
         if missing:
             self._asking.write(lambda: made.add_to_labels(*draft.labels))
-        return self._without_twin(self._told(made), key_in(draft.body))
+        return self._without_twin(self._tracked(made), key_in(draft.body))
 
     def update(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, reopen: bool = False
@@ -77,24 +78,24 @@ class GithubTracker:
         changed = self._changed(issue, draft, note, ("open", "reopened") if reopen else None)
         if LABEL not in issue.labels:
             self._asking.write(lambda: changed.add_to_labels(*draft.labels))
-        return self._told(changed)
+        return self._tracked(changed)
 
     def close(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, duplicate: bool = False
     ) -> TrackedIssue:
         if not duplicate:
-            return self._told(self._changed(issue, draft, note, ("closed", "completed")))
+            return self._tracked(self._changed(issue, draft, note, ("closed", "completed")))
         try:
-            return self._told(self._changed(issue, draft, note, ("closed", "duplicate")))
+            return self._tracked(self._changed(issue, draft, note, ("closed", "duplicate")))
         except TrackerUnavailable:
             raise
         except TrackerError:  # a self-hosted server that predates this reason
-            return self._told(self._changed(issue, draft, note, ("closed", "not_planned")))
+            return self._tracked(self._changed(issue, draft, note, ("closed", "not_planned")))
 
     def comment(self, number: int, note: Note, *, replace: bool) -> str:
-        """The comment with the note's mark on an issue or pull request, written once; its address.
+        """Writes the comment once, identified by the note's mark, on an issue or pull request; returns its address.
 
-        `replace`: where it is there already, its text is replaced.
+        `replace`: the text of an existing comment is replaced.
         """
         issue = self._asking.read(lambda: self._repo.get_issue(number))
         there = self._asking.read(lambda: [one for one in issue.get_comments() if note.mark in (one.body or "")])
@@ -104,7 +105,11 @@ class GithubTracker:
             self._asking.write(lambda: there[0].edit(note.comment))
         return there[0].html_url
 
-    def _told(self, issue: Issue) -> TrackedIssue:
+    def propose(self, change: ProposedChange) -> str:
+        """Opens a pull request once, and returns its address; people merge it. Raises TrackerError."""
+        return propose(self._repo, self._proposing, change)
+
+    def _tracked(self, issue: Issue) -> TrackedIssue:
         return self._asking.read(lambda: _tracked(issue))
 
     def _made(self, draft: IssueDraft) -> Issue:
@@ -133,7 +138,7 @@ class GithubTracker:
         """The labelled issues, read until `own` is among them: lists lag behind writes."""
         until, pause = time.monotonic() + self._pace.listed_within_s, self._pace.first_pause_s
         while True:
-            found = sorted((self._told(one) for one in self._labelled()), key=lambda one: one.number)
+            found = sorted((self._tracked(one) for one in self._labelled()), key=lambda one: one.number)
             if any(one.number == own.number for one in found) or time.monotonic() > until:
                 return found
             time.sleep(pause)
@@ -142,7 +147,9 @@ class GithubTracker:
     def _changed(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, state: tuple[str, str] | None
     ) -> Issue:
-        """Comment first: the other way a death in between would lose it. Its id keeps it from being doubled."""
+        """Writes the comment first, because a crash after the other change would lose it. Its id prevents
+        duplicates.
+        """
         if note is not None:
             self.comment(issue.number, note, replace=False)
         target = self._asking.read(lambda: self._repo.get_issue(issue.number))
@@ -165,19 +172,21 @@ class GithubTracker:
 
 
 def _issues(listed: Iterable[Issue]) -> list[Issue]:
-    """Pull requests are listed with the issues. One whole reading: a page that fails fails it all."""
+    """All listed issues without pull requests. A failed page fails the whole reading."""
     return [issue for issue in listed if issue.pull_request is None]
 
 
 def _ours(listed: Sequence[Issue], recent: Sequence[Issue]) -> list[TrackedIssue]:
-    """The labelled ones, and those among the recent that lack their labels."""
+    """The labelled issues, and recent ones that lack their labels."""
     labelled = {issue.number: issue for issue in listed}
     orphans = [issue for issue in recent if issue.number not in labelled and _is_orphan(issue)]
     return [_tracked(issue) for issue in (*labelled.values(), *orphans)]
 
 
 def _is_orphan(issue: Issue) -> bool:
-    """Made by us and not labelled; anybody can write a marker, so that the author must be one who may label."""
+    """Whether the harness created the issue without labels; anybody can write a marker, so the author must be allowed
+    to label.
+    """
     if key_in(issue.body or "") is None or any(label.name.startswith("drift:") for label in issue.labels):
         return False
     return issue.author_association in _OURS or issue.user.type == "Bot"
@@ -203,7 +212,7 @@ def _tracked(issue: Issue) -> TrackedIssue:
 
 
 def _refuse_open_line(url: str) -> None:
-    """A token crosses no network in the clear."""
+    """Rejects URLs that would send the token unencrypted."""
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
         raise UsageError(f"{url!r} would carry the token in the clear", remedy="an https address")

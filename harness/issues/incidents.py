@@ -1,43 +1,40 @@
-"""Incidents of production as issues: one an incident, kept up to date while it goes on, and closed when it is over.
+"""Incidents of production as issues: one for each incident, updated while it continues, and closed when it has ended.
 
 The values that an issue shows (names of releases, categories, tools) come from sessions: they are quoted as tools'
-answers are.
+answers are quoted.
 """
 
-import json
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
-from harness.errors import TrackerError, TrackerUnavailable
+from harness.issues.ongoing import Ongoing, OngoingVerb, file_ongoing, ongoing_marker
 from harness.issues.quoting import line_of, span
-from harness.issues.state import key_in
-from harness.issues.tracker import LABEL, IssueTracker, Note, TrackedIssue
-from harness.online import Incident, Shift
+from harness.issues.tracker import LABEL, IssueTracker
+from harness.online import Incident, Shift, signal_words
 from harness.results import IssueDraft
 from harness.values import Frozen
 
 INCIDENT: Final = "online:incident"
-"""The label of these issues, beside the one that all issues of the harness have."""
+"""The label of these issues, in addition to the label of all issues of the harness."""
 _ROWS: Final = 20
 
 
 class IncidentFiled(Frozen):
-    """What was done for one incident."""
+    """The result for one incident."""
 
     incident: str
-    verb: Literal["file", "update", "reopen", "close", "leave"]
+    verb: OngoingVerb
     reference: str = ""
-    """What people call the issue; "" where there is none."""
+    """The issue's reference for people; "" where no issue exists."""
     url: str = ""
     error: str | None = None
-    """Why it could not be done; it is tried again at the next look."""
+    """Why it failed; it is retried at the next check."""
 
 
 def file_incidents(incidents: Sequence[Incident], tracker: IssueTracker) -> list[IncidentFiled]:
     """Brings the tracker up to date; doing it again changes nothing. Raises TrackerUnavailable."""
-    with tracker.exclusive():
-        known = {key_in(issue.body): issue for issue in sorted(tracker.find(), key=lambda one: -one.number)}
-        return [_filed(incident, known.get(incident.id), tracker) for incident in incidents]
+    done = file_ongoing([_ongoing(incident) for incident in incidents], tracker)
+    return [IncidentFiled(incident=one.id, **one.model_dump(exclude={"id"})) for one in done]
 
 
 def incident_draft(incident: Incident) -> IssueDraft:
@@ -49,8 +46,8 @@ def incident_draft(incident: Incident) -> IssueDraft:
         tool=incident.suite,
         severity="warning",
         title=line_of(
-            f"{incident.suite}: {worst.signal}{where} moved from {worst.before:.1%} to {worst.after:.1%}{more},"
-            f" since {incident.since}",
+            f"{incident.suite}: {signal_words(worst.signal)}{where} moved from {worst.before:.1%}"
+            f" to {worst.after:.1%}{more}, since {incident.since}",
             120,
         ),
         body=_body(incident),
@@ -59,44 +56,11 @@ def incident_draft(incident: Incident) -> IssueDraft:
     )
 
 
-def _filed(incident: Incident, issue: TrackedIssue | None, tracker: IssueTracker) -> IncidentFiled:
-    verb = _verb(incident, issue)
-    try:
-        done = _carry_out(verb, incident, issue, tracker)
-    except TrackerUnavailable:
-        raise
-    except TrackerError as error:
-        return IncidentFiled(incident=incident.id, verb=verb, error=str(error))
-    if done is None:
-        return IncidentFiled(incident=incident.id, verb=verb)
-    return IncidentFiled(incident=incident.id, verb=verb, reference=done.reference, url=done.url)
-
-
-def _verb(incident: Incident, issue: TrackedIssue | None) -> Literal["file", "update", "reopen", "close", "leave"]:
-    if issue is None:
-        return "file" if incident.is_open else "leave"
-    if issue.is_muted:
-        return "leave"
+def _ongoing(incident: Incident) -> Ongoing:
+    over = None
     if not incident.is_open:
-        return "close" if issue.is_open else "leave"
-    if not issue.is_open:
-        return "reopen"
-    return "leave" if issue.body.rstrip() == incident_draft(incident).body.rstrip() else "update"
-
-
-def _carry_out(verb: str, incident: Incident, issue: TrackedIssue | None, tracker: IssueTracker) -> TrackedIssue | None:
-    draft = incident_draft(incident)
-    if issue is None:
-        return tracker.file(draft) if verb == "file" else None
-    match verb:
-        case "close":
-            why = "The new rates were accepted." if incident.accepted else f"Over since {incident.closed}."
-            return tracker.close(issue, draft, Note(id=f"{incident.id}-closed-{incident.closed}", text=why))
-        case "update" | "reopen":
-            note = Note(id=f"{incident.id}-again", text="It goes on.") if verb == "reopen" else None
-            return tracker.update(issue, draft, note, reopen=verb == "reopen")
-        case _:
-            return issue
+        over = "The new rates were accepted." if incident.accepted else f"Over since {incident.closed}."
+    return Ongoing(id=incident.id, over=over, draft=incident_draft(incident))
 
 
 def _body(incident: Incident) -> str:
@@ -118,10 +82,10 @@ def _body(incident: Incident) -> str:
     ] or ["- nothing that spans name: no release, prompt, model, judge, scorer or category"]
     lines += [
         "",
-        "The charts may be looked at every day: see `docs/concepts/online.md`. Where the new rates are meant,"
+        "The charts may be evaluated every day: see `docs/concepts/online.md`. Where the new rates are meant,"
         f" `harness online watch {incident.suite} --accept {incident.id}` makes them the reference.",
         "",
-        _marker(incident),
+        ongoing_marker(incident.id, "incident", incident.opened),
     ]
     return "\n".join(lines)
 
@@ -129,10 +93,5 @@ def _body(incident: Incident) -> str:
 def _shift_row(shift: Shift) -> str:
     where = span(shift.stratum) if shift.stratum else "all"
     over = shift.over or "no"
-    return f"| {span(shift.signal)} | {where} | {shift.before:.1%} | {shift.after:.1%} | {shift.since} | {over} |"
-
-
-def _marker(incident: Incident) -> str:
-    """Found again by its key; it is no state of a drift issue, whose planner passes over it."""
-    told = json.dumps({"incident": incident.id, "opened": incident.opened}, separators=(",", ":"))
-    return f"<!-- harness-drift:v1 key={incident.id} {told} -->"
+    signal = span(signal_words(shift.signal))
+    return f"| {signal} | {where} | {shift.before:.1%} | {shift.after:.1%} | {shift.since} | {over} |"

@@ -14,9 +14,9 @@ class IssueUpdate(Frozen):
     state: IssueState
     new: tuple[KnownChange, ...] = ()
     returned: tuple[KnownChange, ...] = ()
-    """Changes that had gone and were found again."""
+    """Changes that had disappeared and were found again."""
     vanished: tuple[KnownChange, ...] = ()
-    """Has been clean for as many looks as it takes."""
+    """Whether the issue was clean for the required number of checks."""
 
     @property
     def is_over(self) -> bool:
@@ -24,7 +24,7 @@ class IssueUpdate(Frozen):
 
 
 def begin(suite: str, tool: str, about: str, findings: Sequence[DriftFinding], report: DriftReport) -> IssueState:
-    """The memory of a new issue."""
+    """The state of a new issue."""
     day = moment(report).date()
     state = IssueState.model_validate(
         {"suite": suite, "tool": tool, "about": about, "first_seen": day, "last_seen": day, "looked": moment(report)}
@@ -39,7 +39,7 @@ def look(state: IssueState, findings: Sequence[DriftFinding], report: DriftRepor
     day = moment(report).date()
     there = {finding.fingerprint for finding in findings}
     doubtful = {finding.fingerprint for finding in report.unconfirmed}
-    changes = [_looked_at(change, there, doubtful, report) for change in state.changes]
+    changes = [_examined(change, there, doubtful, report) for change in state.changes]
     remembered = {*(change.fingerprint for change in state.changes), *state.more}
     unknown = [finding for finding in findings if finding.fingerprint not in remembered]
     new = tuple(known(finding, day) for finding in unknown if len(state.more) < MOST_COUNTED)
@@ -65,7 +65,7 @@ def moment(report: DriftReport) -> datetime:
     return report.seen if report.seen.tzinfo is not None else report.seen.replace(tzinfo=UTC)
 
 
-def _looked_at(change: KnownChange, there: set[str], doubtful: set[str], report: DriftReport) -> KnownChange:
+def _examined(change: KnownChange, there: set[str], doubtful: set[str], report: DriftReport) -> KnownChange:
     if change.fingerprint in there:
         return change.model_copy(update={"clean": 0, "gone": None})
     if change.fingerprint in doubtful and not change.is_gone:
@@ -78,8 +78,10 @@ def _looked_at(change: KnownChange, there: set[str], doubtful: set[str], report:
 
 def _more(state: IssueState, there: set[str], report: DriftReport) -> tuple[str, ...]:
     """A change beyond the tracked rows counts as gone as soon as a check of its tool does not show it."""
-    looked = there or any(report.exercised.get(tool) for tool in {state.tool, *(one.tool for one in state.changes)})
-    return tuple(one for one in state.more if one in there) if looked else state.more
+    was_exercised = there or any(
+        report.exercised.get(tool) for tool in {state.tool, *(one.tool for one in state.changes)}
+    )
+    return tuple(one for one in state.more if one in there) if was_exercised else state.more
 
 
 def _as_finding(change: KnownChange) -> DriftFinding:

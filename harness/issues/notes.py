@@ -26,7 +26,7 @@ def changed_note(state: IssueState, seen: IssueUpdate) -> Note | None:
 
 
 def accepted_note(state: IssueState, report: DriftReport) -> Note:
-    """How the recordings take the new answers over."""
+    """The comment on how to copy the new answers into the recordings."""
     command = f"{refresh_command(state, report.run)}\ngit apply accepted.patch"
     return _note(
         state,
@@ -38,7 +38,7 @@ def accepted_note(state: IssueState, report: DriftReport) -> Note:
 
 
 def closing_note(state: IssueState) -> Note:
-    """Why the issue is closed."""
+    """The comment on why the issue is closed."""
     return _note(
         state,
         f"The tool answers as recorded again: {CLEAN_LOOKS} looks in a row exercised every path listed here and found "
@@ -53,7 +53,7 @@ def reopening_note(state: IssueState, seen: IssueUpdate, same: Collection[str]) 
 
 
 def as_twin(state: IssueState, twin: TrackedIssue, other: TrackedIssue, command: str) -> tuple[IssueDraft, Note]:
-    """A twin as it is closed: its memory names the issue that stays, so that it is never taken up again."""
+    """The draft that closes a duplicate: its state names the issue that stays, so that it is never reopened."""
     closed = state.model_copy(update={"twin_of": other.reference, "revision": state.revision + 1})
     text = f"Says the same as {other.reference}, which is older: closed as its duplicate."
     return draft_of(closed, command, earlier_body=twin.body), _note(closed, text)
@@ -72,5 +72,5 @@ def _part(title: str, changes: Iterable[KnownChange]) -> list[str]:
 
 
 def _note(state: IssueState, text: str) -> Note:
-    """The same comment on the same state of the issue has the same id: it is not written a second time."""
+    """A comment whose id depends on the text and the issue's state, so that it is not written twice."""
     return Note(id=f"{state.key}-{state.revision}-{digest_of([text])[:12]}", text=text)

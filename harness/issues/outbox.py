@@ -22,13 +22,13 @@ OUTBOX = "outbox"
 
 
 class Outbox:
-    """The looks of one project that one tracker has not taken yet."""
+    """The reports of one project that one tracker has not accepted yet."""
 
     def __init__(self, issues: Path, tracker: str) -> None:
         self._folder = issues / OUTBOX / re.sub(r"[^A-Za-z0-9._-]+", "-", tracker)
 
     def hold(self, report: DriftReport) -> None:
-        """Before anything is filed: a harness that is killed in between loses nothing."""
+        """Stores the report before anything is filed, so that a killed process loses nothing."""
         write_drift(self._place(report), report)
 
     def keep(self, report: DriftReport, unfiled: Sequence[TrackerAction], why: str) -> Path:
@@ -48,11 +48,11 @@ class Outbox:
         return folder
 
     def drop(self, report: DriftReport) -> None:
-        """It was filed."""
+        """Removes a filed report."""
         shutil.rmtree(self._place(report), ignore_errors=True)
 
     def waiting(self) -> Iterator[DriftReport]:
-        """Oldest first; what is half-written or damaged is passed over and stays where it is."""
+        """The stored reports, oldest first; incomplete or damaged ones are skipped and stay where they are."""
         for folder in sorted(path for path in self._folder.glob("*") if path.is_dir()):
             try:
                 yield read_drift(folder)

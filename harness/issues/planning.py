@@ -28,7 +28,7 @@ _SEVERITIES: tuple[Severity, ...] = ("breaking", "warning", "info")
 
 
 class TrackerAction(Frozen):
-    """One thing to do, or to leave."""
+    """One action, or the decision to take none."""
 
     verb: Verb
     tool: str
@@ -105,13 +105,13 @@ class _Planning:
         )
 
     def _current(self, key: str) -> TrackedIssue | None:
-        """The oldest open one; where none is open, the one closed last."""
+        """The oldest open issue; where none is open, the one closed last."""
         own = self._by_key.get(key, [])
         opened = [issue for issue in own if issue.is_open]
         return opened[0] if opened else own[-1] if own else None
 
     def _known_groups(self) -> Iterator[Group]:
-        """Of the suite's issues that are open: they may have something to close."""
+        """The groups of the suite's open issues, which may have to be closed."""
         for key in self._by_key:
             issue = self._current(key)
             state = None if issue is None or not issue.is_open else state_in(issue.body)
@@ -145,7 +145,7 @@ class _Planning:
         return TrackerAction(verb="file", tool=tool, about=about, draft=draft, why=_count(len(findings), "change"))
 
     def _step(self, tool: str, about: About, findings: Sequence[DriftFinding]) -> TrackerAction | None:
-        """What to do with the issue that there is; None: a new one is to be filed."""
+        """The action for the existing issue; None: a new one must be filed."""
         issue = self._current(issue_key(self._report.suite, tool, about))
         if issue is None:
             return None

@@ -1,8 +1,8 @@
 """Makes a tool's answer safe to show in an issue: it mentions nobody, links nothing, and starts no markup.
 
 An answer of a tool is untrusted text. It is shown in code spans and fences only, where Markdown does nothing with it;
-mentions and links that trackers find there all the same, or in a notification's plain text, are broken by an invisible
-space.
+mentions and links that trackers detect there nevertheless, or in a notification's plain text, are broken by an
+invisible space.
 """
 
 import difflib
@@ -31,7 +31,7 @@ _WIDEST = 200
 def harmless(text: str) -> str:
     """The text with mentions, issue numbers, HTML comments and fences broken, and control characters spelled out.
 
-    Line ends and tabs stay; what turns the direction of writing does not.
+    Line ends and tabs stay; characters that change the writing direction are removed.
     """
     plain = "".join(_visible(char) for char in text)
     for pattern, broken in _BROKEN:
@@ -40,7 +40,7 @@ def harmless(text: str) -> str:
 
 
 def line_of(text: str, limit: int = _WIDEST) -> str:
-    """As one line of at most `limit` characters."""
+    """The text as one line of at most `limit` characters."""
     joined = " ".join(text.split())
     return harmless(joined if len(joined) <= limit else joined[: limit - 1] + "…")
 
@@ -52,7 +52,7 @@ def span(text: str, limit: int = _WIDEST) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """As a fenced block; the fence is longer than any that could be in it."""
+    """The text as a fenced block; the fence is longer than any inside."""
     plain = harmless(text)
     longest = max((len(run) for run in re.findall("`+", plain)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -1,4 +1,4 @@
-"""PyGithub's requests, with an error for every answer that is none: PyGithub reads a redirect that it does not follow,
+"""PyGithub's requests, with an error for invalid answers: PyGithub reads a redirect that it does not follow,
 and any other answer without content, as an empty list of issues.
 """
 
@@ -60,7 +60,7 @@ def _named(status: int) -> str:
 
 
 def _target(headers: dict[str, Any]) -> str:
-    """Without user, password and query, which may be keys; bounded, since the server chose it."""
+    """The target without user, password and query, which may be keys; shortened, because the server chose it."""
     try:
         parts = urlsplit(str(headers.get("location", "")))
         host = parts.netloc.rpartition("@")[2]

@@ -32,18 +32,18 @@ _UNUSABLE = (
     TypeError,
     ValueError,
 )
-"""What PyGithub raises for an answer that is cut off, no JSON, or not of the shape that it documents."""
+"""Errors that PyGithub raises for an answer that is truncated, no JSON, or malformed."""
 
 
 class Pace(Frozen):
-    """How fast, and how patiently."""
+    """The pace of requests, and the patience with failures."""
 
     between_writes_s: float = 1.0
     """GitHub's advice against its secondary rate limits."""
     longest_wait_s: float = 120.0
-    """The longest rate limit that is sat out."""
+    """The longest rate limit that is waited for."""
     first_pause_s: float = 0.5
-    """Before a read is tried again; doubled from try to try."""
+    """The pause before a read is retried; doubled for each retry."""
     listed_within_s: float = 20.0
     """How long a new issue may be missing in lists."""
 
@@ -53,20 +53,25 @@ class WriteUnknown(TrackerUnavailable):
 
 
 class RetryingClient:
-    """Reads and writes at one pace."""
+    """Reads and writes with one pace."""
 
-    def __init__(self, repo: str, pace: Pace, clean: Callable[[str], str] = str) -> None:
-        """`clean` removes the token from GitHub's messages."""
+    def __init__(
+        self, repo: str, pace: Pace, clean: Callable[[str], str] = str, permission: str = "issues: write"
+    ) -> None:
+        """`clean` removes the token from GitHub's messages; `permission` is the permission that the token needs."""
         self._clean = clean
+        self._permission = permission
         self._repo = repo
         self._pace = pace
 
     def read(self, work: Callable[[], T]) -> T:
-        """Also wraps access to objects that were read before: PyGithub may then send a request for a missing field."""
+        """Performs a read. Also use it for fields of objects that were read before: PyGithub may request a missing
+        field.
+        """
         return self._asked(work, self._worth_reading_again)
 
     def write(self, work: Callable[[], T]) -> T:
-        """Raises WriteUnknown where it may have been done."""
+        """Performs a write; raises WriteUnknown where it may have taken effect."""
         try:
             return self._asked(work, self._refused_for_now)
         except _Unclear as error:
@@ -86,7 +91,7 @@ class RetryingClient:
             raise self._named(error) from None
         except RuntimeError as error:  # PyGithub's for a redirect to another server, which it does not follow
             said = _short(self._clean(str(error)))
-            raise TrackerError(f"GitHub sends on to another place: {said}", remedy="give its own address") from None
+            raise TrackerError(f"GitHub redirects to another address: {said}", remedy="give its own address") from None
         except _NO_ANSWER as error:
             raise _Unclear(f"GitHub does not answer: {_short(str(error))}", remedy=_LATER) from None
         except _UNUSABLE as error:
@@ -95,8 +100,8 @@ class RetryingClient:
 
     def _wait(self, state: RetryCallState) -> float:
         error = None if state.outcome is None else state.outcome.exception()
-        told = None if error is None else limit_of(error)
-        return told if told is not None else self._pace.first_pause_s * 2 ** (state.attempt_number - 1)
+        limit = None if error is None else limit_of(error)
+        return limit if limit is not None else self._pace.first_pause_s * 2 ** (state.attempt_number - 1)
 
     def _worth_reading_again(self, error: BaseException) -> bool:
         if isinstance(error, GithubException) and error.status >= 500:
@@ -113,16 +118,16 @@ class RetryingClient:
             return TrackerUnavailable(f"GitHub's rate limit is reached, for another {wait}: {said}", remedy=_LATER)
         match error.status:
             case 401:
-                return TrackerUnavailable("GitHub does not know the token (401)", remedy="give a valid GITHUB_TOKEN")
+                return TrackerUnavailable("GitHub rejected the token (401)", remedy="give a valid GITHUB_TOKEN")
             case 403:
                 return TrackerUnavailable(
                     f"the token may not do this in {self._repo} (403): {said}",
-                    remedy="give it the permission `issues: write`",
+                    remedy=f"give it the permission `{self._permission}`",
                 )
             case 404 | 410:
                 return TrackerUnavailable(
                     f"{self._repo} is not there, has no issues, or the token may not see it ({error.status})",
-                    remedy="check --repo owner/name, and the token's permission `issues: write`",
+                    remedy=f"check --repo owner/name, and the token's permission `{self._permission}`",
                 )
             case status if status >= 500:
                 return _Unclear(f"GitHub fails ({status}): {said}", remedy=_LATER)

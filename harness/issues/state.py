@@ -24,7 +24,7 @@ counts as gone.
 """
 
 MOST_COUNTED = 1000
-"""Fingerprints that are counted beyond the rows; above this number, further fingerprints are not distinguished."""
+"""The number of fingerprints that are counted beyond the rows; further ones are not distinguished."""
 
 _MARKER = re.compile(r"^<!-- harness-drift:v1 key=(?P<key>[0-9a-f]{12}) (?P<state>.*) -->\s*$", re.MULTILINE)
 
@@ -44,9 +44,9 @@ class KnownChange(Frozen):
     new_kind: str
     since: date
     clean: int = 0
-    """Consecutive clean looks, counted up to `CLEAN_LOOKS`."""
+    """Consecutive clean checks, counted up to `CLEAN_LOOKS`."""
     gone: date | None = None
-    """The first of them; None: it is there."""
+    """The date of the first of them; None: the change is present."""
 
     @property
     def is_gone(self) -> bool:
@@ -54,17 +54,17 @@ class KnownChange(Frozen):
 
 
 class IssueState(Frozen):
-    """All that is remembered of one issue."""
+    """The stored state of one issue."""
 
     suite: str
     tool: str
-    """Empty in a summary of several tools."""
+    """The tool; empty in a summary of several tools."""
     about: About
     changes: tuple[KnownChange, ...] = ()
     more: tuple[str, ...] = ()
-    """Fingerprints beyond those that an issue has room for; they are counted, and looked at no closer."""
+    """Fingerprints beyond the rows of the issue; they are only counted."""
     cases: tuple[str, ...] = ()
-    """Every case that was touched so far, sorted."""
+    """Every case that was affected so far, sorted."""
     flips: tuple[str, ...] = ()
     first_seen: date
     last_seen: date
@@ -85,12 +85,12 @@ class IssueState(Frozen):
 
 
 def issue_key(suite: str, tool: str, about: About) -> str:
-    """Twelve hexadecimal digits of what an issue is about."""
+    """Twelve hexadecimal digits that identify the subject of an issue."""
     return hashlib.sha256("|".join(("v1", suite, tool, about)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def known(finding: DriftFinding, since: date) -> KnownChange:
-    """A finding as it is remembered: kinds, and never a value."""
+    """A finding in its stored form: kinds, and never a value."""
     fields = ("fingerprint", "tool", "severity", "operation", "change", "path", "old_kind", "new_kind")
     return KnownChange(since=since, **{field: getattr(finding, field) for field in fields})
 
@@ -104,13 +104,13 @@ def marker_of(state: IssueState) -> str:
 
 
 def key_in(body: str) -> str | None:
-    """What the issue with this body is about; None: it is not one of ours."""
+    """The key of the issue with this body; None: it is no issue of the harness."""
     found = _marker_in(body)
     return None if found is None else found["key"]
 
 
 def state_in(body: str) -> IssueState | None:
-    """What the issue with this body remembers; None: nothing that can be read."""
+    """The state in the body of an issue; None: no readable state."""
     found = _marker_in(body)
     if found is None:
         return None

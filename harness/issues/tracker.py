@@ -1,4 +1,4 @@
-"""The seam to issue trackers: an issue as a tracker stores it, and the operations of a tracker.
+"""The interface of issue trackers: an issue as a tracker stores it, and the operations of a tracker.
 
 Another package adds a tracker by an entry point in the group `harness.tracker`; its class is constructed with
 `TrackerOptions`.
@@ -14,7 +14,7 @@ from harness.results import IssueDraft
 from harness.values import Frozen
 
 LABEL = "harness-drift"
-"""By it the issues are listed; taking it off an issue hands that issue to people."""
+"""The label by which the issues are listed; removing it leaves an issue to people."""
 MUTE = "drift:mute"
 ACCEPTED = "drift:accepted"
 
@@ -27,16 +27,16 @@ class TrackerOptions(Frozen):
     """`owner/name`."""
     api_url: str | None = None
     timeout_s: int = 30
-    """How long the tracker may take to answer one request."""
+    """The time limit of one request to the tracker."""
 
 
 class TrackedIssue(Frozen):
     """An issue in the tracker's current state."""
 
     number: int
-    """Increases from issue to issue: of duplicates, the one with the lowest number stays open."""
+    """Increases from issue to issue; of duplicates, the one with the lowest number stays open."""
     reference: str
-    """What people call it, and what links to it from another issue: `#12`, or a file's name."""
+    """The reference for people and for links from other issues: `#12`, or a file's name."""
     url: str
     title: str
     body: str
@@ -44,7 +44,7 @@ class TrackedIssue(Frozen):
     closed: datetime | None = None
     labels: tuple[str, ...] = ()
     declined: bool = False
-    """A person closed it as not planned."""
+    """Whether a person closed it as not planned."""
 
     @property
     def is_muted(self) -> bool:
@@ -86,7 +86,7 @@ class IssueTracker(Protocol):
         ...
 
     def find(self) -> Sequence[TrackedIssue]:
-        """Every issue with our label and marker, open or closed, and those that were to get the label and did not;
+        """Every issue with the harness's label and marker, open or closed, and those that lack only the label;
         complete, or an error. Writes nothing."""
         ...
 
@@ -97,11 +97,13 @@ class IssueTracker(Protocol):
     def update(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, reopen: bool = False
     ) -> TrackedIssue:
-        """Title and body anew; labels stay as people left them, and an issue that has none of ours gets them."""
+        """Rewrites title and body; labels stay as people left them, and an issue without the harness's labels gets
+        them.
+        """
         ...
 
     def close(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, duplicate: bool = False
     ) -> TrackedIssue:
-        """Closed as done, or as a duplicate; its body anew too."""
+        """Closes an issue as done, or as a duplicate; its body is rewritten, too."""
         ...

@@ -1,4 +1,4 @@
-"""What no verifier can decide, judged by a model: one binary criterion at a time, on just the evidence it needs."""
+"""Judges by a model what no verifier can decide: one binary criterion at a time, on the evidence that it needs."""
 
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from harness.judge.lab.calibration.model_judge import AskingJudge as AskingJudge
     from harness.judge.lab.calibration.model_judge import ModelReflector as ModelReflector
     from harness.judge.lab.calibration.question import Question as Question
+    from harness.judge.lab.calibration.question import Reflector as Reflector
     from harness.judge.lab.calibration.record import CalibrationRecord as CalibrationRecord
     from harness.judge.lab.calibration.record import add_record as add_record
     from harness.judge.lab.calibration.record import agreements as agreements
@@ -50,6 +51,20 @@ if TYPE_CHECKING:
     from harness.judge.lab.calibration.record import record_path as record_path
     from harness.judge.lab.calibration.record import uncalibrated as uncalibrated
     from harness.judge.lab.calibration.rule_reflector import RuleReflector as RuleReflector
+    from harness.judge.lab.calibration.split import deal_cases as deal_cases
+    from harness.judge.lab.turing.answers import TuringAnswer as TuringAnswer
+    from harness.judge.lab.turing.answers import TuringFile as TuringFile
+    from harness.judge.lab.turing.answers import turing_path as turing_path
+    from harness.judge.lab.turing.figures import INTENT_RUBRIC as INTENT_RUBRIC
+    from harness.judge.lab.turing.figures import TuringReport as TuringReport
+    from harness.judge.lab.turing.figures import turing_report as turing_report
+    from harness.judge.lab.turing.pairs import ShownConversation as ShownConversation
+    from harness.judge.lab.turing.pairs import conversations_of as conversations_of
+    from harness.judge.lab.turing.pairs import pairs_of as pairs_of
+    from harness.judge.lab.turing.questions import SCALE as SCALE
+    from harness.judge.lab.turing.questions import IntentQuestion as IntentQuestion
+    from harness.judge.lab.turing.questions import PairQuestion as PairQuestion
+    from harness.judge.lab.turing.questions import questions_of as questions_of
     from harness.judge.labels.file import LabelFile as LabelFile
     from harness.judge.labels.file import label_path as label_path
     from harness.judge.labels.label import LabelledItem as LabelledItem
@@ -70,6 +85,7 @@ if TYPE_CHECKING:
     from harness.judge.redteam.report import Planting as Planting
     from harness.judge.redteam.report import RedTeamReport as RedTeamReport
     from harness.judge.redteam.report import attack_rows as attack_rows
+    from harness.judge.redteam.texts import ATTACK_CLASSES as ATTACK_CLASSES
     from harness.judge.redteam.texts import AttackClass as AttackClass
     from harness.judge.redteam.texts import planted as planted
     from harness.judge.redteam.trials import Scenario as Scenario
@@ -83,8 +99,10 @@ if TYPE_CHECKING:
     from harness.judge.scoring import RubricScore as RubricScore
     from harness.judge.scoring import plain_mean as plain_mean
     from harness.judge.scoring import score_rubric as score_rubric
+    from harness.judge.scoring import weighted_mean as weighted_mean
     from harness.judge.settings import JudgeSettings as JudgeSettings
     from harness.judge.settings import judge_settings as judge_settings
+    from harness.judge.side_by_side import SideBySide as SideBySide
     from harness.judge.single import Single as Single
     from harness.judge.single import judge_single as judge_single
     from harness.judge.stability import Stability as Stability
@@ -116,7 +134,7 @@ else:
             "lab.calibration.calibrated": ("Calibrated",),
             "lab.calibration.figures": ("Figures",),
             "lab.calibration.model_judge": ("AskingJudge", "ModelReflector"),
-            "lab.calibration.question": ("Question",),
+            "lab.calibration.question": ("Question", "Reflector"),
             "lab.calibration.record": (
                 "CalibrationRecord",
                 "add_record",
@@ -127,11 +145,16 @@ else:
                 "uncalibrated",
             ),
             "lab.calibration.rule_reflector": ("RuleReflector",),
+            "lab.calibration.split": ("deal_cases",),
             "comparison": ("ComparisonScore", "PairwiseComparison", "comparison_score", "scores_by_criterion"),
             "family": ("shared_family",),
             "findings": ("FAILURE_MODES", "judged_findings", "merged_findings"),
             "judge": ("Judge", "Subject", "why_not_eligible"),
             "judgement": ("Answer", "JudgeIdentity", "Judgement"),
+            "lab.turing.answers": ("TuringAnswer", "TuringFile", "turing_path"),
+            "lab.turing.figures": ("INTENT_RUBRIC", "TuringReport", "turing_report"),
+            "lab.turing.pairs": ("ShownConversation", "conversations_of", "pairs_of"),
+            "lab.turing.questions": ("IntentQuestion", "PairQuestion", "SCALE", "questions_of"),
             "labels.file": ("LabelFile", "label_path"),
             "labels.label": ("LabelledItem",),
             "labels.lines": ("append_line", "read_lines"),
@@ -140,15 +163,16 @@ else:
             "loading": ("load_rubric", "rubric_names"),
             "pairwise": ("Pairwise",),
             "panel": ("Panel", "Task", "run_panel"),
+            "side_by_side": ("SideBySide",),
             "prompting.request": ("judge_request",),
             "prompts": ("Prompt", "PromptRegistry"),
             "redteam.report": ("Planting", "RedTeamReport", "attack_rows"),
-            "redteam.texts": ("AttackClass", "planted"),
+            "redteam.texts": ("ATTACK_CLASSES", "AttackClass", "planted"),
             "redteam.trials": ("Scenario", "failing_trial", "passing_trial"),
             "rubric": ("Criterion", "MIN_COVERAGE", "Rubric"),
             "rule_model": ("RuleModel",),
             "rules": ("Mind",),
-            "scoring": ("RubricScore", "plain_mean", "score_rubric"),
+            "scoring": ("RubricScore", "plain_mean", "score_rubric", "weighted_mean"),
             "settings": ("JudgeSettings", "judge_settings"),
             "single": ("Single", "judge_single"),
             "stability": ("Stability",),

@@ -1,4 +1,6 @@
-"""A blind sample of new verdicts for people: what keeps a calibrated judge honest as agents change."""
+"""A blind sample of new verdicts for people, to detect whether a calibrated judge still agrees with them as agents
+change.
+"""
 
 import hashlib
 from collections.abc import Collection, Sequence
@@ -25,5 +27,5 @@ def audit_sample(
 
 
 def lot(item: LabelItem, seed: int) -> bytes:
-    """What items are drawn by: the same for everybody, and telling nothing of the item."""
+    """The sort key of the sample: the same for everybody, and independent of the item's content."""
     return hashlib.sha256(f"{seed}:{item.case_id}:{item.trajectory}:{item.criterion}".encode()).digest()

@@ -57,8 +57,8 @@ class ReasoningLeakage(Frozen):
         found = [(piece, words) for piece in spoken if (words := self._leaks(piece, names))]
         if not found:
             return Decision(passed=True, rationale=f"{len(spoken)} messages name no tool and no system word")
-        said = "; ".join(f"{piece.ref} says {', '.join(map(repr, words))}" for piece, words in found[:5])
-        return Decision(passed=False, rationale=said, refs=tuple(piece.ref for piece, _ in found))
+        listed = "; ".join(f"{piece.ref} says {', '.join(map(repr, words))}" for piece, words in found[:5])
+        return Decision(passed=False, rationale=listed, refs=tuple(piece.ref for piece, _ in found))
 
     def _leaks(self, piece: Piece, names: list[str]) -> list[str]:
         allowed = {word.lower() for word in self.allow}

@@ -5,22 +5,24 @@ from collections.abc import Iterable, Sequence
 
 from harness.judge.judgement import JudgeIdentity
 from harness.judge.pairwise import Preference
+from harness.judge.rubric import Name
 from harness.stats import AgreementRate, position_consistency, rate
 from harness.values import Frozen
 
 
 class PairwiseComparison(Frozen):
-    """One criterion of one case, in two runs: `first` is run A, `second` run B, in whatever order shown."""
+    """One criterion of one case, in two runs: `first` is run A, `second` run B, whatever the order of presentation."""
 
     run_a: str
     run_b: str
     case_id: str
     attempt: int
-    """Attempt k of the one beside attempt k of the other."""
+    """The attempt's number, in both runs."""
     trajectory_a: str
     """Digest."""
     trajectory_b: str
-    rubric: str
+    rubric: Name
+    """Names a file of the run, which may come from an untrusted source."""
     rubric_version: str
     rubric_digest: str
     criterion: str
@@ -37,11 +39,11 @@ class ComparisonScore(Frozen):
     a_better: int
     b_better: int
     ties: int
-    """Neither is better, in both orders."""
+    """Comparisons in which neither is better, in both orders."""
     by_position: int
-    """The orders disagree: no preference."""
+    """Comparisons in which the orders disagree: no preference."""
     failed: int
-    """The judge failed in at least one order: in no other figure."""
+    """Comparisons in which the judge failed in at least one order; they are in no other figure."""
     b_preferred: AgreementRate
     """Share of B among the comparisons that have a winner."""
     position_consistency: AgreementRate
@@ -50,26 +52,30 @@ class ComparisonScore(Frozen):
 
 def comparison_score(criterion: str, comparisons: Sequence[PairwiseComparison]) -> ComparisonScore:
     """The figures of one criterion."""
-    told = [(one.case_id, one.preference) for one in comparisons]
-    won = Counter(preference.winner for _, preference in told)
-    turned = [(case, one.consistent) for case, one in told if one.consistent is not None]
+    preferences = [(one.case_id, one.preference) for one in comparisons]
+    won = Counter(preference.winner for _, preference in preferences)
+    turned = [(case, one.consistent) for case, one in preferences if one.consistent is not None]
     return ComparisonScore(
         criterion=criterion,
-        compared=len(told),
+        compared=len(preferences),
         a_better=won["first"],
         b_better=won["second"],
         ties=won["neither"],
         by_position=sum(not same for _, same in turned),
-        failed=len(told) - len(turned),
-        b_preferred=rate([(case, one.winner == "second") for case, one in told if one.winner in ("first", "second")]),
+        failed=len(preferences) - len(turned),
+        b_preferred=rate(
+            [(case, one.winner == "second") for case, one in preferences if one.winner in ("first", "second")]
+        ),
         position_consistency=rate(turned).model_copy(
-            update={"value": position_consistency([(one.in_order, one.swapped) for _, one in told if _whole(one)])}
+            update={
+                "value": position_consistency([(one.in_order, one.swapped) for _, one in preferences if _whole(one)])
+            }
         ),
     )
 
 
 def scores_by_criterion(comparisons: Iterable[PairwiseComparison]) -> list[ComparisonScore]:
-    """One row a criterion, by the alphabet."""
+    """One row for each criterion, in alphabetical order."""
     rows: defaultdict[str, list[PairwiseComparison]] = defaultdict(list)
     for one in comparisons:
         rows[one.criterion].append(one)

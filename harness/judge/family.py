@@ -1,4 +1,4 @@
-"""Model families: a judge of the agent's own family tends to like what its family writes."""
+"""Model families: a judge of the agent's own family tends to prefer texts of its family."""
 
 import re
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ _FAMILIES: Final = {
 
 
 def family_of(model: str) -> str | None:
-    """The family by the model's name, wherever it is served (`openrouter/anthropic/claude-x`); None: not known."""
+    """The family by the model's name, whoever serves it (`openrouter/anthropic/claude-x`); None: unknown."""
     name = model.lower().rsplit("/", 1)[-1]
     return next(
         (family for family, pattern in _FAMILIES.items() if re.search(rf"(?:^|[^a-z])(?:{pattern})", name)), None
@@ -30,6 +30,6 @@ def family_of(model: str) -> str | None:
 
 
 def shared_family(judge: str, agents: Iterable[str]) -> str | None:
-    """The family that the judge has in common with one of the agent's models; None: there is none that is known."""
-    own = family_of(judge)
-    return own if own is not None and own in {family_of(model) for model in agents} else None
+    """The family that the judge shares with one of the agent's models; None: no known family is shared."""
+    judge_family = family_of(judge)
+    return judge_family if judge_family is not None and judge_family in {family_of(model) for model in agents} else None

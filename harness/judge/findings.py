@@ -1,4 +1,4 @@
-"""Verdicts of a judge on the rubric `failure_modes` as findings, beside those of the detectors.
+"""Verdicts of a judge on the rubric `failure_modes` as findings, in addition to those of the detectors.
 
 A verdict `fail` of the criterion that has a failure mode's name is a finding: its origin is the first step that the
 judge cites, dependent steps are the later ones, its evidence the rationale. Its confidence is the judge's held-out
@@ -59,17 +59,18 @@ def judged_findings(
 def merged_findings(
     rules: Sequence[Diagnosis], judged: Sequence[Diagnosis], agreement: Mapping[str, float]
 ) -> tuple[Diagnosis, ...]:
-    """The findings of both, by origin step; those that name the same mode at the same step are one."""
+    """The findings of both, by origin step; findings of the same mode at the same step are merged."""
     left = list(judged)
-    found = []
+    found: list[Diagnosis] = []
     for rule in rules:
         twin = next((one for one in left if _agree(rule, one) and one.failure in agreement), None)
-        if twin is not None:
+        if twin is None:
+            found.append(rule)
+        else:
             left.remove(twin)
             confidence = 1 - (1 - rule.confidence) * (1 - twin.confidence)
             evidence = f"{rule.evidence}; {twin.evidence}"
-            rule = rule.model_copy(update={"confidence": confidence, "evidence": evidence})  # noqa: PLW2901
-        found.append(rule)
+            found.append(rule.model_copy(update={"confidence": confidence, "evidence": evidence}))
     return tuple(sorted([*found, *left], key=_order))
 
 

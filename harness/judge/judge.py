@@ -31,13 +31,13 @@ _REPAIR = "Your last answer was not in the given form. Answer again, with the JS
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """One trial as it is judged."""
+    """One trial in the form that is judged."""
 
     run: str
     trial: Trial
     case: Case | None
     digest: str
-    """Of the trajectory."""
+    """The digest of the trajectory."""
     _shown: dict[tuple[tuple[str, ...], tuple[str, ...]], Shown] = field(default_factory=dict)
 
     @classmethod
@@ -57,7 +57,7 @@ class Subject:
 
     @cached_property
     def document(self) -> Any:
-        """What an `eligible_when` looks at."""
+        """The document that an `eligible_when` is evaluated on."""
         profile = None if self.case is None else self.case.user_profile
         tags = [] if self.case is None else list(self.case.tags)
         whole = self.trial.trajectory.model_dump(mode="json")
@@ -91,7 +91,9 @@ class Judge:
         )
 
     def decided(self, subject: Subject, criterion: Criterion) -> Judgement | None:
-        """The judgement where no model is needed: code decides, or the criterion is not eligible. None: ask."""
+        """The judgement where no model is needed: code decides, or the criterion is not eligible. None: a model must
+        decide.
+        """
         try:
             why = why_not_eligible(self.rubric, subject, criterion)
         except OutOfTime as error:
@@ -102,16 +104,18 @@ class Judge:
         return self._by_code(subject, criterion) if criterion.kind == "code" else None
 
     async def judge(self, subject: Subject, criterion: Criterion, cassettes: Sequence[ModelCassette]) -> Judgement:
-        """Judges one criterion, by code or by one sample a cassette; a judge that fails is a judgement too."""
+        """Judges one criterion, by code or by one sample for each cassette; a failure of the judge is a judgement,
+        too.
+        """
         return self.decided(subject, criterion) or await self.ask(subject, criterion, cassettes)
 
     async def ask(self, subject: Subject, criterion: Criterion, cassettes: Sequence[ModelCassette]) -> Judgement:
-        """As `judge`, for a criterion that a model has to decide."""
+        """Like `judge`, for a criterion that a model has to decide."""
         answers = [await self._sample(subject, criterion, cassette) for cassette in cassettes]
         return self._majority(answers)
 
     def evidence(self, subject: Subject, criterion: Criterion) -> list[Piece]:
-        """What the judge is shown for this criterion."""
+        """The evidence that the judge receives for this criterion."""
         return list(subject.shown(criterion).pieces)
 
     async def _sample(self, subject: Subject, criterion: Criterion, cassette: ModelCassette) -> Judgement:
@@ -141,15 +145,15 @@ class Judge:
         name = JudgeIdentity(model=f"code:{criterion.code}@{code.version}")
         blank = self._blank(subject, criterion, evidence_digest(subject.transcript.pieces), name)
         try:
-            said = code.decide(subject.transcript)
+            decision = code.decide(subject.transcript)
         except Exception as error:  # noqa: BLE001 - a project's own code: its fault must cost no other criterion
             return blank.model_copy(update={"failure": f"the code itself failed: {described(error)}"})
         return blank.model_copy(
             update={
-                "eligible": said.eligible,
-                "passed": said.passed if said.eligible else None,
-                "rationale": said.rationale,
-                "spans": _spans(subject, said.refs),
+                "eligible": decision.eligible,
+                "passed": decision.passed if decision.eligible else None,
+                "rationale": decision.rationale,
+                "spans": _spans(subject, decision.refs),
             }
         )
 
@@ -178,7 +182,7 @@ class Judge:
         )
 
     def _majority(self, answers: list[Judgement]) -> Judgement:
-        """The answer of most samples; a tie between answers gives no judgement, and failed samples do not count."""
+        """The answer of most samples; a tie gives no judgement, and failed samples do not count."""
         if len(answers) == 1:
             return answers[0]
         counts = Counter(one.answer for one in answers)
@@ -188,13 +192,13 @@ class Judge:
             not_eligible=counts["not_eligible"],
             judge_failed=counts["judge_failed"],
         )
-        said = [(count, answer) for answer, count in counts.most_common() if answer != "judge_failed"]
-        tied = len(said) > 1 and said[0][0] == said[1][0]
-        if not said or tied:
+        ranked = [(count, answer) for answer, count in counts.most_common() if answer != "judge_failed"]
+        tied = len(ranked) > 1 and ranked[0][0] == ranked[1][0]
+        if not ranked or tied:
             why = "the samples tie" if tied else next(one.failure for one in answers)
             update = {"eligible": None, "passed": None, "rationale": "", "spans": (), "failure": why}
             return answers[0].model_copy(update=update | {"votes": votes})
-        chosen = next(one for one in answers if one.answer == said[0][1])
+        chosen = next(one for one in answers if one.answer == ranked[0][1])
         return chosen.model_copy(update={"votes": votes, "cached": all(one.cached for one in answers)})
 
 
@@ -215,7 +219,7 @@ def why_not_eligible(rubric: Rubric, subject: Subject, criterion: Criterion) -> 
 
 
 def code_criterion(criterion: Criterion, folder: Path | None) -> CodeCriterion:
-    """The code that decides a criterion; raises UsageError where there is none, or its fields are wrong."""
+    """The code that decides a criterion; raises UsageError where it does not exist, or its fields are invalid."""
     found = find_plugin("criterion", str(criterion.code), CODE_CRITERIA, folder)
     try:
         return cast(CodeCriterion, found(**criterion.parameters))

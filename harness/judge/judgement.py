@@ -8,7 +8,7 @@ Answer = Literal["pass", "fail", "not_eligible", "judge_failed"]
 
 
 class JudgeIdentity(Frozen):
-    """Everything that a changed verdict of the same evidence could be put down to."""
+    """Everything that can explain a different verdict on the same evidence."""
 
     prompt: str | None = None
     """Name of the judge's prompt; None: code decided."""
@@ -17,11 +17,11 @@ class JudgeIdentity(Frozen):
     model: str
     """The requested model; for code, `code:<name>@<version>`."""
     samples: int = 1
-    """How often each question was put; the majority counts."""
+    """How often each question was sent; the majority counts."""
 
 
 class Votes(Frozen):
-    """How the samples of one verdict fell."""
+    """The answers of the samples of one verdict."""
 
     passed: int = 0
     failed: int = 0
@@ -30,17 +30,17 @@ class Votes(Frozen):
 
 
 class Judgement(Frozen):
-    """One criterion of one trial. Holds no time or machine: the same evidence and judge give the same bytes."""
+    """One criterion of one trial. Contains no time or machine: the same evidence and judge give the same bytes."""
 
     run: str
     case_id: str
     attempt: int
     trace_id: str = ""
-    """Of the trajectory that was judged; an imported trace keeps its own."""
+    """The trace id of the judged trajectory; an imported trace keeps its own id."""
     trajectory: str
     """Digest of the trajectory that was judged."""
     evidence: str = ""
-    """Digest of what the judge was shown."""
+    """Digest of the evidence that the judge received."""
     rubric: str
     rubric_version: str
     rubric_digest: str
@@ -49,7 +49,7 @@ class Judgement(Frozen):
     eligible: bool | None
     """Whether the criterion applies; None where that is unknown, see `failure`."""
     passed: bool | None
-    """None where it is not eligible, and where the judge failed."""
+    """None where the criterion is not eligible, or the judge failed."""
     failure: str | None = None
     """The reason why there is no judgement: the judge failed, not the agent."""
     rationale: str = ""

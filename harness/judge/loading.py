@@ -14,7 +14,7 @@ FOLDER = "rubrics"
 def load_rubric(name: str, suite_folder: Path | None = None) -> Rubric:
     """The rubric in the file `name`, else `rubrics/<name>.yaml` of the suite, else the package's template.
 
-    Raises UsageError where there is none, InvalidDocument with file, line and field for one that is wrong.
+    Raises UsageError where none exists, InvalidDocument with file, line and field for a malformed one.
     """
     for path in _places(name, suite_folder):
         if path.is_file():
@@ -42,15 +42,17 @@ def _check(path: Path, selector: str, line: int | None, field: str) -> None:
 
 
 def rubric_names(suite_folder: Path | None = None) -> tuple[str, ...]:
-    """The suite's own first, then the templates."""
-    own = sorted(path.stem for path in (suite_folder / FOLDER).glob("*.yaml")) if suite_folder is not None else []
-    return tuple(dict.fromkeys([*own, *sorted(path.stem for path in _templates().glob("*.yaml"))]))
+    """The suite's own rubrics first, then the templates."""
+    suite_rubrics = (
+        sorted(path.stem for path in (suite_folder / FOLDER).glob("*.yaml")) if suite_folder is not None else []
+    )
+    return tuple(dict.fromkeys([*suite_rubrics, *sorted(path.stem for path in _templates().glob("*.yaml"))]))
 
 
 def _places(name: str, suite_folder: Path | None) -> list[Path]:
-    own = [] if suite_folder is None else [suite_folder / FOLDER / f"{name}.yaml", suite_folder / name]
+    suite_rubrics = [] if suite_folder is None else [suite_folder / FOLDER / f"{name}.yaml", suite_folder / name]
     given = [Path(name)] if name.endswith((".yaml", ".yml", ".json")) else []
-    return [*given, *own, _templates() / f"{name}.yaml"]
+    return [*given, *suite_rubrics, _templates() / f"{name}.yaml"]
 
 
 def _templates() -> Path:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
-from harness.judge.prompting.answer import JudgeFailed, told_object
+from harness.judge.prompting.answer import JudgeFailed, answer_object
 from harness.judge.prompting.evidence import Shown, shown_evidence
 from harness.judge.prompting.request import MAX_EVIDENCE_CHARS, TOOL, asked_criterion
 from harness.judge.prompts import Prompt
@@ -44,9 +44,9 @@ class Preference(Frozen):
     winner: Winner | None
     """None: the two orders disagree, or the judge failed."""
     consistent: bool | None
-    """Whether both orders named the same; None: the judge failed at one."""
+    """Whether both orders gave the same answer; None: the judge failed in one."""
     in_order: Winner | None
-    """With the first one shown first."""
+    """The winner with the first item shown first."""
     swapped: Winner | None
     """The winner with the second item shown first; it names the item, not the position."""
     failure: str | None = None
@@ -64,8 +64,8 @@ class _OrderAnswer(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Told:
-    """What one order gave."""
+class _PairAnswer:
+    """The answer in one order."""
 
     answer: _OrderAnswer | None = None
     failure: str | None = None
@@ -83,8 +83,8 @@ class Pairwise:
 
     async def compare(self, cassette: ModelCassette, first: Sequence[Piece], second: Sequence[Piece]) -> Preference:
         """Sends the question in both orders. Raises OutOfBudget."""
-        one = await self._asked(cassette, first, second)
-        other = await self._asked(cassette, second, first)
+        one = await self._ask_in_order(cassette, first, second)
+        other = await self._ask_in_order(cassette, second, first)
         in_order = None if one.answer is None else _PLACES[one.answer.better]
         swapped = None if other.answer is None else _SWAPPED[other.answer.better]
         consistent = None if in_order is None or swapped is None else in_order == swapped
@@ -94,21 +94,21 @@ class Pairwise:
             in_order=in_order,
             swapped=swapped,
             failure=one.failure or other.failure,
-            rationales=tuple(said.answer.rationale for said in (one, other) if said.answer is not None),
+            rationales=tuple(answered.answer.rationale for answered in (one, other) if answered.answer is not None),
             cached=one.recorded and other.recorded,
         )
 
-    async def _asked(self, cassette: ModelCassette, a: Sequence[Piece], b: Sequence[Piece]) -> _Told:
+    async def _ask_in_order(self, cassette: ModelCassette, a: Sequence[Piece], b: Sequence[Piece]) -> _PairAnswer:
         shown = shown_evidence([*_of_candidate("A", a), *_of_candidate("B", b)])
         if len(shown.block) > MAX_EVIDENCE_CHARS:
-            return _Told(failure=f"the two together are longer than {MAX_EVIDENCE_CHARS} characters")
+            return _PairAnswer(failure=f"the two together are longer than {MAX_EVIDENCE_CHARS} characters")
         reply = await self.asker.ask(cassette, self._body(shown))
         if reply.problem is not None:
-            return _Told(failure=reply.problem, recorded=reply.recorded)
+            return _PairAnswer(failure=reply.problem, recorded=reply.recorded)
         try:
-            return _Told(answer=_shaped(told_object(reply.replied)), recorded=reply.recorded)
+            return _PairAnswer(answer=_shaped(answer_object(reply.replied)), recorded=reply.recorded)
         except JudgeFailed as error:
-            return _Told(failure=f"the judge {error}", recorded=reply.recorded)
+            return _PairAnswer(failure=f"the judge {error}", recorded=reply.recorded)
 
     def _body(self, shown: Shown) -> JsonObject:
         system = f"{self.prompt.text.strip()}\n\n{_FORM}"
@@ -145,4 +145,4 @@ def _shaped(value: JsonObject) -> _OrderAnswer:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise JudgeFailed(f"answered in another form: {field}: {first['msg']}") from None
+        raise JudgeFailed(f"answered in an unexpected form: {field}: {first['msg']}") from None

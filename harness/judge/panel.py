@@ -1,4 +1,4 @@
-"""Many judgements at a time: so many requests in flight, and never more trials in memory than those need."""
+"""Judges concurrently, with a limited number of requests in flight and of trials in memory."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ class _Ready:
 
 @dataclass(kw_only=True, eq=False)
 class _Opened:
-    """A trial whose questions are under way."""
+    """A trial whose questions are in progress."""
 
     subject: Subject
     cassettes: list[ModelCassette]
@@ -47,15 +47,15 @@ class Panel:
     judge: Judge
     in_flight: int
     keep: Callable[[Judgement], None]
-    """Called with each judgement as it is made."""
+    """Called with each new judgement."""
     stopped: str | None = None
-    """Why not everything was judged; None: it was."""
+    """Why not everything was judged; None: everything was."""
     _questions: "asyncio.Queue[tuple[_Opened, Criterion] | None]" = field(init=False)
     _opened: list[_Opened] = field(default_factory=list)
     _closing: set["asyncio.Task[None]"] = field(default_factory=set)
 
     async def sit(self, tasks: Iterator[Task]) -> None:
-        """Judges everything; stops asking where the budget is spent. Raises what the harness could not do."""
+        """Judges everything; stops where the budget is spent. Raises errors of the harness."""
         self._questions = asyncio.Queue(maxsize=self.in_flight * _AHEAD)
         try:
             async with asyncio.TaskGroup() as group:
@@ -64,7 +64,7 @@ class Panel:
                 for _ in workers:
                     await self._questions.put(None)
             await asyncio.gather(*self._closing)
-        finally:  # also after an interruption: answers are kept
+        finally:  # also after an interruption, so that answers are kept
             await asyncio.gather(*self._closing, return_exceptions=True)
             for opened in self._opened:
                 _close_all(opened.cassettes)
@@ -78,7 +78,7 @@ class Panel:
             await self._put(ready)
 
     def _next(self, tasks: Iterator[Task]) -> "_Ready | None":
-        """The next trial, with what needs no model judged already and the evidence for the rest put together."""
+        """The next trial; criteria that need no model are judged already, and the evidence for the others is built."""
         task = next(tasks, None)
         if task is None:
             return None
@@ -119,7 +119,7 @@ class Panel:
                     self._close(opened)
 
     def _close(self, opened: _Opened) -> None:
-        """Cassettes are written beside the questions of others: waiting for the disk would be waiting for nothing."""
+        """Writes the cassettes while other questions are in progress, so that no request waits for the disk."""
         self._opened.remove(opened)
         closing = asyncio.create_task(asyncio.to_thread(_close_all, opened.cassettes))
         self._closing.add(closing)
@@ -145,9 +145,10 @@ def run_panel(panel: Panel, tasks: Iterator[Task]) -> None:
     try:
         asyncio.run(session())
     except* HarnessError as group:
-        raise _first(group) from None
+        raise first_harness_error(group) from None
 
 
-def _first(group: BaseExceptionGroup[HarnessError]) -> HarnessError:
+def first_harness_error(group: BaseExceptionGroup[HarnessError]) -> HarnessError:
+    """The first error of a group, however deep it lies in groups."""
     error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+    return first_harness_error(error) if isinstance(error, BaseExceptionGroup) else error

@@ -1,6 +1,6 @@
 """Prompts by name, version and label, as files that a person can read, compare and revert.
 
-    prompts/<name>/<version>.md     one version's text; never changed once used: results hold its digest
+    prompts/<name>/<version>.md     one version's text; never changed once used, because results contain its digest
     prompts/<name>/labels.yaml      label -> version: `production: "3"`, `candidate: "4"`
 
 A project's prompts override the package's prompts of the same name. An unset label falls back to `production`, and that
@@ -32,7 +32,7 @@ class Prompt(Frozen):
     text: str = Field(min_length=1)
     source: Literal["project", "package", "fallback", "langfuse"] = "project"
     label: str | None = None
-    """By which it was found; None: by its version."""
+    """The label by which it was found; None: it was found by its version."""
 
     @property
     def digest(self) -> str:
@@ -41,19 +41,21 @@ class Prompt(Frozen):
 
 
 class PromptRegistry:
-    """The prompts of a project, with the package's own behind them."""
+    """The prompts of a project, with the package's own as the fallback."""
 
-    def __init__(self, project: Path) -> None:
+    def __init__(self, project: Path, *, packaged: bool = True) -> None:
+        """`packaged` False: only the project's, as for prompts of agents."""
         self._own = project / "prompts"
+        self._with_packaged = packaged
         self._packaged = Path(str(files("harness.judge") / "templates" / "prompts"))
 
     def names(self) -> tuple[str, ...]:
-        """All that have a version."""
+        """The names of all prompts that have a version."""
         found = {path.parent.name for root in self._roots() for path in root.glob("*/*.md")}
         return tuple(sorted(found))
 
     def versions(self, name: str) -> tuple[str, ...]:
-        """Oldest first: numbers by value, other names after them by the alphabet."""
+        """Oldest first: numbers by value, followed by other names in alphabetical order."""
         found = {path.stem for root in self._roots() for path in (root / _checked(name)).glob("*.md")}
         return tuple(sorted(found, key=_age))
 
@@ -67,8 +69,8 @@ class PromptRegistry:
         return found
 
     def version(self, name: str, version: str) -> Prompt:
-        """That very version. Raises UsageError where there is none, InvalidDocument for one that cannot be read."""
-        for root, source in zip(self._roots(), ("project", "package"), strict=True):
+        """The given version. Raises UsageError where it does not exist, InvalidDocument where it cannot be read."""
+        for root, source in zip(self._roots(), ("project", "package"), strict=False):
             path = root / _checked(name) / f"{_checked(version)}.md"
             if path.is_file():
                 return Prompt(name=name, version=version, text=_text(path), source=_source(source))
@@ -78,9 +80,9 @@ class PromptRegistry:
         )
 
     def get(self, name: str, label: str = PRODUCTION, *, fallback: str | None = None) -> Prompt:
-        """The version that the label names; where the prompt is nowhere, `fallback` as the version `fallback`.
+        """The version that the label names; where the prompt does not exist, `fallback` as the version `fallback`.
 
-        Raises UsageError where there is neither.
+        Raises UsageError where neither exists.
         """
         labels, versions = self.labels(name), self.versions(name)
         chosen = labels.get(label) or labels.get(PRODUCTION) or (versions[-1] if versions else None)
@@ -92,12 +94,23 @@ class PromptRegistry:
         raise UsageError(f"there is no prompt {name!r}", remedy=f"write prompts/{name}/1.md; prompts here: {known}")
 
     def write(self, name: str, version: str, text: str) -> Prompt:
-        """A new version in the project. Raises UsageError where it is there with another text."""
+        """A new version in the project. Raises UsageError where it exists with another text."""
         path = self._own / _checked(name) / f"{_checked(version)}.md"
         if path.exists() and _text(path) != text:
-            raise UsageError(f"{path} is there with another text", remedy="a changed prompt is a new version")
+            raise UsageError(
+                f"{path} already exists with another text", remedy="save the changed prompt as a new version"
+            )
         write_atomically(path, text.encode())
         return Prompt(name=name, version=version, text=text)
+
+    def add(self, name: str, text: str, label: str) -> Prompt:
+        """The text as the next version in the project, under the label; an unchanged text makes no new version."""
+        versions = self.versions(name)
+        known = next((one for one in versions if self.version(name, one).text == text), None)
+        number = 1 + max((int(one) for one in versions if one.isdecimal()), default=0)
+        prompt = self.version(name, known) if known else self.write(name, str(number), text)
+        self.set_label(name, label, prompt.version)
+        return prompt
 
     def set_label(self, name: str, label: str, version: str) -> None:
         """Sets the label to that version, in the project's file. Raises UsageError where the version does not exist."""
@@ -107,8 +120,8 @@ class PromptRegistry:
         lines = [f'{key}: "{value}"\n' for key, value in sorted((labels | {_checked(label): version}).items())]
         write_atomically(path, "".join(lines).encode())
 
-    def _roots(self) -> tuple[Path, Path]:
-        return self._own, self._packaged
+    def _roots(self) -> tuple[Path, ...]:
+        return (self._own, self._packaged) if self._with_packaged else (self._own,)
 
 
 def _checked(name: str) -> str:
@@ -121,8 +134,8 @@ def _age(version: str) -> tuple[int, int, str]:
     return (0, int(version), "") if version.isdecimal() else (1, 0, version)
 
 
-def _source(told: str) -> Literal["project", "package"]:
-    return "project" if told == "project" else "package"
+def _source(source: str) -> Literal["project", "package"]:
+    return "project" if source == "project" else "package"
 
 
 def _text(path: Path) -> str:

@@ -57,9 +57,9 @@ class Criterion(Frozen):
     @model_validator(mode="after")
     def _says_how_it_is_decided(self) -> Self:
         if (self.kind == "code") != (self.code is not None):
-            raise ValueError("a criterion of kind 'code', and no other, names its 'code'")
+            raise ValueError("field 'code' is required for kind 'code', and allowed for no other kind")
         if self.kind != "code" and not self.evidence:
-            raise ValueError("names no view as its evidence")
+            raise ValueError("expected at least one view in 'evidence'")
         if self.eligible_when is not None:
             strict_path(self.eligible_when)
         return self
@@ -112,10 +112,10 @@ class Rubric(Frozen):
     @property
     def digest(self) -> str:
         """The SHA-256 digest of the rubric's content."""
-        told = self.model_dump(mode="json", by_alias=True)
+        content = self.model_dump(mode="json", by_alias=True)
         if self.min_coverage == MIN_COVERAGE:
-            del told["min_coverage"]  # a rubric that does not name it keeps the digest that it had before
-        return digest_of(told)
+            del content["min_coverage"]  # a rubric that does not name it keeps the digest that it had before
+        return digest_of(content)
 
     @property
     def weights(self) -> Mapping[str, float]:
@@ -136,6 +136,10 @@ class Rubric(Frozen):
         """
         items = self.checklists.get(case_id, ())
         return tuple(one for criterion in self.criteria for one in _items(criterion, items))
+
+    def judges(self, case_id: str) -> bool:
+        """Whether a criterion may apply to the case: one of kind `checklist` needs the items of the case."""
+        return bool(self.checklists.get(case_id)) or any(one.kind != "checklist" for one in self.criteria)
 
 
 def _items(criterion: Criterion, checklist: Sequence[str]) -> tuple[Criterion, ...]:

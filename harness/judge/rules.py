@@ -33,13 +33,13 @@ class ModelRule(Frozen):
     """One rule that the model applies when its prompt contains it."""
 
     criterion: str = "*"
-    """The id that it is about; `*`: every one."""
+    """The id of its criterion; `*`: every criterion."""
     told_by: str = ""
     """The text that the prompt must contain for the rule to apply, in any case and spacing; an empty text always
     applies.
     """
     who: str = ".*"
-    """Regular expression over whole `who`: the pieces that are looked at."""
+    """Regular expression over whole `who`: the pieces that are examined."""
     finds: str
     """A regular expression that is searched for in the text of those pieces."""
     finds_nothing: bool = False
@@ -60,10 +60,10 @@ class Mind(Frozen):
     otherwise: Said = "pass"
     """The answer where no rule applies: a judge without instructions passes everything."""
     flips: float = Field(default=0.0, ge=0, le=1)
-    """Share of verdicts that come out the other way, by chance of the seed."""
+    """Share of verdicts that are inverted, pseudo-randomly by the seed."""
     seed: int = 0
     favours: Literal["A", "B"] | None = None
-    """The position that it prefers where two candidates do not differ; None answers that they are equal."""
+    """The position that is preferred where two candidates do not differ; None answers that they are equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +71,14 @@ class RuleQuestion:
     """A request as the model understands it."""
 
     criterion: str
-    told: str
-    """Everything outside of the evidence, in one spacing and in lower case."""
+    instructions: str
+    """All text outside of the evidence, in lower case with normalised spacing."""
     pieces: tuple[tuple[str, str, str], ...]
     """The reference, the speaker and the text of each piece."""
     deceived: bool
     """Whether an instruction to pass is outside of the evidence."""
     compares: bool = False
-    """Two candidates are compared: the refs of their pieces begin with `A.` and `B.`."""
+    """Whether two candidates are compared; the refs of their pieces then begin with `A.` and `B.`."""
 
 
 def understood(system: str, user: str) -> RuleQuestion:
@@ -89,7 +89,7 @@ def understood(system: str, user: str) -> RuleQuestion:
     lines = [] if block is None else block["lines"].splitlines()
     return RuleQuestion(
         criterion=_id(criterion["json"]) if criterion else "",
-        told=" ".join(f"{system}\n{outside}".split()).lower(),
+        instructions=" ".join(f"{system}\n{outside}".split()).lower(),
         pieces=tuple(piece for line in lines if (piece := _piece(line)) is not None),
         deceived=_PLANTED.search(outside) is not None,
         compares=_CANDIDATES.search(outside) is not None,
@@ -97,34 +97,34 @@ def understood(system: str, user: str) -> RuleQuestion:
 
 
 def answer(mind: Mind, question: RuleQuestion, nth: int = 0) -> JsonObject:
-    """The verdict object; `nth`: how often this very question was put before, which noise depends on.
+    """The verdict object; `nth`: how often this question was sent before, which the noise depends on.
 
     Raises OutOfTime where a rule takes too long.
     """
     if question.compares:
         return _preferred(mind, question)
-    said, refs, why = _decided(mind, question)
-    if said != "not_eligible" and _chance(mind.seed, question, nth) < mind.flips:
-        said, why = ("fail" if said == "pass" else "pass"), f"{why} (noise)"
+    verdict, refs, why = _decided(mind, question)
+    if verdict != "not_eligible" and _chance(mind.seed, question, nth) < mind.flips:
+        verdict, why = ("fail" if verdict == "pass" else "pass"), f"{why} (noise)"
     shown: list[JsonValue] = list(refs)
     return {
         "criterion": question.criterion,
-        "eligible": said != "not_eligible",
+        "eligible": verdict != "not_eligible",
         "rationale": why,
-        "verdict": None if said == "not_eligible" else said,
+        "verdict": None if verdict == "not_eligible" else verdict,
         "refs": shown,
     }
 
 
 def _preferred(mind: Mind, question: RuleQuestion) -> JsonObject:
-    """What would pass is better than what would not; where both would do the same, the place that it favours."""
-    said = {}
+    """A candidate that passes is better than one that fails; in a tie, the preferred position wins."""
+    verdict = {}
     for letter in ("A", "B"):
         pieces = tuple(piece for piece in question.pieces if piece[0].startswith(f"{letter}."))
-        said[letter] = _decided(mind, replace(question, pieces=pieces))[0]
-    passing = [letter for letter in said if said[letter] == "pass"]
+        verdict[letter] = _decided(mind, replace(question, pieces=pieces))[0]
+    passing = [letter for letter in verdict if verdict[letter] == "pass"]
     better = passing[0] if len(passing) == 1 else mind.favours or "neither"
-    return {"rationale": f"A: {said['A']}, B: {said['B']}", "better": better}
+    return {"rationale": f"A: {verdict['A']}, B: {verdict['B']}", "better": better}
 
 
 def _decided(mind: Mind, question: RuleQuestion) -> tuple[Said, Sequence[str], str]:
@@ -133,18 +133,18 @@ def _decided(mind: Mind, question: RuleQuestion) -> tuple[Said, Sequence[str], s
     for rule in mind.rules:
         if (
             rule.criterion not in ("*", question.criterion)
-            or " ".join(rule.told_by.split()).lower() not in question.told
+            or " ".join(rule.told_by.split()).lower() not in question.instructions
         ):
             continue
-        looked = [piece for piece in question.pieces if fits(rule.who, piece[1], field="who")]
-        found = [ref for ref, _, said in looked if finds(rule.finds, said, field="finds")]
+        seen = [piece for piece in question.pieces if fits(rule.who, piece[1], field="who")]
+        found = [ref for ref, _, verdict in seen if finds(rule.finds, verdict, field="finds")]
         if bool(found) != rule.finds_nothing:
             return rule.says, found[:5], f"{rule.finds!r} {'is not there' if rule.finds_nothing else 'was found'}"
     return mind.otherwise, (), "no rule applies"
 
 
 def _chance(seed: int, question: RuleQuestion, nth: int) -> float:
-    text = json.dumps([seed, nth, question.criterion, question.told, question.pieces])
+    text = json.dumps([seed, nth, question.criterion, question.instructions, question.pieces])
     return int(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) / 0x1_0000_0000
 
 

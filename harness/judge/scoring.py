@@ -22,16 +22,16 @@ class DomainScore(Frozen):
     weight: float
     """The weight in the rubric."""
     share: float
-    """Of the whole score, from 0 to 1, after domains without an eligible criterion gave theirs away."""
+    """The share of the whole score, from 0 to 1, after redistribution of domains without an eligible criterion."""
     points: float
-    """That passed."""
+    """Points of passed criteria."""
     eligible_points: float
     value: float | None
     """From 0 to 1; None: nothing was eligible, or nothing could be judged."""
 
 
 class RubricScore(Frozen):
-    """One trajectory against one rubric."""
+    """The score of one trajectory by one rubric."""
 
     rubric: str
     rubric_version: str
@@ -43,19 +43,21 @@ class RubricScore(Frozen):
     critical_failed: tuple[str, ...] = ()
     domains: tuple[DomainScore, ...]
     coverage: float
-    """Share of the criteria, from 0 to 1, to which there is an answer, "not eligible" being one."""
+    """Share of the criteria, from 0 to 1, that have an answer; "not eligible" is one."""
     eligible: int
     not_eligible: int
     judge_failed: int
 
 
 def score_rubric(rubric: Rubric, case_id: str, judgements: Iterable[Judgement]) -> RubricScore:
-    """The score of one trajectory; of several judgements of one criterion the last counts."""
+    """The score of one trajectory; of several judgements by one criterion the last counts."""
     criteria = rubric.criteria_for(case_id)
-    said = {one.criterion: one for one in judgements}
-    domains = _domains(rubric, criteria, said)
-    answers = [said[one.id].answer if one.id in said else "judge_failed" for one in criteria]
-    failed = tuple(one.id for one in criteria if one.critical and one.id in said and said[one.id].answer == "fail")
+    by_criterion = {one.criterion: one for one in judgements}
+    domains = _domains(rubric, criteria, by_criterion)
+    answers = [by_criterion[one.id].answer if one.id in by_criterion else "judge_failed" for one in criteria]
+    failed = tuple(
+        one.id for one in criteria if one.critical and one.id in by_criterion and by_criterion[one.id].answer == "fail"
+    )
     open_ones = any(one.critical and answer == "judge_failed" for one, answer in zip(criteria, answers, strict=True))
     coverage = sum(answer != "judge_failed" for answer in answers) / len(answers)
     value = (
@@ -78,23 +80,25 @@ def score_rubric(rubric: Rubric, case_id: str, judgements: Iterable[Judgement]) 
 
 
 def weighted_mean(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:
-    """The mean of domain values by weight, over the domains that have one; None where none has."""
+    """The mean of domain values by weight, over the domains with a value; None where no domain has one."""
     known = {name: value for name, value in values.items() if value is not None}
     total = math.fsum(weights[name] for name in known)
     return math.fsum(weights[name] * value for name, value in known.items()) / total if known else None
 
 
 def plain_mean(values: Mapping[str, float | None], *, without: Collection[str] = ()) -> float | None:
-    """The unweighted mean of domain values, some domains left out; None where none has a value."""
+    """The unweighted mean of domain values, without the given domains; None where no domain has a value."""
     known = [value for name, value in values.items() if value is not None and name not in without]
     return math.fsum(known) / len(known) if known else None
 
 
-def _domains(rubric: Rubric, criteria: Iterable[Criterion], said: Mapping[str, Judgement]) -> tuple[DomainScore, ...]:
+def _domains(
+    rubric: Rubric, criteria: Iterable[Criterion], by_criterion: Mapping[str, Judgement]
+) -> tuple[DomainScore, ...]:
     earned = dict.fromkeys(rubric.weights, 0.0)
     eligible = dict.fromkeys(rubric.weights, 0.0)
     for criterion in criteria:
-        answer = said[criterion.id].answer if criterion.id in said else None
+        answer = by_criterion[criterion.id].answer if criterion.id in by_criterion else None
         if answer in ("pass", "fail"):
             eligible[criterion.domain] += criterion.points
             earned[criterion.domain] += criterion.points if answer == "pass" else 0.0

@@ -18,13 +18,13 @@ _NAME = "single"
 
 
 class Single(Frozen):
-    """What is judged."""
+    """The input of a single judgement."""
 
     statement: str
     answer: str
     question: str | None = None
     reference: str | None = None
-    """A right answer."""
+    """A correct answer."""
 
 
 def judge_single(
@@ -50,11 +50,11 @@ def judge_single(
     rubric = Rubric(name=_NAME, criteria=(criterion,))
     judge = Judge(rubric=rubric, prompt=prompt, model=settings.model, asker=asker)
 
-    async def asked() -> Judgement:
+    async def judge_once() -> Judgement:
         async with asker, asker.cassette(_NAME) as cassette:
             return await judge.judge(_subject(single), criterion, (cassette,))
 
-    return asyncio.run(asked())
+    return asyncio.run(judge_once())
 
 
 def _statement(single: Single) -> str:

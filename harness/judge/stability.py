@@ -10,22 +10,22 @@ from harness.values import Frozen
 
 
 class StabilityRow(Frozen):
-    """One criterion, or all."""
+    """One criterion, or all criteria."""
 
     name: str
     items: int
-    """That were judged at least twice."""
+    """Items that were judged at least twice."""
     flip_rate: float | None
     """Share of pairs of answers to the same question that differ, the mean over items; None: no pair. Two more answers
     of this judge differ with this probability."""
     flipped_items: int
-    """In which not all answers are the same."""
+    """Items whose answers are not all the same."""
     judge_failed: int
-    """Answers that failed, in no pair."""
+    """Failed answers, which are in no pair."""
 
 
 class Stability(Frozen):
-    """A judge beside itself."""
+    """The agreement of a judge with itself."""
 
     samples: int
     overall: StabilityRow
@@ -39,13 +39,16 @@ def stability(
 ) -> Stability:
     """Sends every question `samples` times; raises the judge's errors."""
     rounds = [judge.answers(prompt, questions, sample) for sample in range(1, samples + 1)]
-    answers = {question.id: said for question, said in zip(questions, zip(*rounds, strict=True), strict=True)}
+    answers = {
+        question.id: answers_by_item
+        for question, answers_by_item in zip(questions, zip(*rounds, strict=True), strict=True)
+    }
     by_criterion: dict[str, list[Question]] = {one.id: [] for one in rubric.criteria}
     for question in questions:
         known = rubric.criterion(question.criterion)
         if known is not None:
             by_criterion[known.id].append(question)
-    counted = {id: Counter(one.answer for one in said) for id, said in answers.items()}
+    counted = {id: Counter(one.answer for one in answers_by_item) for id, answers_by_item in answers.items()}
     flipped = [(id, dict(count)) for id, count in counted.items() if len(count.keys() - {"judge_failed"}) > 1]
     return Stability(
         samples=samples,
@@ -55,15 +58,15 @@ def stability(
     )
 
 
-def _row(name: str, said: Sequence[Sequence[Answered]]) -> StabilityRow:
-    told = [[one.answer for one in answers if one.answer != "judge_failed"] for answers in said]
-    rates = [rate for answers in told if (rate := _flips(answers)) is not None]
+def _row(name: str, answers_by_item: Sequence[Sequence[Answered]]) -> StabilityRow:
+    decided = [[one.answer for one in answers if one.answer != "judge_failed"] for answers in answers_by_item]
+    rates = [rate for answers in decided if (rate := _flips(answers)) is not None]
     return StabilityRow(
         name=name,
         items=len(rates),
         flip_rate=sum(rates) / len(rates) if rates else None,
         flipped_items=sum(rate > 0 for rate in rates),
-        judge_failed=sum(len(answers) for answers in said) - sum(map(len, told)),
+        judge_failed=sum(len(answers) for answers in answers_by_item) - sum(map(len, decided)),
     )
 
 

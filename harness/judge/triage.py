@@ -1,7 +1,7 @@
-"""Flagged failures looked at by a person: whose fault was it?
+"""Flagged failures examined by a person: whose fault was it?
 
-A failure that was the judge's or the tracing's own is none of the agent's: it leaves the agent's score, as a judgement
-that could not be made, and is counted by release.
+A failure caused by the judge or the tracing is not the agent's: it is excluded from the agent's score, as a judgement
+without an answer, and is counted by release.
 """
 
 from collections import Counter
@@ -15,13 +15,13 @@ from harness.judge.labels.lines import append_line, read_lines
 from harness.values import Frozen
 
 Cause = Literal["agent", "judge_false_positive", "tracing_gap"]
-"""`tracing_gap`: what the agent did right is missing from the trace, so no judge could have seen it."""
+"""`tracing_gap`: the agent's correct action is missing from the trace, so that no judge could know it."""
 
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 
 
 class Triage(Frozen):
-    """One failure, looked at. It holds for the trajectory and the criterion's version, in every run that has them."""
+    """A diagnosed failure. It applies to the trajectory and the criterion's version, in every run with both."""
 
     run: str
     release: str | None = None
@@ -39,7 +39,7 @@ class Triage(Frozen):
 
 
 class TriageFile:
-    """All triages of a rubric; of several of one failure the last counts."""
+    """All triages of a rubric; of several for one failure the last counts."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -49,7 +49,7 @@ class TriageFile:
         append_line(self.path, triage)
 
     def read(self) -> tuple[tuple[Triage, ...], int]:
-        """What counts, and how many lines could not be read."""
+        """The valid triages, and the number of unreadable lines."""
         found: dict[tuple[str, ...], Triage] = {}
         unreadable = 0
         for _, one in read_lines(self.path, Triage):
@@ -66,18 +66,18 @@ def triage_path(project: Path, suite: str, rubric: str) -> Path:
 
 
 def triaged(judgements: Iterable[Judgement], triages: Sequence[Triage]) -> list[Judgement]:
-    """The judgements as they count for the agent: failures that were not its own are judgements that failed."""
+    """The judgements as they count for the agent: failures that it did not cause become failed judgements."""
     causes = {_key(one): one.cause for one in triages}
     return [_counted(one, causes.get(_key(one))) for one in judgements]
 
 
 def cause_of(judgement: Judgement, triages: Sequence[Triage]) -> Cause | None:
-    """The diagnosed cause of this failure; None where there is no triage of it."""
+    """The diagnosed cause of this failure; None where it was not triaged."""
     return next((one.cause for one in reversed(triages) if _key(one) == _key(judgement)), None)
 
 
 def by_release(triages: Sequence[Triage]) -> dict[str, dict[Cause, int]]:
-    """How often each cause was found, release by release (`-`: none was named), in the order of the file."""
+    """How often each cause was found, by release (`-`: none was given), in the order of the file."""
     counted = Counter((one.release or "-", one.cause) for one in triages)
     releases = dict.fromkeys(one.release or "-" for one in triages)
     return {release: {cause: counted[release, cause] for cause in CAUSES} for release in releases}

@@ -5,30 +5,20 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from harness.online.charts import Shift as Shift
-    from harness.online.daily import DailyReport as DailyReport
-    from harness.online.daily import DayRate as DayRate
-    from harness.online.daily import daily_report as daily_report
-    from harness.online.days import DayFacts as DayFacts
-    from harness.online.engine import SpanEngine as SpanEngine
-    from harness.online.engine import TraceRow as TraceRow
     from harness.online.judging import JudgingRequest as JudgingRequest
     from harness.online.judging import SessionsJudged as SessionsJudged
     from harness.online.judging import judge_sessions as judge_sessions
-    from harness.online.layout import StoreLayout as StoreLayout
-    from harness.online.outbox import Outbox as Outbox
-    from harness.online.outbox import langfuse_sender as langfuse_sender
-    from harness.online.outbox import otlp_logs_sender as otlp_logs_sender
-    from harness.online.population import RateComparison as RateComparison
-    from harness.online.population import compare_populations as compare_populations
-    from harness.online.population import offline_observations as offline_observations
-    from harness.online.population import online_observations as online_observations
     from harness.online.receiver import Receiver as Receiver
     from harness.online.receiver import ReceiverOptions as ReceiverOptions
+    from harness.online.receiving.tokens import Tokens as Tokens
     from harness.online.record import StoredRecord as StoredRecord
-    from harness.online.scores import Sampling as Sampling
-    from harness.online.scores import SessionScore as SessionScore
-    from harness.online.scores import ToolFacts as ToolFacts
+    from harness.online.scores.facts import signal_words as signal_words
+    from harness.online.scores.outbox import Outbox as Outbox
+    from harness.online.scores.outbox import langfuse_sender as langfuse_sender
+    from harness.online.scores.outbox import otlp_logs_sender as otlp_logs_sender
+    from harness.online.scores.scores import Sampling as Sampling
+    from harness.online.scores.scores import SessionScore as SessionScore
+    from harness.online.scores.scores import ToolFacts as ToolFacts
     from harness.online.scoring import Scored as Scored
     from harness.online.scoring import ScoringRequest as ScoringRequest
     from harness.online.scoring import SessionScorer as SessionScorer
@@ -38,45 +28,57 @@ if TYPE_CHECKING:
     from harness.online.sending import trial_session as trial_session
     from harness.online.session import Session as Session
     from harness.online.session import SessionRow as SessionRow
+    from harness.online.session import session_origin as session_origin
+    from harness.online.settings import ClickHouseSettings as ClickHouseSettings
     from harness.online.settings import OnlineSettings as OnlineSettings
     from harness.online.settings import WatchSettings as WatchSettings
     from harness.online.settings import online_settings as online_settings
+    from harness.online.storage.engine import SpanEngine as SpanEngine
+    from harness.online.storage.layout import StoreLayout as StoreLayout
+    from harness.online.storage.trace_row import TraceRow as TraceRow
     from harness.online.store import DEFAULT_FOLDER as DEFAULT_FOLDER
     from harness.online.store import SessionStore as SessionStore
-    from harness.online.tokens import Tokens as Tokens
-    from harness.online.watch import FacetChange as FacetChange
-    from harness.online.watch import Incident as Incident
-    from harness.online.watch import Look as Look
-    from harness.online.watch import accept_incident as accept_incident
-    from harness.online.watch import read_incidents as read_incidents
-    from harness.online.watch import watch_shifts as watch_shifts
+    from harness.online.trends.charts import Shift as Shift
+    from harness.online.trends.daily import DailyReport as DailyReport
+    from harness.online.trends.daily import DayRate as DayRate
+    from harness.online.trends.daily import daily_report as daily_report
+    from harness.online.trends.days import DayFacts as DayFacts
+    from harness.online.trends.population import RateComparison as RateComparison
+    from harness.online.trends.population import compare_populations as compare_populations
+    from harness.online.trends.population import offline_observations as offline_observations
+    from harness.online.trends.population import online_observations as online_observations
+    from harness.online.trends.watch import FacetChange as FacetChange
+    from harness.online.trends.watch import Incident as Incident
+    from harness.online.trends.watch import Look as Look
+    from harness.online.trends.watch import accept_incident as accept_incident
+    from harness.online.trends.watch import read_incidents as read_incidents
+    from harness.online.trends.watch import watch_shifts as watch_shifts
 else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "charts": ("Shift",),
-            "daily": (
+            "trends.charts": ("Shift",),
+            "trends.daily": (
                 "DailyReport",
                 "DayRate",
                 "daily_report",
             ),
-            "days": ("DayFacts",),
-            "engine": (
-                "SpanEngine",
-                "TraceRow",
-            ),
+            "trends.days": ("DayFacts",),
+            "storage.engine": ("SpanEngine",),
+            "storage.trace_row": ("TraceRow",),
             "judging": (
                 "JudgingRequest",
                 "SessionsJudged",
                 "judge_sessions",
             ),
-            "layout": ("StoreLayout",),
-            "outbox": (
+            "storage.layout": ("StoreLayout",),
+            "scores.facts": ("signal_words",),
+            "scores.outbox": (
                 "Outbox",
                 "langfuse_sender",
                 "otlp_logs_sender",
             ),
-            "population": (
+            "trends.population": (
                 "RateComparison",
                 "compare_populations",
                 "offline_observations",
@@ -87,7 +89,7 @@ else:
                 "ReceiverOptions",
             ),
             "record": ("StoredRecord",),
-            "scores": (
+            "scores.scores": (
                 "Sampling",
                 "SessionScore",
                 "ToolFacts",
@@ -106,8 +108,10 @@ else:
             "session": (
                 "Session",
                 "SessionRow",
+                "session_origin",
             ),
             "settings": (
+                "ClickHouseSettings",
                 "OnlineSettings",
                 "WatchSettings",
                 "online_settings",
@@ -116,8 +120,8 @@ else:
                 "DEFAULT_FOLDER",
                 "SessionStore",
             ),
-            "tokens": ("Tokens",),
-            "watch": (
+            "receiving.tokens": ("Tokens",),
+            "trends.watch": (
                 "FacetChange",
                 "Incident",
                 "Look",

@@ -15,9 +15,9 @@ from typing import Final
 from harness.case import Case, Suite
 from harness.documents import write_atomically
 from harness.judge import Criterion, Judge, Judgement, JudgeSettings, Panel, Prompt, Rubric, Subject, Task, run_panel
-from harness.online.outbox import Outbox
-from harness.online.sampling import Sampler
-from harness.online.scores import Sampling, SessionScore, score_identity
+from harness.online.scores.outbox import Outbox
+from harness.online.scores.sampling import Sampler
+from harness.online.scores.scores import Sampling, SessionScore, score_identity
 from harness.online.scoring import SessionScorer
 from harness.online.session import Session, SessionRow
 from harness.online.settings import OnlineSettings
@@ -225,10 +225,10 @@ class _Spending:
         self._path = path
         self._today = datetime.now(UTC).strftime("%Y-%m-%d")
         try:
-            told = json.loads(path.read_bytes())
+            document = json.loads(path.read_bytes())
         except (OSError, ValueError):
-            told = {}
-        day = told.get(self._today, {}) if isinstance(told, dict) else {}
+            document = {}
+        day = document.get(self._today, {}) if isinstance(document, dict) else {}
         self._usd, self._tokens = float(day.get("usd", 0)), int(day.get("tokens", 0))
 
     def left(self, settings: OnlineSettings) -> Budget:
@@ -244,5 +244,5 @@ class _Spending:
     def add(self, budget: Budget) -> None:
         self._usd += budget.spent_usd
         self._tokens += budget.spent_tokens
-        told = {self._today: {"usd": self._usd, "tokens": self._tokens}}
-        write_atomically(self._path, (json.dumps(told) + "\n").encode())
+        document = {self._today: {"usd": self._usd, "tokens": self._tokens}}
+        write_atomically(self._path, (json.dumps(document) + "\n").encode())

@@ -64,23 +64,28 @@ COLUMNS: Final = {
     "model": "VARCHAR", "feedback": "DOUBLE", "body": "VARCHAR",
 }  # fmt: skip
 """Columns of the store and their SQL types, in order."""
+_HEAD: Final = tuple(COLUMNS)[:-1]
+"""All columns but the body, which is the last."""
 
 STATUS_MESSAGE: Final = "otel.status_description"
 """The attribute that holds a span's status message."""
 
-_CONVERSATION: Final = (
+CONVERSATION: Final = (
     "gen_ai.conversation.id",
     "session.id",
     "langfuse.session.id",
     "ai.telemetry.metadata.sessionId",
     "traceloop.association.properties.session_id",
 )
-_USER: Final = ("user.id", "enduser.id", "langfuse.user.id", "ai.telemetry.metadata.userId")
-_RELEASE: Final = ("harness.release", "gen_ai.agent.version", "langfuse.release", "service.version")
-_MODEL: Final = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.model.id")
-_FEEDBACK: Final = ("user.feedback", "feedback.score")
-_EVALUATION: Final = "gen_ai.evaluation.result"
-_LONGEST: Final = 500
+USER: Final = ("user.id", "enduser.id", "langfuse.user.id", "ai.telemetry.metadata.userId")
+RELEASE: Final = ("harness.release", "gen_ai.agent.version", "langfuse.release", "service.version")
+MODEL: Final = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.model.id")
+FEEDBACK: Final = ("user.feedback", "feedback.score")
+EVALUATION: Final = "gen_ai.evaluation.result"
+FEEDBACK_WORDS: Final = {
+    "thumbs_up": 1.0, "up": 1.0, "positive": 1.0, "thumbs_down": 0.0, "down": 0.0, "negative": 0.0,
+}  # fmt: skip
+LONGEST: Final = 500
 # In ASCII, so that a line that a killed receiver left torn is still text that an SQL engine reads.
 _dumped = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
 
@@ -96,7 +101,7 @@ def stored(record: Arrived, *, source: str, trusted: bool, received_ns: int) -> 
     )
     content = f"{identity}|{record.start_ns}|{record.end_ns}|{body}".encode("utf-8", "replace")
     digest = hashlib.sha256(content).hexdigest()[:32]
-    session = _text(record, _CONVERSATION)
+    session = _text(record, CONVERSATION)
     trace_id = record.trace_id or hashlib.sha256(f"session|{session or digest}".encode()).hexdigest()[:32]
     return StoredRecord(
         id=digest,
@@ -108,13 +113,13 @@ def stored(record: Arrived, *, source: str, trusted: bool, received_ns: int) -> 
         span_id=record.span_id or digest[:16],
         parent_id=record.parent_id,
         session=session,
-        user_id=_text(record, _USER),
+        user_id=_text(record, USER),
         start_ns=record.start_ns,
         end_ns=record.end_ns,
         name=record.name,
         status=record.status,
-        release=_text(record, _RELEASE),
-        model=_text(record, _MODEL),
+        release=_text(record, RELEASE),
+        model=_text(record, MODEL),
         feedback=_feedback(record),
         body=body,
     )
@@ -129,7 +134,7 @@ def with_body(body: JsonValue, attributes: JsonObject) -> JsonObject:
 
 def line_of(row: StoredRecord) -> bytes:
     """The row as a line of a journal; `body` is JSON already, and is not encoded twice."""
-    short = _dumped({name: value for name, value in row._asdict().items() if name != "body"})
+    short = _dumped(dict(zip(_HEAD, row, strict=False)))
     return f'{short[:-1]},"body":{row.body}}}\n'.encode("ascii")
 
 
@@ -138,7 +143,7 @@ def _text(record: Arrived, names: Sequence[str]) -> str:
         found = record.attributes.get(name)
         found = record.resource.get(name) if found is None else found
         if isinstance(found, str) and found.strip():
-            return found.strip()[:_LONGEST]
+            return found.strip()[:LONGEST]
         if isinstance(found, int) and not isinstance(found, bool):
             return str(found)
     return ""
@@ -146,25 +151,24 @@ def _text(record: Arrived, names: Sequence[str]) -> str:
 
 def _feedback(record: Arrived) -> float | None:
     """A user's score: an attribute, or an evaluation whose source is a user; a number is taken as it is within 0..1."""
-    told = next((record.attributes[name] for name in _FEEDBACK if name in record.attributes), None)
-    if told is None:
-        told = _evaluated(record.name, record.attributes)
-    for event in record.events if told is None else ():
+    raw = next((record.attributes[name] for name in FEEDBACK if name in record.attributes), None)
+    if raw is None:
+        raw = _evaluated(record.name, record.attributes)
+    for event in record.events if raw is None else ():
         facts = event.get("attributes")
-        told = _evaluated(str(event.get("name")), facts) if isinstance(facts, dict) else told
-    return _score(told)
+        raw = _evaluated(str(event.get("name")), facts) if isinstance(facts, dict) else raw
+    return None if raw is None else _score(raw)
 
 
 def _evaluated(name: str, facts: JsonObject) -> JsonValue:
-    if name != _EVALUATION or "feedback" not in str(facts.get("gen_ai.evaluation.name", "")):
+    if name != EVALUATION or "feedback" not in str(facts.get("gen_ai.evaluation.name", "")):
         return None
     return facts.get("gen_ai.evaluation.score.value", facts.get("gen_ai.evaluation.score.label"))
 
 
-def _score(told: JsonValue) -> float | None:
-    if isinstance(told, bool):
-        return float(told)
-    if isinstance(told, int | float):
-        return min(1.0, max(0.0, float(told)))
-    words = {"thumbs_up": 1.0, "up": 1.0, "positive": 1.0, "thumbs_down": 0.0, "down": 0.0, "negative": 0.0}
-    return words.get(str(told).lower().replace("-", "_"))
+def _score(raw: JsonValue) -> float | None:
+    if isinstance(raw, bool):
+        return float(raw)
+    if isinstance(raw, int | float):
+        return min(1.0, max(0.0, float(raw)))
+    return FEEDBACK_WORDS.get(str(raw).lower().replace("-", "_"))

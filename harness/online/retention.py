@@ -5,12 +5,13 @@ sent.
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from harness.online.engine import connect, journal_lines, parquet
-from harness.online.layout import StoreLayout, part_ranges, segments
-from harness.online.outbox import forget_waiting
 from harness.online.score_store import ScoreStore
-from harness.online.scores import SessionScore
+from harness.online.scores.outbox import forget_waiting
+from harness.online.scores.scores import SessionScore
 from harness.online.session import session_id
+from harness.online.storage.engine import connect, parquet
+from harness.online.storage.layout import StoreLayout, part_ranges, segments
+from harness.online.storage.segment import journal_lines
 
 
 def forget_sessions(layout: StoreLayout, keys: Iterable[str]) -> None:

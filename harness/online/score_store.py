@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from harness.disk import flush_folder
 from harness.documents import write_atomically
 from harness.errors import ResultsError
-from harness.online.engine import connect
-from harness.online.facts import FACTS, facts_of
-from harness.online.scores import SessionScore
+from harness.online.scores.facts import FACTS, facts_of
+from harness.online.scores.scores import SessionScore
+from harness.online.storage.engine import connect
 from harness.process_identity import partial_name
 
 
@@ -65,7 +65,7 @@ class ScoreStore:
                         yield score
 
     def facts(self) -> list[Path]:
-        """The flat rows of every batch: see `harness.online.facts`."""
+        """The flat rows of every batch: see `harness.online.scores.facts`."""
         return [path.with_suffix(".parquet") for _, path in self._batches() if path.with_suffix(".parquet").exists()]
 
     def remove(self, gone: Callable[[SessionScore], bool]) -> int:

@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from harness.case import Case, Suite
+from harness.case import UNTOLD_TASK, Case, Suite
 from harness.errors import HarnessError, UsageError
-from harness.online.outbox import Outbox
-from harness.online.sampling import Sampler
-from harness.online.scores import UNREADABLE, Sampling, SessionScore, score_identity, session_of
+from harness.online.scores.outbox import Outbox
+from harness.online.scores.sampling import Sampler
+from harness.online.scores.scores import UNREADABLE, Sampling, SessionScore, score_identity, session_of
+from harness.online.scores.tool_facts import tool_facts
 from harness.online.session import Session, SessionRow
 from harness.online.settings import OnlineSettings
 from harness.online.store import SessionStore
-from harness.online.tool_facts import tool_facts
 from harness.score import Evidence, Scorecard, build_scorer
 from harness.trace import Trial
 from harness.values import Frozen, JsonValue, digest_of
@@ -28,7 +28,6 @@ from harness.values import Frozen, JsonValue, digest_of
 PRODUCTION: Final = "production"
 """The case that a session is scored as which is no trial of the suite: it has the suite's own checks only."""
 _BATCH: Final = 100
-_UNTOLD: Final = "(the session does not tell the task)"
 
 
 class Scored(Frozen):
@@ -74,7 +73,7 @@ class SessionScorer:
             raise UsageError(
                 f"suite {suite.name!r} has a case {PRODUCTION!r}, the name of sessions", remedy="rename it"
             )
-        production = Case(id=PRODUCTION, task=_UNTOLD)
+        production = Case(id=PRODUCTION, task=UNTOLD_TASK)
         self._settings = settings
         self._suite = suite
         self._cases = {case.id: case for case in suite.cases}
@@ -96,9 +95,9 @@ class SessionScorer:
         """The suite's case where a trusted harness names it, else one with the task that the session tells."""
         if session.own_record is not None and trial.case_id in self._cases:
             return self._cases[trial.case_id]
-        told = session.case
-        task = _UNTOLD if told is None else told.task
-        system = None if told is None else told.system
+        named = session.case
+        task = UNTOLD_TASK if named is None else named.task
+        system = None if named is None else named.system
         return Case(id=PRODUCTION, task=task, system=system, category=self._category(session) or "general")
 
     def score(self, session: Session, sampling: Sampling) -> SessionScore:
@@ -128,9 +127,9 @@ class SessionScorer:
     def _category(self, session: Session) -> str | None:
         for name in self._settings.category:
             for span in session.spans:
-                told = span.attributes.get(name)
-                if isinstance(told, str) and told.strip():
-                    return told.strip()[:100]
+                raw = span.attributes.get(name)
+                if isinstance(raw, str) and raw.strip():
+                    return raw.strip()[:100]
         return None
 
 

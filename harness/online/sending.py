@@ -21,6 +21,7 @@ _RELEASE: Final = "harness.release"
 _TRIES: Final = 5
 _BATCH_SPANS: Final = 500
 _LONGEST_ANSWER: Final = 1 << 20
+_TOKEN: Final = "--token VARIABLE names the environment variable that holds a token of the receiver"
 
 
 class NotTaken(HarnessError):
@@ -58,34 +59,35 @@ def post_otlp(url: str, path: str, request: JsonObject, token: str | None = None
     headers = {"Content-Type": "application/json"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
     asked = urllib.request.Request(f"{url.rstrip('/')}{path}", data=json.dumps(request).encode(), headers=headers)
     for left in reversed(range(_TRIES)):
-        wait_s = 1.0
+        wait_s, remedy = 1.0, None
         try:
             with post(asked) as response:
-                told = json.loads(response.read(_LONGEST_ANSWER) or b"{}")
-                return told if isinstance(told, dict) else {}
+                answer = json.loads(response.read(_LONGEST_ANSWER) or b"{}")
+                return answer if isinstance(answer, dict) else {}
         except urllib.error.HTTPError as error:
             again, reason = refusal(error)
+            remedy = _TOKEN if error.code == 401 else None
             wait_s = _seconds(error.headers.get("Retry-After"))
         except (ValueError, RecursionError):
             again, reason = False, "its answer is not JSON"
         except (OSError, HTTPException) as error:
             again, reason = True, str(error)
         if not again or not left:
-            raise NotTaken(f"{url}{path} did not take a request: {reason}")
+            raise NotTaken(f"{url}{path} did not take a request: {reason}", remedy=remedy)
         time.sleep(min(wait_s, 10))
     raise NotTaken(f"{url}{path} did not take a request")
 
 
-def _seconds(told: str | None) -> float:
+def _seconds(header: str | None) -> float:
     """A header's number of seconds; one second where it is none, such as a date."""
-    return float(told) if told is not None and told.isdecimal() else 1.0
+    return float(header) if header is not None and header.isdecimal() else 1.0
 
 
 def _in_session(span: Span, session: str, release: str) -> Span:
     """With a session id of its own: those of imported trials repeat from run to run."""
-    told: dict[str, JsonValue] = {**span.attributes}
-    if span.parent_id is None or _CONVERSATION in told:
-        told[_CONVERSATION] = session
+    attributes: dict[str, JsonValue] = {**span.attributes}
+    if span.parent_id is None or _CONVERSATION in attributes:
+        attributes[_CONVERSATION] = session
     if release and span.parent_id is None:
-        told[_RELEASE] = release
-    return span.model_copy(update={"attributes": told})
+        attributes[_RELEASE] = release
+    return span.model_copy(update={"attributes": attributes})

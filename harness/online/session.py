@@ -7,8 +7,8 @@ from functools import cached_property
 
 from harness.case import Case
 from harness.ingest import Conversation, FoundTool, ImportNote, conversation_of
-from harness.online.engine import TraceRow
 from harness.online.record import StoredRecord
+from harness.online.storage.trace_row import TraceRow
 from harness.online.trial_record import TrialRecord, trial_record_in
 from harness.trace import Span, Step, Trajectory, Trial, unattributed
 from harness.values import Frozen, JsonObject
@@ -58,6 +58,11 @@ class SessionRow(Frozen):
     def is_complete(self, now_ns: int, pause_s: float) -> bool:
         """Whether nothing was received for the pause."""
         return now_ns - self.received_last_ns >= pause_s * 1e9
+
+
+def session_origin(key: str) -> str:
+    """What a case that is made of a session names as its origin."""
+    return f"session:{session_id(key)}"
 
 
 def session_id(key: str) -> str:
@@ -138,8 +143,8 @@ class Session:
         """What the session did. Evidence has no provenance, unless the sender is a trusted harness."""
         if self.conversation is None:
             return None
-        told = self.conversation.trajectory
-        return told if self.row.trusted else _without_claims(unattributed(told))
+        stored = self.conversation.trajectory
+        return stored if self.row.trusted else _without_claims(unattributed(stored))
 
     def trial(self) -> Trial | None:
         """The session as a trial, with the session's id as its case; None where there is no trajectory."""

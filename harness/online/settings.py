@@ -9,6 +9,7 @@ from harness.documents import read_document
 from harness.values import Frozen
 
 FILE: Final = "online.yaml"
+_IDENTIFIER: Final = r"^[A-Za-z_][A-Za-z0-9_]{0,120}$"
 
 Condition = Literal["always", "failed", "thumbs_down", "new_release", "slow"]
 """`failed`: a span ended in an error (for the judge also: a check failed or a failure mode was found). `thumbs_down`: a
@@ -68,6 +69,29 @@ class WatchSettings(Frozen):
     """Days with fewer sessions of a signal are joined with the next."""
 
 
+class ClickHouseSettings(Frozen):
+    """Where records lie in place of the store's own files: tables as the OpenTelemetry Collector's ClickHouse exporter
+    makes them. What is there already is scored there; what the receiver takes is sent there.
+    """
+
+    url: str = Field(pattern=r"^(https?://[^/@\s]+|chdb:(/.*)?)$")
+    """`http://HOST:8123` or `https://HOST:8443`; `chdb:/FOLDER` is ClickHouse inside of the process (package chdb)."""
+    database: str = Field(default="default", pattern=_IDENTIFIER)
+    """The exporter's `database`."""
+    traces: str = Field(default="otel_traces", pattern=_IDENTIFIER)
+    """The exporter's `traces_table_name`."""
+    logs: str = Field(default="otel_logs", pattern=_IDENTIFIER)
+    """The exporter's `logs_table_name`."""
+    user: str = "default"
+    """Who logs in."""
+    password_variable: str | None = None
+    """The environment variable that holds the password."""
+    source: str = Field(default="clickhouse", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,60}$")
+    """The source of what did not come through the receiver. Nothing of it counts as observed."""
+    days: float = Field(default=7, gt=0)
+    """Sessions are searched for among traces with a record of so many last days; one that is named is always found."""
+
+
 class OnlineSettings(Frozen):
     """The content of `online.yaml`. Without the file every session is scored."""
 
@@ -86,6 +110,8 @@ class OnlineSettings(Frozen):
     """Attributes that name a session's category; the first that a span has."""
     watch: WatchSettings = WatchSettings()
     """What is watched for shifts."""
+    clickhouse: ClickHouseSettings | None = None
+    """The records' tables in ClickHouse. Without it, they are files of the store."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "OnlineSettings":

@@ -6,44 +6,59 @@
     for score in store.scores(since_ns=..., release="2.4"): ...   # latest score of each session
     for score in store.failures(since_ns=...): ...                # of these, where something failed
 
-A store is opened for reading beside a running receiver; each object belongs to one thread. A seam lies below it
-(`SpanEngine`): the embedded engine reads the store's own files.
+A store is opened for reading beside a running receiver; each object belongs to one thread. Below it is a seam
+(`SpanEngine`): the embedded engine reads the store's own files, the other one tables in ClickHouse.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.online.clickhouse.database import TTL_REMEDY, Database
+from harness.online.clickhouse.reading import ClickHouseEngine
+from harness.online.clickhouse.sending import RecordSender
 from harness.online.compaction import Compactor
-from harness.online.deletion import write_deletion
-from harness.online.engine import EmbeddedEngine, SpanEngine
-from harness.online.layout import StoreLayout, segments
+from harness.online.migration import migrate
 from harness.online.record import StoredRecord
 from harness.online.retention import forget_sessions
 from harness.online.score_store import ScoreStore
-from harness.online.scores import ScoreKind, SessionScore, latest
+from harness.online.scores.scores import ScoreKind, SessionScore, latest
 from harness.online.session import Session, SessionRow, sessions_from
+from harness.online.settings import ClickHouseSettings
+from harness.online.storage.deletion import write_deletion
+from harness.online.storage.engine import EmbeddedEngine, SpanEngine
+from harness.online.storage.layout import StoreLayout, segments
 from harness.trace import Trajectory
 
 DEFAULT_FOLDER = "online"
 """In the project."""
+_BY_TRACE = "trace:"
+"""In the keys of sessions that no span names."""
 
 
 class SessionStore:
     """Sessions and their scores."""
 
-    def __init__(self, layout: StoreLayout, engine: SpanEngine) -> None:
+    def __init__(self, layout: StoreLayout, engine: SpanEngine, sender: RecordSender | None = None) -> None:
+        """`sender`: what empties the journal where records lie outside of the store's folder."""
         self.layout = layout
         self._engine = engine
+        self._sender = sender
         self.score_store = ScoreStore(layout.scores)
 
     @classmethod
-    def open(cls, folder: Path) -> "SessionStore":
-        """Raises ResultsError where there is no store or a newer harness wrote it, UsageError without DuckDB."""
+    def open(cls, folder: Path, clickhouse: ClickHouseSettings | None = None) -> "SessionStore":
+        """With records in the folder, or in ClickHouse; then the folder is made for what is kept beside them.
+
+        Raises ResultsError where there is no store or a newer harness wrote it, UsageError where an extra is missing.
+        """
         layout = StoreLayout(folder)
-        layout.open()
-        return cls(layout, EmbeddedEngine(layout))
+        if clickhouse is None:
+            layout.open()
+            return cls(layout, EmbeddedEngine(layout))
+        database = Database(clickhouse)
+        return cls(layout, ClickHouseEngine(database, layout.create().key), RecordSender(layout, database))
 
     def sessions(
         self,
@@ -74,13 +89,13 @@ class SessionStore:
 
         Raises UsageError where there is none or several.
         """
-        rows = [row for row in self._named(key) if key in (row.key, row.key.partition(":")[2])]
-        exact = [row for row in rows if row.key == key]
-        rows = exact or rows
-        if len(rows) != 1:
-            several = f"; its keys are {', '.join(row.key for row in rows)}" if rows else ""
-            raise UsageError(f"{len(rows)} sessions are called {key!r}{several}", remedy="harness online sessions")
-        return self.loaded(rows[0])
+        traces, records = self._engine.named([name for name in (key, key.partition(":")[2]) if name])
+        rows = _called(key, sessions_from(traces))
+        if not rows and _BY_TRACE in key:
+            return self.loaded(_only(_called(key, self._all(0)), key))
+        row = _only(rows, key)
+        mine = {(row.source, trace_id) for trace_id in row.trace_ids}
+        return Session(row, [one for one in records if (one.source, one.trace_id) in mine])
 
     def loaded(self, row: SessionRow) -> Session:
         """The session of a row."""
@@ -139,13 +154,24 @@ class SessionStore:
         if not rows:
             return 0
         last = max((number for number, _ in segments(self.layout.journal)), default=0)
-        write_deletion(self.layout.deleted, last, [(row.source, trace) for row in rows for trace in row.trace_ids])
+        traces = [(row.source, trace) for row in rows for trace in row.trace_ids]
+        write_deletion(self.layout.deleted, last, traces)
+        self._engine.delete(traces)
         forget_sessions(self.layout, (row.key for row in rows))
         Compactor(self.layout).purge()
         return len(rows)
 
     def compact(self, *, retention_days: float | None = None) -> None:
-        """Compacts everything; only where no receiver runs, which does it by itself."""
+        """Compacts everything, or sends it to ClickHouse; only where no receiver runs, which does it by itself.
+
+        Raises UsageError for a retention where records lie in ClickHouse.
+        """
+        migrate(self.layout)
+        if self._sender is not None:
+            if retention_days is not None:
+                raise UsageError("--retention-days is for the store's own files", remedy=TTL_REMEDY)
+            self._sender.send(segments(self.layout.journal))
+            return
         compactor = Compactor(self.layout)
         compactor.compact(segments(self.layout.journal), retention_days=retention_days)
         compactor.purge()
@@ -161,7 +187,17 @@ class SessionStore:
         known = {row.key: row for row in rows}
         return list((known | {row.key: row for row in sessions_from(self._engine.traces(sessions=named))}).values())
 
-    def _named(self, key: str) -> list[SessionRow]:
-        names = [key, key.partition(":")[2]]
-        rows = sessions_from(self._engine.traces(sessions=[name for name in names if name]))
-        return rows or [row for row in self._all(0) if ":trace:" in row.key and key in row.key]
+
+def _called(key: str, rows: Iterable[SessionRow]) -> list[SessionRow]:
+    """The session of this key, or those whose id it is."""
+    found = [row for row in rows if key in (row.key, row.key.partition(":")[2])]
+    return [row for row in found if row.key == key] or found
+
+
+def _only(rows: Sequence[SessionRow], key: str) -> SessionRow:
+    if len(rows) != 1:
+        if not rows:
+            raise UsageError(f"there is no session {key!r}", remedy="harness online sessions")
+        keys = ", ".join(row.key for row in rows)
+        raise UsageError(f"{len(rows)} sessions are called {key!r}", remedy=f"name one by its key: {keys}")
+    return rows[0]

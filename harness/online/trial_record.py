@@ -52,9 +52,9 @@ class TrialRecord(Frozen):
 
 def trial_attributes(trial: Trial, archive: Path | None) -> JsonObject:
     """Attributes of the log record for a stored trial."""
-    told = trial.model_dump(mode="json", exclude={"trajectory"})
+    fields = trial.model_dump(mode="json", exclude={"trajectory"})
     facts: JsonObject = {
-        _TRIAL: json.dumps({"evidence": told, "final_output": trial.trajectory.final_output}, ensure_ascii=True)
+        _TRIAL: json.dumps({"evidence": fields, "final_output": trial.trajectory.final_output}, ensure_ascii=True)
     }
     if archive is not None and archive.stat().st_size <= MAX_ARCHIVE:
         facts[_ARCHIVE] = base64.b64encode(archive.read_bytes()).decode()
@@ -68,11 +68,11 @@ def trial_record_in(records: Sequence[StoredRecord]) -> TrialRecord | None:
             continue
         facts = json.loads(record.body).get("attributes") or {}
         try:
-            told = json.loads(str(facts.get(_TRIAL)))
+            document = json.loads(str(facts.get(_TRIAL)))
             archive = facts.get(_ARCHIVE)
             return TrialRecord(
-                evidence=told["evidence"],
-                final_output=told.get("final_output"),
+                evidence=document["evidence"],
+                final_output=document.get("final_output"),
                 archive=archive if isinstance(archive, str) else None,
             )
         except (ValueError, KeyError, TypeError, ValidationError):

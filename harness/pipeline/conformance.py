@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import HarnessError
-from harness.pipeline.plan import RunPlan
-from harness.pipeline.planning import plan_of
+from harness.pipeline.plan.plan import RunPlan
+from harness.pipeline.plan.planning import plan_of
+from harness.pipeline.plan.run_options import RunOptions
 from harness.pipeline.run import Watch, run_plan
-from harness.pipeline.run_options import RunOptions
 from harness.plugins import described
 from harness.results import PlannedTrial, RunFolder
 from harness.score import Scorecard

@@ -1,4 +1,4 @@
-"""Whether every attempt at a case did the same: the check behind `--check-determinism`."""
+"""Implements `--check-determinism`: compares the attempts at each case."""
 
 from collections.abc import Iterable
 
@@ -73,7 +73,7 @@ def _shown(steps: tuple[Step, ...], index: int) -> str:
 
 
 def _around(before: str, after: str) -> tuple[str, str]:
-    """Both texts from a little before the place where they part."""
+    """Both texts, starting shortly before their first difference."""
     same = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
     start = max(0, same - 40)
     return before[start : start + _SHOWN], after[start : start + _SHOWN]

@@ -1,10 +1,12 @@
-"""`--stop-early`: a run ends when its success rate is known well enough, by a test that may be looked at often."""
+"""Sequential tests that end a run early: `--stop-early` and `--trials auto`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from harness.pipeline.plan import RunPlan
-from harness.results import PlannedTrial
+from harness.pipeline.auto_trials import AutoTrials
+from harness.pipeline.plan.plan import RunPlan
+from harness.results import PlannedTrial, RunFolder, Stop, rounds_of, write_rounds
 from harness.score import Scorecard
 from harness.stats import Interval, confidence_sequence
 from harness.trace import MEASURED
@@ -13,39 +15,65 @@ WIDTH = 0.1
 """Without a floor for the success rate, a run ends when the bounds are at most this far apart."""
 
 
-def early_stop(plan: RunPlan, planned: Sequence[PlannedTrial], done: Iterable[Scorecard]) -> "EarlyStop | None":
-    """What ends the run early; None where the plan does not ask for it. `done`: trials of an earlier part."""
-    if plan.early is None:
+class StopRule(Protocol):
+    """The order of a run's trials, and the condition that ends the run."""
+
+    @property
+    def reached(self) -> Stop | None:
+        """What ended the run: it starts no further trial; None: it goes on."""
+
+    def order(self, missing: Iterable[PlannedTrial]) -> Iterable[PlannedTrial]:
+        """The missing trials, in the order of their start."""
+
+    def note(self, card: Scorecard) -> None:
+        """Records a finished trial."""
+
+
+def stop_rule(plan: RunPlan, folder: RunFolder) -> StopRule | None:
+    """What ends the run early; None where the plan does not ask for it. The finished trials of an earlier part of the
+    run are noted; those that the harness could not run are made again.
+    """
+    rule: StopRule
+    if plan.reference is not None:
+        rule = AutoTrials(
+            reference=plan.reference,
+            chosen=list(rounds_of(folder) or ()),
+            keep=lambda rounds: write_rounds(folder, rounds),
+        )
+    elif plan.early is not None:
+        rule = EarlyStop(planned=folder.manifest.planned, floor=plan.early.floor)
+    else:
         return None
-    stop = EarlyStop(planned=planned, floor=plan.early.floor)
-    for card in done:
-        stop.note(card)
-    return stop
+    finished = folder.finished()
+    for card in folder.scorecards():
+        if (card.case_id, card.attempt) in finished:
+            rule.note(card)
+    return rule
 
 
 @dataclass
 class EarlyStop:
-    """Looks at the run after each round, which is one attempt at every case of the plan.
+    """Evaluates the run after each round, which is one attempt at every case of the plan.
 
-    The bounds are those of `confidence_sequence`: they hold at all looks at once, for the mean success probability of
-    these cases. Only complete rounds count, so that each case weighs the same. A measured trial whose success is
-    unknown counts as failed; a trial that was not measured leaves its round uncounted.
+    The bounds are those of `confidence_sequence`: they are valid for all evaluations together, for the mean success
+    probability of these cases. Only complete rounds count, so that each case weighs the same. A measured trial whose
+    success is unknown counts as failed; a trial that was not measured leaves its round uncounted.
     """
 
     planned: Sequence[PlannedTrial]
     floor: float | None
-    """What the success rate has to reach; None: the width decides."""
+    """The required success rate; None: the width of the interval decides."""
     _cards: dict[tuple[str, int], Scorecard] = field(default_factory=dict)
     _rounds: int = 0
-    reached: str | None = None
-    """Why the run starts no further trial; None: it goes on."""
+    reached: Stop | None = None
+    """The reason why the run ended; None: it continues."""
 
     def order(self, missing: Iterable[PlannedTrial]) -> list[PlannedTrial]:
         """Round by round; within a round, as it was."""
         return sorted(missing, key=lambda one: one.attempt)
 
     def note(self, card: Scorecard) -> None:
-        """Notes a trial that has ended; looks where it completes a round."""
+        """Records a finished trial; evaluates the test if it completes a round."""
         self._cards[(card.case_id, card.attempt)] = card
         attempts = sorted({one.attempt for one in self.planned})
         while self._rounds < len(attempts) and self._is_complete(attempts[self._rounds]):
@@ -61,10 +89,11 @@ class EarlyStop:
         successes = sum(card.success is True for card in counted)
         bounds = confidence_sequence(successes, len(counted))
         if self.reached is None and not last and self._decides(bounds):
-            self.reached = (
+            words = (
                 f"success is {successes} of {len(counted)} after {len(attempts)} rounds, between {bounds.low:.3f} and "
-                f"{bounds.high:.3f} at every look with 95 % confidence{self._words(bounds)}"
+                f"{bounds.high:.3f} with 95 % confidence over all evaluations{self._words(bounds)}"
             )
+            self.reached = Stop(reason=words, decided=True)
 
     def _decides(self, bounds: Interval) -> bool:
         if self.floor is None:

@@ -1,4 +1,4 @@
-"""Foreign trajectories as an ordinary run folder: scored, compared and reported like one of ours."""
+"""Writes imported trajectories as an ordinary run folder, and scores them."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -18,7 +18,7 @@ def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str
     for part in parts:
         if part.manifest.suite_digest != suite.digest:
             raise UsageError(
-                f"suite {suite.name!r} is not what run {part.manifest.run!r} ran",
+                f"suite {suite.name!r} differs from the one that run {part.manifest.run!r} used",
                 remedy="check out the commit that the shards were run from",
             )
     scorer = build_scorer(suite)

@@ -1,4 +1,4 @@
-"""The reference of every field that people write, as Markdown, made of the shapes that read their files."""
+"""Generates the reference of all fields of hand-written files as Markdown, from their models."""
 
 from collections.abc import Iterator
 from typing import Any, Final, get_args, get_origin
@@ -30,7 +30,7 @@ Written by `make reference` from the shapes that read the files; do not edit it 
 
 
 def reference_page() -> str:
-    """The whole page."""
+    """The complete page."""
     seen: set[type[BaseModel]] = set()
     sections = [_HEAD]
     for file, shapes in SHAPES.items():

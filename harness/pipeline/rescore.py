@@ -1,21 +1,23 @@
-"""A stored run scored again, with the suite and the scorers as they are now, and without running anything."""
+"""Scores a stored run again with the current suite and scorers."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from harness import __version__
 from harness.case import Suite
 from harness.errors import UsageError
-from harness.results import RunFolder, Scoring
+from harness.results import RunFolder, Scoring, gc_paused, stored_reference_states
 from harness.score import Evidence, Item, Scorecard, Scorer, TrialKey, build_scorer, decisions, item_of
 from harness.trace import MEASURED
 
 
+@gc_paused()  # the garbage collector would traverse the stored scorecards repeatedly
 def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
-    """Writes a further scoring beside the earlier ones, which stay.
+    """Writes a further scoring; earlier ones are kept.
 
     Raises UsageError where the suite no longer has one of the run's cases.
     """
-    scorer = build_scorer(suite)
+    scorer = replace(build_scorer(suite), reference_states=stored_reference_states(folder.path, suite))
     best = best_known(folder, suite)
     cards = tuple(
         scorer.score(one.model_copy(update={"best_known_steps": best.get(one.case.id)}))

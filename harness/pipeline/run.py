@@ -1,8 +1,8 @@
-"""One run: restore, run, trace, score and store every planned trial.
+"""Runs a plan: restores, runs, traces, scores and stores every planned trial.
 
     plan -> world (images, snapshot) -> run folder -> per trial: session, sandbox, agent, evidence, scorecard, commit
 
-A trial is on disk before the next one of its job slot starts; a plan that `resumes` a run goes on with it.
+A trial is on disk before the next one of its job slot starts; a plan with `resumes` continues that run.
 """
 
 import random
@@ -15,24 +15,28 @@ from pathlib import Path
 from harness import __version__
 from harness.case import tools_digest
 from harness.errors import UsageError
-from harness.pipeline.early_stop import EarlyStop, early_stop
-from harness.pipeline.executor import Executor, Job
-from harness.pipeline.executors import open_executor
-from harness.pipeline.plan import RunPlan
-from harness.pipeline.preflight import check_reachable, warn_of_shared_state
-from harness.pipeline.prepared import PreparedRun, prepare
+from harness.pipeline.early_stop import StopRule, stop_rule
+from harness.pipeline.execution.environment import Say, pins
+from harness.pipeline.execution.executor import Executor, Job
+from harness.pipeline.execution.executors import open_executor
+from harness.pipeline.execution.preflight import check_reachable, warn_of_shared_state
+from harness.pipeline.execution.prepared import PreparedRun, prepare
+from harness.pipeline.plan.plan import RunPlan
+from harness.pipeline.plan.secrets import secret_values
+from harness.pipeline.plan.users import users_for_manifest
 from harness.pipeline.rescore import finish_scores
-from harness.pipeline.secrets import secret_values
-from harness.pipeline.users import users_for_manifest
-from harness.pipeline.world import Say, pins
 from harness.results import (
     PlannedTrial,
     RunFolder,
     RunManifest,
+    Stop,
     VariedTrial,
     begin_run,
     default_run_name,
+    keep_reference_states,
+    stored_reference_states,
     write_allowance,
+    write_quarantine,
     write_stop,
 )
 from harness.runner import Agent
@@ -78,8 +82,8 @@ def _started(prepared: PreparedRun, watch: Watch) -> RunFolder:
 def _resumed(prepared: PreparedRun, path: Path, watch: Watch) -> RunFolder:
     plan = prepared.plan
     with RunFolder.resume(path) as folder:
-        job = prepared.job(folder.manifest.run, watch.say)
-        _refuse_changed(folder.manifest, manifest_of(job))
+        job = prepared.job(folder.manifest.run, watch.say, stored_reference_states(path, plan.suite))
+        _refuse_changed(folder, manifest_of(job))
         if _order(plan, folder):
             _check_live(plan, watch.say)
         with open_executor(job, watch.say) as executor:
@@ -88,19 +92,24 @@ def _resumed(prepared: PreparedRun, path: Path, watch: Watch) -> RunFolder:
 
 def _carried_out(job: Job, folder: RunFolder, executor: Executor, watch: Watch) -> RunFolder:
     plan, outages = job.plan, _Outages()
-    early = early_stop(plan, folder.manifest.planned, folder.scorecards())
+    rule = stop_rule(plan, folder)
+    keep_reference_states(folder, job.scorer.reference_states)
     write_allowance(folder, plan.max_inconclusive)
+    if plan.quarantine is not None:
+        write_quarantine(folder, plan.quarantine)
     watch.began(folder.manifest)
-    with closing(executor.run(_while_it_can(plan, folder, outages, early), folder)) as results:
+    with closing(executor.run(_while_it_can(plan, folder, outages, rule), folder)) as results:
         for ended in results:
             if ended is not None:
                 outages.note(ended[0])
-                if early is not None:
-                    early.note(ended[1])
+                if rule is not None:
+                    rule.note(ended[1])
                 watch.finished(*ended)
     spent = None if plan.budget is None else plan.budget.reached
-    decided = None if early is None or len(folder.finished()) == len(folder.manifest.planned) else early.reached
-    write_stop(folder, outages.reached or spent or decided, decided=not (outages.reached or spent) and bool(decided))
+    cut_short = outages.reached or spent
+    complete = len(folder.finished()) == len(folder.manifest.planned)
+    decided = None if rule is None or complete else rule.reached
+    write_stop(folder, decided if cut_short is None else Stop(reason=cut_short))
     finish_scores(folder, plan.suite, job.scorer)
     folder.close()
     return RunFolder.open(folder.path)
@@ -112,7 +121,7 @@ def _default_name(plan: RunPlan, agent: Agent) -> str:
 
 
 def _check_live(plan: RunPlan, say: Say) -> None:
-    """Raises UsageError or ServiceError for what live answers need and is not there."""
+    """Raises UsageError or ServiceError if live answers need a key or server that is missing."""
     warn_of_shared_state(plan, say)
     check_reachable(plan, secret_values(plan.suite))
 
@@ -137,13 +146,11 @@ class _Outages:
             self.reached = f"{server!r} answered no trial: {trial.outage.reason}"
 
 
-def _while_it_can(
-    plan: RunPlan, folder: RunFolder, outages: _Outages, early: EarlyStop | None
-) -> Iterator[PlannedTrial]:
+def _while_it_can(plan: RunPlan, folder: RunFolder, outages: _Outages, rule: StopRule | None) -> Iterator[PlannedTrial]:
     """What is to be run, until the budget is spent, a server turns out to be down, or the result is sure enough."""
     missing = _order(plan, folder)
-    for planned in missing if early is None else early.order(missing):
-        if early is not None and early.reached is not None:
+    for planned in missing if rule is None else rule.order(missing):
+        if rule is not None and rule.reached is not None:
             return
         if outages.reached is not None or (plan.budget is not None and plan.budget.reached is not None):
             return
@@ -170,10 +177,12 @@ def manifest_of(job: Job) -> RunManifest:
         suite_digest=suite.digest,
         agent=agent.name,
         agent_digest=agent.digest,
+        variables=suite.variables_of(agent.name),
+        prompts={one.file: one.identity for one in suite.agent_prompts if one.agent == agent.name},
         prompt_digest=agent.prompt_digest,
         code_digest=agent.code_digest,
         snapshot=None if suite.snapshot is None else f"{suite.environment}/{suite.snapshot}",
-        snapshot_digest=world.snapshot.digest,
+        snapshot_digest=world.snapshot_digest,
         packages_digest=world.packages_digest,
         tools_digest=tools_digest(suite),
         tool_mode=plan.tools,
@@ -190,6 +199,8 @@ def manifest_of(job: Job) -> RunManifest:
             for (case_id, attempt), variant in plan.variants.items()
         ),
         shard=None if plan.shard is None else "{}/{}".format(*plan.shard),
+        allocated_against=None if plan.reference is None else plan.reference.name,
+        allocated_by_baseline=plan.reference is not None and plan.reference.is_baseline,
     )
 
 
@@ -206,10 +217,11 @@ _MUST_AGREE = (
 )
 
 
-def _refuse_changed(began: RunManifest, now: RunManifest) -> None:
+def _refuse_changed(folder: RunFolder, now: RunManifest) -> None:
+    began = folder.manifest
     changed = [field for field in _MUST_AGREE if getattr(began, field) != getattr(now, field)]
     if changed:
         raise UsageError(
-            f"run {began.run!r} cannot go on: since it began, {', '.join(changed)} changed",
+            f"{folder.path}: the run cannot be resumed: since it began, {', '.join(changed)} changed",
             remedy="start a new run",
         )

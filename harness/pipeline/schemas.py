@@ -1,4 +1,4 @@
-"""The published JSON Schemas: what editors complete and check the files of a project by."""
+"""The published JSON Schemas, by which editors complete and check the files of a project."""
 
 from collections.abc import Callable
 from typing import Any, Literal, get_args

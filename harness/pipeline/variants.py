@@ -1,43 +1,51 @@
-"""Trials that are run otherwise than their case says: many small runs in one open world.
+"""Runs many trials with interventions in one open environment.
 
 The images, the snapshot, the gateway and the services that trials can share are opened once, so that a further trial
 costs no more than itself.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from threading import Event
+from typing import Literal, TypeVar
 
 from harness.case import Case, Suite, ToolMode, TrialVariant, suite_digest
-from harness.errors import ResultsError
-from harness.pipeline.attempt import Scored, scored
-from harness.pipeline.executor import Job
-from harness.pipeline.local import end_sandboxes, open_runner
-from harness.pipeline.plan import RunPlan
-from harness.pipeline.prepared import prepare
+from harness.errors import HarnessError, ResultsError
+from harness.pipeline.execution.attempt import Scored, scored
+from harness.pipeline.execution.environment import EnvironmentServices, Say
+from harness.pipeline.execution.executor import Job
+from harness.pipeline.execution.local import end_sandboxes, open_runner
+from harness.pipeline.execution.prepared import prepare
+from harness.pipeline.plan.plan import RunPlan
+from harness.pipeline.plan.secrets import secret_values
 from harness.pipeline.run import manifest_of
-from harness.pipeline.secrets import secret_values
-from harness.pipeline.world import Say
 from harness.results import PlannedTrial, RunFolder, begin_run, default_run_name
-from harness.runner import TaskSlots, TrialRunner, run_all
-from harness.sandbox import temporary_folder
-from harness.score import Scorer, build_scorer
-from harness.upstream import RateLimiter, share_services
+from harness.runner import Agent, TaskSlots, TrialRunner, run_all
+from harness.sandbox import Snapshot, temporary_folder
+from harness.score import Evidence, Scorer, build_scorer
+from harness.trace import with_final_answer
+from harness.upstream import OutOfBudget, RateLimiter, share_services
+
+Kept = TypeVar("Kept")
 
 VARIANTS_FOLDER = "runs/.variants"
-"""Apart from the runs of the agent under test, which are compared with each other."""
+"""A separate folder, so that these runs are not compared with those of the agent under test."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VariantRequest:
-    """One trial that is to be run."""
+    """A requested trial."""
 
     case: Case
     """A case of the suite, or a changed copy of one."""
     variant: TrialVariant = field(default_factory=TrialVariant)
+    agent: Agent | None = None
+    """The agent of this trial; None: the agent of the plan."""
+    snapshot: Snapshot | None = None
+    """The snapshot of the sandbox, and with tools `sealed` of the services; None: the suite's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +62,14 @@ class VariantResult:
 
 
 class VariantBench:
-    """Runs variants, several at once, and keeps those that are asked for in a run folder."""
+    """Runs variants in parallel, and stores selected ones in a run folder."""
 
-    def __init__(self, job: Job, runner: TrialRunner, files: Path) -> None:
+    def __init__(self, job: Job, runner: TrialRunner, files: Path, parts: "_WorldParts") -> None:
         self._job = job
         self._runner = runner
         self._files = files
+        self._services = parts.services
+        self._narrow = parts.narrow
         self._numbers = count(1)
         self.trials_run = 0
         """The number of trials that were run so far."""
@@ -69,8 +79,13 @@ class VariantBench:
         return self._job.plan.suite
 
     @property
+    def snapshot(self) -> Snapshot:
+        """What trials begin from whose request names no other."""
+        return self._runner.snapshot
+
+    @property
     def jobs(self) -> int:
-        """Trials side by side."""
+        """The number of parallel trials."""
         return self._job.plan.jobs
 
     def run(self, requests: Sequence[VariantRequest]) -> list[VariantResult]:
@@ -78,23 +93,60 @@ class VariantBench:
 
         The first exception, Ctrl-C included, ends all trials and what they started.
         """
-        stopping, found = Event(), dict[int, VariantResult]()
-
-        def abort() -> None:
-            stopping.set()
-            end_sandboxes(self._runner)
-
-        slots = TaskSlots(jobs=self._job.plan.jobs)
-        tasks = list(enumerate(requests))
-        with closing(run_all(tasks, lambda task: self._one(task[1]), slots, abort)) as results:
+        found = {}
+        slots, tasks = TaskSlots(jobs=self._job.plan.jobs), list(enumerate(requests))
+        with closing(run_all(tasks, lambda task: self._one(task[1]), slots, self._end)) as results:
             for (place, _), result in results:
                 found[place] = result
         return [found[place] for place, _ in tasks]
 
+    def each(
+        self, requests: Sequence[VariantRequest], then: Callable[[VariantResult], Kept], stopping: Event
+    ) -> Generator[tuple[int, Kept], None, None]:
+        """What `then` makes of each result, with the place of its request, as it ends; `then` runs beside other trials.
+
+        Where `stopping` is set, or a trial or `then` raises, no further trial begins; those that run are finished and
+        yielded, because they are paid for. Then the first exception is raised. An exception in the caller's own loop,
+        a second Ctrl-C among them, ends the trials at once.
+        """
+        errors: list[HarnessError | OutOfBudget] = []
+
+        def work(task: tuple[int, VariantRequest]) -> tuple[int, Kept] | None:
+            try:
+                return task[0], then(self._one(task[1]))
+            except (HarnessError, OutOfBudget) as error:  # raised below, when the other trials have ended
+                errors.append(error)
+                return None
+
+        tasks = (one for one in enumerate(requests) if not errors and not stopping.is_set())
+        with closing(run_all(tasks, work, TaskSlots(jobs=self.jobs), self._end)) as results:
+            for _, done in results:
+                if done is not None:
+                    yield done
+        if errors:
+            raise errors[0]
+
+    def _end(self) -> None:
+        end_sandboxes(self._runner)
+
+    def with_answer(self, result: VariantResult, variant: TrialVariant) -> VariantResult:
+        """What the trial would have been with the variant's final answer alone: a trial is not run for it, because
+        nothing but that answer is otherwise. Its checks are evaluated again.
+        """
+        assert variant.final_answer is not None
+        done, case = result.scored, result.request.case
+        changed = with_final_answer(done.trial.trajectory, variant.final_answer)
+        trial = done.trial.model_copy(update={"trajectory": changed})
+        evidence = Evidence(case=case, trial=trial, tools=self.suite.tools, end_state_archive=done.archive)
+        card = self._scorer(case).score(evidence)
+        request = replace(result.request, variant=variant)
+        return VariantResult(request=request, scored=replace(done, trial=trial, card=card))
+
     def keep(self, results: Sequence[VariantResult], name: str | None = None) -> RunFolder:
         """Stores results as a run of their own in `VARIANTS_FOLDER`, and gives the run folder, closed for writing.
 
-        The attempts of a case are numbered in the given order.
+        The attempts of a case are numbered in the given order. The manifest names the agent of the plan: results of
+        other agents are not to be kept.
         """
         numbers: dict[str, int] = {}
         kept: list[tuple[PlannedTrial, VariantResult]] = []
@@ -123,20 +175,32 @@ class VariantBench:
         key = (request.case.id, number)
         # Threads share the mapping; each touches its own key only.
         self._variants[key] = request.variant
+        trial_id = self._runner.trial_id(request.case.id, number)
+        if self._services is not None and request.snapshot is not None:
+            self._services.snapshots[trial_id] = request.snapshot
         try:
-            with scored(
-                self._runner, self._scorer(request.case), request.case, number, self._files / str(number)
-            ) as done:
+            scorer = self._scorer(request.case)
+            if request.snapshot is not None:  # the reference was played from another one
+                scorer = replace(scorer, reference_states={})
+            with scored(self._runner_for(request), scorer, request.case, number, self._files / str(number)) as done:
                 self.trials_run += 1
                 return VariantResult(request=request, scored=done)
         finally:
             del self._variants[key]
+            if self._services is not None:
+                self._services.snapshots.pop(trial_id, None)
+
+    def _runner_for(self, request: VariantRequest) -> TrialRunner:
+        if request.agent is None and request.snapshot is None:
+            return self._runner
+        agent, snapshot = request.agent or self._runner.agent, request.snapshot or self._runner.snapshot
+        return replace(self._runner, agent=agent, snapshot=snapshot)
 
     def _scorer(self, case: Case) -> Scorer:
         """The run's scorer, or one of its own for a case that the suite does not have."""
         if any(one.id == case.id for one in self.suite.cases):
             return self._job.scorer
-        return build_scorer(self.suite.model_copy(update={"cases": (case,)}))
+        return self._narrow(build_scorer(self.suite.model_copy(update={"cases": (case,)})))
 
     @property
     def _variants(self) -> dict[tuple[str, int], TrialVariant]:
@@ -145,36 +209,81 @@ class VariantBench:
         return variants
 
 
+@dataclass(frozen=True, kw_only=True)
+class _WorldParts:
+    """What a bench needs of its world besides the runner."""
+
+    services: "_ServicesByTrial | None"
+    narrow: Callable[[Scorer], Scorer]
+    """Leaves out what is not evaluated of a trial."""
+
+
+@dataclass(frozen=True)
+class _ServicesByTrial:
+    """Opens the services of each trial from the snapshot that it begins from; implements `ServiceOpener`."""
+
+    services: EnvironmentServices
+    snapshots: dict[str, Snapshot] = field(default_factory=dict)
+    """Trial id -> its snapshot, where it is not the suite's. Threads share it; each touches its own trial only."""
+
+    @contextmanager
+    def open(self, trial_id: str) -> Iterator[Mapping[str, str]]:
+        snapshot = self.snapshots.get(trial_id)
+        services = self.services if snapshot is None else replace(self.services, snapshot=snapshot)
+        with services.open(trial_id) as running:
+            yield running
+
+
 @contextmanager
-def open_variants(plan: RunPlan, say: Say) -> Iterator[VariantBench]:
-    """Opens the world of a plan for variants. Raises what `run_plan` raises before its first trial."""
+def open_variants(
+    plan: RunPlan, say: Say, *, evaluated: Literal["all", "causes", "verdicts"] = "all"
+) -> Iterator[VariantBench]:
+    """Opens the world of a plan for variants. Raises what `run_plan` raises before its first trial.
+
+    `evaluated`: of each trial, besides its checks: metrics and detectors, detectors where it has failed (`causes`), or
+    nothing. The answers of live tools are stored for `all` alone.
+    """
     plan = replace(plan, variants={})
     name = f"variants-{plan.created.strftime('%Y%m%d-%H%M%S-%f')}"
     job = prepare(plan).job(name, say)
+    narrowed: dict[str, Callable[[Scorer], Scorer]] = {
+        "all": lambda scorer: scorer,
+        "causes": Scorer.without_metrics,
+        "verdicts": Scorer.of_verdicts,
+    }
+    narrow = narrowed[evaluated]
+    job = replace(job, scorer=narrow(job.scorer))
+    services = None
+    if isinstance(job.world.services, EnvironmentServices):
+        services = _ServicesByTrial(job.world.services)
+        job = replace(job, world=replace(job.world, services=services))
     with ExitStack() as stack:
         files = stack.enter_context(temporary_folder())
+        live = files / "live" if evaluated == "all" else None
         shared = open_runner(
-            job, live_cassettes=files / "live", secrets=secret_values(plan.suite), limiter=RateLimiter(), tracing=None
+            job, live_cassettes=live, secrets=secret_values(plan.suite), limiter=RateLimiter(), tracing=None
         )
-        yield VariantBench(job, stack.enter_context(shared), files)
+        yield VariantBench(job, stack.enter_context(shared), files, _WorldParts(services=services, narrow=narrow))
 
 
 def variant_tool_mode(suite: Suite) -> ToolMode:
-    """Who answers the calls that no recording answers: the suite's own services where it has them.
+    """The tool mode for calls without a recording: the suite's services, if it has any.
 
     `live` where every server is a service that separates sessions by a header, or a program of the suite, so that
     trials share what is started; `sealed` where each trial needs services of its own; `replay` where a server lies
     outside of the environment.
     """
-    if any(server.base_url is not None for server in suite.reached.values()) or suite.hosts:
+    if any(server.base_url is not None for server in suite.reached.values()):
         return "replay"
     return "live" if share_services(suite, "live") else "sealed"
 
 
 def with_cases(plan: RunPlan, cases: Sequence[Case]) -> RunPlan:
-    """The plan with other cases in its suite, whose digest is renewed."""
+    """The plan with other cases in its suite, whose digest is renewed, and without trials of cases left out."""
     suite = plan.suite.model_copy(update={"cases": tuple(cases)})
-    return replace(plan, suite=suite.model_copy(update={"digest": suite_digest(suite)}))
+    ids = {case.id for case in cases}
+    planned = tuple(one for one in plan.planned if one.case_id in ids)
+    return replace(plan, suite=suite.model_copy(update={"digest": suite_digest(suite)}), planned=planned)
 
 
 def _commit(folder: RunFolder, planned: PlannedTrial, done: Scored) -> None:

@@ -1,4 +1,4 @@
-"""The gate: whether a run is good enough, which a run that was not measured never is."""
+"""Gates: whether a run is good enough. A run without measurements never passes."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from typing import Literal
 from harness.case import Suite
 from harness.documents import alternatives
 from harness.errors import ExitCode, UsageError
-from harness.report.summary import SUCCESS, Summary
+from harness.report.figures.summary import SUCCESS, Summary
 from harness.score import ItemEvaluator, RunEvaluator, build_scorer
 from harness.score.composite import NAME as COMPOSITE
 from harness.values import Frozen
@@ -16,7 +16,7 @@ from harness.values import Frozen
 Holding = Literal["holds", "fails", "not_measured"]
 
 _SPEC = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*=\s*(\S+)\s*")
-_SLACK = 1e-9  # a mean of 0.9 must reach a floor of 0.9 despite rounding
+_SLACK = 1e-9  # tolerance for rounding: a mean of 0.9 must reach a floor of 0.9
 
 
 class GateCheck(Frozen):

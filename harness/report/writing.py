@@ -1,17 +1,17 @@
-"""The report of a stored run, written beside its trials."""
+"""Writes the report of a stored run into its folder."""
 
 from pathlib import Path
 
 from harness.documents import write_atomically
+from harness.report.figures.summary import Summary
 from harness.report.render.json import summary_json
 from harness.report.render.junit import junit_xml
 from harness.report.render.markdown import summary_markdown
-from harness.report.summary import Summary
 from harness.results import RunFolder, allowed_inconclusive
 
 
 def write_report(folder: RunFolder, summary: Summary, max_inconclusive: int | None = None) -> Path:
-    """Writes `report/summary.md`, `junit.xml` and `summary.json` into the run folder and gives the Markdown's path.
+    """Writes `report/summary.md`, `junit.xml` and `summary.json` into the run folder; returns the path of the Markdown.
 
     `summary` is the folder's own: the same folder gives the same bytes, and an older report is replaced.
     `max_inconclusive`: how many such trials the run may have, for JUnit; None: as many as it was allowed when it ran.

@@ -13,11 +13,16 @@ if TYPE_CHECKING:
     from harness.results.baseline import mutation_floor as mutation_floor
     from harness.results.baseline import read_baseline as read_baseline
     from harness.results.baseline import write_baseline as write_baseline
+    from harness.results.causes import KeptCause as KeptCause
+    from harness.results.causes import cause_of as cause_of
+    from harness.results.causes import fork_of as fork_of
+    from harness.results.causes import keep_cause as keep_cause
     from harness.results.comparable import latest_comparable as latest_comparable
     from harness.results.comparable import runs_in as runs_in
     from harness.results.comparisons import add_comparison as add_comparison
     from harness.results.comparisons import latest_comparisons as latest_comparisons
     from harness.results.comparisons import read_comparisons as read_comparisons
+    from harness.results.drift import DRIFT as DRIFT
     from harness.results.drift import ChangeClass as ChangeClass
     from harness.results.drift import DriftFinding as DriftFinding
     from harness.results.drift import DriftReport as DriftReport
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from harness.results.drift import holder_of as holder_of
     from harness.results.drift import read_drift as read_drift
     from harness.results.drift import write_drift as write_drift
+    from harness.results.durations import real_durations as real_durations
     from harness.results.finding import run_path as run_path
     from harness.results.folder import RunFolder as RunFolder
     from harness.results.gc_pause import gc_paused as gc_paused
@@ -42,6 +48,10 @@ if TYPE_CHECKING:
     from harness.results.manifest import Scoring as Scoring
     from harness.results.manifest import VariedTrial as VariedTrial
     from harness.results.manifest import differences as differences
+    from harness.results.matrix import Matrix as Matrix
+    from harness.results.matrix import matrix_at as matrix_at
+    from harness.results.matrix import matrix_run_names as matrix_run_names
+    from harness.results.matrix import write_matrix as write_matrix
     from harness.results.merging import MergeLimits as MergeLimits
     from harness.results.merging import merge_runs as merge_runs
     from harness.results.merging import shard_of as shard_of
@@ -49,6 +59,17 @@ if TYPE_CHECKING:
     from harness.results.naming import begin_run as begin_run
     from harness.results.naming import check_run_name as check_run_name
     from harness.results.naming import default_run_name as default_run_name
+    from harness.results.quarantine import Quarantine as Quarantine
+    from harness.results.quarantine import QuarantinedCase as QuarantinedCase
+    from harness.results.quarantine import quarantine_of as quarantine_of
+    from harness.results.quarantine import write_quarantine as write_quarantine
+    from harness.results.reference_states import keep_reference_states as keep_reference_states
+    from harness.results.reference_states import read_reference_state as read_reference_state
+    from harness.results.reference_states import reference_state_bytes as reference_state_bytes
+    from harness.results.reference_states import stored_reference_states as stored_reference_states
+    from harness.results.rounds import Round as Round
+    from harness.results.rounds import rounds_of as rounds_of
+    from harness.results.rounds import write_rounds as write_rounds
     from harness.results.stop import Stop as Stop
     from harness.results.stop import stop_of as stop_of
     from harness.results.stop import stop_reason as stop_reason
@@ -61,6 +82,7 @@ else:
         __name__,
         {
             "allowance": ("allowed_inconclusive", "write_allowance"),
+            "durations": ("real_durations",),
             "finding": ("run_path",),
             "baseline": (
                 "Baseline",
@@ -70,9 +92,11 @@ else:
                 "read_baseline",
                 "write_baseline",
             ),
+            "causes": ("KeptCause", "cause_of", "fork_of", "keep_cause"),
             "comparable": ("latest_comparable", "runs_in"),
             "comparisons": ("add_comparison", "latest_comparisons", "read_comparisons"),
             "drift": (
+                "DRIFT",
                 "ChangeClass",
                 "DriftFinding",
                 "DriftReport",
@@ -101,8 +125,17 @@ else:
                 "VariedTrial",
                 "differences",
             ),
+            "matrix": ("Matrix", "matrix_at", "matrix_run_names", "write_matrix"),
             "merging": ("MergeLimits", "merge_runs", "shard_of"),
             "naming": ("RunNameTaken", "begin_run", "check_run_name", "default_run_name"),
+            "quarantine": ("Quarantine", "QuarantinedCase", "quarantine_of", "write_quarantine"),
+            "reference_states": (
+                "keep_reference_states",
+                "read_reference_state",
+                "reference_state_bytes",
+                "stored_reference_states",
+            ),
+            "rounds": ("Round", "rounds_of", "write_rounds"),
             "stop": ("Stop", "stop_of", "stop_reason", "write_stop"),
             "storage": ("read_checked",),
             "stored": ("StoredTrial", "TrialKey"),

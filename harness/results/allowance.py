@@ -1,4 +1,4 @@
-"""How many trials of a run may be inconclusive: beside the manifest, since a resumed run may be allowed others."""
+"""The allowed number of inconclusive trials. It is not in the manifest, because a resumed run may change it."""
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ _ALLOWANCE = "allowance.json"
 
 
 class Allowance(Frozen):
-    """What `harness run` was allowed by `--max-inconclusive` or the suite's gates."""
+    """The limit of `--max-inconclusive` or the suite's gates."""
 
     max_inconclusive: int = Field(ge=0)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from harness.documents import read_document, write_atomically
-from harness.errors import NotMeasured, UsageError
+from harness.errors import InvalidDocument, NotMeasured, UsageError
+from harness.results.durations import real_durations
 from harness.results.folder import RunFolder
 from harness.results.manifest import RunManifest
 from harness.score import Scorecard
@@ -21,35 +22,39 @@ _LONGEST_REASON = 200
 
 
 class KeptMutationScore(Frozen):
-    """The mutation score of the suite when it was last kept."""
+    """The mutation score of the suite when it was stored."""
 
     score: float
-    """The share of mutants that a check noticed, without the equivalent ones."""
+    """The share of detected mutants, without equivalent ones."""
     mutants: int
     """All that were made."""
 
 
 class Baseline(Frozen):
-    """A run as it is remembered: every verdict and value, and no evidence, explanation or step."""
+    """The stored results of a run: every verdict and value, without evidence, explanations and steps."""
 
     version: Literal[1] = 1
     manifest: RunManifest
     mutation: KeptMutationScore | None = None
     """None: the suite was not mutated since the baseline was set."""
     scorecards: tuple[Scorecard, ...]
+    durations: dict[str, float] = {}
+    """`case/attempt` -> duration in seconds; empty for a replay, whose durations have no meaning."""
 
 
 def baseline_of(folder: RunFolder, allow_unmeasured: int = 0) -> Baseline:
-    """Raises UsageError where more trials than allowed were not measured: what they lose later would not be seen."""
+    """Raises UsageError if more trials than allowed were not measured: later losses there would not be detected."""
     manifest, cards = folder.manifest, folder.scorecards()
     measured = sum(card.outcome in MEASURED for card in cards)
     missing = len(manifest.planned) - measured
     if missing > allow_unmeasured or not measured:
         raise UsageError(
             f"run {manifest.run!r} has {missing} trials of {len(manifest.planned)} that were not measured",
-            remedy=f"record what is missing and run again, or allow it: --allow-unmeasured {missing}",
+            remedy=f"record the missing answers and run again, or allow it: --allow-unmeasured {missing}",
         )
-    return Baseline(manifest=manifest, scorecards=tuple(_slim(card) for card in cards))
+    return Baseline(
+        manifest=manifest, scorecards=tuple(_slim(card) for card in cards), durations=real_durations(folder)
+    )
 
 
 def baseline_path(project: Path, suite: str) -> Path:
@@ -57,16 +62,25 @@ def baseline_path(project: Path, suite: str) -> Path:
 
 
 def write_baseline(project: Path, baseline: Baseline) -> Path:
-    """An earlier baseline of the suite is replaced."""
+    """An earlier baseline of the suite is replaced; its mutation score stays where the suite is the same."""
     path = baseline_path(project, baseline.manifest.suite)
+    if baseline.mutation is None:
+        baseline = baseline.model_copy(update={"mutation": _kept_mutation(project, baseline.manifest)})
     write_atomically(path, _text(baseline).encode("ascii"))
     return path
+
+
+def _kept_mutation(project: Path, manifest: RunManifest) -> KeptMutationScore | None:
+    try:
+        return read_baseline(project, manifest.suite, manifest.suite_digest).mutation
+    except (NotMeasured, InvalidDocument):
+        return None  # `baseline set` also replaces a damaged baseline
 
 
 def keep_mutation_score(project: Path, suite: str, score: float | None, mutants: int, suite_digest: str) -> Path:
     """Adds the score to the suite's baseline; raises NotMeasured where there is no score, or no baseline of it."""
     if score is None:
-        raise NotMeasured(f"suite {suite!r} has no mutation score: no mutant counts")
+        raise NotMeasured(f"suite {suite!r} has no mutation score: no mutant was counted")
     known = read_baseline(project, suite, suite_digest)
     kept = KeptMutationScore(score=round(score, 4), mutants=mutants)
     return write_baseline(project, known.model_copy(update={"mutation": kept}))
@@ -87,12 +101,12 @@ def read_baseline(project: Path, suite: str, suite_digest: str | None = None) ->
     (`suite_digest`); InvalidDocument for a damaged file."""
     path = baseline_path(project, suite)
     remedy = f"harness run {suite} --run-name new-baseline, then: harness baseline set new-baseline"
-    if path.is_symlink() or not path.is_file():  # a change that is looked at may bring a link to any file
-        raise NotMeasured(f"suite {suite!r} has no baseline: there is no {path}", remedy=remedy)
+    if path.is_symlink() or not path.is_file():  # the change under test may contain a link to any file
+        raise NotMeasured(f"suite {suite!r} has no baseline: {path} does not exist", remedy=remedy)
     found = read_document(path, Baseline)
     if suite_digest is not None and found.manifest.suite_digest != suite_digest:
         raise NotMeasured(
-            f"the baseline of {suite!r} is of another suite: its cases or checks have changed since", remedy=remedy
+            f"the baseline of {suite!r} is outdated: the suite's cases or checks have changed since", remedy=remedy
         )
     return found
 
@@ -126,7 +140,8 @@ def _text(baseline: Baseline) -> str:
     head = ",\n".join(f" {json.dumps(name)}: {_line(plain[name])}" for name in sorted(plain))
     lines = ",\n".join(_line(card.model_dump(mode="json", exclude_defaults=True)) for card in baseline.scorecards)
     mutation = "" if baseline.mutation is None else f'"mutation": {_line(baseline.mutation.model_dump(mode="json"))},\n'
-    return f'{{\n"version": 1,\n"manifest": {{\n{head}\n}},\n{mutation}"scorecards": [\n{lines}\n]\n}}\n'
+    durations = f'"durations": {_line(baseline.durations)},\n' if baseline.durations else ""
+    return f'{{\n"version": 1,\n"manifest": {{\n{head}\n}},\n{mutation}{durations}"scorecards": [\n{lines}\n]\n}}\n'
 
 
 def _line(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Files beside the trials of a run, which merging carries into the merged run.
+"""Files of a run folder besides the trials, which a merge copies.
 
 Live cassettes, judges' verdicts and comparisons, and drift findings are stored under the merged run's name, in the
 order that an undivided run would have had.
@@ -9,16 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, get_args
 
-from harness.cassette.live import FOLDER as LIVE
+from harness.cassette.recorder.live import FOLDER as LIVE
 from harness.judge import Judgement, PairwiseComparison
 from harness.plain_files import UnusableEntry, open_plain
 from harness.results.comparisons import add_comparison, compared_rubrics, read_comparisons
 from harness.results.drift import DRIFT, DriftFinding, DriftReport, Severity, read_drift, write_drift
 from harness.results.folder import RunFolder
 from harness.results.judgements import JudgementWriter, judged_rubrics, keep_rubric, kept_rubric, read_judgements
+from harness.results.reference_states import carry_reference_states
 from harness.results.storage import refused_entry
 
-Told = TypeVar("Told", Judgement, PairwiseComparison)
+Carried = TypeVar("Carried", Judgement, PairwiseComparison)
 
 
 def carry(parts: Sequence[RunFolder], merged: RunFolder) -> None:
@@ -26,6 +27,7 @@ def carry(parts: Sequence[RunFolder], merged: RunFolder) -> None:
     paths = [part.path for part in parts]
     for path in paths:
         _carry_live_cassettes(path, merged.path)
+    carry_reference_states(paths, merged)
     _carry_judgements(paths, merged)
     _carry_comparisons(paths, merged)
     reports = [read_drift(path) for path in paths if (path / DRIFT).is_file()]
@@ -66,10 +68,10 @@ def _each(names: Iterable[tuple[str, ...]]) -> Iterator[str]:
     return iter(sorted({name for some in names for name in some}))
 
 
-def _in_order(told: Iterable[Told], merged: RunFolder) -> list[Told]:
+def _in_order(entries: Iterable[Carried], merged: RunFolder) -> list[Carried]:
     """Sorts by the plan, and keeps the order of lines about the same trial."""
     places = {(one.case_id, one.attempt): place for place, one in enumerate(merged.manifest.planned)}
-    return sorted(told, key=lambda one: places.get((one.case_id, one.attempt), len(places)))
+    return sorted(entries, key=lambda one: places.get((one.case_id, one.attempt), len(places)))
 
 
 def _one_report(reports: Sequence[DriftReport], run: str) -> DriftReport:

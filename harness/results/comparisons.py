@@ -1,6 +1,7 @@
-"""How a run compared with others: `comparisons/<rubric>.jsonl` in the folder of run B, a line each, only added to.
+"""Comparisons of a run with others: `comparisons/<rubric>.jsonl` in the folder of run B, append-only, one per line.
 
-Half a line of a killed harness is passed over. The checksums of the trials do not cover the file, as with judgements.
+An incomplete line of a killed harness is skipped. The checksums of the trials do not cover the file, as with
+judgements.
 """
 
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ _FOLDER = "comparisons"
 
 
 def add_comparison(run: Path, comparison: PairwiseComparison) -> None:
-    """Is on disk when this returns; several harnesses may add at a time."""
+    """Appends and flushes a comparison; several processes may append concurrently."""
     append_line(_path(run, comparison.rubric), comparison)
 
 

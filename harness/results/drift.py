@@ -1,4 +1,4 @@
-"""What a tool answers otherwise than its recording: the values that drift finds, reports show and trackers file."""
+"""Differences between a tool's answers and its recordings, as drift checks, reports and trackers use them."""
 
 import hashlib
 from datetime import datetime
@@ -62,11 +62,11 @@ class DriftFinding(Frozen):
     """An excerpt of the recorded answer, redacted."""
     after: JsonValue = None
     cases: tuple[str, ...] = ()
-    """Cases whose recordings it touches, sorted."""
+    """Cases with affected recordings, sorted."""
     flips: tuple[str, ...] = ()
-    """Of those, the cases whose verdict changes with it, sorted."""
+    """Affected cases whose verdict changes, sorted."""
     samples: int = 1
-    """How many live answers showed it, repeats included."""
+    """Number of live answers with the change, repeats included."""
     answers: int | None = None
     """The number of live answers where old and new content alternated, as during the rollout of a release; `samples` of
     them showed the change. None: all of them did.
@@ -80,7 +80,7 @@ class DriftFinding(Frozen):
         """The fingerprint is written for readers, and computed when it is read."""
         return {name: data[name] for name in data if name != "fingerprint"} if isinstance(data, dict) else data
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field  # type: ignore[prop-decorator]  # python/mypy#14461
     @property
     def fingerprint(self) -> str:
         """Twelve hexadecimal digits of what the change is: no values, dates, runs or cases are in it."""
@@ -93,10 +93,10 @@ class DriftReport(Frozen):
 
     suite: str
     run: str
-    """The run or probe that looked."""
+    """The run or probe that found it."""
     seen: datetime
     command: str
-    """What a person types to see it again."""
+    """The command that reproduces the result."""
     findings: tuple[DriftFinding, ...]
     """Confirmed ones, sorted by tool, severity, operation and path."""
     exercised: dict[str, tuple[str, ...]]
@@ -105,16 +105,15 @@ class DriftReport(Frozen):
     compared: int | None = None
     """Recorded calls of which live answers were compared; None: not counted, in a report of an earlier version."""
     provenance: dict[str, int] = {}
-    """From where the recordings were taken that live answers were compared with: `service`, `double`, `trajectory`,
-    `hand` or `unknown` -> how many."""
+    """Provenance of the compared recordings -> number: `service`, `double`, `trajectory`, `hand` or `unknown`."""
     doubles: tuple[str, ...] = ()
     """Checked servers and hosts that the suite declares as doubles, sorted."""
     after_writes: int = 0
-    """How many of them were made after writes."""
+    """Number of compared calls that followed writes."""
     restores: int = 0
-    """How often a probe brought servers to their known state to write to them."""
+    """Number of times that a probe reset servers before writes."""
     not_asked: dict[str, int] = {}
-    """Why recorded reads could not be sent again -> how many."""
+    """Reason why recorded reads could not be sent again -> number."""
     unconfirmed: tuple[DriftFinding, ...] = ()
     """Findings that were not confirmed (`doubt` gives the reason): shown and never filed."""
     divergences: tuple[str, ...] = ()
@@ -148,7 +147,7 @@ def read_drift(path: Path) -> DriftReport:
     """The report in a file, or in a run's folder. Raises UsageError where there is none, ResultsError for damage."""
     file = path / DRIFT if path.is_dir() else path
     if not file.is_file() and not file.is_symlink():
-        raise UsageError(f"{path} holds no {DRIFT}", remedy="look for drift first: harness drift compare RUN")
+        raise UsageError(f"{path} holds no {DRIFT}", remedy="compare its answers first: harness drift compare RUN")
     return read_as(file, DriftReport)
 
 

@@ -17,5 +17,5 @@ def run_path(project: Path, name: str) -> Path:
         return named if is_folder(named) else Path(name)
     runs = [path.name for path in (project / "runs").glob("[!.]*") if path.is_dir()]
     raise UsageError(
-        f"{name[:200]!r} is no run folder, nor a run of {project / 'runs'}", remedy=alternatives(name, runs)
+        f"{name[:200]!r} is neither a run folder nor a run in {project / 'runs'}", remedy=alternatives(name, runs)
     )

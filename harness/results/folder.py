@@ -27,34 +27,32 @@ from harness.results.lock import WriterLock
 from harness.results.manifest import RunManifest, Scoring
 from harness.results.naming import check_run_name
 from harness.results.opening import MANIFEST, check_below, read_manifest, take_name
+from harness.results.scorings import RUN_SCORES, Scorings
 from harness.results.storage import (
     CHECKSUMS_FILE,
     commit_folder,
     json_bytes,
     json_line,
-    parsed,
     read_as,
-    read_checked,
     remove_unfinished,
     verify_checksums,
 )
-from harness.results.stored import END_STATE, StoredTrial, TrialKey, first_scorecard, key_of
+from harness.results.stored import END_STATE, StoredTrial, TrialKey, first_scorecard, key_of, stored_trial
 from harness.score import Score, Scorecard
 from harness.trace import Span, Trial
 
 SUITE = "suite.json"
-RUN_SCORES = "run_scores.json"
 TRIALS = "trials"
-SCORING = "scoring.json"
 
 
 class RunFolder:
-    """Made by `create`, `open` (to read) or `resume` (to go on); the writing ones hold the lock until `close`."""
+    """Created by `create`, `open` (to read) or `resume` (to continue); writers hold the lock until `close`."""
 
     def __init__(self, path: Path, manifest: RunManifest, lock: WriterLock | None) -> None:
         self.path = path
         self._manifest = manifest
         self._lock = lock
+        self._scorings = Scorings(path)
         self._threads = Lock()
         self._is_plain = False
         """Whether the trials are known to be plain files and folders, as those are that this process writes."""
@@ -89,7 +87,7 @@ class RunFolder:
 
     @classmethod
     def resume(cls, path: Path) -> Self:
-        """A folder to go on writing; raises ResultsError where another harness writes it."""
+        """Opens a folder for further writing. Raises ResultsError if another process writes it."""
         check_below(path, besides=frozenset({TRIALS}))
         manifest = read_manifest(path)
         lock = WriterLock(path)
@@ -110,7 +108,7 @@ class RunFolder:
     @property
     def manifest(self) -> RunManifest:
         """As the run was made, and with the suite and the scorers of its latest scoring."""
-        scoring = self._scoring()
+        scoring = self._scorings.latest()
         if scoring is None:
             return self._manifest
         ran = self._manifest.suite_digest
@@ -131,10 +129,10 @@ class RunFolder:
         where the trial was already committed, or is not planned.
         """
         self._must_write()
-        if self._scores():
+        if self._scorings.folders():
             raise ResultsError(
                 f"run {self._manifest.run!r} was scored again since it ran, and takes no further trials",
-                remedy="run what is missing under another --run-name",
+                remedy="run the missing trials under another --run-name",
             )
         if (key := (trial.case_id, trial.attempt)) not in self._planned:
             raise ResultsError(f"trial {key[0]!r} attempt {key[1]} is not planned in run {self._manifest.run!r}")
@@ -158,10 +156,10 @@ class RunFolder:
         Raises ResultsError where one is damaged, UsageError where the other was scored again, otherwise than it ran.
         """
         self._must_write()
-        if other.manifest != other._manifest:  # a run that scored itself again at its end is the same one
+        if other.manifest != other._manifest:  # a second scoring at the end of the run itself does not count
             raise UsageError(f"run {other.path.name!r} was scored again since it ran", remedy="merge, then score again")
         other._check_trials()
-        for trial in sorted((other.path / TRIALS).glob("*/[!.]*")):  # what a killed harness left begins with a dot
+        for trial in sorted((other.path / TRIALS).glob("*/[!.]*")):  # a dot: temporary
             verify_checksums(trial)
             commit_folder(
                 self.path / trial.relative_to(other.path),
@@ -177,8 +175,7 @@ class RunFolder:
     def trials(self) -> Iterator[StoredTrial]:
         """The committed trials in the planned order; raises ResultsError naming a damaged file."""
         for folder in self._committed():
-            path = folder / "trial.json"
-            yield StoredTrial(trial=parsed(path, read_checked(folder, path.name), Trial), folder=folder)
+            yield stored_trial(folder)
 
     def trial(self, case_id: str, attempt: int) -> Trial | None:
         """One committed trial; None where there is none. Raises ResultsError naming a damaged file."""
@@ -191,21 +188,19 @@ class RunFolder:
         self._check_trials()
         if (case_id, attempt) not in self._planned or not folder.is_dir():
             return None
-        return StoredTrial(
-            trial=parsed(folder / "trial.json", read_checked(folder, "trial.json"), Trial), folder=folder
-        )
+        return stored_trial(folder)
 
     @gc_paused()
     def scorecards(self) -> tuple[Scorecard, ...]:
         """The latest scorecard of each committed trial, in the planned order."""
-        later = {(card.case_id, card.attempt): card for card in self._later_scorecards()}
+        later = {(card.case_id, card.attempt): card for card in self._scorings.scorecards()}
         return tuple(later.get(key_of(folder)) or first_scorecard(folder) for folder in self._committed())
 
     def run_scores(self) -> tuple[Score, ...]:
         """The latest figures over the whole run; empty where none was written yet."""
-        folder = self._latest_scores()
-        if folder is not None:
-            return parsed(folder / RUN_SCORES, read_checked(folder, RUN_SCORES), tuple[Score, ...])
+        latest = self._scorings.run_scores()
+        if latest is not None:
+            return latest
         path = self.path / RUN_SCORES
         return read_as(path, tuple[Score, ...]) if path.exists() else ()
 
@@ -217,22 +212,11 @@ class RunFolder:
     def write_scorecards(self, scorecards: Sequence[Scorecard], run_scores: Sequence[Score], scoring: Scoring) -> Path:
         """A further scoring beside the earlier ones, which stay as they are; gives its folder."""
         self._must_write()
-        earlier = self._latest_scores()
-        number = 1 if earlier is None else int(earlier.name) + 1
-        target = self.path / "scores" / str(number)
-        commit_folder(
-            target,
-            {
-                "scorecards.jsonl": b"".join(json_line(card) for card in scorecards),
-                RUN_SCORES: json_bytes([score.model_dump() for score in run_scores]),
-                SCORING: json_bytes(scoring),
-            },
-        )
-        return target
+        return self._scorings.add(scorecards, run_scores, scoring)
 
     def verify(self) -> None:
         """Reads everything against its checksums; raises ResultsError naming the first damaged file."""
-        for folder in (*self._committed(), *self._scores()):
+        for folder in (*self._committed(), *self._scorings.folders()):
             verify_checksums(folder)
 
     def close(self) -> None:
@@ -280,23 +264,3 @@ class RunFolder:
         while (aside := target.with_name(f"{target.name}.failed-{number}")).exists():
             number += 1
         target.rename(aside)
-
-    def _scores(self) -> list[Path]:
-        folder = self.path / "scores"
-        if not folder.is_dir():  # as before every commit of a first run
-            return []
-        return sorted((path for path in folder.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
-
-    def _latest_scores(self) -> Path | None:
-        return next(reversed(self._scores()), None)
-
-    def _scoring(self) -> Scoring | None:
-        folder = self._latest_scores()
-        return None if folder is None else parsed(folder / SCORING, read_checked(folder, SCORING), Scoring)
-
-    def _later_scorecards(self) -> list[Scorecard]:
-        folder = self._latest_scores()
-        if folder is None:
-            return []
-        path = folder / "scorecards.jsonl"
-        return [parsed(path, line, Scorecard) for line in read_checked(folder, path.name).splitlines()]

@@ -1,4 +1,4 @@
-"""Many stored values read at once, without Python's search for cycles.
+"""Pauses Python's cyclic garbage collector while many stored values are read.
 
 The search walks over all values that live, as often as these have grown by a quarter: a run of 10,000 trials would cost
 half as much again a trial. Stored values are trees, and hold no cycles to be found.

@@ -84,7 +84,10 @@ def keep_rubric(run: Path, rubric: Rubric) -> None:
 
 def kept_rubric(run: Path, name: str, digest: str) -> Rubric:
     """The rubric as it was when it was judged by; raises ResultsError."""
-    return read_as(_rubric_path(run, name, digest), Rubric)
+    path = _rubric_path(run, name, digest)
+    if not digest[:12].isalnum():  # it is read from the run folder, and becomes part of a file's name
+        raise ResultsError(f"{path.parent / name}.jsonl: field 'rubric_digest': {digest[:100]!r} is no digest")
+    return read_as(path, Rubric)
 
 
 def _rubric_path(run: Path, name: str, digest: str) -> Path:
@@ -128,7 +131,7 @@ def latest(judgements: Iterable[Judgement]) -> dict[tuple[str, int, str], Judgem
 def _line(one: Judgement) -> bytes:
     score = None if one.passed is None else float(one.passed)
     judge = one.judge
-    told = Evaluation(
+    evaluation = Evaluation(
         name=one.criterion,
         label=one.answer,
         score=score,
@@ -140,7 +143,7 @@ def _line(one: Judgement) -> bytes:
         prompt_version=judge.prompt_version,
     )
     span = next((span for span in one.spans if not span.startswith("step:")), "")
-    event = evaluation_event(one.trace_id, span, told).model_dump()
+    event = evaluation_event(one.trace_id, span, evaluation).model_dump()
     whole = event | {"judgement": one.model_dump(mode="json")}
     return (json.dumps(whole, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
 

@@ -1,4 +1,4 @@
-"""One writer a run folder: an advisory lock that the kernel drops when its owner dies, however it dies."""
+"""One writer per run folder: an advisory lock that the kernel releases when its owner exits."""
 
 import fcntl
 import os

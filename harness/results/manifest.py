@@ -1,17 +1,17 @@
-"""What a run was: everything that a changed score could be put down to."""
+"""The manifest of a run: everything that a score can depend on."""
 
 from pydantic import Field
 
-from harness.case import TrialVariant
+from harness.case import TrialVariant, VariableName, VariableValue
 from harness.values import Frozen
 
 SUITE_NAME = r"^[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]{0,254}$"
-"""Becomes the name of files and folders, and is never a path."""
+"""A name of files and folders; never a path."""
 RUN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$"
 
 
 class PlannedTrial(Frozen):
-    """One trial that the run is to make."""
+    """One planned trial of a run: a case and the number of the attempt."""
 
     case_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
     """As in the suite; it becomes a folder's name."""
@@ -19,7 +19,7 @@ class PlannedTrial(Frozen):
 
 
 class VariedTrial(Frozen):
-    """A trial of the run that was run otherwise than its case says."""
+    """A trial with an intervention."""
 
     case_id: str
     attempt: int
@@ -27,12 +27,12 @@ class VariedTrial(Frozen):
 
 
 class RunUsers(Frozen):
-    """Who played the users of a run, where not all of them are scripts."""
+    """The simulated users of a run, if not all are scripts."""
 
     kind: str | None = None
-    """As typed for every case; None: as suite and cases say."""
+    """The kind given for every case; None: as suite and cases declare."""
     mode: str | None = None
-    """Who answered for the users' model: `replay`, `record` or `live`; None: there is none."""
+    """The mode of the users' model: `replay`, `record` or `live`; None: there is no model."""
     model: str | None = None
     log_run: str | None = None
     """The run whose conversations were played back; None: those that the cases name, or none."""
@@ -46,12 +46,16 @@ class RunManifest(Frozen):
     """ISO 8601, UTC."""
     harness_version: str
     release: str | None = None
-    """What the user calls the state of the agent under test."""
+    """The release of the agent under test."""
     suite: str = Field(pattern=SUITE_NAME)
     suite_digest: str
     agent: str
     """Name of the agent's version in the suite, or of a built-in agent."""
     agent_digest: str
+    variables: dict[VariableName, VariableValue] = {}
+    """Values of the agent's variables."""
+    prompts: dict[str, str] = {}
+    """File of the agent -> `name@version` of the prompt that took its place."""
     prompt_digest: str | None = None
     code_digest: str | None = None
     """Of the agent without its declared prompts; None: not known."""
@@ -79,6 +83,10 @@ class RunManifest(Frozen):
     """In the order of the suite's cases, then by attempt; all results have this order."""
     shard: str | None = Field(default=None, pattern=r"^[1-9][0-9]*/[1-9][0-9]*$")
     """`2/4`: the second of four parts, which `harness merge` puts together; None: a whole run."""
+    allocated_against: str | None = None
+    """The run that decided, by comparison, how often each case was tried (`--trials auto`); None: the plan did."""
+    allocated_by_baseline: bool = False
+    """Whether that run's trials were those of the suite's baseline."""
 
     variants: tuple[VariedTrial, ...] = ()
     """Trials with interventions: of which trial each is a variant, at which step, and what was changed."""
@@ -89,7 +97,7 @@ class RunManifest(Frozen):
 
 
 class Scoring(Frozen):
-    """With what a run was scored again."""
+    """The suite and the scorers of a later scoring."""
 
     harness_version: str
     suite_digest: str
@@ -97,31 +105,33 @@ class Scoring(Frozen):
 
 
 class ManifestDifference(Frozen):
-    """One thing in which two runs differ."""
+    """A difference between two runs."""
 
     field: str
     before: str
     after: str
     note: str | None = None
-    """Why it matters, where it makes the comparison doubtful."""
+    """The reason, if the difference makes the comparison doubtful."""
 
 
 _SUBJECTS = {
     "agent": None,
     "agent_digest": None,
+    "variables": None,
+    "prompts": None,
     "prompt_digest": None,
     "release": None,
     "harness_version": None,
     "tools_digest": None,
-    "snapshot_digest": "the agents began in different states",
+    "snapshot_digest": "the agents started in different states",
     "packages_digest": "the sandboxes' images hold different packages",
     "tool_mode": "the tools' answers came from different sources",
     "model_mode": "the model's answers came from different sources",
-    "users": "the users were played by others",
-    "replay": "one of the runs took answers of earlier states",
+    "users": "the simulated users are of different kinds",
+    "replay": "one of the runs used answers from earlier states",
     "provider": "the sandboxes are of different kinds",
     "isolates": "one of the runs was not isolated",
-    "pins": "different things were pinned",
+    "pins": "the pinned values differ",
     "run_suite_digest": "one of the runs was run with another suite, and scored again with this one",
 }
 

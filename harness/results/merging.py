@@ -1,4 +1,4 @@
-"""Runs that were made in parts, put together: `--shard 1/4` ... `4/4` on four machines are one run afterwards."""
+"""Merges the shards of a run, such as `--shard 1/4` ... `4/4` of four machines."""
 
 import shutil
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from harness.results.allowance import allowed_inconclusive, write_allowance
 from harness.results.carried import carry
 from harness.results.folder import RunFolder
 from harness.results.manifest import PlannedTrial, RunManifest
-from harness.results.stop import stop_reason, write_stop
+from harness.results.stop import Stop, stop_reason, write_stop
 from harness.values import Frozen
 
 
 class MergeLimits(Frozen):
-    """What a merge may copy, and what the merged run is allowed."""
+    """The limits of a merge and of the merged run."""
 
     max_bytes: int = Field(default=16 << 30, ge=0)
     """The size of all files of the parts together, sparse ones in full, as copying writes them."""
@@ -52,7 +52,7 @@ def merge_runs(parts: Sequence[RunFolder], root: Path, name: str, limits: MergeL
         lenient = max(map(allowed_inconclusive, ordered))
         write_allowance(merged, lenient if limits.max_inconclusive is None else limits.max_inconclusive)
         reasons = [reason for part in ordered if (reason := stop_reason(part)) is not None]
-        write_stop(merged, "; ".join(dict.fromkeys(reasons)) or None)
+        write_stop(merged, Stop(reason="; ".join(dict.fromkeys(reasons))) if reasons else None)
     except BaseException:
         merged.close()
         shutil.rmtree(merged.path, ignore_errors=True)
@@ -67,10 +67,16 @@ def _in_order(parts: Sequence[RunFolder]) -> list[RunFolder]:
         number, count = _shard(part.manifest)
         counts.add(count)
         if number in by_number:
-            raise UsageError(f"shard {number}/{count} is given twice: {by_number[number].path.name}, {part.path.name}")
+            raise UsageError(
+                f"shard {number}/{count} is given twice: {by_number[number].path.name}, {part.path.name}",
+                remedy="omit one of them",
+            )
         by_number[number] = part
     if len(counts) != 1:
-        raise UsageError(f"the runs are shards of different divisions: {', '.join(f'n/{n}' for n in sorted(counts))}")
+        raise UsageError(
+            f"expected shards of one division, found {', '.join(f'n/{n}' for n in sorted(counts))}",
+            remedy="merge the shards of one division only",
+        )
     [count] = counts
     missing = [f"{number}/{count}" for number in range(1, count + 1) if number not in by_number]
     if missing:
@@ -88,16 +94,15 @@ def _refuse_too_large(parts: Sequence[RunFolder], max_bytes: int) -> None:
         together += size_below(part.path)
         if together > max_bytes:
             raise UsageError(
-                f"the files of the shards have more than {max_bytes / (1 << 30):g} GiB together, counted up to run"
-                f" {part.path.name!r}",
-                remedy="look at what its agent leaves (end_state.tar); where that is meant, allow more: --max-gib N",
+                f"the shards exceed {max_bytes / (1 << 30):g} GiB together, counted up to run {part.path.name!r}",
+                remedy="check what the agent leaves in end_state.tar; if that is intended: --max-gib N",
             )
 
 
 def _shard(manifest: RunManifest) -> tuple[int, int]:
     if manifest.shard is None:
         raise UsageError(
-            f"run {manifest.run!r} is no shard", remedy="shards are made by `harness run SUITE --shard 1/4`"
+            f"run {manifest.run!r} is not a shard", remedy="shards are made by `harness run SUITE --shard 1/4`"
         )
     number, _, count = manifest.shard.partition("/")
     return int(number), int(count)
@@ -109,7 +114,7 @@ def _refuse_another(one: RunManifest, other: RunManifest) -> None:
     if differing:
         raise UsageError(
             f"runs {one.run!r} and {other.run!r} are not shards of one run: {', '.join(differing)} differ",
-            remedy="merge what was run from one commit with the same options",
+            remedy="merge only shards of one commit with the same options",
         )
 
 
@@ -119,10 +124,13 @@ def _manifest(manifests: Sequence[RunManifest], name: str) -> RunManifest:
     slots: list[PlannedTrial | None] = [None] * sum(len(manifest.planned) for manifest in manifests)
     for number, manifest in enumerate(manifests):
         if len(slots[number::count]) != len(manifest.planned):
-            raise UsageError(f"run {manifest.run!r} has not as many trials as its share of {len(slots)}")
+            raise UsageError(
+                f"run {manifest.run!r}: expected {len(slots[number::count])} trials as its share of {len(slots)},"
+                f" found {len(manifest.planned)}"
+            )
         slots[number::count] = manifest.planned
     planned = tuple(slot for slot in slots if slot is not None)
     if len({(one.case_id, one.attempt) for one in planned}) != len(planned):
-        raise UsageError("the shards have trials in common, so they are not of one division")
+        raise UsageError("two shards contain the same trial, so they are not of one division")
     created = min(manifest.created for manifest in manifests)
     return manifests[0].model_copy(update={"run": name, "created": created, "planned": planned, "shard": None})

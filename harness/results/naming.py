@@ -1,4 +1,4 @@
-"""The names of runs: what can be one, which one a run takes by itself, and what happens where it is taken."""
+"""Names of runs: validation, defaults, and conflicts."""
 
 import itertools
 import re
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class RunNameTaken(UsageError):
-    """There is a run of that name already."""
+    """A run of that name exists already."""
 
 
 def begin_run(runs: Path, given: str | None, default: str, begin: Callable[[str], T]) -> T:
@@ -43,7 +43,7 @@ def check_run_name(name: str) -> str:
     """The name itself; raises UsageError where it could not be a folder's."""
     if not re.fullmatch(RUN_NAME, name):
         raise UsageError(
-            f"{name!r} cannot be a run's name",
-            remedy="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 120",
+            f"invalid run name {name!r}",
+            remedy="use at most 120 letters, digits, '.', '_' and '-', beginning with a letter or digit",
         )
     return name

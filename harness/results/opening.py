@@ -6,6 +6,7 @@ from harness.disk import flush_folder
 from harness.errors import UsageError
 from harness.plain_files import UnusableEntry, check_entries
 from harness.results.manifest import RunManifest
+from harness.results.matrix import matrix_at
 from harness.results.naming import RunNameTaken
 from harness.results.storage import (
     read_as,
@@ -23,8 +24,8 @@ def take_name(unfinished: Path, path: Path) -> None:
         flush_folder(path.parent)
     except OSError:
         raise RunNameTaken(
-            f"there is already a run {path.name!r} in {path.parent}",
-            remedy="choose another --run-name, or go on with that run: --resume",
+            f"run {path.name!r} already exists in {path.parent}",
+            remedy="choose another --run-name, or continue that run: --resume",
         ) from None
 
 
@@ -37,5 +38,10 @@ def check_below(path: Path, *, besides: frozenset[str] = frozenset()) -> None:
 
 def read_manifest(path: Path) -> RunManifest:
     if not (path / MANIFEST).is_file():
-        raise UsageError(f"{str(path)!r} is no run folder: it has no {MANIFEST}")
+        matrix = matrix_at(path)
+        if matrix is not None:
+            raise UsageError(
+                f"{matrix.name!r} is a matrix of several runs", remedy=f"name one of them: {', '.join(matrix.runs)}"
+            )
+        raise UsageError(f"{str(path)!r} is not a run folder: it has no {MANIFEST}")
     return read_as(path / MANIFEST, RunManifest)

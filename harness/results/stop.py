@@ -1,5 +1,7 @@
 """The reason why a run ended before its plan was complete; stored beside the manifest, which describes the plan."""
 
+from typing import Literal
+
 from harness.documents import write_atomically
 from harness.results.folder import RunFolder
 from harness.results.storage import json_bytes, read_as
@@ -14,15 +16,17 @@ class Stop(Frozen):
     reason: str
     decided: bool = False
     """Whether a sequential test ended the run: the trials that it left out are not missing."""
+    found: Literal["better", "worse"] | None = None
+    """How the run differs from what `--trials auto` compared it with; None: it was compared with nothing, or alike."""
 
 
-def write_stop(folder: RunFolder, reason: str | None, *, decided: bool = False) -> None:
-    """Stores the reason why the run stopped; None removes the reason of an earlier part of a resumed run."""
+def write_stop(folder: RunFolder, stop: Stop | None) -> None:
+    """Stores why the run stopped; None removes the reason of an earlier part of a resumed run."""
     path = folder.path / _STOP
-    if reason is None:
+    if stop is None:
         path.unlink(missing_ok=True)
     else:
-        write_atomically(path, json_bytes(Stop(reason=reason, decided=decided)))
+        write_atomically(path, json_bytes(stop))
 
 
 def stop_reason(folder: RunFolder) -> str | None:

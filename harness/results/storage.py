@@ -71,7 +71,7 @@ def commit_folder(target: Path, files: dict[str, bytes | Path]) -> None:
 
 
 def remove_unfinished(root: Path) -> None:
-    """Removes what a killed harness left half-written; only for the one writer."""
+    """Removes incomplete folders of a killed harness; only for the single writer."""
     for path in sorted(root.rglob(f".{_UNFINISHED}-*")):
         shutil.rmtree(path, ignore_errors=True)
     for path in abandoned_partials(root):
@@ -84,7 +84,7 @@ def read_checked(folder: Path, name: str) -> bytes:
     """
     content = _content(folder / name)
     if hashlib.sha256(content).hexdigest() != _checksums(folder).get(name):
-        raise _damaged(folder / name, "is not what was written")
+        raise _damaged(folder / name, "does not match its checksum")
     return content
 
 
@@ -100,7 +100,7 @@ def verify_checksums(folder: Path) -> None:
         except OSError as error:
             raise _damaged(path, f"cannot be read: {error.strerror}") from None
         if actual != digest:
-            raise _damaged(path, "is not what was written")
+            raise _damaged(path, "does not match its checksum")
 
 
 def parsed(path: Path, content: bytes, shape: type[T]) -> T:
@@ -145,14 +145,14 @@ def _content(path: Path) -> bytes:
 
 def refused_entry(error: UnusableEntry) -> ResultsError:
     """An entry of a run folder that no command follows or opens."""
-    return ResultsError(str(error), remedy="no run of ours makes that: remove it, or fetch the run folder again")
+    return ResultsError(str(error), remedy="remove it (the harness writes no such file), or copy the run folder again")
 
 
 def _checksums(folder: Path) -> dict[str, str]:
     checksums = read_as(folder / CHECKSUMS_FILE, dict[str, str])
     for name in checksums:
         if name in ("", "..") or name != Path(name).name or not name.isprintable():
-            raise _damaged(folder / CHECKSUMS_FILE, f"names {name[:100]!r}, which is no file of its folder")
+            raise _damaged(folder / CHECKSUMS_FILE, f"lists {name[:100]!r}, which is not a file of its folder")
     return checksums
 
 

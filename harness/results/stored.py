@@ -1,8 +1,10 @@
-"""One committed trial of a run folder, as it is read back."""
+"""One committed trial of a run folder."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
+from harness.errors import ResultsError
 from harness.results.storage import parsed, read_checked
 from harness.score import Scorecard
 from harness.trace import Span, Trial
@@ -11,6 +13,8 @@ END_STATE = "end_state.tar"
 
 TrialKey = tuple[str, int]
 """Case id and attempt."""
+
+_Document = TypeVar("_Document", Trial, Scorecard)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +26,7 @@ class StoredTrial:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """Everything that crossed the gateway."""
+        """The spans of the trial."""
         path = self.folder / "spans.jsonl"
         lines = read_checked(self.folder, path.name).splitlines()
         return tuple(parsed(path, line, Span) for line in lines)
@@ -34,12 +38,27 @@ class StoredTrial:
         return path if path.exists() else None
 
 
+def stored_trial(folder: Path) -> StoredTrial:
+    """The trial in the folder; raises ResultsError naming a damaged file."""
+    return StoredTrial(trial=_own(folder, "trial.json", Trial), folder=folder)
+
+
 def first_scorecard(folder: Path) -> Scorecard:
     """The scorecard that the trial was committed with; raises ResultsError naming a damaged file."""
-    path = folder / "scorecard.json"
-    return parsed(path, read_checked(folder, path.name), Scorecard)
+    return _own(folder, "scorecard.json", Scorecard)
 
 
 def key_of(folder: Path) -> TrialKey:
     """Which trial the folder `<case>/<attempt>` holds."""
     return folder.parent.name, int(folder.name)
+
+
+def _own(folder: Path, name: str, shape: type[_Document]) -> _Document:
+    """A document that belongs to the folder's trial: its case becomes part of paths, and may be a path itself."""
+    found = parsed(folder / name, read_checked(folder, name), shape)
+    if (found.case_id, str(found.attempt)) != (folder.parent.name, folder.name):
+        raise ResultsError(
+            f"{folder / name} is of another trial: {found.case_id[:100]!r} attempt {found.attempt}",
+            remedy="the run folder is damaged: run again under another name",
+        )
+    return found

@@ -1,4 +1,4 @@
-"""Running: agents as programs, one trial from restore to record, and the pool that fills the machine."""
+"""Runs agents as programs: one trial from restore to record, and the pool of parallel trials."""
 
 from typing import TYPE_CHECKING
 

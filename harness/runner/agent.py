@@ -1,4 +1,4 @@
-"""The seam of the agent: whatever is under test becomes a program that a sandbox runs."""
+"""The interface of agents: whatever is under test becomes a program that a sandbox runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,9 @@ from harness.case import Case
 
 @dataclass(frozen=True, kw_only=True)
 class AgentProgram:
-    """A program to run in a sandbox for one case; `{agent}` and `{work}` in `command` are filled by the runner."""
+    """A program to run in a sandbox for one case; `{agent}`, `{work}` and `{task}` in `command` are filled by the
+    runner.
+    """
 
     command: tuple[str, ...]
     files: Path | None = None
@@ -18,10 +20,14 @@ class AgentProgram:
     image: str | None = None
     """Name of an image of the project to run in; None: the environment's."""
     answer: Literal["reply", "stdout"] = "reply"
+    with_solution: bool = False
+    """Whether its sandbox contains the solution of the case's task folder."""
+    task: str | None = None
+    """What takes the place of `{task}`; None: nothing does."""
 
 
 class Agent(Protocol):
-    """Something that can be put under test."""
+    """An agent under test."""
 
     @property
     def name(self) -> str:
@@ -30,7 +36,7 @@ class Agent(Protocol):
 
     @property
     def digest(self) -> str:
-        """Sha-256 over all that makes the agent: command, files with modes, environment."""
+        """Sha-256 over the agent's command, files with modes, and environment."""
         ...
 
     @property
@@ -46,5 +52,5 @@ class Agent(Protocol):
         ...
 
     def program(self, case: Case) -> AgentProgram:
-        """What to run for `case`."""
+        """The program to run for `case`."""
         ...

@@ -1,6 +1,6 @@
-"""The browser of one trial, started on first use; it serves the agent's own pages and the looks of the checks.
+"""The browser of one trial, started on first use; it serves the agent's own pages and the page reads of checks.
 
-A fresh look uses a profile of its own, which shares nothing with the agent's profile.
+A fresh page uses a separate profile, which shares nothing with the agent's profile.
 """
 
 import json
@@ -17,7 +17,7 @@ from harness.sandbox import Browser, BrowserSpec, PageQuery, SandboxProvider, Sn
 from harness.trace import PageSeen
 
 PICTURES = "page-*.png"
-"""Names of the pictures in a trial's folder."""
+"""Replaced in names of screenshots in a trial's folder."""
 
 _WITHIN_S = 60.0
 _NO_LETTER = re.compile(r"[^A-Za-z0-9._-]+")
@@ -25,7 +25,7 @@ _NO_LETTER = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, kw_only=True)
 class BrowserFactory:
-    """Where the browsers of a run are started."""
+    """The configuration of the browsers of a run."""
 
     provider: SandboxProvider
     image: str
@@ -35,7 +35,7 @@ class BrowserFactory:
 
 @dataclass(kw_only=True)
 class TrialBrowser:
-    """To be closed when the trial ends, whatever happened."""
+    """The browsers of one trial; the caller closes them when the trial ends, in every case."""
 
     room: BrowserFactory
     session: Session
@@ -46,14 +46,14 @@ class TrialBrowser:
     _closed: bool = field(default=False, init=False)
 
     def agents(self) -> Browser:
-        """The browser that the agent's tools act in, at the snapshot's known address. Raises SandboxError."""
+        """The browser of the agent's tools, opened at the snapshot's start page. Raises SandboxError."""
         return self._browser(self.room.snapshot.browser_url)
 
     def look(self, looks: Sequence[PageLook], folder: Path) -> dict[str, PageSeen]:
-        """Returns what the pages that the checks name show, and writes the pictures to `folder`.
+        """Returns the content of the pages that checks name, and writes their screenshots to `folder`.
 
         The agent's own page is read first, because a fresh page sends further requests to the site. Raises UsageError
-        for a look without an address, and SandboxError.
+        for a page without an address, and SandboxError.
         """
         seen: dict[str, PageSeen] = {}
         ordered = sorted(enumerate(looks), key=lambda item: item[1].browser != "agent")
@@ -63,7 +63,7 @@ class TrialBrowser:
         return {look.name: seen[look.name] for look in looks}
 
     def close(self) -> None:
-        """Throws the browser away."""
+        """Discards the browser."""
         with self._lock:
             if self._started is not None and not self._closed:
                 self._closed = True
@@ -74,21 +74,21 @@ class TrialBrowser:
         url = look.url or (self.room.snapshot.browser_url if fresh else None)
         if fresh and url is None:
             raise UsageError(
-                f"check {look.name!r}: there is no page to look at",
+                f"check {look.name!r}: there is no page to inspect",
                 remedy="give it `url`, or declare a `browser_url` in the state",
             )
         browser = self._browser(None) if fresh else self.agents()
-        looked = PageQuery(selectors=look.selectors, attributes=look.attributes, url=url, fresh=fresh)
-        acted = browser.look(looked, _WITHIN_S)
-        told = json.loads(self.session.clean(json.dumps(acted.said).encode()))
+        query = PageQuery(selectors=look.selectors, attributes=look.attributes, url=url, fresh=fresh)
+        acted = browser.look(query, _WITHIN_S)
+        page = json.loads(self.session.clean(json.dumps(acted.said).encode()))
         if acted.status != 200:
-            return PageSeen(digest=look.digest, url=url, problem=str(told["message"]))
+            return PageSeen(digest=look.digest, url=url, problem=str(page["message"]))
         picture.write_bytes(browser.picture())
-        kept = {name: told.get(name) for name in ("url", "title", "status", "found")}
+        kept = {name: page.get(name) for name in ("url", "title", "status", "found")}
         return PageSeen.model_validate({"digest": look.digest, "screenshot": picture.name, **kept})
 
     def _browser(self, url: str | None) -> Browser:
-        """The trial's one; `url`: where it begins if it is only started now."""
+        """The trial's browser; `url`: its first page where it has to be started."""
         with self._lock:
             if self._started is None:
                 self._started = self._start(url)

@@ -1,6 +1,6 @@
 """Runs the state probes on SQLite files that the agent left in its sandbox, in the same way in every tool mode.
 
-A probe returns `{"unmeasurable": reason}` where the agent left something that cannot be read within the limits.
+A probe returns `{"unmeasurable": reason}` where a database cannot be read within the limits because of the agent.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
-"""How many trials this machine can hold at a time.
+"""Computes how many trials this machine can run at a time.
 
 A trial that works needs a processor; one that waits for a live model, tool or host needs its memory only. Memory is
-counted as the cases' limits allow, not as their agents happen to use it, so that no trial is ended for another's sake.
+counted by the cases' limits, not by the agents' actual use, so that no trial is ended because of another.
 """
 
 import os
@@ -20,25 +20,25 @@ _CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 def jobs_held(limits: Iterable[Limits]) -> int:
-    """Trials that work at a time: as many as there are processors, where memory allows."""
+    """The number of trials that work at a time: one for each processor, where memory allows."""
     return min(processors(), trials_held(limits))
 
 
 def trials_held(limits: Iterable[Limits]) -> int:
-    """Trials that are there at a time, those included that wait."""
+    """The number of trials that run at a time, including waiting ones."""
     largest_mb = max((one.memory_mb for one in limits), default=1)
     return max(1, min(MOST, int(free_memory_mb() * _LEFT) // largest_mb))
 
 
 def processors() -> int:
-    """Those that this process may use."""
+    """The number of processors that this process may use."""
     allowed = len(os.sched_getaffinity(0))
     quota = _processor_quota()
     return allowed if quota is None else max(1, min(allowed, round(quota)))
 
 
 def free_memory_mb() -> int:
-    """What the machine, and the control group where it has a limit, can still give."""
+    """The free memory of the machine, limited by the control group where it has a limit."""
     fields = (line.split() for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
     free_kb = next(int(field[1]) for field in fields if field[0] == "MemAvailable:")
     found = [free_kb // 1024]
@@ -63,7 +63,7 @@ def _processor_quota() -> float | None:
 
 
 def _number(path: Path) -> int | None:
-    """The number in the file; None where the file is missing or holds a word."""
+    """The number in the file; None where the file is missing or contains a word."""
     try:
         return int(path.read_text(encoding="ascii"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Trials side by side: the only place where the harness makes threads of its own for its work."""
+"""Runs trials in parallel: the only place where the harness creates worker threads."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -18,9 +18,11 @@ class TaskSlots:
     """How many tasks may run at the same time."""
 
     jobs: int
-    """Those that need a processor."""
+    """The number of tasks that may use a processor."""
     most: int = 0
-    """All, those included that wait for an answer from elsewhere; no more than `jobs` where it is less."""
+    """The number of all tasks, including those that wait for an external answer; a value below `jobs` counts as
+    `jobs`.
+    """
     waiting: Callable[[], int] = lambda: 0
     """Returns how many of the running tasks are waiting. The number may change at any time."""
 
@@ -37,7 +39,7 @@ class TaskSlots:
 def run_all(
     tasks: Iterable[Task], work: Callable[[Task], Result], room: TaskSlots, abort: Callable[[], None]
 ) -> Generator[tuple[Task, Result], None, None]:
-    """Runs `work` over the tasks, as many at a time as there is room for, and yields (task, result) as each ends.
+    """Runs `work` over the tasks, as many at a time as `room` admits, and yields (task, result) as each ends.
 
     No task is submitted before a slot is free, so that a stopped run leaves no queued task. The first exception
     (including Ctrl-C) ends the loop: no further task starts, `abort` is called so that running tasks end early, and the

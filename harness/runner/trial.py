@@ -2,21 +2,23 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from harness.case import Case, CommandCheck, Suite, TrialVariant, commands_of, looks_of
+from harness.case import Case, Suite, TrialVariant, looks_of
 from harness.errors import HarnessError, ServiceError, UpstreamUnavailable
 from harness.gateway import Gateway, Session, SessionRecord, SessionRequest, model_environment
 from harness.os_errors import os_error_in_words
 from harness.runner.agent import Agent, AgentProgram
 from harness.runner.browsers import BrowserFactory, TrialBrowser
+from harness.runner.check_commands import CheckCommands, filled
 from harness.runner.databases import FileProbes
+from harness.runner.own_time import own_time_limit
 from harness.runner.unreadable import UnreadableTrial, reading_what_the_agent_left, unreadable_trial
-from harness.sandbox import Sandbox, SandboxProvider, SandboxSpec, Snapshot, clean_end_state
+from harness.sandbox import PreparedTask, Sandbox, SandboxProvider, SandboxSpec, Snapshot, clean_end_state
 from harness.trace import (
     CommandResult,
     EndState,
@@ -45,11 +47,17 @@ class TrialRunner:
     agent: Agent
     run: str
     images: Mapping[str, str] = field(default_factory=dict)
-    """Tags of the images that agents ask for by name."""
+    """Tags of the images that agents name."""
     browsers: BrowserFactory | None = None
-    """None: no trial of the suite needs one."""
+    """None: no trial of the suite needs a browser."""
     variants: Mapping[tuple[str, int], TrialVariant] = field(default_factory=dict)
-    """Trials, by case and attempt, that are run otherwise than their case says."""
+    """Variants of trials that differ from their case, by case and attempt."""
+    tasks: Mapping[str, PreparedTask] = field(default_factory=dict)
+    """The sandboxes of cases that are task folders, by their ids."""
+
+    def trial_id(self, case_id: str, attempt: int) -> str:
+        """The id of one trial, which no other trial of the run has."""
+        return f"{self.run}.{case_id}.{attempt}"
 
     @cached_property
     def _file_probes(self) -> FileProbes:
@@ -58,8 +66,8 @@ class TrialRunner:
     def run_trial(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
         """Runs `case` once; the files that the agent changed go to `archive`, pictures of pages into its folder.
 
-        Never raises HarnessError: what the harness could not do, or this machine refused, is the trial's outcome
-        `harness_failed`; what an agent sent or left that cannot be read is `agent_failed`. Raises OutOfBudget where the
+        Never raises HarnessError: failures of the harness or of this machine give the outcome
+        `harness_failed`; unreadable data of an agent gives `agent_failed`. Raises OutOfBudget where the
         run's budget ended it.
         """
         started = time.monotonic()
@@ -75,7 +83,7 @@ class TrialRunner:
         return trial.model_copy(update={"duration_s": round(time.monotonic() - started, 4)}), spans
 
     def _attempt(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
-        trial_id = f"{self.run}.{case.id}.{attempt}"
+        trial_id = self.trial_id(case.id, attempt)
         variant = self.variants.get((case.id, attempt))
         case = case if variant is None else variant.applied_to(case)
         program = self.agent.program(case)
@@ -98,23 +106,28 @@ class TrialRunner:
                 gateway_socket=session.socket,
                 outside=session.outside,
                 clock=case.clock,
+                cwd=self.tasks[case.id].cwd if case.id in self.tasks else None,
             )
             browsers = self._browsers(session, spec, stack)
-            exit_, end_state = self._run_program(session, program, spec, archive)
+            begins_with = self._begins_with(case, program)
+            exit_, end_state = self._run_program(session, program, spec, begins_with, archive)
             stack.enter_context(reading_what_the_agent_left())
             pages = {} if browsers is None else browsers.look(looks_of(self.suite, case), archive.parent)
-            commands = self._run_commands(case, spec, archive)
+            commands = CheckCommands(
+                provider=self.provider,
+                snapshot=begins_with,
+                task=self.tasks.get(case.id),
+                spec=spec,
+                archive=archive,
+            ).run(self.suite, case)
             record = session.end()
             files = self._file_probes.states((*self.suite.probes, *case.probes), archive, trial_id)
             states: dict[str, JsonValue] = {**record.states, **json.loads(session.clean(json.dumps(files).encode()))}
-            # Only now: the checks' commands ran on what the agent really left.
+            # Removed only now: the checks' commands ran on the unchanged end state.
             if end_state.changes and archive.exists():
                 end_state = clean_end_state(archive, session.clean)
             exit_ = _cleaned(exit_, session)
-            commands = {
-                name: result.model_copy(update={"exit": _cleaned(result.exit, session)})
-                for name, result in commands.items()
-            }
+            commands = {name: _cleaned_result(result, session) for name, result in commands.items()}
         if record.out_of_budget is not None:
             raise OutOfBudget(record.out_of_budget)
         with reading_what_the_agent_left():
@@ -146,20 +159,35 @@ class TrialRunner:
         )
         return trial, record.spans
 
+    def _begins_with(self, case: Case, program: AgentProgram) -> Snapshot:
+        task = self.tasks.get(case.id)
+        if task is None:
+            return self.snapshot
+        return task.oracle if program.with_solution else task.agent
+
     def _run_program(
-        self, session: Session, program: AgentProgram, spec: SandboxSpec, archive: Path
+        self, session: Session, program: AgentProgram, spec: SandboxSpec, snapshot: Snapshot, archive: Path
     ) -> tuple[ProgramExit, EndState]:
-        sandbox = self.provider.start(spec, self.snapshot)
+        sandbox = self.provider.start(spec, snapshot)
         try:
             env = self._models_env(sandbox) | dict(program.env)
             session.attach(sandbox)
-            longest_s = (_WITH_USER if session.user_may_wait else 1) * spec.limits.seconds
-            exit_ = sandbox.exec(_filled(program.command, sandbox), env, longest_s)
+            exit_ = self._exec(session, sandbox, program, env, spec)
             session.attach(None)
             return exit_, sandbox.end_state(archive)
         finally:
             session.attach(None)
             sandbox.close()
+
+    def _exec(
+        self, session: Session, sandbox: Sandbox, program: AgentProgram, env: Mapping[str, str], spec: SandboxSpec
+    ) -> ProgramExit:
+        limit_s = spec.limits.seconds
+        command = filled(program.command, sandbox, spec.cwd, program.task)
+        if not session.user_may_wait:
+            return sandbox.exec(command, env, limit_s)
+        with own_time_limit(sandbox, limit_s, session.user_waited_s):
+            return sandbox.exec(command, env, _WITH_USER * limit_s)
 
     def _browsers(self, session: Session, spec: SandboxSpec, stack: ExitStack) -> TrialBrowser | None:
         """Attaches the trial's browsers to the session; they are closed with the stack."""
@@ -171,28 +199,8 @@ class TrialRunner:
         return browsers
 
     def _models_env(self, sandbox: Sandbox) -> dict[str, str]:
-        return {} if self.suite.model is None else dict(model_environment(sandbox.places.gateway_url))
-
-    def _run_commands(self, case: Case, spec: SandboxSpec, archive: Path) -> dict[str, CommandResult]:
-        return {check.name: self._run_command(check, spec, archive) for check in commands_of(self.suite, case)}
-
-    def _run_command(self, check: CommandCheck, spec: SandboxSpec, archive: Path) -> CommandResult:
-        restored = SandboxSpec(
-            trial_id=f"{spec.trial_id}.{check.name}",
-            limits=spec.limits,
-            clock=spec.clock,
-            end_state_from=archive,
-            inspects=not check.executes,
-            own_home=True,
-            cwd=None if check.cwd is None else check.cwd.replace("{work}", "/work"),
-        )
-        sandbox = self.provider.start(restored, self.snapshot)
-        try:
-            return CommandResult(
-                digest=check.digest, exit=sandbox.exec(_filled(check.run, sandbox), {}, check.timeout_s)
-            )
-        finally:
-            sandbox.close()
+        spec = self.suite.model
+        return {} if spec is None else dict(model_environment(sandbox.places.gateway_url, spec))
 
     def _failed(self, case: Case, attempt: int, error: HarnessError) -> Trial:
         logs = error.logs if isinstance(error, ServiceError) else {}
@@ -207,7 +215,7 @@ class TrialRunner:
 
 
 def failed_trial(suite: Suite, version: str, case_id: str, attempt: int, reason: str) -> Trial:
-    """A trial that the harness could not do: nothing is known of its agent."""
+    """A trial in which the harness failed: nothing is known of its agent."""
     return Trial(
         case_id=case_id,
         attempt=attempt,
@@ -218,16 +226,17 @@ def failed_trial(suite: Suite, version: str, case_id: str, attempt: int, reason:
 
 
 def _cleaned(exit_: ProgramExit, session: Session) -> ProgramExit:
-    printed = {
-        name: session.clean(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
-        for name, text in (("stdout", exit_.stdout), ("stderr", exit_.stderr))
-    }
-    return exit_.model_copy(update=printed)
+    texts = ("stdout", "stderr", "stdout_end", "stderr_end")
+    return exit_.model_copy(update={name: _clean(getattr(exit_, name), session) for name in texts})
 
 
-def _filled(command: Sequence[str], sandbox: Sandbox) -> list[str]:
-    places = sandbox.places
-    return [part.replace("{agent}", places.agent).replace("{work}", places.work) for part in command]
+def _cleaned_result(result: CommandResult, session: Session) -> CommandResult:
+    written = {name: None if text is None else _clean(text, session) for name, text in result.written.items()}
+    return result.model_copy(update={"exit": _cleaned(result.exit, session), "written": written})
+
+
+def _clean(text: str, session: Session) -> str:
+    return session.clean(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def _trajectory(record: SessionRecord, program: AgentProgram, exit_: ProgramExit) -> Trajectory:
@@ -239,22 +248,22 @@ def _trajectory(record: SessionRecord, program: AgentProgram, exit_: ProgramExit
 
 
 _WITH_USER = 2
-"""Times the time limit: how long a program may run whose user takes time, which is not the agent's."""
+"""The factor of the time limit: the agent's own time, and the same again for its user's."""
 
 
 def _is_over_time(case: Case, user: UserReport | None, exit_: ProgramExit) -> bool:
-    """Whether the agent took more than the time limit, without what it waited for the user."""
+    """Whether the agent took more than the time limit, excluding its waits for the user."""
     if exit_.timed_out or user is None or exit_.duration_s is None:
         return exit_.timed_out
     return exit_.duration_s - user.waited_s > case.limits.seconds
 
 
 def _outcome_of_user(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str] | None:
-    """How a trial ends whose simulated user failed; None where it did not."""
+    """The outcome of a trial whose simulated user failed; None where it did not fail."""
     user = record.user
     if user is None:
         return None
-    if exit_.timed_out and user.waited_s >= case.limits.seconds:  # so the agent's own time was not over
+    if exit_.timed_out and user.waited_s >= case.limits.seconds:  # so the agent's own time had not run out
         return "simulator_failed", f"the user took {user.waited_s:g} s of the time limit of {case.limits.seconds:g} s"
     if user.invalid is not None:
         return "simulator_failed", f"turn {user.invalid.turn}, {user.invalid.fault}: {user.invalid.reason}"
@@ -262,7 +271,7 @@ def _outcome_of_user(case: Case, record: SessionRecord, exit_: ProgramExit) -> t
 
 
 def missed_outcome(case: Case, misses: int) -> tuple[Outcome, str]:
-    """How a trial ends in which so many different calls met no recording."""
+    """The outcome of a trial with this number of distinct replay misses."""
     said = f"{misses} call(s) met no recording"
     if case.limits.misses is not None and misses > case.limits.misses:
         return "limit_reached", f"{said}: more than `limits.misses: {case.limits.misses}` allows"
@@ -270,7 +279,8 @@ def missed_outcome(case: Case, misses: int) -> tuple[Outcome, str]:
 
 
 def _outcome(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str | None]:
-    if record.user is not None and record.user.steered:  # before a miss, which the agent could add to it
+    # takes precedence over a miss, which the agent could cause in addition
+    if record.user is not None and record.user.steered:
         return "agent_failed", f"the agent tried to steer the simulated user: {record.user.steered[0]}"
     known = missed_outcome(case, len(record.misses)) if record.misses else _outcome_of_user(case, record, exit_)
     if known is not None:

@@ -15,7 +15,9 @@ UNREADABLE: Final = (
     TypeError,
     ValueError,
 )
-"""What reading hostile data raises where a bound is missing; failures of the engine and the disk raise other errors."""
+"""Errors that hostile data can cause where a limit is missing; failures of the engine and the disk raise other
+errors.
+"""
 _LONGEST = 300
 
 
@@ -25,7 +27,7 @@ class UnreadableTrial(Exception):
 
 @contextmanager
 def reading_what_the_agent_left() -> Iterator[None]:
-    """Turns the errors of reading agent-written data into UnreadableTrial."""
+    """Converts errors of reading agent-written data into UnreadableTrial."""
     try:
         yield
     except UNREADABLE as error:

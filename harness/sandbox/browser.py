@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.state.snapshot import Snapshot
 from harness.trace import ProgramExit
 from harness.values import JsonObject, JsonValue
 
@@ -30,14 +30,14 @@ _START = f'exec python3 {{agent}}/driver.py {_SOCKET} "$1" >{_READY} 2>{_LOG}'
 _READY_WITHIN_S = 120.0
 _POLL_S = 0.05
 _BEYOND_S = 30.0
-"""What an act may take beyond its own time limit before the driver counts as lost."""
+"""Seconds that an action may take beyond its own time limit before the driver counts as lost."""
 _SETTLES_WITHIN_S = 15.0
 _LARGEST_PICTURE = 32 * 1024 * 1024
 _LAST_LINES = 15
 
 
 class BrowserGone(SandboxError):
-    """The browser ended, or does not answer: nothing that a page did."""
+    """The browser ended, or does not answer; no page is the cause."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class BrowserSpec:
     image: str
     """Tag of the image that holds Chromium and Playwright."""
     gateway_socket: Path
-    """Unix socket that serves pages, and nothing else."""
+    """Unix socket that serves only pages."""
     url: str | None = None
     """The page to open at the start; None for an empty page."""
     profile: JsonObject | None = None
@@ -60,14 +60,14 @@ class BrowserSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class PageQuery:
-    """What is to be looked at."""
+    """What is to be read from a page."""
 
     selectors: tuple[str, ...]
     attributes: tuple[str, ...] = ()
     url: str | None = None
-    """None: the page that it is on."""
+    """None: the current page."""
     fresh: bool = False
-    """With the profile that the browser began with, not with what has been done in it since."""
+    """Whether to read with the profile that the browser began with, without the changes since."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,17 +106,17 @@ class Browser:
             raise
 
     def act(self, do: str, arguments: Mapping[str, JsonValue], within_s: float) -> ActResult:
-        """Does one thing on the page. Raises BrowserGone."""
+        """Performs one action on the page. Raises BrowserGone."""
         request = {"do": do, "within_s": within_s, **arguments}
         with self._turn:
             ended = self._asked(json.dumps(request, ensure_ascii=False), within_s + _BEYOND_S)
         try:
-            told: JsonObject = json.loads(ended.stdout)
+            answer: JsonObject = json.loads(ended.stdout)
         except (ValueError, RecursionError):
             raise self._gone("it gave no answer") from None
-        if not isinstance(told, dict):
+        if not isinstance(answer, dict):
             raise self._gone("it gave no answer")
-        done, refused = told.get("done"), told.get("refused")
+        done, refused = answer.get("done"), answer.get("refused")
         if isinstance(done, dict):
             return ActResult(status=200, said=done)
         assert isinstance(refused, dict)
@@ -129,21 +129,21 @@ class Browser:
         try:
             return self._sandbox.read_file(_PICTURE, _LARGEST_PICTURE)
         except OSError as error:
-            raise SandboxError(f"the browser has made no picture: {error}") from None
+            raise SandboxError(f"the browser took no screenshot: {error}") from None
 
-    def look(self, looked: PageQuery, within_s: float) -> ActResult:
+    def look(self, query: PageQuery, within_s: float) -> ActResult:
         """Reads a page, and takes a picture of it; see `picture`."""
         asked: JsonObject = {
-            "url": looked.url,
-            "fresh": looked.fresh,
-            "selectors": list(looked.selectors),
-            "attributes": list(looked.attributes),
+            "url": query.url,
+            "fresh": query.fresh,
+            "selectors": list(query.selectors),
+            "attributes": list(query.attributes),
             "picture": _PICTURE,
         }
         return self.act("look", asked, within_s)
 
     def close(self) -> None:
-        """Throws it away; safe to call twice."""
+        """Discards the browser; safe to call twice."""
         self._sandbox.close()
         self._driver.join(_BEYOND_S)
 
@@ -172,7 +172,7 @@ class Browser:
             if self._ended:
                 raise self._gone("it did not start")
             if time.monotonic() > deadline:
-                raise self._gone(f"it was not there within {_READY_WITHIN_S:g} s")
+                raise self._gone(f"it did not start within {_READY_WITHIN_S:g} s")
             time.sleep(_POLL_S)
 
     def _asked(self, request: str, within_s: float) -> ProgramExit:
@@ -191,8 +191,8 @@ class Browser:
 
     def _gone(self, why: str) -> BrowserGone:
         log = self._file(_LOG).decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
-        told = "\n".join(f"    {line}" for line in log) or "    (nothing)"
-        return BrowserGone(f"the browser is gone: {why}; the last that it wrote:\n{told}")
+        shown = "\n".join(f"    {line}" for line in log) or "    (nothing)"
+        return BrowserGone(f"the browser has ended: {why}; its last output:\n{shown}")
 
     def _file(self, path: str) -> bytes:
         try:

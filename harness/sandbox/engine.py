@@ -20,7 +20,7 @@ _REMEDY = "start Docker (`docker info` must answer), set DOCKER_HOST, or run wit
 
 
 def connect() -> docker.DockerClient:
-    """A client of the engine that DOCKER_HOST or the usual socket leads to; safe to use from many threads.
+    """A client of the engine at DOCKER_HOST or the usual socket; safe to use from many threads.
 
     Raises EngineUnavailable where none answers within a few seconds.
     """

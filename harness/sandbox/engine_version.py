@@ -12,16 +12,16 @@ _USUAL = "unix:///var/run/docker.sock"
 
 
 def engine_version() -> str | None:
-    """For people; None where none answers within a second, or where it is not on this machine."""
+    """The version as text; None where no engine answers within a second, or where the engine is on another machine."""
     address = os.environ.get("DOCKER_HOST") or _USUAL
     if not address.startswith("unix://"):
         return None
     try:
         connection = _UnixConnection(address.removeprefix("unix://"))
         connection.request("GET", "/version")
-        told = json.loads(connection.getresponse().read())
+        answer = json.loads(connection.getresponse().read())
         connection.close()
-        return f"Docker {told['Version']}, API {told['ApiVersion']}, kernel {told['KernelVersion']}"
+        return f"Docker {answer['Version']}, API {answer['ApiVersion']}, kernel {answer['KernelVersion']}"
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
         return None
 

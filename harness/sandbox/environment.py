@@ -2,7 +2,7 @@
 
     image: base                        # the image of its sandboxes; the built-in `base` where it is left out
     runtime: runsc                     # OCI runtime of its sandboxes' containers; left out: the engine's default
-    services:                          # the containers beside the agent; only the gateway can reach them
+    services:                          # the containers next to the agent's; only the gateway can reach them
       menu:
         image: menu                    # images/<environment>/menu/Dockerfile, else images/menu/Dockerfile
         port: 8000                     # the port inside its container
@@ -112,7 +112,7 @@ class DatabasePlace(Frozen):
 
 
 class Service(Frozen):
-    """One service beside the agent, a container of its own."""
+    """One service of the environment, in a container of its own."""
 
     image: ImageName
     """Folder with a Dockerfile, in the environment's folder or in `images/`."""

@@ -1,7 +1,7 @@
-"""A rule of this machine's packet filter: the services of one network open no connection to the machine itself.
+"""A rule of this machine's packet filter: services of a network cannot open connections to the machine itself.
 
 A bridge gives the machine an address among its containers, so that it can reach them; whatever it serves on all of its
-addresses would be reached from there too. The rule lets answers pass and nothing else. It needs the rights of root and
+addresses would be reached from there too. The rule passes only answers. It needs root privileges and
 the program `iptables`, on the machine whose engine makes the network.
 """
 
@@ -28,7 +28,7 @@ def interface_of(network: str) -> str:
 
 
 def why_unguarded() -> str | None:
-    """Why no rule can be set from here; None: one can."""
+    """Why this process cannot set a rule; None: it can."""
     if sys.platform != "linux":
         return "this system is not Linux"
     if os.geteuid() != 0:
@@ -39,7 +39,7 @@ def why_unguarded() -> str | None:
 
 
 def guard(interface: str) -> bool:
-    """Whether the rule was set: connections from the interface to this machine are dropped."""
+    """Drops connections from the interface to this machine; returns whether the rule was set."""
     if why_unguarded() is not None or not (_INTERFACES / interface).exists():
         return False
     done = [_changed(program, "-I", interface) for program in _PROGRAMS if _program(program) is not None]
@@ -47,7 +47,7 @@ def guard(interface: str) -> bool:
 
 
 def unguard(interface: str) -> None:
-    """Removes the rules of an interface; safe to call where there are none."""
+    """Removes the rules of an interface; safe to call where it has none."""
     if why_unguarded() is None:
         for program in _PROGRAMS:
             while interface in _guarded(program) and _changed(program, "-D", interface):
@@ -55,7 +55,7 @@ def unguard(interface: str) -> None:
 
 
 def guards_left() -> list[str]:
-    """The interfaces that have a rule and are there no more."""
+    """The interfaces that have a rule and no longer exist."""
     if why_unguarded() is not None:
         return []
     found = {interface for program in _PROGRAMS for interface in _guarded(program)}
@@ -68,14 +68,14 @@ def _changed(program: str, how: str, interface: str) -> bool:
 
 
 def _guarded(program: str) -> list[str]:
-    """The interface of each rule of ours."""
+    """The interfaces that have a rule of the harness."""
     lines = (_ran(program, "-S", "INPUT") or "").splitlines()
     words = [shlex.split(line) for line in lines if _COMMENT in line]
     return [one[one.index("-i") + 1] for one in words if "-i" in one and re.match(r"br-", one[one.index("-i") + 1])]
 
 
 def _ran(program: str, *arguments: str) -> str | None:
-    """What the program prints; None: it is not there, or refuses."""
+    """The output of the program; None: it is missing, or refuses."""
     path = _program(program)
     if path is None:
         return None

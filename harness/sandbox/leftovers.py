@@ -1,4 +1,4 @@
-"""Leftovers of dead runs, which their owner's name distinguishes from resources of live ones.
+"""Leftovers of runs whose process has died; the owner's name distinguishes them from resources of live runs.
 
 Finding and removing are separate, so that a user can review the list before removal.
 """
@@ -16,10 +16,10 @@ import requests
 from docker.errors import APIError, NotFound
 
 from harness.process_identity import ProcessIdentity, abandoned_partials
-from harness.sandbox.bootstrap import bootstraps_left
-from harness.sandbox.building import cache_folder
 from harness.sandbox.engine import answering
 from harness.sandbox.host_guard import guards_left, interface_of, unguard
+from harness.sandbox.images.bootstrap import bootstraps_left
+from harness.sandbox.images.building import cache_folder
 from harness.sandbox.ownership import (
     OWNER_LABEL,
     end_program,
@@ -34,7 +34,7 @@ _GONE_WITHIN_S = 20.0
 
 @dataclass(frozen=True, kw_only=True)
 class Leftover:
-    """One thing that a dead run left."""
+    """One resource that a dead run left."""
 
     kind: str
     """`process`, `container`, `network`, `rule`, `volume`, `folder` or `file`."""
@@ -61,7 +61,7 @@ def remove_all(left: Iterable[Leftover]) -> list[str]:
 
 
 def left_on_machine() -> list[Leftover]:
-    """Programs first, so that they write nothing more into the folders that follow."""
+    """Leftovers on this machine: programs first, so that they write nothing more into the folders that follow."""
     left = [
         Leftover(kind="process", name=f"{program.pid} ({program.name})", remove=partial(end_program, program))
         for program in programs_left()
@@ -74,7 +74,7 @@ def left_on_machine() -> list[Leftover]:
 
 
 def left_in_engine(client: docker.DockerClient) -> list[Leftover]:
-    """Containers before the networks and volumes that they use. Raises EngineUnavailable."""
+    """Leftovers in the engine: containers before the networks and volumes that they use. Raises EngineUnavailable."""
     api, found = client.api, {"label": OWNER_LABEL}
     with answering("what dead runs left cannot be found"):
         containers = api.containers(all=True, filters=found)
@@ -117,7 +117,7 @@ def _remove_container(client: docker.DockerClient, container: str) -> bool:
     while time.monotonic() < deadline:
         try:
             if client.api.inspect_container(container)["State"]["Status"] == "dead":
-                return False  # the engine tried, and cannot
+                return False  # the engine cannot remove it
         except NotFound:
             break
         time.sleep(0.05)
@@ -145,7 +145,7 @@ def _gone(remove: Callable[[str], object], name: str) -> bool:
         if error.status_code == requests.codes.conflict:
             return False  # its removal is already under way
         if error.is_server_error():
-            return False  # the engine cannot, as with a mount that it lost when it was killed: no reason not to run
+            return False  # the engine cannot remove it, such as a mount lost in a crash: no reason to fail the run
         raise
     return True
 

@@ -17,12 +17,12 @@ from typing import Literal
 
 import harness
 from harness.errors import SandboxError
-from harness.sandbox.control import ControlListener
-from harness.sandbox.launched import LaunchedSandbox, LauncherView
-from harness.sandbox.layouts import Layouts
+from harness.sandbox.launch.control import ControlListener
+from harness.sandbox.launch.launched import LaunchedSandbox, LauncherView
+from harness.sandbox.launch.layouts import Layouts
 from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxPaths, SandboxSpec
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.state.snapshot import Snapshot
 
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from harness.sandbox.inside.launcher import main; main(sys.argv[2])"
@@ -30,6 +30,11 @@ _START = (
 _SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _REPORTS_WITHIN_S = 30.0
 _ENDS_WITHIN_S = 30.0
+
+
+def local_search_path() -> str:
+    """PATH of the programs in this sandbox."""
+    return f"{Path(sys.executable).parent}:{_SEARCH_PATH}"
 
 
 class LocalSandboxProvider:
@@ -61,8 +66,7 @@ class LocalSandboxProvider:
                 gateway_url=None,
                 gateway_socket=None if spec.gateway_socket is None else str(spec.gateway_socket),
             )
-            search_path = f"{Path(sys.executable).parent}:{_SEARCH_PATH}"
-            inside = LauncherView(places=places, temporary=real["/tmp"], search_path=search_path, real=real)
+            inside = LauncherView(places=places, temporary=real["/tmp"], search_path=local_search_path(), real=real)
             control = nest.listener.accept(_REPORTS_WITHIN_S, nest.why_dead)
             nest.on_discard(control.close)
             sandbox = LaunchedSandbox(control, inside, spec, nest.why_dead, nest.discard)
@@ -134,7 +138,7 @@ class _LocalLauncher:
 
 
 def _launched(listener: ControlListener) -> subprocess.Popen[bytes]:
-    """Raises OSError, and nothing listens any more, where no process can be started."""
+    """Raises OSError, and closes the listener, where no process can be started."""
     package = Path(harness.__file__).parent.parent
     try:
         return subprocess.Popen(

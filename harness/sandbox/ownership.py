@@ -1,6 +1,6 @@
 """What a run leaves outside its process and outside its project: the labels of containers, private folders, programs.
 
-All of it bears its owner's name, so that what dead owners left can be removed while living ones keep theirs.
+Every resource contains its owner's name, so that leftovers of dead owners can be removed and live ones kept.
 """
 
 import atexit
@@ -25,10 +25,10 @@ OWNER_LABEL = "harness.owner"
 RUN_LABEL = "harness.run"
 
 SOCKET_PATH_MAX = 107
-"""What Linux takes as the path of a Unix socket, in bytes."""
+"""The maximum length of a Unix socket's path on Linux, in bytes."""
 
 _LONGEST = len("/abcdefgh/gateway.sock")
-"""Of what is made in an owner's folder."""
+"""Guards the creation of an owner's folder."""
 
 _FALLBACK = Path("/tmp")
 _ENDS_WITHIN_S = 5.0
@@ -46,7 +46,7 @@ def private_folder() -> Path:
     Its parent is closed to other users; the folder itself is open (0755), so that it can be mounted into a sandbox.
     """
     mine = _folder_of(str(ProcessIdentity.current()), tempfile.gettempdir())
-    if mine not in _seen_to_be_ours:  # who could make it before us would have to be believed ever after
+    if mine not in _seen_to_be_ours:  # a folder created by another user could not be trusted later
         _make(mine)
         _seen_to_be_ours.add(mine)
     while True:
@@ -55,7 +55,7 @@ def private_folder() -> Path:
             folder.mkdir(mode=0o700)
         except FileExistsError:
             continue
-        except FileNotFoundError:  # it went with its last folder, maybe in another thread just now
+        except FileNotFoundError:  # it was removed with its last folder, possibly by another thread
             _make(mine)
             continue
         folder.chmod(0o755)  # whatever the umask
@@ -78,7 +78,7 @@ def _is_removed(folder: Path) -> bool:
     remove_folder(folder)
     if folder.exists():
         return False
-    with suppress(OSError):  # another one of this process is still there
+    with suppress(OSError):  # another folder of this process still exists
         folder.parent.rmdir()
     return True
 
@@ -97,7 +97,7 @@ atexit.register(_remove_the_rest)
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A private folder for as long as the context is entered; what a killed process left of it is reaped."""
+    """A private folder that exists while the context is entered; leftovers of a killed process are reaped."""
     folder = private_folder()
     try:
         yield folder
@@ -106,13 +106,13 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def owned_environment() -> dict[str, str]:
-    """For a program that this process starts beside itself: by it, one that outlived us is found again."""
+    """The environment for a program that this process starts; it identifies a program that outlives its owner."""
     return {OWNER_VARIABLE: str(ProcessIdentity.current())}
 
 
 @dataclass(frozen=True)
 class OrphanProgram:
-    """One that runs although its owner is dead."""
+    """A program that runs although its owner is dead."""
 
     pid: int
     name: str
@@ -129,9 +129,9 @@ def programs_left() -> list[OrphanProgram]:
 
 
 def end_program(program: OrphanProgram) -> bool:
-    """Whether this call ended it."""
+    """Ends the program; returns whether this call ended it."""
     try:
-        handle = os.pidfd_open(program.pid)  # from now on the number means one process, and no later one
+        handle = os.pidfd_open(program.pid)  # the handle stays bound to this process if its id is reused
     except ProcessLookupError:
         return False
     try:
@@ -172,7 +172,7 @@ def _is_dead(name: str) -> bool:
 
 
 def _folders_of_owners() -> Iterator[Path]:
-    """Also those of processes whose TMPDIR was too long, or is another one than ours."""
+    """The owners' folders, including those of processes whose TMPDIR was too long or differs from this one's."""
     for base in {Path(tempfile.gettempdir()), _FALLBACK}:
         folder = base / f"harness-{os.getuid()}"
         if folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.getuid():
@@ -194,7 +194,9 @@ def _make(mine: Path) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise SandboxError(f"{folder} is not a folder of ours", remedy="remove it, or set TMPDIR to another folder")
+        raise SandboxError(
+            f"{folder} is not a folder of this user", remedy="remove it, or set TMPDIR to another folder"
+        )
     folder.chmod(0o700)
     with suppress(FileExistsError, FileNotFoundError):  # another thread was first, or has just removed both
         mine.mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""The seam of the sandbox: start one from a snapshot, run programs in it, read what they left, throw it away."""
+"""The interface of sandboxes: start one from a snapshot, run programs in it, read its end state, discard it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Protocol
 
 from harness.case import Limits
 from harness.sandbox.proxied_hosts import ProxiedHosts
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.state.snapshot import Snapshot
 from harness.trace import EndState, ProgramExit
 
 
@@ -43,7 +43,7 @@ class SandboxSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxPaths:
-    """Where things are, seen from inside the sandbox."""
+    """Paths inside the sandbox."""
 
     agent: str
     work: str
@@ -63,7 +63,14 @@ class Sandbox(Protocol):
         """Runs a program as the agent's user until it ends or `timeout_s` is over; then its whole process tree is
         ended.
 
-        Output past `limits.output_kb` is counted and discarded. A program that does not exist exits with 127.
+        Output past `limits.output_kb` is counted and discarded, but for its last lines. A program that does not exist
+        exits with 127.
+        """
+        ...
+
+    def expire(self) -> None:
+        """Ends the program that `exec` runs in another thread, as if its time were over; no error where it has just
+        ended.
         """
         ...
 
@@ -83,7 +90,7 @@ class Sandbox(Protocol):
         ...
 
     def close(self) -> None:
-        """Throws the sandbox away with all its processes; safe to call twice."""
+        """Discards the sandbox with all its processes; safe to call twice."""
         ...
 
 
@@ -92,7 +99,7 @@ class SandboxProvider(Protocol):
 
     @property
     def name(self) -> str:
-        """As chosen on the command line: `docker`, `local`."""
+        """The name on the command line: `docker`, `local`."""
         ...
 
     @property

@@ -11,14 +11,14 @@ from harness.plugins import find_plugin, plugin_names
 from harness.sandbox.provider import SandboxProvider
 
 ProviderName = str
-"""A built-in's, an entry point's, or `module:Class`."""
+"""The name of a built-in provider, of an entry point, or `module:Class`."""
 
 PROVIDERS = ("docker", "docker-warm", "local")
 SEAM = "sandbox"
 
 
 def provider_names() -> tuple[str, ...]:
-    """The built-in ones, then those that are installed beside them."""
+    """The names of the built-in providers, then of the installed ones."""
     return (*PROVIDERS, *(name for name in plugin_names(SEAM) if name not in PROVIDERS))
 
 
@@ -48,19 +48,19 @@ def isolates(name: ProviderName) -> bool:
 
 
 def open_provider(name: ProviderName, *, run: str, prefetch: int = 0, runtime: str | None = None) -> SandboxProvider:
-    """What it starts is labelled with this process and `run`.
+    """Opens a provider whose resources are labelled with this process and `run`.
 
-    Raises EngineUnavailable where no engine answers, UsageError for a name that nothing has. `prefetch` is for
+    Raises EngineUnavailable where no engine answers, UsageError for an unknown name. `prefetch` is for
     `docker`: how many containers are started before they are needed. `runtime` is for both that use containers: the OCI
     runtime by its name in the engine. Other providers get neither.
     """
     match name:
         case "docker":
-            from harness.sandbox.docker import DockerSandboxProvider
+            from harness.sandbox.containers.docker import DockerSandboxProvider
 
             return DockerSandboxProvider(run=run, prefetch=prefetch, runtime=runtime)
         case "docker-warm":
-            from harness.sandbox.warm import WarmDockerSandboxProvider
+            from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 
             return WarmDockerSandboxProvider(run=run, runtime=runtime)
         case "local":

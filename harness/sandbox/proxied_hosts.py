@@ -8,7 +8,7 @@ _HERE = "127.0.0.1,localhost"
 
 @dataclass(frozen=True, kw_only=True)
 class ProxiedHosts:
-    """Names that lead to the gateway: by the proxy variables, and in a container whatever a program does.
+    """Names that lead to the gateway: by the proxy variables, and in a container also by name resolution.
 
     For programs that ignore the variables the names resolve to the sandbox itself, where the ports are forwarded.
     """
@@ -16,11 +16,11 @@ class ProxiedHosts:
     names: tuple[str, ...]
     ports: tuple[int, ...]
     certificate: Path
-    """Of the authority that vouches for them, in the folder of the gateway's socket."""
+    """File name of the authority's certificate, in the folder of the gateway's socket."""
 
 
 def proxy_environment(gateway_url: str, certificate: str) -> dict[str, str]:
-    """What makes the clients of Python, Node, curl, git and pip use the gateway as a proxy, and trust it."""
+    """Variables that make the clients of Python, Node, curl, git and pip use the gateway as a proxy, and trust it."""
     return {
         **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), gateway_url),
         **dict.fromkeys(("NO_PROXY", "no_proxy"), _HERE),

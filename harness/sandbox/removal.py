@@ -13,7 +13,9 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_folder(folder: Path) -> None:
-    """Follows no link. What cannot be removed stays; another process may be removing it too."""
+    """Removes a folder and follows no link. Entries that cannot be removed stay; another process may be removing them
+    too.
+    """
     with suppress(OSError):
         with _opened(os.fspath(folder)) as top:
             _empty(top)
@@ -34,7 +36,7 @@ def _empty(top: int) -> None:
 
 
 def _emptied(folder: int, top: int, moved: int) -> Iterator[str]:
-    """Removes the files; the names that the folders in it have at the top now."""
+    """Removes the files; returns the names that the inner folders have at the top now."""
     for entry in list(os.scandir(folder)):
         with suppress(FileNotFoundError):
             if not entry.is_dir(follow_symlinks=False):

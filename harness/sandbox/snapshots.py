@@ -17,17 +17,17 @@ from harness.disk import flush_folder, flush_tree
 from harness.documents import write_atomically
 from harness.errors import SnapshotError, UsageError
 from harness.process_identity import partial_name
-from harness.sandbox.bootstrap import Progress
-from harness.sandbox.capture import CapturedEntry, browser_profile, content_of, gather
 from harness.sandbox.environment import BASE_IMAGE, DeclaredState, Environment, load_environment
-from harness.sandbox.images import ImageStore
-from harness.sandbox.services import dump_service
-from harness.sandbox.snapshot import ServiceDump, Snapshot
-from harness.sandbox.snapshot_file import SNAPSHOT_FILE, read_snapshot_file, verify_content
+from harness.sandbox.images.bootstrap import Progress
+from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.services.running_services import dump_service
+from harness.sandbox.state.capture import CapturedEntry, browser_profile, content_of, gather
+from harness.sandbox.state.snapshot import ServiceDump, Snapshot
+from harness.sandbox.state.snapshot_file import SNAPSHOT_FILE, read_snapshot_file, verify_content
 from harness.values import Frozen
 
 EMPTY = "empty"
-"""Name of the snapshot with nothing in it; it needs no folder."""
+"""Name of the empty snapshot, which needs no folder."""
 
 _UNFINISHED = ".sealing-"
 
@@ -86,6 +86,27 @@ class SnapshotStore:
         progress(f"built {environment}/{name}: {snapshot.digest[:12]}")
         return self._with_image(snapshot.model_copy(update={"folder": folder / name}), environment)
 
+    def keep(self, snapshot: Snapshot) -> Snapshot:
+        """Stores a snapshot that was made of another one, under its own name.
+
+        Raises UsageError where a snapshot of that name exists.
+        """
+        self.refuse_taken(snapshot.environment, snapshot.name)
+        folder = self._root / snapshot.environment
+        with self._alone(folder), _temporary(folder, snapshot.name) as temporary:
+            if snapshot.folder is not None:
+                shutil.copytree(snapshot.folder, temporary, dirs_exist_ok=True)
+            write_atomically(temporary / SNAPSHOT_FILE, _snapshot_text(snapshot).encode())
+            verify_content(snapshot.model_copy(update={"folder": temporary}))
+            _put(temporary, folder / snapshot.name)
+        return snapshot.model_copy(update={"folder": folder / snapshot.name})
+
+    def refuse_taken(self, environment: str, name: str) -> None:
+        """Raises UsageError where the environment has a snapshot of that name."""
+        path = self._root / environment / name
+        if path.exists():
+            raise UsageError(f"there is already a snapshot {environment}/{name}", remedy=f"delete {path}, or use it")
+
     def list(self) -> tuple[Snapshot, ...]:
         """All snapshots, sorted; their digests are checked, their content is not."""
         found = sorted(
@@ -121,13 +142,13 @@ class SnapshotStore:
         return snapshot
 
     def set_aside(self) -> tuple[Path, ...]:
-        """Snapshots that were moved out of the way of a new one, and are there still."""
+        """Snapshots that a build has moved aside and that are still there."""
         return tuple(sorted(self._root.glob(f"*/{_UNFINISHED}old-*")))
 
     def recover(self, left: Path) -> bool:
-        """Puts back what a killed build had moved aside, or removes it where the new state is in its place.
+        """Restores what a killed build had moved aside, or removes it where the new state is in its place.
 
-        False: another build is going on there.
+        False: another build is running there.
         """
         handle = os.open(left.parent, os.O_RDONLY)
         try:
@@ -141,7 +162,7 @@ class SnapshotStore:
         return True
 
     def diff(self, before: Snapshot, after: Snapshot) -> tuple[SnapshotDifference, ...]:
-        """What changes from one snapshot to the other, sorted by subject."""
+        """The changes from one snapshot to the other, sorted by subject."""
         old, new = _parts(before), _parts(after)
         found = [SnapshotDifference(subject=key, change="removed") for key in old.keys() - new.keys()]
         found += [SnapshotDifference(subject=key, change="added") for key in new.keys() - old.keys()]
@@ -161,7 +182,7 @@ class SnapshotStore:
     def _dumps(
         self, environment: Environment, state: DeclaredState, parent: Snapshot | None, folder: Path, progress: Progress
     ) -> tuple[ServiceDump, ...]:
-        """State of each service that has one: from its own seed, else carried on from the parent."""
+        """State of each service that has one: from its own seed, else restored from the parent's dump."""
         found = {dump.service: dump for dump in (parent.dumps if parent else ())}
         (folder / "dumps").mkdir()
         for dump in found.values():
@@ -184,7 +205,7 @@ class SnapshotStore:
 
     @contextmanager
     def _alone(self, folder: Path) -> Iterator[None]:
-        """Waits for another build in the same environment, then removes what a killed one left."""
+        """Waits for another build in the same environment, then removes the leftovers of a killed one."""
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -216,13 +237,13 @@ def _copy(captured: tuple[CapturedEntry, ...], folder: Path) -> None:
 
 
 def _snapshot_text(snapshot: Snapshot) -> str:
-    """One field a line, so that a change of the snapshot can be read in a review."""
+    """The snapshot with one field a line, so that a change can be read in a review."""
     stored = {"digest": snapshot.digest, "snapshot": snapshot.plain()}
     return json.dumps(stored, indent=1, ensure_ascii=False) + "\n"
 
 
 def _put(new: Path, at: Path) -> None:
-    """The new state in the place of the old one, which is moved aside first and back if that fails."""
+    """Replaces the old state by the new one; the old one is moved aside first, and back if that fails."""
     flush_tree(new)
     if not at.exists():
         new.rename(at)

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from harness.score.comparing import differing_arguments as differing_arguments
+    from harness.score.comparison.alignment import Deviation as Deviation
+    from harness.score.comparison.alignment import deviations_from_trial as deviations_from_trial
+    from harness.score.comparison.comparing import differing_arguments as differing_arguments
+    from harness.score.comparison.reference_match import deviations_from_reference as deviations_from_reference
     from harness.score.diagnosis import Diagnosis as Diagnosis
     from harness.score.diagnosis import Failure as Failure
     from harness.score.evaluators import Item as Item
@@ -19,12 +22,20 @@ if TYPE_CHECKING:
     from harness.score.evidence import Verdict as Verdict
     from harness.score.failures.conformance import check_detector as check_detector
     from harness.score.failures.measurable import not_measured as not_measured
-    from harness.score.failures.ranking import suspects as suspects
+    from harness.score.failures.ranking.mode_ranking import RankedMode as RankedMode
+    from harness.score.failures.ranking.mode_ranking import ranked_modes as ranked_modes
+    from harness.score.failures.ranking.ranking import Suspect as Suspect
+    from harness.score.failures.ranking.ranking import suspects as suspects
+    from harness.score.made_calls import fed_calls as fed_calls
+    from harness.score.made_calls import step_of_call as step_of_call
     from harness.score.metrics import METRICS as METRICS
     from harness.score.protocols import Detector as Detector
     from harness.score.protocols import Metric as Metric
     from harness.score.protocols import RunMetric as RunMetric
     from harness.score.protocols import Verifier as Verifier
+    from harness.score.reference_state import ReferenceState as ReferenceState
+    from harness.score.reference_state import asked_digest as asked_digest
+    from harness.score.reference_state import is_state_of as is_state_of
     from harness.score.scorecard import EncodingFault as EncodingFault
     from harness.score.scorecard import ParameterFault as ParameterFault
     from harness.score.scorecard import Score as Score
@@ -34,21 +45,28 @@ if TYPE_CHECKING:
     from harness.score.scorer import build_scorer as build_scorer
     from harness.score.scorer import score_trial as score_trial
     from harness.score.selection import decisions as decisions
+    from harness.score.verifiers.reference_state import EqualsReferenceState as EqualsReferenceState
 else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "comparison.alignment": ("Deviation", "deviations_from_trial"),
+            "made_calls": ("fed_calls", "step_of_call"),
+            "comparison.reference_match": ("deviations_from_reference",),
             "diagnosis": ("Diagnosis", "Failure"),
-            "comparing": ("differing_arguments",),
+            "comparison.comparing": ("differing_arguments",),
             "evaluators": ("Item", "ItemEvaluator", "RunEvaluator", "TrialKey", "item_of"),
             "failures.conformance": ("check_detector",),
             "failures.measurable": ("not_measured",),
-            "failures.ranking": ("suspects",),
+            "failures.ranking.mode_ranking": ("RankedMode", "ranked_modes"),
+            "failures.ranking.ranking": ("Suspect", "suspects"),
             "metrics": ("METRICS",),
             "scorer": ("Scorer", "build_scorer", "score_trial"),
             "selection": ("decisions",),
             "evidence": ("Evidence", "Verdict"),
             "protocols": ("Detector", "Metric", "RunMetric", "Verifier"),
+            "reference_state": ("ReferenceState", "asked_digest", "is_state_of"),
+            "verifiers.reference_state": ("EqualsReferenceState",),
             "scorecard": ("EncodingFault", "ParameterFault", "Score", "Scorecard", "ToolUse"),
         },
     )

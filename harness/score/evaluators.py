@@ -122,8 +122,8 @@ def signature_problem(function: Callable[..., Any], level: str) -> str | None:
 
 
 def _result(card: Scorecard, item: Item) -> ItemResult:
-    told = [EvaluatorResult(name=one.metric, value=one.value, comment=one.explanation) for one in card.scores]
-    return ItemResult(item=item, output=item.output, evaluations=told)
+    results = [EvaluatorResult(name=one.metric, value=one.value, comment=one.explanation) for one in card.scores]
+    return ItemResult(item=item, output=item.output, evaluations=results)
 
 
 def _called(function: Callable[..., Any], given: Mapping[str, object]) -> Any:
@@ -145,16 +145,16 @@ def _scores(name: str, found: Any) -> tuple[Score, ...]:
 
 def _score(name: str, found: Any) -> Score:
     if isinstance(found, Mapping):
-        told, value, comment = found.get("name"), found.get("value"), found.get("comment")
+        own_name, value, comment = found.get("name"), found.get("value"), found.get("comment")
     elif hasattr(found, "value"):
-        told, value, comment = getattr(found, "name", None), found.value, getattr(found, "comment", None)
+        own_name, value, comment = getattr(found, "name", None), found.value, getattr(found, "comment", None)
     else:
-        told, value, comment = None, found, None
+        own_name, value, comment = None, found, None
     explanation = str(comment or "")
     if isinstance(value, str):
         explanation = f"{value!r}{': ' if explanation else ''}{explanation}"
         value = None
-    return Score(metric=str(told or name), version=_VERSION, value=_number(value), explanation=explanation)
+    return Score(metric=str(own_name or name), version=_VERSION, value=_number(value), explanation=explanation)
 
 
 def _number(value: Any) -> float | None:
@@ -162,5 +162,5 @@ def _number(value: Any) -> float | None:
         return None
     number = float(value)
     if not math.isfinite(number):
-        raise ValueError(f"{value} is no figure")
+        raise ValueError(f"{value} is not a finite number")
     return number

@@ -8,6 +8,7 @@ from pydantic import Field, PrivateAttr
 
 from harness.case import Case, ToolSpec
 from harness.errors import OutOfTime
+from harness.score.reference_state import ReferenceState
 from harness.trace import ToolCall, Trajectory, Trial, observed_only, reports_itself, without_claims_about
 from harness.values import Frozen, JsonObject
 
@@ -34,6 +35,8 @@ class Evidence(Frozen):
     """All tools of the suite, the case's allowed ones among them."""
     end_state_archive: Path | None = Field(default=None, exclude=True)
     """The content of the files that the trial changed; None where it was not stored."""
+    reference_state: ReferenceState | None = Field(default=None, exclude=True)
+    """The state that the case's reference leaves; None where no check compares with it, or none is stored."""
     verdicts: tuple[Verdict, ...] = ()
     """The verdicts of the checks: available to metrics, empty while the checks themselves run."""
     best_known_steps: int | None = None

@@ -15,15 +15,15 @@ _STATE: Final = "DB"
 def to_say(expected: JsonValue) -> Iterator[str]:
     """The texts that the agent must have sent."""
     for name in ("outputs", "communicate_info"):
-        told = _criteria(expected).get(name)
-        yield from (text for text in told if isinstance(text, str) and text) if isinstance(told, list) else ()
+        criterion = _criteria(expected).get(name)
+        yield from (text for text in criterion if isinstance(text, str) and text) if isinstance(criterion, list) else ()
 
 
 def users_actions(expected: JsonValue) -> list[JsonObject]:
     """The gold actions that are the user's own to do."""
     actions = _criteria(expected).get("actions")
-    told = [one for one in (actions if isinstance(actions, list) else []) if isinstance(one, dict)]
-    return [one for one in told if one.get("requestor") == "user"]
+    listed = [one for one in (actions if isinstance(actions, list) else []) if isinstance(one, dict)]
+    return [one for one in listed if one.get("requestor") == "user"]
 
 
 def judged_by_state(expected: JsonValue) -> bool:

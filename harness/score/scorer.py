@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from harness.case import CheckSpec, Suite
@@ -17,6 +17,7 @@ from harness.score.loading import NamedVerifier, detectors_of, metrics_of, run_m
 from harness.score.metrics import METRICS
 from harness.score.metrics.step_efficiency import StepEfficiency, StepRatio
 from harness.score.protocols import Detector, Metric, RunMetric, Verifier
+from harness.score.reference_state import ReferenceState
 from harness.score.scorecard import Score, Scorecard
 from harness.score.tooluse import models, prompt, tool_use
 from harness.score.unmeasured import BY_AGENT, MADE_UNMEASURABLE
@@ -39,6 +40,23 @@ class Scorer:
     run_metrics: tuple[RunMetric | RunEvaluator, ...]
     detectors: tuple[Detector, ...] = ()
     """The suite's own, beside the built-in ones."""
+    diagnoses: bool = True
+    """Whether the built-in detectors, and what tools and models were used for, are evaluated too."""
+    only_failed: bool = False
+    """Whether that is left out for trials that succeeded."""
+    reference_states: Mapping[str, ReferenceState] = field(default_factory=dict)
+    """Case id -> the state that its reference leaves, of the cases with a check that compares with it."""
+
+    def of_verdicts(self) -> "Scorer":
+        """The same checks without any metric or detector, which take most of the time: for trials of which nothing but
+        their success is asked.
+        """
+        return replace(self.without_metrics(), detectors=(), diagnoses=False)
+
+    def without_metrics(self) -> "Scorer":
+        """The same checks, and detectors for trials that have failed, of which nothing but the failures is told."""
+        suite = self.suite.model_copy(update={"composite": {}})
+        return replace(self, suite=suite, metrics=(), only_failed=True)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -55,7 +73,9 @@ class Scorer:
         checks = self.verifiers.get(evidence.case.id)
         if checks is None:
             raise UsageError(f"case {evidence.case.id!r} is none of the suite {self.suite.name!r}")
-        trial = evidence.trial
+        trial, reference = evidence.trial, self.reference_states.get(evidence.case.id)
+        if reference is not None:
+            evidence = evidence.model_copy(update={"reference_state": reference})
         if trial.outcome in MEASURED:
             verdict = _unreadable if trial.unreadable else _verdict
             verdicts = (*(verdict(one, evidence) for one in checks), *_too_many_misses(evidence))
@@ -88,7 +108,8 @@ class Scorer:
     ) -> Scorecard:
         trial = evidence.trial
         measured = trial.outcome in MEASURED
-        found, hints = _diagnosed(evidence, self.detectors) if measured else ((), ())
+        diagnosed = measured and self.diagnoses and not (self.only_failed and evidence.success)
+        found, hints = _diagnosed(evidence, self.detectors) if diagnosed else ((), ())
         return Scorecard(
             case_id=evidence.case.id,
             attempt=trial.attempt,
@@ -102,10 +123,10 @@ class Scorer:
             scores=scores,
             diagnoses=found,
             hints=hints,
-            modes_not_measured=not_measured(evidence) if measured else {},
-            tool_use=_as_far_as_known(tool_use, evidence),
-            models=models(evidence),
-            prompt=prompt(evidence),
+            modes_not_measured=not_measured(evidence, found, hints) if diagnosed else {},
+            tool_use=_as_far_as_known(tool_use, evidence) if self.diagnoses else (),
+            models=models(evidence) if self.diagnoses else (),
+            prompt=prompt(evidence) if self.diagnoses else None,
             digest=trajectory.digest,
         )
 
@@ -189,12 +210,12 @@ def _never_raises(verifier: Verifier) -> bool:
     return type(verifier) in VERIFIERS.values() and getattr(verifier, "function", None) is None
 
 
-def _as_far_as_known(told: Callable[[Evidence], tuple[_T, ...]], evidence: Evidence) -> tuple[_T, ...]:
+def _as_far_as_known(measure: Callable[[Evidence], tuple[_T, ...]], evidence: Evidence) -> tuple[_T, ...]:
     """Returns nothing where a pattern or a schema of the trial's tools takes too long: the figures that evaluate it
     report that.
     """
     try:
-        return told(evidence)
+        return measure(evidence)
     except OutOfTime:
         return ()
 
@@ -243,7 +264,7 @@ def _run_score(
 
 def _score_of(metric: Metric | RunMetric, value: float | None, explanation: str) -> Score:
     if value is not None and not math.isfinite(value):
-        raise ValueError(f"{value} is no figure")
+        raise ValueError(f"{value} is not a finite number")
     return _score(metric, value, explanation)
 
 

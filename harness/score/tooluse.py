@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from harness.score.arguments import argument_faults
-from harness.score.encodings import encoding_faults
+from harness.score.comparison.arguments import argument_faults
+from harness.score.comparison.encodings import encoding_faults
 from harness.score.evidence import Evidence
 from harness.score.failures import recoveries
 from harness.score.scorecard import EncodingFault, ParameterFault, ToolUse

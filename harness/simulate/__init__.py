@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from harness.simulate.log import UserLog as UserLog
     from harness.simulate.log import log_of_trajectory as log_of_trajectory
     from harness.simulate.log import read_user_log as read_user_log
+    from harness.simulate.plan_check import contradictions as contradictions
     from harness.simulate.rule_user import RuleUser as RuleUser
     from harness.simulate.users import BUILT_IN as BUILT_IN
     from harness.simulate.users import USERS as USERS
     from harness.simulate.users import SimulatedUsers as SimulatedUsers
     from harness.simulate.users import UserOptions as UserOptions
+    from harness.simulate.users import asked_models as asked_models
     from harness.simulate.users import kind_of as kind_of
     from harness.simulate.users import users_of as users_of
 else:
@@ -25,7 +27,8 @@ else:
         {
             "conformance": ("UserNotConforming", "check_user"),
             "log": ("LoggedCall", "LoggedTurn", "UserLog", "log_of_trajectory", "read_user_log"),
+            "plan_check": ("contradictions",),
             "rule_user": ("RuleUser",),
-            "users": ("BUILT_IN", "SimulatedUsers", "USERS", "UserOptions", "kind_of", "users_of"),
+            "users": ("BUILT_IN", "SimulatedUsers", "USERS", "UserOptions", "asked_models", "kind_of", "users_of"),
         },
     )

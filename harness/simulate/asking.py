@@ -1,4 +1,4 @@
-"""The model that plays a run's users: one connection, one budget, and a cassette a case."""
+"""The models that a run's users need: one connection and one budget each, and a cassette a case."""
 
 import asyncio
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from harness.case import ModelMode, UserSpec
+from harness.case import ModelMode, RecordedModel, UserSpec
 from harness.errors import GatewayError, UsageError
 from harness.gateway import UserSeat
 from harness.upstream import AskMode, Budget, ModelCassette, ModelClient, ModelClientOptions, ModelReply
@@ -32,17 +32,12 @@ class Answered:
     cost_usd: float | None = None
 
 
-class UserModel:
-    """Asks the model on the gateway's own thread; shared by the trials of a run."""
+class RecordedAsker:
+    """Asks a model on the gateway's own thread; shared by the trials of a run."""
 
-    def __init__(self, spec: UserSpec, *, suite: str, cassettes: Path, secrets: Mapping[str, str]) -> None:
-        """Raises UsageError where no model is named, or its key is not in the environment."""
-        if spec.model is None:
-            raise UsageError(
-                f"the suite {suite!r} names no model for its users",
-                remedy="name one in suite.yaml: `user: {model: NAME, base_url: URL}`, or run with --user script",
-            )
-        self.spec = spec
+    def __init__(self, spec: RecordedModel, *, suite: str, cassettes: Path, secrets: Mapping[str, str]) -> None:
+        """Raises UsageError where its key is not in the environment."""
+        self._spec = spec
         budget = None
         if spec.budget_usd is not None or spec.budget_tokens is not None:
             budget = Budget(usd=spec.budget_usd, tokens=spec.budget_tokens)
@@ -65,7 +60,7 @@ class UserModel:
 
     def cassette(self, seat: UserSeat) -> ModelCassette:
         """The recordings of the seat's case; what is recorded is merged into them when the seat is closed."""
-        case, mode = seat.case.id, self.spec.mode
+        case, mode = seat.case.id, self._spec.mode
         if mode == "replay":
             if case not in self._replayed:
                 self._replayed[case] = self._client.open_cassette(case)
@@ -76,7 +71,7 @@ class UserModel:
 
     async def ask(self, cassette: ModelCassette, body: JsonObject, seat: UserSeat) -> Answered:
         """One request. Raises OutOfBudget, and GatewayError where the model cannot be reached or answers nonsense."""
-        if self.spec.mode == "replay":
+        if self._spec.mode == "replay":
             return self._answered(await self._client.ask(cassette, body))
         async with self._entering:
             if not self._entered:
@@ -92,7 +87,7 @@ class UserModel:
 
     def _answered(self, reply: ModelReply) -> Answered:
         message = reply.replied.message
-        if message is None and self.spec.mode == "replay" and not reply.recorded:
+        if message is None and self._spec.mode == "replay" and not reply.recorded:
             return Answered(missed=True)
         if reply.refused:
             return Answered(refused=reply.problem)
@@ -112,10 +107,24 @@ class UserModel:
         )
 
     def _cost(self, input_tokens: int, output_tokens: int) -> float | None:
-        price = self.spec.spec.price_of(self.spec.model or "")
+        price = self._spec.spec.price_of(self._spec.model or "")
         if price is None:
             return None
         return (input_tokens * price.input_usd_per_mtok + output_tokens * price.output_usd_per_mtok) / 1e6
+
+
+class UserModel(RecordedAsker):
+    """The model that plays a run's users."""
+
+    def __init__(self, spec: UserSpec, *, suite: str, cassettes: Path, secrets: Mapping[str, str]) -> None:
+        """Raises UsageError where no model is named, or its key is not in the environment."""
+        if spec.model is None:
+            raise UsageError(
+                f"the suite {suite!r} names no model for its users",
+                remedy="name one in suite.yaml: `user: {model: NAME, base_url: URL}`, or run with --user script",
+            )
+        super().__init__(spec, suite=suite, cassettes=cassettes, secrets=secrets)
+        self.spec = spec
 
 
 def no_message(problem: str) -> GatewayError:

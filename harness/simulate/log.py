@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import Field
 
 from harness.case import Effect, ToolSpec
-from harness.documents import read_document
+from harness.documents import read_plain, shaped
 from harness.errors import InvalidDocument
 from harness.trace import Trajectory
 from harness.values import Frozen, JsonObject
@@ -54,10 +54,20 @@ class UserLog(Frozen):
 
 def read_user_log(path: Path) -> UserLog:
     """The conversation in a YAML or JSON file. Raises InvalidDocument with file, line and field."""
-    log = read_document(path, UserLog)
+    data, lines = read_plain(path)
+    if isinstance(data, dict) and data.get("turns", ()) in ([], None):
+        raise InvalidDocument(
+            path,
+            "has no turns, so that no user can be played back from it",
+            line=lines.get(("turns",)),
+            field="turns",
+            remedy="turns: [{user: a message, agent: the reply}, ...]; or let a model play: `user: {kind: model}`",
+        )
+    log = shaped(path, data, UserLog, lines)
     for number, turn in enumerate(log.turns):
         if not turn.user.strip():
-            raise InvalidDocument(path, "the user says nothing here", field=f"turns.{number}.user")
+            line = lines.get(("turns", number, "user"))
+            raise InvalidDocument(path, "the user says nothing here", line=line, field=f"turns.{number}.user")
     return log.model_copy(update={"source": log.source or path.name})
 
 

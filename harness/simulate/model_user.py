@@ -14,6 +14,7 @@ from harness.simulate.role import Role, prompt_of, without_replies
 from harness.simulate.stopping import Spoken, Wish, read_signal
 from harness.trace import UserEnding, UserFault, UserReport
 from harness.upstream import ModelCassette
+from harness.values import JsonObject
 
 GO_ON: Final = "Please go on with what I asked for."
 """Said where the model insists on ending although the agent has left something open."""
@@ -111,7 +112,8 @@ class ModelUser:
     def _missed(self, heard: Heard) -> None:
         turn = len(heard.said) + 1
         last = heard.replies[-1] if heard.replies else ""
-        self._seat.miss({"tool": "user", "arguments": {"turn": turn, "after": last[:200]}, "nearest": []})
+        asked: JsonObject = {"turn": turn, "after": last[:200]}
+        self._seat.miss({"tool": "user", "user": "unrecorded", "arguments": asked, "nearest": []})
         self._end("replay_miss", f"no recording holds the user's message {turn}")
 
     def unsaid(self) -> tuple[str, ...]:

@@ -1,94 +1,22 @@
-"""A user's model that follows rules, with an OpenAI- and Anthropic-compatible endpoint: the public fake of a model
-user.
+"""A user's model that follows rules, with an endpoint on this machine: the public fake of a model user.
 
-It knows what its request says and nothing else: the plan, the details and what was said aloud. A plan is followed line
-by line, or sentence by sentence:
-
-    If asked for the size, say "Small, please."     an answer, said where the agent's question has these words
-    Say "And a muffin."                             said word for word, in the order of the plan
-    Ask for oat milk.                               said in the first person
-
-It answers what it is asked first, then goes on with the plan, and ends where nothing is left and the agent has nothing
-open.
+It knows what its request says and nothing else: the plan, the details and what was said aloud; `plan_rules` says how a
+plan is followed. It can be made to fail as real models do.
 """
 
-import asyncio
 import json
-import re
-import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Final, Literal, Self
+from typing import Any, Literal
 
-from aiohttp import web
-
-from harness.simulate.meaning.sentences import asks, is_open_promise, is_open_question, offers_more, refuses, sentences
-from harness.simulate.role import NOTHING
+from harness.simulate.meaning.sentences import is_open_question
+from harness.simulate.plan_rules import GOAL, last_reply, next_message
+from harness.upstream import DoubleError, DoubleReply, DoubleRequest, ModelDouble
 
 UserFailing = Literal["nothing", "as_agent", "language", "forever", "tool_call", "stop_first", "stop_open", "too_long"]
 """What a model can be made to do wrong: answer nothing, speak as the agent, in another language, never end, call a
 tool, end in its first turn, end while the agent has something open, or write too much."""
 
-_MAX_BYTES: Final = 8 * 1024 * 1024
-_GOAL, _GAVE_UP = "[[END: GOAL REACHED]]", "[[END: GAVE UP]]"
-_RULE: Final = re.compile(
-    r"^(?:if|when|once|after)\s+(?P<cue>.+?),?\s+(?:then\s+)?(?:say|answer|reply|respond|tell\s+\w+)\s*(?:with|that)?:?\s*"
-    r"[\"“'](?P<say>.+?)[\"”']\.?$",
-    re.IGNORECASE,
-)
-_SAY: Final = re.compile(
-    r"^(?:then\s+|finally,?\s+|next,?\s+)?(?:say|write|answer|reply|tell\s+\w+)\s*:?\s*[\"“](?P<say>.+?)[\"”]\.?$",
-    re.IGNORECASE,
-)
-_QUOTED: Final = re.compile(r"[\"\u201c].*?[\"\u201d]")
-_STANCE: Final = re.compile(
-    r"^(?:(?P<yes>accept|confirm|agree to|approve)|refuse|decline|reject)\s+(?P<thing>.+)$", re.IGNORECASE
-)
-_NO_STEP: Final = re.compile(
-    r"^(?:do not|don't|never|be |you are|you're|the user is|you have|avoid|only|speak|stay|keep|the conversation|"
-    r"end |stop |"
-    r"your (?:name|goal|mood|tone)|act )",
-    re.IGNORECASE,
-)
-_SPOKEN: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
-    (re.compile(pattern, re.IGNORECASE), said)
-    for pattern, said in (
-        (r"^(?:then\s+|finally,?\s+|next,?\s+|first,?\s+|after that,?\s+)+", ""),
-        (r"^(?:you|the user|they)\s+(?:want|wants|would like|need|needs)\s+to\s+", "I would like to "),
-        (r"^(?:you|the user|they)\s+(?:want|wants|would like|need|needs)\s+", "I would like "),
-        (r"^(?:ask (?:the agent |it )?for|request|order|get|buy)\s+", "I would like "),
-        (r"^ask (?:the agent |it )?about\s+", "Could you tell me about "),
-        (r"^ask (?:the agent |it )?to\s+", "Please "),
-        (r"^ask (?:the agent |it )?(?:whether|if)\s+", "Could you tell me whether "),
-        (r"^(?:mention|state|explain|say|tell (?:the agent|it))\s+(?:that\s+)?", ""),
-        (r"\b(?:the user's|their)\b", "my"),
-        (r"\byour\b", "my"),
-        (r"\b(?:you|the user|they) (?:are|is)\b", "I am"),
-        (r"\b(?:you|the user|they) (?:have|has)\b", "I have"),
-    )
-)
-_STOP: Final = frozenset(
-    re.findall(
-        r"\S+",
-        "the a an and or for to of in on at is are was be it its if when asked asks ask agent about which "
-        "what how  do does you your their user they with that this says say offers offer offered any i me my "
-        "please would  like want ",
-    )
-)
-_YES_NO: Final = re.compile(
-    r"^(?:(?:is|are|do|does|did|shall|should|would|will|can|may|have|has)\b|.*\b(?:right|correct|okay|ok|proceed)\s*\?)",
-    re.IGNORECASE,
-)
 
-
-@dataclass(frozen=True, kw_only=True)
-class _Plan:
-    answers: tuple[tuple[frozenset[str], str], ...]
-    steps: tuple[str, ...]
-
-
-class RuleUser:
+class RuleUser(ModelDouble):
     """Serves from its own thread while it is entered: `with RuleUser() as model: model.url`."""
 
     def __init__(
@@ -102,236 +30,39 @@ class RuleUser:
         refuses_by: Literal["status", "finish_reason"] = "status",
     ) -> None:
         """`refuses`: a word for which the endpoint refuses a request as a provider's content filter does."""
-        self.name = name
-        self.requests = 0
+        super().__init__(name=name, port=port, latency_s=latency_s)
         self.bodies: list[dict[str, Any]] = []
         """What was asked, for tests of what the user's model is told."""
         self._failing = failing
-        self._latency_s = latency_s
         self._refuses = refuses
         self._refuses_by = refuses_by
-        self._port = port
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._serve, name="rule-user", daemon=True)
-        self._ready = threading.Event()
-        self._failed: Exception | None = None
 
-    @property
-    def url(self) -> str:
-        """The base URL as OpenAI's clients take it; Anthropic's take it without `/v1`."""
-        return f"http://127.0.0.1:{self._port}/v1"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._ready.wait()
-        if self._failed is not None:
-            raise self._failed
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-
-    def _serve(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        app = web.Application(client_max_size=_MAX_BYTES)
-        app.router.add_post("/v1/chat/completions", self._openai)
-        app.router.add_post("/v1/messages", self._anthropic)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        try:
-            self._loop.run_until_complete(self._open(runner))
-        except Exception as error:  # noqa: BLE001 - whoever enters is waiting, and is told whatever it was
-            self._failed = error
-            self._loop.close()
-            self._ready.set()
-            return
-        self._ready.set()
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.run_until_complete(runner.cleanup())
-            self._loop.close()
-
-    async def _open(self, runner: web.AppRunner) -> None:
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", self._port).start()
-        self._port = runner.addresses[0][1]
-
-    async def _openai(self, request: web.Request) -> web.Response:
-        body = await request.json()
-        filtered = self._refuses is not None and self._refuses in json.dumps(body).casefold()
+    async def answer(self, asked: DoubleRequest) -> DoubleReply | DoubleError:
+        self.bodies.append(dict(asked.body))
+        filtered = self._refuses is not None and self._refuses in json.dumps(asked.body).casefold()
         if filtered and self._refuses_by == "status":
-            return web.json_response({"error": {"code": "content_filter", "message": "filtered"}}, status=400)
-        messages = body.get("messages", [])
-        system = "\n".join(str(one.get("content")) for one in messages if one.get("role") == "system")
-        text, calls = await self._answered(body, system, [one for one in messages if one.get("role") != "system"])
-        message: dict[str, Any] = {"role": "assistant", "content": text}
-        if calls:
-            function = {"name": "end_conversation", "arguments": "{}"}
-            message["tool_calls"] = [{"id": "c1", "type": "function", "function": function}]
-        choice = {"index": 0, "message": message, "finish_reason": "content_filter" if filtered else "stop"}
-        usage = {"prompt_tokens": len(json.dumps(body)) // 4, "completion_tokens": len(text) // 4 + 1}
-        return web.json_response(
-            {
-                "id": f"rule-{self.requests}",
-                "object": "chat.completion",
-                "model": self.name,
-                "choices": [choice],
-                "usage": usage,
-            }
-        )
-
-    async def _anthropic(self, request: web.Request) -> web.Response:
-        body = await request.json()
-        text, calls = await self._answered(body, str(body.get("system", "")), body.get("messages", []))
-        content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
-        content += [{"type": "tool_use", "id": "t1", "name": "end_conversation", "input": {}}] if calls else []
-        usage = {"input_tokens": len(json.dumps(body)) // 4, "output_tokens": len(text) // 4 + 1}
-        return web.json_response(
-            {"id": f"rule-{self.requests}", "type": "message", "role": "assistant", "model": self.name,
-             "content": content,
-             "stop_reason": "end_turn", "usage": usage}
-        )  # fmt: skip
-
-    async def _answered(self, body: dict[str, Any], system: str, messages: list[Mapping[str, Any]]) -> tuple[str, bool]:
-        self.requests += 1
-        self.bodies.append(body)
-        if self._latency_s:
-            await asyncio.sleep(self._latency_s)
-        turns = [(str(one.get("role")), str(one.get("content"))) for one in messages]
-        if self._failing is not None and self._failing != "stop_open":
-            return _spoilt(self._failing, turns)
-        text = next_message(system, turns)
-        if self._failing == "stop_open" and is_open_question(_last(turns)):
-            return _GOAL, False
-        return text, False
+            return DoubleError(status=400, message="filtered", code="content_filter")
+        turns = list(asked.messages)
+        if self._failing == "tool_call":
+            return DoubleReply(calls="end_conversation", filtered=filtered)
+        if self._failing not in (None, "stop_open"):
+            return DoubleReply(text=_spoilt(self._failing, turns), filtered=filtered)
+        if self._failing == "stop_open" and is_open_question(last_reply(turns)):
+            return DoubleReply(text=GOAL, filtered=filtered)
+        return DoubleReply(text=next_message(asked.system, turns), filtered=filtered)
 
 
-def next_message(system: str, turns: list[tuple[str, str]]) -> str:
-    """What a user says who follows the request's plan; `turns` are roles on the wire with their texts."""
-    plan = _plan_of(_section(system, "plan") or "")
-    details = _details(_section(system, "details") or "{}")
-    said = [text for role, text in turns if role == "assistant"]
-    last = _last(turns)
-    if not last.strip() or last == NOTHING:
-        return "Are you still there?"
-    answer = _answer(plan, details, said, last)
-    if answer is not None:
-        return answer
-    step = next((step for step in plan.steps if step not in said[1:] and not _covered(step, said)), None)
-    if step is not None and not (is_open_promise(last) and not offers_more(last)):
-        return step
-    if is_open_question(last):
-        return "Yes, please." if _YES_NO.search(_question(last)) else "I have no preference."
-    if is_open_promise(last):
-        return "All right."
-    return _GAVE_UP if refuses(last) and step is None and len(said) <= 1 + len(plan.steps) else _GOAL
-
-
-def _answer(plan: _Plan, details: Mapping[str, str], said: list[str], last: str) -> str | None:
-    words = _words(last)
-    for cue, text in plan.answers:
-        if cue and len(cue & words) >= max(1, (len(cue) + 1) // 2) and text not in said[-2:]:
-            return text
-    asked = _question(last)
-    for name, value in details.items():
-        cue = _words(name.replace("_", " "))
-        text = f"My {name.replace('_', ' ')} is {value}."
-        if asked and cue and cue <= _words(asked) and text not in said:
-            return text
-    return None
-
-
-def _covered(step: str, said: list[str]) -> bool:
-    """Whether the opening, or what was said since, holds the step already."""
-    words = _words(step)
-    return not words or any(len(words & _words(one)) >= 0.8 * len(words) for one in said)
-
-
-def _plan_of(text: str) -> _Plan:
-    answers: list[tuple[frozenset[str], str]] = []
-    steps: list[str] = []
-    for line in _plan_lines(text):
-        rule, say = _RULE.match(line), _SAY.match(line)
-        if rule is not None:
-            answers.append((_words(rule["cue"]), rule["say"]))
-        elif say is not None:
-            steps.append(say["say"])
-        elif (stance := _STANCE.match(line)) is not None:
-            thing = stance["thing"].rstrip(".")
-            said = "Yes, please." if stance["yes"] else f"No, thank you, not {thing}."
-            answers.append((_words(thing), said))
-        elif not _NO_STEP.match(line) and not line.lower().startswith(("if ", "when ", "unless ")):
-            steps.append(_in_first_person(line))
-    return _Plan(answers=tuple(answers), steps=tuple(steps))
-
-
-def _plan_lines(text: str) -> list[str]:
-    """Lines, and the sentences of each; a quotation is never cut."""
-    lines: list[str] = []
-    for line in text.splitlines():
-        masked = re.sub(r"^\s*(?:[-*\u2022]|\d+[.)])\s*", "", line).strip()
-        quoted: list[str] = _QUOTED.findall(masked)
-        for number, quotation in enumerate(quoted):
-            masked = masked.replace(quotation, f"\u2039{number}\u203a", 1)
-        for sentence in sentences(re.sub(r"\u203a\s+(?=[A-Z])", "\u203a. ", masked)):
-            whole = sentence
-            for number, quotation in enumerate(quoted):
-                whole = whole.replace(f"\u2039{number}\u203a", quotation)
-            lines.append(whole)
-    return [line for line in lines if line]
-
-
-def _in_first_person(line: str) -> str:
-    text = line.strip().rstrip(".")
-    for pattern, said in _SPOKEN:
-        text = pattern.sub(said, text)
-    text = text[:1].upper() + text[1:]
-    return f"{text}?" if text.startswith("Could you") else f"{text}."
-
-
-def _spoilt(failing: UserFailing, turns: list[tuple[str, str]]) -> tuple[str, bool]:
+def _spoilt(failing: UserFailing | None, turns: list[tuple[str, str]]) -> str:
     match failing:
-        case "nothing" | "tool_call":
-            return "", failing == "tool_call"
+        case "nothing":
+            return ""
         case "as_agent":
-            return "Certainly! How can I help you today? I have updated your order.", False
+            return "Certainly! How can I help you today? I have updated your order."
         case "language":
-            return "Ich möchte bitte noch einen Kaffee und dann ist das alles, danke.", False
+            return "Ich möchte bitte noch einen Kaffee und dann ist das alles, danke."
         case "forever":
-            return f"And one more thing: number {len(turns)}, please.", False
+            return f"And one more thing: number {len(turns)}, please."
         case "too_long":
-            return "I would like a coffee. " * 400, False
+            return "I would like a coffee. " * 400
         case _:
-            return _GOAL, False
-
-
-def _section(system: str, name: str) -> str | None:
-    found = re.search(rf"<{name}>\n(.*?)\n</{name}>", system, re.DOTALL)
-    return None if found is None else found[1]
-
-
-def _details(text: str) -> dict[str, str]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return {name: str(value) for name, value in found.items() if isinstance(value, str | int | float)}
-
-
-def _last(turns: list[tuple[str, str]]) -> str:
-    text = next((text for role, text in reversed(turns) if role == "user"), "")
-    found = re.search(r"<assistant>\n(.*)\n</assistant>", text, re.DOTALL)
-    return text if found is None else found[1]
-
-
-def _question(text: str) -> str:
-    """The last sentence that asks, offers of further help apart."""
-    return next((one for one in reversed(sentences(text)) if asks(one) and not offers_more(one)), "")
-
-
-def _words(text: str) -> frozenset[str]:
-    words = re.findall(r"[a-z0-9$.]+", text.casefold().replace("\u2019", "'"))
-    return frozenset(word.strip(".").removesuffix("s") for word in words) - _STOP - {""}
+            return GOAL

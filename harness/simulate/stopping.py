@@ -6,12 +6,10 @@ from typing import Final, Literal
 
 Wish = Literal["goal_reached", "gave_up"]
 
-SIGNALS: Final[dict[str, Wish]] = {"[[END: GOAL REACHED]]": "goal_reached", "[[END: GAVE UP]]": "gave_up"}
-_ADK: Final = "</finished>"
-"""The signal of Google ADK's simulator, which models that were told of it use: the goal is reached."""
 _SIGNAL: Final = re.compile(
     r"\[\[\s{0,9}END\s{0,9}:?\s{0,9}(GOAL REACHED|GAVE UP)\s{0,9}\]\]|</finished>", re.IGNORECASE
 )
+"""`</finished>` is the signal of Google ADK's simulator, which models that know it use: the goal is reached."""
 _LIKE_ONE: Final = re.compile(
     r"\[\[\s{0,9}END\b[^\]\n]{0,60}\]*|</?\s{0,9}finished\s{0,9}/?>|##\s{0,9}(?:STOP|TRANSFER|OUT-OF-SCOPE)\s{0,9}##",
     re.IGNORECASE,

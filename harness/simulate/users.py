@@ -1,15 +1,16 @@
 """The users of a run: `script`, `model`, `logged`, and those of installed packages, opened trial by trial."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from harness.case import Case, ModelMode, Suite
+from harness.case import Case, ModelMode, RecordedModel, Suite, UserSpec
 from harness.errors import UsageError
 from harness.gateway import User, UserSeat, UserSource
 from harness.plugins import Registry
 from harness.simulate.asking import UserModel
+from harness.simulate.entailment import Entailment
 from harness.simulate.installed_user import InstalledUser
 from harness.simulate.log import UserLog, read_user_log
 from harness.simulate.logged_user import LoggedUser
@@ -58,12 +59,15 @@ class SimulatedUsers:
         """Raises UsageError for a user that cannot be played: an unknown kind, no model, no key, no log."""
         self._suite = suite
         self._options = options
-        self._spec = suite.user if options.mode is None else suite.user.model_copy(update={"mode": options.mode})
+        self._spec = _in_mode(suite.user, options.mode)
         kinds = {case.id: kind_of(suite, case, options) for case in suite.cases}
         self._installed = {kind: USERS.find(kind, suite.folder) for kind in sorted({*kinds.values()} - {*BUILT_IN})}
         self._model: UserModel | None = None
         if "model" in kinds.values() or ("logged" in kinds.values() and self._spec.model is not None):
             self._model = UserModel(self._spec, suite=suite.name, cassettes=cassettes, secrets=secrets)
+        self._entailment: Entailment | None = None
+        if "logged" in kinds.values() and self._spec.entailment is not None:
+            self._entailment = Entailment(self._spec.entailment, suite=suite.name, cassettes=cassettes, secrets=secrets)
         self._kinds = kinds
         self._logs: dict[str, UserLog] = dict(options.logs)
         for case in suite.cases:
@@ -81,7 +85,7 @@ class SimulatedUsers:
                 return ModelUser(self._model, role_of(seat.case, self._spec), seat)
             case "logged":
                 log = self._logs.get(seat.case.id) or _log_of(self._suite, seat.case)
-                return LoggedUser(log, seat, self._spec, self._model)
+                return LoggedUser(log, seat, self._spec, self._model, self._entailment)
             case _:
                 return self._opened(kind, seat)
 
@@ -90,7 +94,8 @@ class SimulatedUsers:
             case "script":
                 return False
             case "model" | "logged":
-                return self._model is not None and self._spec.mode != "replay"
+                asked = [one.spec for one in (self._model, self._entailment) if one is not None]
+                return any(one.mode != "replay" for one in asked)
             case _:
                 return True
 
@@ -103,6 +108,8 @@ class SimulatedUsers:
     async def close(self) -> None:
         if self._model is not None:
             await self._model.close()
+        if self._entailment is not None:
+            await self._entailment.close()
 
 
 def users_of(suite: Suite, options: UserOptions, *, cassettes: Path, secrets: Mapping[str, str]) -> UserSource | None:
@@ -110,6 +117,27 @@ def users_of(suite: Suite, options: UserOptions, *, cassettes: Path, secrets: Ma
     if all(kind_of(suite, case, options) == "script" for case in suite.cases):
         return None
     return SimulatedUsers(suite, options, cassettes=cassettes, secrets=secrets)
+
+
+def asked_models(suite: Suite, options: UserOptions, cases: Iterable[Case]) -> Iterator[tuple[str, RecordedModel]]:
+    """What the users of these cases may ask instead of their recordings: the place in suite.yaml, and the model."""
+    spec, kinds = _in_mode(suite.user, options.mode), {kind_of(suite, case, options) for case in cases}
+    models: dict[str, RecordedModel | None] = {
+        "user": spec if kinds & {"model", "logged"} else None,
+        "user.entailment": spec.entailment if "logged" in kinds else None,
+    }
+    for place, model in models.items():
+        if model is not None and model.model is not None and model.mode != "replay":
+            yield place, model
+
+
+def _in_mode(spec: UserSpec, mode: ModelMode | None) -> UserSpec:
+    """The models of a run's users, all in one mode; None: each as the suite says."""
+    if mode is None:
+        return spec
+    own = {"mode": mode}
+    entailment = None if spec.entailment is None else spec.entailment.model_copy(update=own)
+    return spec.model_copy(update={**own, "entailment": entailment})
 
 
 def _log_of(suite: Suite, case: Case) -> UserLog:

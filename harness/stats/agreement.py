@@ -46,7 +46,7 @@ class BinaryAgreement(Frozen):
     right_rate: float | None
     judged_rate: float | None
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field  # type: ignore[prop-decorator]  # python/mypy#14461
     @property
     def shift(self) -> float | None:
         """By how much the judge passes more often than is right."""
@@ -54,7 +54,7 @@ class BinaryAgreement(Frozen):
             return None
         return self.judged_rate - self.right_rate
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field  # type: ignore[prop-decorator]  # python/mypy#14461
     @property
     def beats_constant(self) -> bool | None:
         """Whether the judge is better than a constant answer; None where there was nothing to judge."""

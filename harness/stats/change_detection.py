@@ -1,8 +1,8 @@
-"""Shifts of a rate that is looked at every day, with a bound on how often a false alarm comes.
+"""Shifts of a rate that is examined every day, with a bound on how often a false alarm comes.
 
 The detector is a Shiryaev-Roberts e-detector (Shin, Ramdas and Rinaldo, "E-detectors: a nonparametric framework for
 sequential change detection", 2023): with e_t the e-value of look t under the null, M_t = (M_{t-1} + 1) e_t, and an
-alarm is raised when M_t >= c. Whatever is looked at, and however often, the expected number of looks until a false
+alarm is raised when M_t >= c. Whatever is examined, and however often, the expected number of looks until a false
 alarm is at least c, since M_t - t is a supermartingale under the null.
 
 The null is "the rate is at most `limit`" (or at least, for the other side). For a look with k of n, the likelihood

@@ -1,7 +1,7 @@
 """Confidence intervals. Attempts at one case are not independent, so cases are what is counted."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from harness.values import Frozen
 
@@ -35,13 +35,23 @@ def effective_n(by_case: Mapping[str, Sequence[float]]) -> float:
     n without repeats; else p(1 - p) / the cluster-robust variance of the mean, never more than all values and never
     fewer than the cases; the number of cases where all values are equal, because their spread is then unknown.
     """
-    cases, n = len(by_case), sum(len(values) for values in by_case.values())
+    sizes = [len(values) for values in by_case.values()]
+    hits = [(sum(values), len(values)) for values in by_case.values()]
+    return effective_n_of_hits(hits, cases=len(sizes), n=sum(sizes), squares=sum(size * size for size in sizes))
+
+
+def effective_n_of_hits(hits: Iterable[tuple[float, int]], *, cases: int, n: int, squares: int) -> float:
+    """As `effective_n`, of sums: work for the cases with a 1, however many others there are.
+
+    `hits`: (sum of the values, their number) of every case with a 1; `squares`: the sum of the squared numbers of all.
+    """
+    hits = list(hits)
     if cases == n:
         return n
-    mean = sum(sum(values) for values in by_case.values()) / n
+    mean = sum(ones for ones, _ in hits) / n
     if cases < 2 or mean in (0.0, 1.0):
         return cases
-    spread = sum((sum(values) - len(values) * mean) ** 2 for values in by_case.values())
+    spread = max(0.0, squares * mean * mean + sum(ones * ones - 2 * ones * size * mean for ones, size in hits))
     variance = spread / n**2 * cases / (cases - 1)
     return n if variance == 0 else min(float(n), max(float(cases), mean * (1 - mean) / variance))
 

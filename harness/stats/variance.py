@@ -1,12 +1,14 @@
 """How much of a figure's variance lies between cases, and how much between trials of one case."""
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 
 from harness.stats.intervals import rounded
 from harness.values import Frozen
 
 _Z = 1.959963984540054  # 5 %, two-sided
+_LEVEL = 0.05
 _Z_POWER = 0.8416212335729143  # 80 %
 
 
@@ -53,3 +55,19 @@ def variance_components(by_case: Mapping[str, Sequence[float]]) -> VarianceCompo
     each = (n - sum(len(values) ** 2 for values in groups) / n) / (cases - 1)
     between = max(0.0, (outer / (cases - 1) - within) / each)
     return VarianceComponents(between_cases=rounded(between), within_cases=rounded(within))
+
+
+def noise_margin(repeated: Sequence[Sequence[float]], n: int | None = None, *, comparisons: int = 1) -> float:
+    """The difference that two measurements of the same over `n` cases may have by chance at 95 % confidence.
+
+    It is z sqrt(2 v / n), with v the mean variance of repeated measurements of a case, and Bonferroni's z for that many
+    `comparisons`.
+
+    `repeated` holds for each case its repeated measurements. `n` defaults to their number. 0 where they never vary, and
+    for single measurements.
+    """
+    if not repeated:
+        return 0.0
+    variances = [statistics.variance(values) if len(values) > 1 else 0.0 for values in repeated]
+    z = _Z if comparisons <= 1 else statistics.NormalDist().inv_cdf(1 - _LEVEL / (2 * comparisons))
+    return z * math.sqrt(2 * statistics.fmean(variances) / (n or len(repeated)))

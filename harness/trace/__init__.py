@@ -1,4 +1,4 @@
-"""What happened: spans, the trajectory projected from them, and the trial around it."""
+"""Spans, the trajectory projected from them, and the trial that contains both."""
 
 from typing import TYPE_CHECKING
 

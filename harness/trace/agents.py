@@ -16,7 +16,7 @@ _KNOWN_BY = 120
 
 
 class Agents:
-    """Names the agents of one trial; the first that sends a model request is the main one."""
+    """Names the agents of one trial; the first one that sends a model request is the main agent."""
 
     def __init__(self, main: str, spans: Sequence[Span]) -> None:
         self._main = main
@@ -27,15 +27,18 @@ class Agents:
 
     def of(self, span: Span) -> str:
         """The agent that made the request, or whose own span it is."""
-        told = self._by_parent(span) or self._by_time(span)
-        if told is not None or span.span_id in self._own:
-            return told or self._main
-        prompt = re.sub(r"\d+", "", str(span.attributes.get(names.SYSTEM) or ""))[:_KNOWN_BY]
+        agent = self._by_parent(span) or self._by_time(span)
+        if agent is not None or span.span_id in self._own:
+            return agent or self._main
+        system = span.attributes.get(names.UNCHANGED_SYSTEM) or span.attributes.get(names.SYSTEM)
+        prompt = re.sub(r"\d+", "", str(system or ""))[:_KNOWN_BY]
         number = len(self._identities) + 1
         return self._identities.setdefault(prompt, self._main if number == 1 else f"{self._main}/{number}")
 
     def _by_parent(self, span: Span) -> str | None:
-        """The name of the nearest agent span above; each span of a chain is walked once, however many ask."""
+        """The name of the nearest agent span above; each span of a chain is visited once, however many lookups there
+        are.
+        """
         at = span.span_id if span.span_id in self._own else str(span.attributes.get(names.ORIGIN_PARENT))
         walked: list[str] = []
         name: str | None = None
@@ -52,7 +55,7 @@ class Agents:
         return name
 
     def _by_time(self, span: Span) -> str | None:
-        """The innermost agent span around it; none where the agent's clock is another one."""
+        """The innermost agent span around it; None where the agent's clock differs."""
         return self._around.innermost(span.start_ns, span.end_ns)
 
 
@@ -62,14 +65,14 @@ class _Intervals:
     def __init__(self, intervals: Sequence[tuple[int, int, str]]) -> None:
         self._sorted = sorted(intervals, key=lambda one: one[0])
         self._starts = [start for start, _, _ in self._sorted]
-        self._leaves = 1 << len(self._sorted).bit_length()  # more than there are intervals
+        self._leaves = 1 << len(self._sorted).bit_length()  # more leaves than intervals
         ends = [end for _, end, _ in self._sorted]
         self._latest = [-1] * self._leaves + ends + [-1] * (self._leaves - len(ends))
         for node in range(self._leaves - 1, 0, -1):
             self._latest[node] = max(self._latest[2 * node], self._latest[2 * node + 1])
 
     def innermost(self, start: int, end: int) -> str | None:
-        """The name of the interval with the latest start that holds all of `start` to `end`."""
+        """The name of the interval with the latest start that contains all of `start` to `end`."""
         node = self._leaves + bisect_right(self._starts, start)
         while node > 1:  # from right to left over the intervals that begin in time
             if node & 1 and self._latest[node - 1] >= end:

@@ -1,4 +1,4 @@
-"""Reads the attributes of a trial's spans; what is not as this harness writes it is a ResultsError."""
+"""Reads the attributes of a trial's spans; raises ResultsError for attributes that this harness would not write."""
 
 import json
 from typing import TypeVar

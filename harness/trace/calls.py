@@ -48,7 +48,7 @@ def _call_id(span: Span) -> str:
 
 
 class ReplyCalls:
-    """Calls and observations of replies; gives every call an id of its own, since models repeat theirs."""
+    """Calls and observations of replies; gives every call a unique id, because models repeat theirs."""
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
@@ -66,21 +66,21 @@ class ReplyCalls:
                 id=self._identity(call, reply, place),
                 name=call.name,
                 arguments=call.arguments,
-                unparsed=None if call.arguments is not None else _as_text(call.told),
+                unparsed=None if call.arguments is not None else _as_text(call.raw),
                 evidence="self_reported",
             )
             calls.append(made)
             if call.result is not None:
-                seen.append(_told(call.result, made.id))
+                seen.append(_observation(call.result, made.id))
         return tuple(calls), tuple(seen)
 
     def _identity(self, call: ReplyCall, reply: ObservedReply, place: int) -> str:
-        told = call.id or f"{reply.span.span_id}.{place}"
-        taken = told in self._ids or _GATEWAYS_OWN.fullmatch(told) is not None
-        identity = f"{told}@{reply.span.span_id}" if taken else told
+        call_id = call.id or f"{reply.span.span_id}.{place}"
+        taken = call_id in self._ids or _GATEWAYS_OWN.fullmatch(call_id) is not None
+        identity = f"{call_id}@{reply.span.span_id}" if taken else call_id
         while identity in self._ids:
-            self._again[told] += 1
-            identity = f"{told}@{reply.span.span_id}.{self._again[told]}"
+            self._again[call_id] += 1
+            identity = f"{call_id}@{reply.span.span_id}.{self._again[call_id]}"
         self._ids.add(identity)
         return identity
 
@@ -90,13 +90,13 @@ def reply_step(reply: ObservedReply, agent: str, calls: ReplyCalls) -> Step:
     span = reply.span
     made, seen = calls.of(reply)
     thoughts = [text_in(call.span, names.THOUGHT) for call in reply.calls if call.span is not None]
-    told = [thought for thought in (reply.thought, *thoughts) if thought]
+    given = [thought for thought in (reply.thought, *thoughts) if thought]
     return Step(
         index=0,
         source="agent",
         agent=agent,
         message=reply.text,
-        thought="\n".join(told) or None,
+        thought="\n".join(given) or None,
         calls=made,
         observations=seen,
         model=text_in(span, names.RESPONSE_MODEL) or text_in(span, names.REQUEST_MODEL),
@@ -118,8 +118,8 @@ def _usage(span: Span) -> Usage | None:
     return None if usage == Usage() else usage
 
 
-def _told(result: JsonObject, call_id: str) -> Observation:
-    """What the agent gave the model as the call's result."""
+def _observation(result: JsonObject, call_id: str) -> Observation:
+    """The result of the call as the agent sent it to the model."""
     response = result.get("response")
     content = decoded(response) if isinstance(response, str) else response
     failed = result.get("is_error") is True

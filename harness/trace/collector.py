@@ -1,4 +1,4 @@
-"""The OTLP/HTTP collector that spans are sent to: its address, its headers, and the client that reaches it."""
+"""The OTLP/HTTP collector that spans are sent to: its address, its headers, and its client."""
 
 import logging
 import os
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import requests
 
 FROM_ENVIRONMENT = "env"
-"""As an endpoint: stands for the endpoint that OpenTelemetry's environment variables name."""
+"""The value of an endpoint that selects the one in OpenTelemetry's environment variables."""
 _ENDPOINT, _TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 _HEADERS, _TRACES_HEADERS = "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"
 _PATH = "v1/traces"
@@ -34,15 +34,15 @@ span; the run reports lost spans itself.
 """
 
 
-def otlp_endpoint(told: str) -> str:
+def otlp_endpoint(endpoint: str) -> str:
     """The URL that spans are posted to; `/v1/traces` is added where an endpoint has no path.
 
     `env` stands for OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, which is used unchanged, or for OTEL_EXPORTER_OTLP_ENDPOINT, to
     which `/v1/traces` is always appended. Raises UsageError where the value is not an HTTP URL, or the environment sets
     none.
     """
-    if told != FROM_ENVIRONMENT:
-        return _with_path(told, f"the OTLP endpoint {told!r}")
+    if endpoint != FROM_ENVIRONMENT:
+        return _with_path(endpoint, f"the OTLP endpoint {endpoint!r}")
     if whole := os.environ.get(_TRACES_ENDPOINT):
         _check(whole, f"{_TRACES_ENDPOINT}={whole!r}")
         return whole
@@ -66,7 +66,8 @@ def otlp_headers() -> dict[str, str]:
         found = parse_env_headers(item, liberal=True)
         if item.strip() and not found:
             raise UsageError(
-                f"{variable}: item {number} is no header", remedy=f"for example {variable}='x-api-key=KEY,x-team=evals'"
+                f"{variable}: item {number} is not a header",
+                remedy=f"for example {variable}='x-api-key=KEY,x-team=evals'",
             )
         headers.update(found)
     return headers
@@ -82,7 +83,7 @@ class Collector:
     """The client of one endpoint."""
 
     def __init__(self, endpoint: str, headers: Mapping[str, str] | None = None, timeout_s: float = _TIMEOUT_S) -> None:
-        """`endpoint`: the whole URL. `headers`: instead of those of the environment.
+        """`endpoint`: the whole URL. `headers` override those of the environment.
 
         Raises UsageError for headers that cannot be read, and where the extra `otlp` is not installed.
         """
@@ -114,11 +115,11 @@ class Collector:
 
     @property
     def failure(self) -> str:
-        """Its last answer, of a request that may be under way still, where that was a failure; else ""."""
+        """The last answer, also of a request in progress, where that was a failure; else ""."""
         return self._answer.words if self._answer.is_failure else ""
 
     def close(self) -> None:
-        """Ends the pause before another try; a second call does nothing."""
+        """Ends the pause before another attempt; a second call has no effect."""
         if not self._closed:
             self._closed = True
             self._exporter.shutdown()
@@ -126,14 +127,16 @@ class Collector:
 
 @dataclass(kw_only=True)
 class _Answer:
-    """How the endpoint answered last: `HTTP 503`, or a kind of failure."""
+    """The endpoint's last answer: `HTTP 503`, or a kind of failure."""
 
     words: str = ""
     is_failure: bool = False
 
 
 def _session(answer: _Answer) -> "requests.Session":
-    """Follows no redirect, since the headers are for the endpoint alone, and notes how it answered."""
+    """A session that follows no redirect, because the headers are for the endpoint only, and that stores its
+    answers.
+    """
     import requests
 
     class Noting(requests.Session):
@@ -150,16 +153,16 @@ def _session(answer: _Answer) -> "requests.Session":
                 answer.is_failure = True
                 raise
             answer.words, answer.is_failure = f"HTTP {response.status_code}", response.status_code // 100 != 2
-            if response.status_code // 100 == 3:  # the exporter takes it for a success
+            if response.status_code // 100 == 3:  # the exporter would treat it as a success
                 raise requests.TooManyRedirects("redirects are not followed")
             return response
 
     return Noting()
 
 
-def _with_path(told: str, what: str) -> str:
-    _check(told, what)
-    return told if urlsplit(told).path.strip("/") else _below(told)
+def _with_path(endpoint: str, what: str) -> str:
+    _check(endpoint, what)
+    return endpoint if urlsplit(endpoint).path.strip("/") else _below(endpoint)
 
 
 def _below(url: str) -> str:
@@ -167,11 +170,11 @@ def _below(url: str) -> str:
     return parts._replace(path=f"{parts.path.rstrip('/')}/{_PATH}").geturl()
 
 
-def _check(told: str, what: str) -> None:
+def _check(endpoint: str, what: str) -> None:
     try:
-        parts = urlsplit(told)
+        parts = urlsplit(endpoint)
         port = parts.port
     except ValueError:
         parts, port = None, None
     if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname or port == 0:
-        raise UsageError(f"{what} is no http(s) URL", remedy="for example http://127.0.0.1:4318")
+        raise UsageError(f"{what} is not an http(s) URL", remedy="for example http://127.0.0.1:4318")

@@ -1,6 +1,7 @@
 """Calls by which one agent of a program runs another, such as an agent that is offered to a model as a tool.
 
-The program runs them by itself, so that the gateway sees no call: only the other agent's steps, while the call is open.
+The program runs them by itself, so that the gateway observes no call: only the other agent's steps, while the call is
+open.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ def with_delegations(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps, their calls marked with the sub-agent that they ran.
 
     A call delegates where only the agent reports it and a sub-agent's step has the call's step as its parent. Of
-    several such calls in one step, those whose name holds the sub-agent's name.
+    several such calls in one step, those whose name contains the sub-agent's name delegate.
     """
     ran: dict[int, list[str]] = {}
     for step in steps:
@@ -31,5 +32,5 @@ def _marked(step: Step, agents: Sequence[str]) -> Step:
 
 
 def _agent_of(call: ToolCall, agents: Sequence[str], *, alone: bool) -> str | None:
-    told = next((agent for agent in agents if agent.casefold() in call.name.casefold()), None)
-    return agents[0] if told is None and alone else told
+    named = next((agent for agent in agents if agent.casefold() in call.name.casefold()), None)
+    return agents[0] if named is None and alone else named

@@ -32,19 +32,19 @@ class EvaluationEvent(Frozen):
     attributes: dict[str, JsonValue]
 
 
-def evaluation_event(trace_id: str, span_id: str, told: Evaluation) -> EvaluationEvent:
-    """What is None is left out."""
+def evaluation_event(trace_id: str, span_id: str, evaluation: Evaluation) -> EvaluationEvent:
+    """The event of an evaluation; None values are omitted."""
     attributes: dict[str, JsonValue] = {
-        names.EVALUATION_NAME: told.name,
-        names.EVALUATION_LABEL: told.label,
-        names.EVALUATION_SCORE: told.score,
-        names.EVALUATION_EXPLANATION: told.explanation,
-        names.ERROR_TYPE: None if told.error is None else "judge_failed",
-        names.EVALUATION_ERROR: told.error,
-        names.EVALUATOR_SOURCE: told.evaluator,
-        names.EVALUATOR_VERSION: told.evaluator_version,
-        names.PROMPT_NAME: told.prompt,
-        names.PROMPT_VERSION: told.prompt_version,
+        names.EVALUATION_NAME: evaluation.name,
+        names.EVALUATION_LABEL: evaluation.label,
+        names.EVALUATION_SCORE: evaluation.score,
+        names.EVALUATION_EXPLANATION: evaluation.explanation,
+        names.ERROR_TYPE: None if evaluation.error is None else "judge_failed",
+        names.EVALUATION_ERROR: evaluation.error,
+        names.EVALUATOR_SOURCE: evaluation.evaluator,
+        names.EVALUATOR_VERSION: evaluation.evaluator_version,
+        names.PROMPT_NAME: evaluation.prompt,
+        names.PROMPT_VERSION: evaluation.prompt_version,
     }
     present = {name: value for name, value in attributes.items() if value is not None}
     return EvaluationEvent(trace_id=trace_id, span_id=span_id, attributes=present)

@@ -21,24 +21,24 @@ _MOST_BYTES = 64 * 1024 * 1024
 _DELAY_MS = 200.0
 _BATCH = 64
 _REQUEST_BYTES = 4 * 1024 * 1024
-"""What collectors take by default; a larger span is sent alone."""
+"""The request size that collectors accept by default; a larger span is sent alone."""
 _FLUSH_S, _FLUSH_FAILING_S = 5.0, 2.0
-"""How long the end of a run waits for what is queued; the second where the collector's last answer was a failure."""
+"""How long the end of a run waits for queued spans; the second value applies after a failure of the collector."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportReport:
-    """What became of a run's spans."""
+    """The result of exporting a run's spans."""
 
     endpoint: str
     sent: int
     lost: int
     answer: str = ""
-    """How the endpoint's last failure was; "" where there was none."""
+    """The endpoint's last failure; "" where none occurred."""
 
     @property
     def words(self) -> str:
-        """A sentence for the person who started the run."""
+        """The report as a sentence."""
         if not self.lost:
             return f"{self.sent} spans were sent to {self.endpoint}"
         why = f"; its last failure: {self.answer}" if self.answer else ", which was too slow for them"
@@ -46,10 +46,10 @@ class ExportReport:
 
 
 class LiveExport:
-    """A processor that sends spans to a collector. `close` it when no trial runs any more."""
+    """A processor that sends spans to a collector. Call `close` when all trials have ended."""
 
     def __init__(self, endpoint: str, headers: Mapping[str, str] | None = None) -> None:
-        """`endpoint`: the whole URL. `headers`: instead of those of the environment. Raises UsageError."""
+        """`endpoint`: the whole URL. `headers` override those of the environment. Raises UsageError."""
         collector = Collector(endpoint, headers)
         self._endpoint = shown(endpoint)
         self._sending = _Sending(collector)
@@ -63,7 +63,7 @@ class LiveExport:
         self.processor: SpanProcessor = _Bounded(self._batches, self._sending.waiting)
 
     def close(self) -> ExportReport:
-        """Sends what is queued, within seconds; safe to call twice."""
+        """Sends queued spans, within seconds; safe to call twice."""
         waiting, sending = self._sending.waiting, self._sending
         ending = threading.Thread(target=self._batches.shutdown, name="otlp-flush", daemon=True)
         ending.start()
@@ -81,7 +81,7 @@ class LiveExport:
 
 
 class _Waiting:
-    """Counts spans that were offered, and those of them that wait to be sent."""
+    """Counts spans that were queued, and those that wait to be sent."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -89,7 +89,7 @@ class _Waiting:
         self.offered = 0
 
     def admits(self, span: ReadableSpan) -> bool:
-        """Whether there is room for it. An agent's own spans get half of it, and push out none of the harness's."""
+        """Whether the queue has room. An agent's own spans may use half of it, and displace none of the harness's."""
         size = size_of(span)
         share = 2 if is_reported(span) else 1
         with self._lock:
@@ -101,7 +101,7 @@ class _Waiting:
             return True
 
     def taken(self, spans: Sequence[ReadableSpan]) -> None:
-        """They wait no more."""
+        """Removes the spans from the queue's count."""
         size = sum(map(size_of, spans))
         with self._lock:
             self._spans -= len(spans)
@@ -109,7 +109,7 @@ class _Waiting:
 
 
 class _Bounded(SpanProcessor):
-    """Passes spans on to `batches` while there is room."""
+    """Passes spans on to `batches` while the queue has room."""
 
     def __init__(self, batches: SpanProcessor, waiting: _Waiting) -> None:
         self._batches, self._waiting = batches, waiting
@@ -121,7 +121,7 @@ class _Bounded(SpanProcessor):
 
 
 class _Sending(SpanExporter):
-    """Sends batches in requests of a size that collectors take; called by one thread."""
+    """Sends batches in requests of a size that collectors accept; called by one thread."""
 
     def __init__(self, collector: Collector) -> None:
         self.collector = collector
@@ -129,7 +129,7 @@ class _Sending(SpanExporter):
         self.waiting = _Waiting()
         self.sent = 0
         self.failure = ""
-        """Why the last request that was not taken was not."""
+        """Why the last rejected request failed."""
 
     @override
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
@@ -141,7 +141,7 @@ class _Sending(SpanExporter):
         return SpanExportResult.SUCCESS
 
     def give_up(self) -> None:
-        """What waits is left out, and the pause before another try ends now."""
+        """Drops waiting spans, and ends the pause before another attempt."""
         self._given_up = True
         self.collector.close()
 

@@ -1,7 +1,8 @@
 """Attribute and operation names of the trace, in one place.
 
 They follow OpenTelemetry's GenAI conventions. The constants are ours because the conventions moved out of the main
-repository after 1.41 and the published packages mark them all as deprecated. Names under `harness.` are our own.
+repository after 1.41 and the published packages mark them all as deprecated. Names under `harness.` are defined by this
+project.
 """
 
 from typing import Final
@@ -50,7 +51,7 @@ EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
 EVALUATION_ERROR: Final = "harness.evaluation.error"
 EVALUATOR_SOURCE: Final = "gen_ai.evaluation.evaluator.source"
 EVALUATOR_VERSION: Final = "gen_ai.evaluation.evaluator.version"
-"""The last two are proposed, and no part of the conventions yet."""
+"""The last two are proposed, and not part of the conventions yet."""
 
 COST_USD: Final = "harness.usage.cost_usd"
 PREVIOUS_RESPONSE: Final = "harness.model.previous_response"
@@ -80,15 +81,17 @@ STEP_KIND: Final = "harness.step"
 """`turn` (a message of the user), `reply` (a message of the agent), `tool` (a call), `model` (a request to a model),
 `probe` (the harness's own read), `page` (a request of a page in the trial's browser).
 """
+UNCHANGED_SYSTEM: Final = "harness.intervention.unchanged_system"
+"""The system prompt that the agent sent, where an intervention sent another in its place."""
 TURN: Final = "turn"
 REPLY: Final = "reply"
 TOOL: Final = "tool"
 PROBE: Final = "probe"
 MODEL: Final = "model"
 PAGE: Final = "page"
-"""Not a step: the step is the call of the browser's tool, or the look of a check."""
+"""Not a step: the step is the call of the browser's tool, or the page read of a check."""
 REFUSED: Final = "refused"
-"""A host that the agent wanted to reach and that is none of the declared ones: no step."""
+"""A request to an undeclared host: no step."""
 TRAILING_THOUGHT: Final = "afterthought"
 """A thought that no step followed."""
 

@@ -1,9 +1,9 @@
-"""Spans that an agent sends of itself: OTLP over HTTP, as protobuf or as JSON.
+"""Spans that an agent sends about itself: OTLP over HTTP, as protobuf or as JSON.
 
-Protobuf's wire format is read here: the few messages that make a span need fifty lines, and the generated classes would
-be a dependency of every installation. Fields that are not known are passed over, as the format wants it.
+Protobuf's wire format is parsed here: the few messages of a span need fifty lines, and the generated classes would
+be a dependency of every installation. Unknown fields are skipped, as the format requires.
 
-Everything is bounded here, on entry, since whatever is taken is stored, walked and scored later: nesting, the number of
+Everything is limited here, on entry, because accepted data is stored, walked and scored later: nesting, the number of
 attributes and events, the lengths of names and ids, and integers, which have 64 bits as in protobuf.
 """
 
@@ -19,7 +19,7 @@ from harness.trace.span import Span
 from harness.values import JsonObject, JsonValue
 
 _MAX_DEPTH = 32
-"""Of values; the JSON that holds them nests four levels for each, and ten above them."""
+"""The depth of values; their JSON has four levels for each, and ten above them."""
 _MAX_JSON_DEPTH = 4 * _MAX_DEPTH + 10
 _MAX_ATTRIBUTES = 2_000
 _MAX_EVENTS = 2_000
@@ -35,7 +35,7 @@ class NotOtlp(ValueError):
 
 
 def spans_of(body: bytes, *, as_json: bool) -> tuple[Span, ...]:
-    """The spans of an ExportTraceServiceRequest, as they were sent. Raises NotOtlp, also where one is past a bound."""
+    """The unchanged spans of an ExportTraceServiceRequest. Raises NotOtlp, also where a limit is exceeded."""
     try:
         return tuple(_bounded(span) for span in (_json_spans(body) if as_json else _protobuf_spans(body)))
     except NotOtlp:
@@ -45,11 +45,11 @@ def spans_of(body: bytes, *, as_json: bool) -> tuple[Span, ...]:
 
 
 def _bounded(span: Span) -> Span:
-    """The span itself. Raises NotOtlp that names what is past its bound."""
+    """The span itself. Raises NotOtlp with the exceeded limit."""
     ids = {"trace id": span.trace_id, "span id": span.span_id, "parent span id": span.parent_id or ""}
-    for name, told in ids.items():
-        if _ID.fullmatch(told) is None:
-            raise NotOtlp(f"a {name} is at most 32 hexadecimal digits, not {told[:40]!r}")
+    for name, value in ids.items():
+        if _ID.fullmatch(value) is None:
+            raise NotOtlp(f"a {name} is at most 32 hexadecimal digits, not {value[:40]!r}")
     if len(span.name) > _MAX_NAME:
         raise NotOtlp(f"a span's name has {len(span.name)} characters; at most {_MAX_NAME} are taken")
     if not (0 <= span.start_ns < _MAX_NS and 0 <= span.end_ns < _MAX_NS):
@@ -121,7 +121,7 @@ _PLAIN: Mapping[int, Callable[[bytes], JsonValue]] = {
     4: lambda raw: _finite(float(struct.unpack("<d", raw)[0])),
     7: bytes.hex,
 }
-"""Fields of an AnyValue that hold a text, a double or bytes."""
+"""Fields of an AnyValue that contain a text, a double or bytes."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class _Message:
         return self.data(field).decode("utf-8", "replace")
 
     def number(self, field: int) -> int:
-        """Of a varint or a fixed 64-bit field; 0 where it is absent."""
+        """The value of a varint or a fixed 64-bit field; 0 where it is absent."""
         found: int | bytes = 0
         for number, value in self.fields():
             found = value if number == field else found
@@ -222,16 +222,16 @@ def _json_pairs(holder: JsonValue, name: str = "attributes") -> JsonObject:
 
 
 def _json_value(value: JsonValue) -> JsonValue:
-    kind, told = next(iter(value.items()), ("", None)) if isinstance(value, dict) else ("", None)
+    kind, raw = next(iter(value.items()), ("", None)) if isinstance(value, dict) else ("", None)
     match kind:
         case "intValue":
-            return _integer(told)
+            return _integer(raw)
         case "arrayValue":
-            return [_json_value(item) for item in _list(told, "values")]
+            return [_json_value(item) for item in _list(raw, "values")]
         case "kvlistValue":
-            return _json_pairs(told, "values")
+            return _json_pairs(raw, "values")
         case _:
-            return told
+            return raw
 
 
 def _list(holder: JsonValue, name: str) -> list[JsonObject]:
@@ -243,9 +243,9 @@ def _number(holder: JsonObject, name: str) -> int:
     return _integer(holder.get(name) or 0)
 
 
-def _integer(told: JsonValue) -> int:
-    """Of JSON's number or text, as protobuf's JSON has 64-bit integers. Raises NotOtlp."""
-    text = str(told)
+def _integer(raw: JsonValue) -> int:
+    """The integer in a JSON number or text, which protobuf's JSON uses for 64-bit integers. Raises NotOtlp."""
+    text = str(raw)
     if len(text) > 20 or not -(1 << 63) <= (value := int(text)) < 1 << 64:
         raise NotOtlp(f"the integer {text[:40]!r} has more than 64 bits")
     return value

@@ -19,7 +19,7 @@ _RESULTS = ("gen_ai.tool.call.result", "output.value")
 
 
 def tool_spans(spans: Iterable[Span]) -> list[Span]:
-    """The agent's own spans of tool calls; of those inside each other with one name the outermost."""
+    """The agent's own spans of tool calls; of nested ones with the same name, only the outermost."""
     own = {span.span_id: span for span in spans if span.attributes.get(names.ORIGIN) == "agent"}
     found = [span for span in own.values() if any(span.attributes.get(key) == kind for key, kind in _IS_TOOL.items())]
     inner = _inside_their_like(own)
@@ -27,28 +27,29 @@ def tool_spans(spans: Iterable[Span]) -> list[Span]:
 
 
 def fill_results(replies: Sequence[ObservedReply], spans: Sequence[Span]) -> None:
-    """Sets the result of calls without one in a later request from the agent's span of the same id."""
-    told = {str(identity): span for span in spans if (identity := _first(span, _IDS)) is not None}
+    """Sets the missing results of calls from the agent's span with the same id."""
+    by_id = {str(identity): span for span in spans if (identity := _first(span, _IDS)) is not None}
     for call in (call for reply in replies for call in reply.calls):
-        span = told.get(call.id or "")
+        span = by_id.get(call.id or "")
         result = None if span is None else _first(span, _RESULTS)
         if call.span is None and call.result is None and result is not None:
             call.result = {"response": result}
 
 
 def unseen(spans: Sequence[Span], seen: Iterable[str]) -> list[Span]:
-    """Calls of tools that neither a model's reply nor the gateway has recorded: all others would be counted twice."""
+    """Tool calls that neither a model's reply nor the gateway has recorded; others would be counted twice."""
     known = set(seen)
     is_known = {
-        told: any(name.endswith(told) or told.endswith(name) for name in known) for told in {*map(_name, spans)}
+        reported: any(name.endswith(reported) or reported.endswith(name) for name in known)
+        for reported in {*map(_name, spans)}
     }
     return [span for span in spans if not is_known[_name(span)]]
 
 
 def own_step(span: Span, agent: str) -> Step:
     """Such a call as a step without an index."""
-    told, result = _value(_first(span, _ARGUMENTS)), _value(_first(span, _RESULTS))
-    arguments = told if isinstance(told, dict) else {} if told is None else None
+    given, result = _value(_first(span, _ARGUMENTS)), _value(_first(span, _RESULTS))
+    arguments = given if isinstance(given, dict) else {} if given is None else None
     failed = span.status == "error"
     return Step(
         index=0,
@@ -59,7 +60,7 @@ def own_step(span: Span, agent: str) -> Step:
                 id=span.span_id,
                 name=_name(span),
                 arguments=arguments,
-                unparsed=None if arguments is not None else str(told),
+                unparsed=None if arguments is not None else str(given),
                 evidence="self_reported",
             ),
         ),
@@ -107,6 +108,6 @@ def _first(span: Span, keys: Sequence[str]) -> JsonValue:
     return next((span.attributes[key] for key in keys if span.attributes.get(key) is not None), None)
 
 
-def _value(told: JsonValue) -> JsonValue:
-    plain = decoded(told) if isinstance(told, str) else told
-    return plain if isinstance(plain, dict | list) else told
+def _value(value: JsonValue) -> JsonValue:
+    plain = decoded(value) if isinstance(value, str) else value
+    return plain if isinstance(plain, dict | list) else value

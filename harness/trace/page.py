@@ -1,4 +1,4 @@
-"""A web page as it was seen when the agent had ended: evidence that is no longer live."""
+"""A web page as it was when the agent had ended, as stored evidence."""
 
 from harness.values import Frozen
 
@@ -7,9 +7,9 @@ class ElementSeen(Frozen):
     """One element."""
 
     text: str
-    """As it is shown; the first 4,000 characters."""
+    """The displayed text; the first 4,000 characters."""
     value: str | None = None
-    """Of a field; None: it is none."""
+    """The value of a form field; None: the element is no form field."""
     checked: bool | None = None
     visible: bool = True
     attributes: dict[str, str | None] = {}
@@ -17,25 +17,25 @@ class ElementSeen(Frozen):
 
 
 class ElementsSeen(Frozen):
-    """All elements that one selector means."""
+    """All elements that match one selector."""
 
     count: int
     elements: tuple[ElementSeen, ...] = ()
     """The first fifty, in the order of the page."""
     problem: str | None = None
-    """Why the selector could not be read."""
+    """Why the selector is invalid."""
 
 
 class PageSeen(Frozen):
     """One page."""
 
     digest: str
-    """The digest of the look, so that a changed check is not scored with an old look."""
+    """The digest of the page read, so that a changed check is not scored with an old result."""
     url: str | None = None
-    """Where the browser was in the end."""
+    """The browser's URL at the end."""
     title: str | None = None
     status: int | None = None
-    """The HTTP status of the page; None where it is not known."""
+    """The HTTP status of the page; None: unknown."""
     found: dict[str, ElementsSeen] = {}
     problem: str | None = None
     """A description of the reason why no page could be read."""

@@ -1,4 +1,4 @@
-"""The one projection from spans to a trajectory: how every scorer sees what a trial did."""
+"""The projection from spans to a trajectory, which all scorers use."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -34,7 +34,9 @@ def trajectory_from(spans: Iterable[Span], *, final_output: JsonValue = None) ->
     ordered = [span for span in given if names.ORIGIN not in span.attributes]
     root = next((span for span in ordered if span.attributes.get(names.OPERATION) == names.INVOKE_AGENT), None)
     if root is None:
-        raise ResultsError(f"{len(ordered)} spans hold no {names.INVOKE_AGENT!r} span, so they are no trace of a trial")
+        raise ResultsError(
+            f"{len(ordered)} spans hold no {names.INVOKE_AGENT!r} span, so they are not the trace of a trial"
+        )
     agent = text_in(root, names.AGENT_NAME) or ""
     replies = replies_in(ordered)
     own, agents = tool_spans(given), Agents(agent, given)
@@ -56,7 +58,7 @@ def trajectory_from(spans: Iterable[Span], *, final_output: JsonValue = None) ->
 
 @dataclass(frozen=True, kw_only=True)
 class _Draft:
-    """A step before it has its place."""
+    """A step without its index."""
 
     began: tuple[int, int]
     step: Step
@@ -64,7 +66,7 @@ class _Draft:
 
 
 def _drafts(ordered: list[Span], replies: list[ObservedReply], agent: str) -> list[_Draft]:
-    """The steps that the gateway saw by itself, without the calls that belong to a model's reply."""
+    """The steps that the gateway observed, without the calls that belong to a model's reply."""
     claimed = {call.span.span_id for reply in replies for call in reply.calls if call.span is not None}
     shown = [span for span in ordered if span.attributes.get(names.STEP_KIND) in _STEPS]
     return [
@@ -76,12 +78,12 @@ def _drafts(ordered: list[Span], replies: list[ObservedReply], agent: str) -> li
 
 def _asked(ordered: list[Span], replies: list[ObservedReply], agents: Agents) -> list[_Draft]:
     """The model's replies, and the user's messages that appear only in the model's requests."""
-    told_by_turns = any(span.attributes.get(names.STEP_KIND) == names.TURN for span in ordered)
+    has_turns = any(span.attributes.get(names.STEP_KIND) == names.TURN for span in ordered)
     calls, drafts, main = ReplyCalls(), list[_Draft](), agents.of(replies[0].span) if replies else ""
     heard: Counter[str] = Counter()
     for reply in replies:
         agent, start = agents.of(reply.span), began(reply.span)
-        if not told_by_turns and agent == main:
+        if not has_turns and agent == main:
             for text in _newly_said(reply, heard):
                 said = Step(index=0, source="user", message=text, evidence="self_reported")
                 drafts.append(_Draft(began=start, step=said, kind=names.TURN))
@@ -95,7 +97,7 @@ def _named(drafts: list[_Draft]) -> list[str]:
 
 
 def _own(root: Span, spans: list[Span], agents: Agents) -> list[_Draft]:
-    """Steps by the agent's own spans, whose clock may be another one: those out of the trial's time come last."""
+    """Steps from the agent's own spans, whose clock may differ: steps outside of the trial's time come last."""
     drafts: list[_Draft] = []
     for span in spans:
         since = span.start_ns - root.start_ns
@@ -130,15 +132,15 @@ def _without_echo(drafts: list[_Draft]) -> list[_Draft]:
             and (last.step.message or "").strip() == (draft.step.message or "").strip()
         ):
             thought = last.step.thought or draft.step.thought
-            told = last.step.model_copy(update={"thought": thought, "plan": draft.step.plan})
-            kept[-1] = _Draft(began=last.began, step=told, kind=names.REPLY)
+            step = last.step.model_copy(update={"thought": thought, "plan": draft.step.plan})
+            kept[-1] = _Draft(began=last.began, step=step, kind=names.REPLY)
         else:
             kept.append(draft)
     return kept
 
 
 def _numbered(drafts: list[_Draft]) -> tuple[Step, ...]:
-    """With its place; a sub-agent's step belongs to the last step of another agent that made calls."""
+    """The steps with their indices; a sub-agent's step belongs to the last step of another agent that made calls."""
     main = next((draft.step.agent for draft in drafts if draft.kind == names.MODEL), None)
     steps: list[Step] = []
     latest: list[Step] = []  # of the last two agents that made calls, the latest step each

@@ -6,7 +6,7 @@ from harness.trace.trajectory import Step, ToolCall, Trajectory
 
 
 def reports_itself(trajectory: Trajectory) -> bool:
-    """Whether something in the trajectory is only the agent's word."""
+    """Whether the trajectory contains self-reported evidence."""
     return any(
         step.evidence == "self_reported" or any(call.evidence == "self_reported" for call in step.calls)
         for step in trajectory.steps
@@ -14,19 +14,19 @@ def reports_itself(trajectory: Trajectory) -> bool:
 
 
 def observed_only(trajectory: Trajectory) -> Trajectory:
-    """Without every self-reported call, result and user message. Steps keep their places and indices.
+    """The trajectory without self-reported calls, results and user messages. Steps keep their positions and indices.
 
-    A step that loses all its calls loses its message too: beside the calls the message was narration, and by itself
+    A step that loses all its calls loses its message too: next to the calls the message was narration, and by itself
     it would be read as a reply to the user.
     """
     return _filtered(trajectory, lambda call: call.evidence == "self_reported", keeps_message=False)
 
 
 def without_claims_about(trajectory: Trajectory, tools: Collection[str]) -> Trajectory:
-    """Without self-reported user messages, and without self-reported calls of `tools`.
+    """The trajectory without self-reported user messages, and without self-reported calls of `tools`.
 
-    The gateway sees every real call of a declared tool. Other tools (the shell of a coding agent) are the agent's own,
-    so that its word is all there is.
+    The gateway observes every real call of a declared tool. Other tools (the shell of a coding agent) are the agent's
+    own, so that its report is the only evidence.
     """
     return _filtered(
         trajectory, lambda call: call.evidence == "self_reported" and call.name in tools, keeps_message=True
@@ -34,7 +34,7 @@ def without_claims_about(trajectory: Trajectory, tools: Collection[str]) -> Traj
 
 
 def unattributed(trajectory: Trajectory) -> Trajectory:
-    """With no provenance at all, as imported trajectories are: a file's own marks prove nothing."""
+    """The trajectory without provenance, as for imported ones: marks in a file prove nothing."""
     steps = tuple(
         step.model_copy(
             update={

@@ -22,7 +22,7 @@ from harness.trace.tracer import RecordingSpan, Tracing, unexported
 from harness.values import JsonValue
 
 Attributes = Mapping[str, Plain | None]
-"""What is None is left out: absent is not known, never ""."""
+"""None values are omitted: an absent attribute is unknown, never ""."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class TraceRecorder:
     """The spans of one trial under one root span; may be used from several threads."""
 
     def __init__(self, subject: TraceSubject, tracing: Tracing | None = None) -> None:
-        """`tracing`: the run's tracer; without one the spans are stored and go nowhere else."""
+        """`tracing`: the run's tracer; without one the spans are stored and not exported."""
         self._tracing = tracing or unexported()
         self._opened_ns = time.monotonic_ns()
         self._opened_wall_ns = time.time_ns()
@@ -62,7 +62,7 @@ class TraceRecorder:
         self._turns = [self._begun_turn(0)]
 
     def now_ns(self) -> int:
-        """Nanoseconds of the monotonic clock since this recorder was made."""
+        """Nanoseconds of the monotonic clock since this recorder was created."""
         return time.monotonic_ns() - self._opened_ns
 
     def turn(self, message: str) -> None:
@@ -79,7 +79,7 @@ class TraceRecorder:
         turn.span.set_attributes({names.STEP_KIND: names.TURN, names.MESSAGE: message, **times})
 
     def end_turns(self) -> None:
-        """The agent has ended: what is recorded from now on belongs to no turn."""
+        """Called when the agent has ended: later spans belong to no turn."""
         self._end_turn(self.now_ns())
 
     def record(self, name: str, attributes: Attributes, started_ns: int, *, failed: bool = False) -> None:
@@ -100,16 +100,16 @@ class TraceRecorder:
         """
         trace_id, root_id = _ids(self._root)
         for span in spans:
-            told = {name: value for name, value in span.attributes.items() if not name.startswith("harness.")}
+            attributes = {name: value for name, value in span.attributes.items() if not name.startswith("harness.")}
             marks: dict[str, JsonValue] = {names.ORIGIN: "agent", names.ORIGIN_TRACE: span.trace_id}
-            update = {"trace_id": trace_id, "parent_id": span.parent_id or root_id, "attributes": told | marks}
+            update = {"trace_id": trace_id, "parent_id": span.parent_id or root_id, "attributes": attributes | marks}
             linked = span.model_copy(update=update)
             self._linked.append(linked)
             if self._tracing.is_exported:
                 self._pass_on(linked)
 
     def finish(self) -> tuple[Span, ...]:
-        """Ends the root span; all spans in the order of their beginning. Later calls give the same again."""
+        """Ends the root span; returns all spans in the order of their start. Later calls return the same."""
         if self._spans is None:
             now = self.now_ns()
             self._end_turn(now)
@@ -174,7 +174,7 @@ class TraceRecorder:
 
 
 def _of(subject: TraceSubject) -> dict[str, Plain]:
-    told: Attributes = {
+    attributes_of_call: Attributes = {
         names.OPERATION: names.INVOKE_AGENT,
         names.AGENT_NAME: subject.agent,
         names.AGENT_VERSION: subject.version,
@@ -183,7 +183,7 @@ def _of(subject: TraceSubject) -> dict[str, Plain]:
         names.ATTEMPT: subject.attempt,
         names.STARTED_MONOTONIC: 0,
     }
-    return _present(told)
+    return _present(attributes_of_call)
 
 
 def _present(attributes: Attributes) -> dict[str, Plain]:
@@ -211,7 +211,7 @@ def _ids(span: RecordingSpan) -> tuple[str, str]:
     if isinstance(span, StoredSpan):
         return span.trace_id, span.span_id
     context = span.get_span_context()
-    assert context is not None  # every span that a tracer made has one
+    assert context is not None  # every span of a tracer has one
     return otel.format_trace_id(context.trace_id), otel.format_span_id(context.span_id)
 
 

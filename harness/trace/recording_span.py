@@ -1,7 +1,7 @@
-"""The spans of a trial whose trace is stored and sent nowhere: what the SDK's span holds, in a third of its time.
+"""The spans of a trial whose trace is stored and not exported: the data of the SDK's span, in a third of its time.
 
-The SDK's tracer makes a span that samplers, processors and other threads may look at. Where the run has no processor,
-nobody does, and a trial that takes a hundredth of a second has ten of them.
+The SDK's tracer creates a span that samplers, processors and other threads may read. Where the run has no processor,
+none does, and a trial of a hundredth of a second has ten spans.
 """
 
 import os
@@ -48,7 +48,7 @@ class StoredSpan:
         return self._end_ns is None
 
     def end(self, end_time: int) -> None:
-        """Later calls change nothing."""
+        """Ends the span; later calls have no effect."""
         if self._end_ns is None:
             self._end_ns = end_time
 

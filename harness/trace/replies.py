@@ -25,15 +25,15 @@ class ReplyCall:
 
     id: str | None
     name: str
-    told: JsonValue
+    raw: JsonValue
     span: Span | None = None
     result: JsonObject | None = None
 
     @property
     def arguments(self) -> JsonObject | None:
-        """None where the model wrote no JSON object."""
-        value = self.told if not isinstance(self.told, str) else decoded(self.told)
-        if value is None or self.told == "":
+        """The arguments; None where the model wrote no JSON object."""
+        value = self.raw if not isinstance(self.raw, str) else decoded(self.raw)
+        if value is None or self.raw == "":
             return {}
         return value if isinstance(value, dict) else None
 
@@ -54,7 +54,7 @@ class ObservedReply:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the history stayed at the provider, so that the request holds only what is new."""
+        """Whether the provider stores the history, so that the request contains only new messages."""
         return self.span.attributes.get(names.PREVIOUS_RESPONSE) is not None
 
 
@@ -67,7 +67,7 @@ def replies_in(spans: Sequence[Span]) -> list[ObservedReply]:
 
 
 def decoded(text: str) -> JsonValue:
-    """The JSON value of a text; the text itself where it is none, or is past the bounds of `strict_json`."""
+    """The JSON value of a text; the text itself where it is not JSON, or exceeds the limits of `strict_json`."""
     try:
         return parse_json(text.encode("utf-8"))
     except ValueError:  # NotJson, or half of a surrogate pair
@@ -88,14 +88,16 @@ def _reply(span: Span) -> ObservedReply:
         text=texts_of(message),
         thought=texts_of(message, "reasoning"),
         calls=[
-            ReplyCall(id=_text(part.get("id")), name=_text(part.get("name")) or "", told=part.get("arguments"))
+            ReplyCall(id=_text(part.get("id")), name=_text(part.get("name")) or "", raw=part.get("arguments"))
             for part in calls
         ],
     )
 
 
 def _join_spans(replies: Sequence[ObservedReply], tools: Sequence[Span]) -> None:
-    """Equal arguments first, over all spans; then arguments that a framework has completed; then rewritten ones."""
+    """Matches equal arguments first, over all spans; then arguments that a framework has completed; then rewritten
+    ones.
+    """
     if not any(reply.calls for reply in replies):
         return  # a program without a model: its spans' arguments need not be read
     left = list(tools)
@@ -113,22 +115,22 @@ def _claimed(span: Span, replies: Sequence[ObservedReply], alike: Callable[[Json
     return False
 
 
-def _same_name(told: str, name: str) -> bool:
+def _same_name(given: str, name: str) -> bool:
     """Whether the names are equal up to a server prefix of frameworks: `mcp__harness__look` is `look`."""
-    return told == name or (told.endswith(name) and told[-len(name) - 1] in _SEPARATORS)
+    return given == name or (given.endswith(name) and given[-len(name) - 1] in _SEPARATORS)
 
 
-def _equal(told: JsonObject, made: JsonObject) -> bool:
-    return canonical_json(told) == canonical_json(made)
+def _equal(given: JsonObject, made: JsonObject) -> bool:
+    return canonical_json(given) == canonical_json(made)
 
 
-def _completed(told: JsonObject, made: JsonObject) -> bool:
-    given = {name: value for name, value in told.items() if value is not None}
+def _completed(item: JsonObject, made: JsonObject) -> bool:
+    given = {name: value for name, value in item.items() if value is not None}
     return all(name in made and _equal({"": value}, {"": made[name]}) for name, value in given.items())
 
 
-def _any(told: JsonObject, made: JsonObject) -> bool:
-    del told, made
+def _any(given: JsonObject, made: JsonObject) -> bool:
+    del given, made
     return True
 
 
@@ -153,12 +155,12 @@ def _join_histories(replies: Sequence[ObservedReply]) -> None:
 
 def _results(reply: ObservedReply) -> dict[str, list[JsonObject]]:
     """The results in a request, by the id of their call."""
-    told: dict[str, list[JsonObject]] = {}
+    by_call: dict[str, list[JsonObject]] = {}
     for part in (part for message in reply.asked for part in _objects(message.get("parts"))):
         identity = _text(part.get("id"))
         if part.get("type") == "tool_call_response" and identity is not None:
-            told.setdefault(identity, []).append(part)
-    return told
+            by_call.setdefault(identity, []).append(part)
+    return by_call
 
 
 def _objects(value: JsonValue) -> list[JsonObject]:

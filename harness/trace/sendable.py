@@ -24,7 +24,9 @@ _STATUS = {"ok": otel.StatusCode.OK, "error": otel.StatusCode.ERROR}
 
 
 def reported_span(span: Span, resource: Resource) -> ReadableSpan | None:
-    """None: its ids are none of OTLP's, which have 16 hexadecimal digits that are not all zero."""
+    """The span for export; None: its ids are invalid in OTLP, which requires 16 hexadecimal digits that are not all
+    zero.
+    """
     context, parent = _context(span.trace_id, span.span_id), _context(span.trace_id, span.parent_id or "")
     if context is None:
         return None
@@ -43,18 +45,18 @@ def reported_span(span: Span, resource: Resource) -> ReadableSpan | None:
 
 
 def attributes_of(span: ReadableSpan) -> Mapping[str, AttributeValue]:
-    """A span's attributes; its own copy, which takes a tenth of the time of walking the view that it gives."""
+    """A span's attributes: its internal copy, which is ten times faster to walk than the view in its interface."""
     held = span.attributes
     return held.copy() if isinstance(held, MappingProxyType) else held or {}
 
 
 def is_reported(span: ReadableSpan) -> bool:
-    """Whether it is the agent's own."""
+    """Whether the span is the agent's own."""
     return names.ORIGIN in attributes_of(span)
 
 
 def size_of(span: ReadableSpan) -> int:
-    """About as many bytes as it is sent in."""
+    """The approximate size of the sent span in bytes."""
     held = attributes_of(span).values()
     events = sum(200 + sum(map(_size, (event.attributes or {}).values())) for event in span.events)
     return 200 + events + sum(map(_size, held))
@@ -92,11 +94,11 @@ def _event(event: JsonObject) -> Event:
     return Event(str(event.get("name") or ""), _attributes(attributes if isinstance(attributes, dict) else {}), at)
 
 
-def _attributes(told: JsonObject) -> dict[str, AttributeValue]:
+def _attributes(attributes: JsonObject) -> dict[str, AttributeValue]:
     """Lists and objects as JSON text."""
     return {
         name: value if isinstance(value, str | bool | int | float) else json.dumps(value, ensure_ascii=False)
-        for name, value in told.items()
+        for name, value in attributes.items()
         if value is not None
     }
 

@@ -67,9 +67,9 @@ class Tracing:
     def started(
         self, name: str, parent: RecordingSpan | None, attributes: Mapping[str, Plain], start_time: int
     ) -> RecordingSpan:
-        """A span below `parent`, or the root of a trace of its own. Raises HarnessError where it would not record.
+        """A span below `parent`, or the root of a new trace. Raises HarnessError where it would not record.
 
-        Spans that no processor receives are not made by the SDK.
+        Without a processor, the SDK does not create the span.
         """
         if not isinstance(parent, SdkSpan) and not self.is_exported:
             return StoredSpan(name, parent, attributes, start_time)
@@ -78,7 +78,7 @@ class Tracing:
         return _of_sdk(self.tracer.start_span(name, within, kind, attributes, start_time=start_time))
 
     def pass_on(self, span: ReadableSpan) -> None:
-        """Gives the processors a finished span that the tracer did not make."""
+        """Passes a finished span that the tracer did not create to the processors."""
         for processor in self._processors:
             processor.on_end(span)
 
@@ -96,10 +96,10 @@ def unexported() -> Tracing:
 
 
 class _TracerProvider(SdkTracerProvider):
-    """Makes recording spans also where OTEL_SDK_DISABLED is set, which means a program's account of itself."""
+    """Creates recording spans also where OTEL_SDK_DISABLED is set, which concerns only a program's own telemetry."""
 
     def __init__(self, **options: object) -> None:
-        super().__init__(**options)  # type: ignore[arg-type]
+        super().__init__(**options)  # type: ignore[arg-type]  # mypy cannot match `**options`
         self._disabled = False
 
 

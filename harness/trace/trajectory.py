@@ -1,6 +1,6 @@
 """A trajectory: what one agent did in one trial, step by step.
 
-A *step* is one decision: a message of the user or of the agent, or a tool call where no model traffic is seen.
+A *step* is one decision: a message of the user or of the agent, or a tool call where no model traffic is observed.
 """
 
 import json
@@ -34,7 +34,7 @@ which may be wrong), a fixture pack, a fault that prevented the call, no source,
 Source = Literal["agent", "user", "system"]
 
 EvidenceKind = Literal["observed", "self_reported"]
-"""The source of the evidence. `observed`: the interaction crossed the gateway. `self_reported`: only the agent reports
+"""The source of the evidence. `observed`: the interaction passed the gateway. `self_reported`: only the agent reports
 it, in its own spans or in the messages that it sends to its model. None (imported and older trajectories): unknown.
 """
 
@@ -70,7 +70,7 @@ class Observation(Frozen):
     error: ToolFailure | None = None
     replayed: ReplayTier | None = None
     injected: str | None = None
-    """Kind of the fault that was done to this call on purpose; None: what is seen is the tool's own doing."""
+    """Kind of the fault that was injected into this call; None: the tool itself gave the result."""
     duration_ms: float | None = None
     evidence: EvidenceKind | None = None
 
@@ -89,7 +89,7 @@ class Step(Frozen):
     index: int
     source: Source
     agent: str | None = None
-    """The name of the (sub-)agent; None where it is not known."""
+    """The name of the (sub-)agent; None: unknown."""
     parent: int | None = None
     message: str | None = None
     thought: str | None = None
@@ -103,10 +103,13 @@ class Step(Frozen):
     ended_ns: int | None = None
     span_id: str | None = None
     evidence: EvidenceKind | None = None
-    """Of the step as a whole; its calls and observations have their own."""
+    """The evidence of the step as a whole; its calls and observations have their own."""
 
 
 _NO_IDENTITY = frozenset({"started_ns", "ended_ns", "span_id", "evidence"})
+_SELF_REPORTED: JsonObject = {"evidence": "self_reported"}
+_UNMARKED: JsonObject = {}
+"""Shared between calls and observations, because it is read-only."""
 
 
 class Trajectory(Frozen):
@@ -118,7 +121,7 @@ class Trajectory(Frozen):
     steps: tuple[Step, ...]
     final_output: JsonValue = None
     prompts: tuple[str, ...] = ()
-    """`name@version` of the prompts that spans name; no part of the digest, since what they changed is in the steps."""
+    """`name@version` of the prompts that spans name; not part of the digest, because the steps contain their effect."""
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -127,7 +130,9 @@ class Trajectory(Frozen):
 
     @property
     def observations(self) -> dict[str, Observation]:
-        """Observations by the id of their call; of several with one id an observed one precedes self-reported ones."""
+        """Observations by the id of their call; of several with one id, an observed one takes precedence over
+        self-reported ones.
+        """
         every = [seen for step in self.steps for seen in step.observations]
         every.sort(key=lambda seen: seen.evidence != "self_reported")
         return {seen.call_id: seen for seen in every}
@@ -145,7 +150,7 @@ class Trajectory(Frozen):
 
 
 def step_identity(step: Step) -> JsonObject:
-    """A step without times and ids: two runs that did the same have equal identities."""
+    """A step without times and ids: two runs with the same actions have equal identities."""
     plain: JsonObject = {name: value for name, value in vars(step).items() if name not in _NO_IDENTITY}
     plain["plan"] = None if step.plan is None else list(step.plan)
     plain["usage"] = None if step.usage is None else dict(vars(step.usage))
@@ -161,12 +166,12 @@ def step_identity(step: Step) -> JsonObject:
 
 
 def _reported(evidence: EvidenceKind | None) -> JsonObject:
-    """Only what is self-reported is marked, so that digests of trials without it stay what they were."""
-    return {"evidence": evidence} if evidence == "self_reported" else {}
+    """Marks only self-reported evidence, so that digests of trials without it stay unchanged."""
+    return _SELF_REPORTED if evidence == "self_reported" else _UNMARKED
 
 
 def with_final_answer(trajectory: Trajectory, answer: str) -> Trajectory:
-    """The trajectory with another final answer, also in the step that gave it."""
+    """The trajectory with another final answer, also in the step that contains it."""
     steps = list(trajectory.steps)
     said = [index for index, step in enumerate(steps) if step.source == "agent" and step.message is not None]
     if said and steps[said[-1]].message == trajectory.final_output:

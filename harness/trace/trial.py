@@ -16,7 +16,7 @@ MEASURED: frozenset[Outcome] = frozenset({"finished", "limit_reached", "agent_fa
 
 
 class ProgramExit(Frozen):
-    """How the agent's program ended, and what it printed."""
+    """How the agent's program ended, and its output."""
 
     code: int | None
     """Exit status; None where a signal ended it."""
@@ -25,6 +25,9 @@ class ProgramExit(Frozen):
     stdout: str = ""
     """The first `limits.output_kb`; bytes that are not UTF-8 appear as replacement characters."""
     stderr: str = ""
+    stdout_end: str = ""
+    """The last complete lines, at most 16 KB and `limits.output_kb`; empty where nothing was discarded."""
+    stderr_end: str = ""
     stdout_bytes: int = 0
     """The total number of printed bytes, including the discarded part."""
     stderr_bytes: int = 0
@@ -48,7 +51,7 @@ class FileChange(Frozen):
 
 
 class EndState(Frozen):
-    """What the agent left behind. `complete` is False where it was more than the harness reads back."""
+    """What the agent left behind. `complete` is False where it exceeds the limits of the harness."""
 
     changes: tuple[FileChange, ...] = ()
     complete: bool = True
@@ -56,11 +59,14 @@ class EndState(Frozen):
 
 
 class CommandResult(Frozen):
-    """What a check's command gave in a sandbox restored to the end state."""
+    """The result of a check's command in a sandbox restored to the end state."""
 
     digest: str
-    """Of the command that was run, so that a changed check is not scored with an old result."""
+    """The digest of the command, so that a changed check is not scored with an old result."""
     exit: ProgramExit
+    written: dict[str, str | None] = {}
+    """Names of the files in which tests of a task folder give their reward, and what is in them; None: it cannot be
+    read."""
 
 
 class ModelUse(Frozen):
@@ -72,11 +78,11 @@ class ModelUse(Frozen):
     input_tokens: int
     output_tokens: int
     cost_usd: float | None = None
-    """By the suite's prices; None: no reply had one."""
+    """The cost by the suite's prices; None: no reply had a price."""
 
 
 class Outage(Frozen):
-    """A live server, host or model of others that gave no answer after all retries."""
+    """An external live server, host or model that gave no answer after all retries."""
 
     server: str
     """Its name in the suite; `http:<host>` of a host, `model:<provider>` of a model."""
@@ -84,20 +90,20 @@ class Outage(Frozen):
     """The call that met the outage."""
     reason: str
     answered: bool
-    """Whether it had answered anything else in the run."""
+    """Whether it had answered any other request in the run."""
 
 
 class RecordingReport(Frozen):
-    """What became of a case's cassette when a trial was recorded onto it: counts of recordings."""
+    """The changes to a case's cassette by recording a trial: counts of recordings."""
 
     added: int = 0
     kept: int = 0
-    """What the cassette had already."""
+    """Recordings that the cassette had already."""
     marked: int = 0
     """The number of kept recordings whose provenance was added by this trial."""
     replaced: int = 0
     dropped: int = 0
-    """What rested on a lost write, and was not made again."""
+    """Recordings that depended on a lost write, and were not repeated."""
     levelled: int = 0
     """The number of answers that the agent received as the cassette has them: the live ones differ only in volatile
     values or ids.
@@ -105,12 +111,12 @@ class RecordingReport(Frozen):
     differing: tuple[str, ...] = ()
     """Tools whose answers differ from the cassette, which keeps its own answers unless it is refreshed."""
     failed: dict[str, int] = {}
-    """Tool, or `model:<provider>` -> calls that failed for the moment: no connection, a time-out, 503. They are not
+    """Tool, or `model:<provider>` -> calls that ended in a transient error: no connection, a timeout, 503. They are not
     recorded."""
     unsettled: int = 0
     """The number of answers that were not recorded, because a lost write came before them."""
     advice: tuple[str, ...] = ()
-    """What the suite should declare."""
+    """Declarations that the suite should add."""
 
 
 class Trial(Frozen):
@@ -120,19 +126,19 @@ class Trial(Frozen):
     attempt: int
     outcome: Outcome
     reason: str | None = None
-    """Why the outcome is not `finished`, in words."""
+    """Why the outcome is not `finished`."""
     trajectory: Trajectory
     exit: ProgramExit | None = None
     end_state: EndState | None = None
     states: dict[str, JsonValue] = {}
-    """The suite's probes: name -> what the read gave at the end."""
+    """The suite's probes: name -> result of the read at the end."""
     commands: dict[str, CommandResult] = {}
     service_logs: dict[str, str] = {}
     """The end of what each service printed, where the harness failed for a service."""
     outage: Outage | None = None
     """The unavailable service, where it is the cause of the outcome `harness_failed`."""
     pages: dict[str, PageSeen] = {}
-    """Maps checks of pages by name to what the page showed at the end."""
+    """Maps checks of pages by name to the page's content at the end."""
     misses: tuple[JsonObject, ...] = ()
     """Replay misses: tool, arguments and the nearest recordings."""
     tiers: dict[str, int] = {}
@@ -152,13 +158,13 @@ class Trial(Frozen):
     model_use: ModelUse | None = None
     """None: no model replied."""
     unfired_faults: tuple[str, ...] = ()
-    """Faults of the case that no call has met."""
+    """Faults of the case that no call triggered."""
     recording: RecordingReport | None = None
-    """What became of the cassette; None: nothing was recorded."""
+    """The changes to the cassette; None: nothing was recorded."""
     unreadable: bool = False
-    """What the agent sent or left could not be read, so that every check fails."""
+    """Whether the agent's data could not be read, so that every check fails."""
     unsaid_turns: tuple[str, ...] = ()
     """Messages of the scripted user whose conditions never held."""
     user: UserReport | None = None
-    """What the user did; None: the trial has no user but a task, or is older than this field."""
+    """The report of the user; None: the trial has a task but no user, or is older than this field."""
     duration_s: float | None = None

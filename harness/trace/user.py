@@ -1,4 +1,4 @@
-"""What a trial's user did: how the conversation ended, what was replayed, and what the user got wrong."""
+"""The report of a trial's user: how the conversation ended, what was replayed, and the user's faults."""
 
 from typing import Literal
 
@@ -7,9 +7,9 @@ from harness.values import Frozen
 UserEnding = Literal[
     "goal_reached", "gave_up", "turn_limit", "script_over", "agent_left", "replay_miss", "simulator_failed"
 ]
-"""`goal_reached`, `gave_up`: the user's own decision. `turn_limit`: `max_turns` messages were said. `script_over`: a
-script or a log has no further turn. `agent_left`: the agent ended, or asked for no further message. `replay_miss`: no
-recording holds the user's answer. `simulator_failed`: the user itself failed."""
+"""`goal_reached`, `gave_up`: the user's own decision. `turn_limit`: `max_turns` messages were sent. `script_over`: a
+script or a log has no further turn. `agent_left`: the agent ended, or requested no further message. `replay_miss`: no
+recording contains the user's answer. `simulator_failed`: the user itself failed."""
 
 FaultClass = Literal[
     "unknowable",
@@ -35,11 +35,13 @@ class UserFault(Frozen):
     """Number of the user's message, from 1 for the opening; that of the missing one where there was none."""
     fault: FaultClass
     reason: str
-    """What was expected and what was said."""
+    """The expected and the actual message."""
+    excused: bool = False
+    """Whether the agent's own words may have caused it, so that it does not invalidate the conversation."""
 
 
 class Divergence(Frozen):
-    """Where a logged conversation no longer fitted."""
+    """The point at which a logged conversation no longer matched."""
 
     turn: int
     """Number of the first message of the user that is not the log's, from 1 for the opening."""
@@ -47,7 +49,7 @@ class Divergence(Frozen):
     """What differed first: the calls; items, quantities, prices, dates, ids; statement, question, yes or no; the rest
     of the meaning; or nothing, where the log has no further turn."""
     reason: str
-    """What the log holds and what the agent did."""
+    """The log's content and the agent's action."""
 
 
 class UserReport(Frozen):
@@ -57,31 +59,33 @@ class UserReport(Frozen):
     """`script`, `model`, `logged`, or the name of an installed user."""
     ended: UserEnding
     reason: str | None = None
-    """Why it ended so, in words."""
+    """The reason for the end."""
     turns: int
-    """Messages of the user, the opening included."""
+    """Messages of the user, including the opening."""
     persona: str | None = None
     model: str | None = None
-    """The model that played the user; None where none did."""
+    """The model that played the user; None: no model did."""
     replayed: int | None = None
-    """Messages after the opening that were the log's own; None where there was no log."""
+    """Messages after the opening that were the log's own; None: no log was used."""
+    entailed: int = 0
+    """Of these, messages before which the model of `entailment:` found that the agent's other words mean the same."""
     generated: int | None = None
     """Messages after the opening that a model wrote; None where there is no model."""
     divergence: Divergence | None = None
-    """None: every message was the log's, or there is no log."""
+    """None: every message was the log's, or no log was used."""
     faults: tuple[UserFault, ...] = ()
-    """What the user did wrong by the rules; one of them makes the trial `simulator_failed`, unless the agent caused it.
+    """The user's faults by the rules; one of them makes the trial `simulator_failed`, unless the agent caused it.
     """
     steered: tuple[str, ...] = ()
     """The agent's attempts to steer the user, by turn: such a trial counts, as failed."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
-    """What the user's model cost; None where no price is known."""
+    """The cost of the user's model; None where no price is known."""
     waited_s: float = 0.0
     """Seconds that the agent waited for the user."""
 
     @property
     def invalid(self) -> UserFault | None:
         """The first fault that invalidates the conversation; None where it is valid, or the agent caused it."""
-        return None if self.steered or not self.faults else self.faults[0]
+        return None if self.steered else next((one for one in self.faults if not one.excused), None)

@@ -1,6 +1,7 @@
 """Clients of real services: HTTP, MCP servers, hosts and models, with their retries, rate limits and budgets.
 
-The gateway asks them on behalf of an agent; the judge, the drift probe and simulated users ask them directly.
+The gateway calls them on behalf of an agent; the judge, the drift probe and simulated users call them directly. Doubles
+of models, for trying out pipelines without a model, are served here, too.
 """
 
 from typing import TYPE_CHECKING
@@ -13,11 +14,15 @@ if TYPE_CHECKING:
     from harness.upstream.budget import budget_of as budget_of
     from harness.upstream.client import open_client as open_client
     from harness.upstream.coding import is_readable as is_readable
+    from harness.upstream.langfuse import AnswerLimits as AnswerLimits
+    from harness.upstream.langfuse import LangfuseClient as LangfuseClient
+    from harness.upstream.langfuse import LangfuseError as LangfuseError
+    from harness.upstream.langfuse import batches as batches
+    from harness.upstream.langfuse import langfuse_keys as langfuse_keys
     from harness.upstream.model.allowed import hosted_field as hosted_field
     from harness.upstream.model.allowed import plain_path as plain_path
     from harness.upstream.model.allowed import plain_query as plain_query
     from harness.upstream.model.allowed import unknown_field as unknown_field
-    from harness.upstream.model.answer import EVENT_STREAM as EVENT_STREAM
     from harness.upstream.model.answer import ModelAnswer as ModelAnswer
     from harness.upstream.model.busy import hold_where_busy as hold_where_busy
     from harness.upstream.model.cassette import AskMode as AskMode
@@ -26,8 +31,12 @@ if TYPE_CHECKING:
     from harness.upstream.model.client import ModelClient as ModelClient
     from harness.upstream.model.client import ModelReply as ModelReply
     from harness.upstream.model.client import ModelSpend as ModelSpend
+    from harness.upstream.model.double import DoubleError as DoubleError
+    from harness.upstream.model.double import DoubleReply as DoubleReply
+    from harness.upstream.model.double import DoubleRequest as DoubleRequest
+    from harness.upstream.model.double import ModelDouble as ModelDouble
     from harness.upstream.model.endpoints import OWN_TRACES as OWN_TRACES
-    from harness.upstream.model.endpoints import PREFIX as PREFIX
+    from harness.upstream.model.endpoints import PREFIXES as PREFIXES
     from harness.upstream.model.endpoints import Endpoint as Endpoint
     from harness.upstream.model.endpoints import endpoint_of as endpoint_of
     from harness.upstream.model.exchange import ModelExchange as ModelExchange
@@ -40,8 +49,10 @@ if TYPE_CHECKING:
     from harness.upstream.model.provider import ProviderUpstream as ProviderUpstream
     from harness.upstream.model.provider import check_keys as check_keys
     from harness.upstream.model.provider import headers_back as headers_back
+    from harness.upstream.model.redacted_frames import RedactedFrames as RedactedFrames
     from harness.upstream.model.reply_recorder import ReplyRecorder as ReplyRecorder
     from harness.upstream.model.sampling import Sampling as Sampling
+    from harness.upstream.model.wire.aws_frames import BrokenFrame as BrokenFrame
     from harness.upstream.model.wire.format import Replied as Replied
     from harness.upstream.rate import RateLimiter as RateLimiter
     from harness.upstream.reachability import Reachability as Reachability
@@ -93,18 +104,22 @@ else:
             "budget": ("Budget", "OutOfBudget", "budget_of"),
             "client": ("open_client",),
             "coding": ("is_readable",),
+            "langfuse": ("AnswerLimits", "LangfuseClient", "LangfuseError", "batches", "langfuse_keys"),
             "model.allowed": ("hosted_field", "plain_path", "plain_query", "unknown_field"),
-            "model.answer": ("EVENT_STREAM", "ModelAnswer"),
+            "model.answer": ("ModelAnswer",),
             "model.busy": ("hold_where_busy",),
             "model.client": ("ModelClient", "ModelReply", "ModelSpend"),
             "model.cassette": ("AskMode", "ModelCassette", "ModelClientOptions"),
-            "model.endpoints": ("Endpoint", "OWN_TRACES", "PREFIX", "endpoint_of"),
+            "model.double": ("DoubleError", "DoubleReply", "DoubleRequest", "ModelDouble"),
+            "model.endpoints": ("Endpoint", "OWN_TRACES", "PREFIXES", "endpoint_of"),
             "model.exchange": ("ModelExchange", "recorded_summary", "summary_of", "trace_exchange"),
             "model.keys": ("RequestKeys",),
             "model.pricing": ("cost_usd", "estimated"),
             "model.provider": ("ProviderUpstream", "check_keys", "headers_back"),
+            "model.redacted_frames": ("RedactedFrames",),
             "model.reply_recorder": ("ReplyRecorder",),
             "model.sampling": ("Sampling",),
+            "model.wire.aws_frames": ("BrokenFrame",),
             "model.wire.format": ("Replied",),
             "rate": ("RateLimiter",),
             "reachability": ("Reachability", "external_servers"),

@@ -1,19 +1,22 @@
-"""What a run may spend on real services and models, over all of its trials."""
+"""The budget of a run for real services and models, over all of its trials."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 
 from harness.errors import UsageError
 
 
 def budget_of(usd: float | None, tokens: int | None, calls: Sequence[str]) -> "Budget | None":
-    """The budget of options as typed (`TOOL=N` for calls); None where there is none. Raises UsageError."""
+    """The budget from command-line options (`TOOL=N` for calls); None where none is set. Raises UsageError."""
     counts: dict[str, int] = {}
     for given in calls:
         tool, _, number = given.partition("=")
         if not tool or not number.isascii() or not number.isdigit():
-            raise UsageError(f"--budget-calls {given!r} is not TOOL=N", remedy="for example --budget-calls search=100")
+            raise UsageError(
+                f"invalid --budget-calls {given!r}: expected TOOL=N", remedy="for example --budget-calls search=100"
+            )
         counts[tool] = int(number)
     if usd is None and tokens is None and not counts:
         return None
@@ -28,38 +31,68 @@ class OutOfBudget(Exception):
 
 @dataclass(kw_only=True)
 class Budget:
-    """Counts what is really spent: replayed answers cost nothing. Changed by the gateway's own thread only."""
+    """Counts real costs: replayed answers cost nothing."""
 
     usd: float | None = None
     tokens: int | None = None
     calls: Mapping[str, int] = field(default_factory=dict)
-    """Tool name -> how often it may be called."""
+    """Tool name -> maximum number of calls."""
+    requests: int | None = None
+    """The maximum number of requests to models and tools together, including retries."""
     spent_usd: float = 0.0
     spent_tokens: int = 0
     spent_calls: Counter[str] = field(default_factory=Counter)
+    spent_requests: int = 0
+    """Reserved before they are sent, so that the limit is never exceeded."""
+    unpriced: bool = False
+    """Whether a reply had no price."""
     reached: str | None = None
-    """Why the run must stop; None while there is something left."""
+    """Why the run must stop; None while the budget is not spent."""
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state, _lock=Lock())
 
     def charge(self, tokens: int, usd: float | None) -> None:
         """Counts a model's reply, which was admitted before."""
+        with self._lock:
+            self._charge(tokens, usd)
+
+    def _charge(self, tokens: int, usd: float | None) -> None:
         self.spent_tokens += tokens
         self.spent_usd += usd or 0.0
+        self.unpriced = self.unpriced or usd is None
         if self.usd is not None and self.spent_usd >= self.usd:
             self._reach(f"{self.spent_usd:.4f} of {self.usd:g} USD spent")
         elif self.tokens is not None and self.spent_tokens >= self.tokens:
             self._reach(f"{self.spent_tokens} of {self.tokens} tokens spent")
 
     def admits_model(self) -> bool:
-        return self.reached is None
+        """Counts a request to a model; False where no further request may be sent."""
+        with self._lock:
+            return self.reached is None and self._reserved()
 
     def admits_call(self, tool: str) -> bool:
-        """Counts a call; False where the tool may be called no more."""
-        most = self.calls.get(tool)
-        if most is None or self.spent_calls[tool] < most:
+        """Counts a call; False where no further call is allowed."""
+        with self._lock:
+            most = self.calls.get(tool)
+            if most is not None and self.spent_calls[tool] >= most:
+                self._reach(f"{most} calls of {tool} made")
+                return False
+            if not self._reserved():
+                return False
             self.spent_calls[tool] += 1
             return True
-        self._reach(f"{most} calls of {tool} made")
-        return False
+
+    def _reserved(self) -> bool:
+        if self.requests is not None and self.spent_requests >= self.requests:
+            self._reach(f"{self.requests} requests sent")
+            return False
+        self.spent_requests += 1
+        return True
 
     def _reach(self, what: str) -> None:
         self.reached = self.reached or f"budget: {what}"

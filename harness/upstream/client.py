@@ -16,7 +16,7 @@ def header_text(value: str) -> str:
 
 
 async def open_client() -> aiohttp.ClientSession:
-    """A client that keeps no cookies, uses no proxy and sends nothing twice; to be closed."""
+    """An HTTP client without cookies, proxy and retries; the caller closes it."""
     client = aiohttp.ClientSession(
         # A connection reset by a server that is closing a kept-alive connection cannot be distinguished from a lost
         # call, and such a call would be scored as the tool's failure. A handshake for each call costs less.
@@ -28,6 +28,6 @@ async def open_client() -> aiohttp.ClientSession:
         trust_env=False,
     )
     # By default aiohttp would repeat a GET, and also a PUT or a DELETE, when the connection is lost before the answer.
-    # There is no other switch; aiohttp's own test client sets the same one.
+    # There is no other switch; aiohttp's own test client sets the same switch.
     client._retry_connection = False
     return client

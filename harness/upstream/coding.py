@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 _DECODED: Final = frozenset({"", "identity", "gzip", "deflate"})
-"""What the client undoes, or what is nothing to undo. Other encodings, and several at once, it hands on as they are."""
+"""Encodings that the client decodes, or that need no decoding. Other and multiple encodings are passed on unchanged."""
 
 
 def is_readable(headers: Mapping[str, str]) -> bool:
-    """Whether the body is encoded by no means that are unknown here."""
+    """Whether the body has no encoding that is unknown here."""
     return headers.get("content-encoding", "").strip().lower() in _DECODED

@@ -24,11 +24,11 @@ class RateLimiter:
         self._held[name] = max(until, self._held.get(name, until))
 
     async def wait(self, tool: ToolSpec) -> None:
-        """Returns when the tool may be called."""
+        """Waits until the tool may be called."""
         await self.wait_for(tool.name, tool.rate_limit)
 
     async def wait_for(self, name: str, limit: RateLimit | None) -> None:
-        """Returns when whatever is called `name` may be called."""
+        """Waits until the upstream `name` may be called."""
         while (left := self._held.get(name, 0.0) - time.monotonic()) > 0:
             await asyncio.sleep(left)
         if limit is None:

@@ -18,7 +18,7 @@ _LOST: Final = {
 
 
 def external_servers(suite: Suite) -> frozenset[str]:
-    """The servers and hosts that run elsewhere: no services of the environment, nothing that a trial starts."""
+    """The servers and hosts that run elsewhere: neither services of the environment nor started by a trial."""
     return frozenset(
         name
         for name, server in suite.reached.items()
@@ -41,11 +41,11 @@ class Reachability:
         if answer.status == 0 and answer.outcome in _LOST:
             detail = f" ({answer.retried[-1]})" if answer.retried else ""
             raise self.lost(server, tool, _LOST[answer.outcome] + detail)
-        if answer.status != 0:  # one that began and broke off, too: it has reached the agent
+        if answer.status != 0:  # also an answer that broke off: the agent has received a part of it
             self.answered(server)
 
     def answered(self, server: str) -> None:
-        """The server gave an answer, of whatever status."""
+        """Notes that the server answered, with any status."""
         self._answered.add(server)
 
     def lost(self, server: str, tool: str, reason: str = _LOST["reset"]) -> UpstreamUnavailable:

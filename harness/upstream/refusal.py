@@ -1,4 +1,4 @@
-"""A request that is answered with an error before it is anything else: a call, or a request to a model."""
+"""A request that is rejected before it is treated as a call or a model request."""
 
 
 class Refusal(Exception):

@@ -1,4 +1,4 @@
-"""Live servers brought back to a known state before a trial, as the suite declares it."""
+"""Resets live servers to a known state before a trial, as the suite declares."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ _SHOWN = 500
 
 
 def declared_resets(suite: Suite) -> dict[str, Reset]:
-    """Server -> what resets it."""
+    """Server -> its declared reset."""
     return {name: server.reset for name, server in suite.reached.items() if server.reset is not None}
 
 
@@ -37,7 +37,7 @@ class Resets:
         wait_for: Callable[[Coroutine[Any, Any, None]], None],
         closing: ExitStack,
     ) -> None:
-        """Waits for the trial before, whose `closing` was closed, and resets. Raises ServiceError."""
+        """Waits for the previous trial to end, then resets. Raises ServiceError."""
         if declared_resets(self._suite):
             self._in_use.acquire()
             closing.callback(self._in_use.release)
@@ -64,7 +64,7 @@ async def reset_servers(
         if problem is not None:
             raise ServiceError(
                 f"server {name!r} could not be reset before the trial: {problem}",
-                remedy=f"look at `servers.{name}.reset` in {suite.folder / 'suite.yaml'}",
+                remedy=f"check `servers.{name}.reset` in {suite.folder / 'suite.yaml'}",
             )
 
 

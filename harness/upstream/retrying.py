@@ -1,6 +1,7 @@
-"""Live reads sent again where the transport failed before any answer: no connection, no name, a connection lost.
+"""Retries live reads where the transport failed before any answer: no connection, no name resolution, a lost
+connection.
 
-Never a write, which may have been done; never a timeout, a status or a broken answer, which are the tool's own.
+Writes are never retried, because they may have taken effect; nor are timeouts, statuses or broken answers of the tool.
 """
 
 import json
@@ -35,17 +36,17 @@ class NoAnswer(Exception):
 
 
 class Tries:
-    """Makes a call up to `1 + retries` times, and keeps why it was made again."""
+    """Makes a call up to `1 + retries` times, and stores why it was retried."""
 
     def __init__(self, retries: int, within_s: float) -> None:
-        """`within_s`: no call is made again that would begin later than that."""
+        """`within_s`: no retry begins later than this."""
         self._retries = retries
         self._within_s = within_s
         self.lost: list[str] = []
-        """For each call that was made again, how the one before it failed."""
+        """For each retry, how the previous call failed."""
 
     async def __call__(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Raises what the last call failed with: the cause of its NoAnswer, or whatever else."""
+        """Makes the call; raises the error of the last attempt, or the cause of its NoAnswer."""
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(NoAnswer),
             stop=stop_after_attempt(1 + self._retries) | stop_before_delay(self._within_s),
@@ -77,5 +78,5 @@ async def begun(request: aiohttp.client._RequestContextManager) -> aiohttp.Clien
 
 
 def retried_text(retried: Sequence[str], redactor: Redactor) -> str | None:
-    """For the trace: a JSON list of how the transport failed each time before the call was sent again."""
+    """The trace attribute: a JSON list of how the transport failed before each retry."""
     return json.dumps([redactor.everywhere(one) for one in retried]) if retried else None

@@ -25,7 +25,7 @@ class LoopThread:
         return self._loop is not None
 
     def start(self, stack: ExitStack) -> None:
-        """Runs until the stack is closed."""
+        """Runs the loop until the stack is closed."""
         loop = asyncio.new_event_loop()
         stack.callback(loop.close)
         thread = threading.Thread(target=loop.run_forever, name="harness-gateway", daemon=True)
@@ -42,7 +42,7 @@ class LoopThread:
         self._loop.call_soon_threadsafe(call)
 
     def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Raises GatewayError where the loop does not run, or is closed meanwhile."""
+        """Runs a coroutine on the loop; raises GatewayError where the loop does not run, or is closed during it."""
         if self._loop is None:
             coroutine.close()
             raise GatewayError("the gateway is not running")
@@ -51,7 +51,7 @@ class LoopThread:
             try:
                 return waiting.result(timeout=_LOOK_EVERY_S)
             except futures.TimeoutError:
-                if waiting.done():  # the coroutine's own
+                if waiting.done():  # the coroutine's own error
                     raise
             if self._loop is None:
                 raise GatewayError("the gateway was closed while a session still needed it")

@@ -30,13 +30,13 @@ def serve() -> None:
         asked = json.loads(line)
         answerer = _answerer(asked["question"])
         signal.setitimer(signal.ITIMER_PROF, asked["seconds"])
-        told = _told(answerer, asked["given"])
+        answer = _reply(answerer, asked["given"])
         signal.setitimer(signal.ITIMER_PROF, 0)
-        sys.stdout.buffer.write(json.dumps(told).encode() + b"\n")
+        sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
         sys.stdout.buffer.flush()
 
 
-def _told(answerer: Callable[..., Any], given: list[Any]) -> dict[str, Any]:
+def _reply(answerer: Callable[..., Any], given: list[Any]) -> dict[str, Any]:
     try:
         return {"answer": answerer(*given)}
     except Exception as error:  # noqa: BLE001 - whoever asked is waiting, and is told whatever it was

@@ -35,14 +35,14 @@ def evaluate(question: Question, *given: "JsonValue", seconds: float, what: str)
     RecursionError as the answerer does, and ValueError for everything else that it raises.
     """
     line = json.dumps({"question": question, "given": given, "seconds": seconds}).encode() + b"\n"
-    told = _processes().told(line)
-    if told is None:
+    line_back = _processes().answer(line)
+    if line_back is None:
         raise OutOfTime(
             f"{what} was not answered within {seconds:g} s of processor time",
             remedy="write the expression without repeats inside of repeats, such as `(a+)+`, "
             "and without several that can take the same characters, such as `.*.*`",
         )
-    reply = json.loads(told)
+    reply = json.loads(line_back)
     if "raised" not in reply:
         answer: JsonValue = reply["answer"]
         return answer
@@ -77,13 +77,13 @@ class _Process:
         assert self._process.stdout is not None
         self._questions, self._answers = self._process.stdin, self._process.stdout
 
-    def told(self, line: bytes) -> bytes | None:
+    def answer(self, line: bytes) -> bytes | None:
         """One line; None: it ran out of time, and has ended."""
         with suppress(BrokenPipeError):
             self._questions.write(line)
             self._questions.flush()
-            if told := self._answers.readline():
-                return told
+            if answer := self._answers.readline():
+                return answer
         status = self._process.wait()
         if status == -signal.SIGPROF:  # what the kernel ends it with when its time is over
             return None
@@ -110,24 +110,24 @@ class _Processes:
         atexit.register(self._end)
         os.register_at_fork(after_in_child=self._idle.clear)  # two that ask one process would read each other's answers
 
-    def told(self, line: bytes) -> bytes | None:
+    def answer(self, line: bytes) -> bytes | None:
         """One line; None: it ran out of time."""
         with self._places:
             while (idle := self._taken()) is not None:
                 with suppress(_Ended):  # maybe long ago
-                    return self._told_by(idle, line)
-            return self._told_by(_Process(), line)
+                    return self._answer_of(idle, line)
+            return self._answer_of(_Process(), line)
 
-    def _told_by(self, process: _Process, line: bytes) -> bytes | None:
-        told = None
+    def _answer_of(self, process: _Process, line: bytes) -> bytes | None:
+        answer = None
         try:
-            told = process.told(line)
+            answer = process.answer(line)
         finally:
-            if told is None:
+            if answer is None:
                 process.end()
             else:
                 self._idle.append(process)
-        return told
+        return answer
 
     def _taken(self) -> _Process | None:
         try:

@@ -1,9 +1,13 @@
-"""What a shopping trip is judged by: the cart at the end, and nothing else."""
+"""What a shopping trip is judged by: the cart at the end, and that the last answer states it as it is."""
 
+import re
 from collections import Counter
 from typing import ClassVar
 
 from harness.api import Evidence, Frozen, JsonObject, JsonValue
+
+_LINE = re.compile(r"\b(?P<count>\d{1,4}) x [^($]{1,80}\(\$(?P<price>\d{1,6}\.\d\d), (?P<store>[\w-]{1,40})\)")
+_SUBTOTAL = re.compile(r"\bsubtotal is \$(\d{1,6}\.\d\d)")
 
 
 class CartMatches(Frozen):
@@ -32,6 +36,32 @@ class CartMatches(Frozen):
         if wanted.get("status") not in (None, status):
             return False, f"the order is {status}, not {wanted['status']}", seen
         return True, "the cart is the expected one", seen
+
+
+class AnswerStatesCart(Frozen):
+    """Passes where the last answer states no line and no subtotal that the cart lacks; None where it is not known.
+
+    A line is `2 x Oat Milk ($9.98, greenway)`; the name of a product may be written in any way.
+    """
+
+    version: ClassVar[str] = "1"
+
+    probe: str = "cart"
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        cart, answer = evidence.trial.states.get(self.probe), evidence.trial.trajectory.final_output
+        lines = _lines(cart)
+        if lines is None or not isinstance(cart, dict):
+            return None, "the cart at the end is not known", {}
+        text = answer if isinstance(answer, str) else ""
+        held = {(one.get("quantity"), one.get("price_cents"), one.get("store_id")) for one in lines}
+        stated = _LINE.finditer(text)
+        wrong = [one[0] for one in stated if (int(one["count"]), _cents(one["price"]), one["store"]) not in held]
+        subtotals = {_cents(price) for price in _SUBTOTAL.findall(text)}
+        wrong += [f"subtotal ${cents / 100:.2f}" for cents in sorted(subtotals - {cart.get("subtotal_cents")})]
+        if wrong:
+            return False, f"not in the cart: {', '.join(wrong)}"[:300], {"wrong": list[JsonValue](wrong)}
+        return True, "the answer states nothing that the cart does not have", {}
 
 
 class CartOnly(Frozen):
@@ -68,6 +98,10 @@ class SubtotalAtMost(Frozen):
         if subtotal == 0:
             return False, "the cart is empty", {}
         return subtotal <= self.cents, f"the subtotal is {subtotal / 100:.2f} of {self.cents / 100:.2f}", {}
+
+
+def _cents(price: str) -> int:
+    return int(price.replace(".", ""))
 
 
 def _lines(cart: JsonValue) -> list[JsonObject] | None:

@@ -7,16 +7,22 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.case.loading import load_suite
+from harness.case.reading.loading import load_suite
 from harness.cli.main import harness
 from harness.errors import ExitCode, NotMeasured, UsageError
 from harness.report import gate, summarise_run
-from harness.report.baseline import BaselineGate, compare_with_baseline, hold_against
-from harness.report.margin import no_worse_than
+from harness.report.comparison.baseline import BaselineGate, compare_with_baseline, hold_against
+from harness.report.comparison.margin import no_worse_than
+from harness.report.comparison.trend import trend
 from harness.report.render.wording import measured_words, success_words
-from harness.report.trend import trend
 from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.results.baseline import baseline_of, read_baseline, write_baseline
+from harness.results.baseline import (
+    baseline_of,
+    keep_mutation_score,
+    mutation_floor,
+    read_baseline,
+    write_baseline,
+)
 from harness.score import Score, Scorecard, Verdict
 from harness.trace import Outcome, Trajectory, Trial
 
@@ -119,7 +125,7 @@ def test_a_success_that_turned_unknown_is_lost_in_every_gate(make: Make) -> None
     hidden = make("hidden", {**cases(), "case-2": "undecided"})
     lost = held(before, hidden)
     assert ("fails", ExitCode.VERDICT, ["case-2"]) == (lost.holding, lost.exit_code, [one.case_id for one in lost.lost])
-    assert "1 of the lost cannot be told" in lost.reason
+    assert "1 of the lost cannot be determined" in lost.reason
     comparison = compare_with_baseline(baseline_of(before), hidden)
     assert ([], ["case-2"]) == (list(comparison.changed), [one.case_id for one in comparison.hidden])
     many = make("many", dict.fromkeys(cases(), "undecided"))
@@ -127,8 +133,8 @@ def test_a_success_that_turned_unknown_is_lost_in_every_gate(make: Make) -> None
     assert ["worse"] == [one.standing for one in checked]
     summary = summarise_run(hidden)
     assert "11/11 succeeded = 100 %" in success_words(summary.success)
-    assert success_words(summary.success).endswith("; not known of 1 of 12")
-    assert "11 of 12 trials measured; of 1 more the checks cannot tell" == measured_words(summary)
+    assert success_words(summary.success).endswith("; unknown for 1 of 12")
+    assert "11 of 12 trials measured; 1 more are undecided by their checks" == measured_words(summary)
     assert "not_measured" == gate(summary, ["task_success=0.95"]).holding
     assert "fails" == gate(summary, ["task_success=0.95"], allow_unmeasured=1).holding
     assert "holds" == gate(summary, ["task_success=0.9"], allow_unmeasured=1).holding
@@ -147,7 +153,7 @@ def test_a_part_of_the_suite_is_held_against_its_part(make: Make) -> None:
 
 def test_another_suite_or_verifier_is_refused_and_another_metric_left_out(make: Make) -> None:
     before = make("before", cases())
-    with pytest.raises(NotMeasured, match="another suite"):
+    with pytest.raises(NotMeasured, match="harness baseline set"):
         held(before, make("suite", cases(), suite_digest="0" * 64))
     with pytest.raises(NotMeasured, match="verifier:v"):
         held(before, make("verifier", cases(), scorer_versions={**VERSIONS, "verifier:v": "2"}))
@@ -183,10 +189,20 @@ def test_it_is_typed_from_the_first_run_to_the_gate(tmp_path: Path) -> None:
     suite.write_text(suite.read_text().replace("whoever is there", "everybody"))
     stale = typed(project, *run, "stale")
     assert isinstance(stale.exception, NotMeasured)
-    assert "another suite" in str(stale.exception)
+    assert "harness baseline set" in str(stale.exception)
     assert isinstance(typed(project, "baseline", "show", "hello").exception, NotMeasured)
 
 
 def test_the_committed_baseline_is_of_the_suite_as_it_is(project: Path) -> None:
     suite = load_suite(project, "drive_thru")
     assert len(suite.cases) == len(read_baseline(project, "drive_thru", suite.digest).scorecards)
+
+
+def test_a_renewed_baseline_keeps_the_mutation_score_of_the_same_suite(make: Make, tmp_path: Path) -> None:
+    write_baseline(tmp_path, baseline_of(make("one", cases())))
+    keep_mutation_score(tmp_path, "s", 0.95, 40, "d" * 64)
+    write_baseline(tmp_path, baseline_of(make("two", cases(1))))
+    assert 0.95 == mutation_floor(tmp_path, "s", "d" * 64)
+    write_baseline(tmp_path, baseline_of(make("three", cases(), suite_digest="9" * 64)))
+    with pytest.raises(NotMeasured, match="has no mutation score"):
+        mutation_floor(tmp_path, "s", "9" * 64)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.loading import load_suite
+from harness.case.reading.loading import load_suite
 from harness.results import RunFolder
 from tests.walks.conftest import Walk
 

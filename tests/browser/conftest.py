@@ -10,10 +10,10 @@ from uuid import uuid4
 import pytest
 
 from harness.case import AgentVersion, Case, HostSpec, Suite, ToolMode
+from harness.case.endpoints.tool import ToolSpec
 from harness.case.sourcing.browser_tools import browser_tools
 from harness.case.sourcing.declared import BrowserTools
 from harness.case.suite import ToolServer
-from harness.case.tool import ToolSpec
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import Session
@@ -64,7 +64,7 @@ def session(site, tmp_path: Path) -> Iterator[Session]:
 @pytest.fixture(scope="session")
 def browser_image(project: Path) -> str:
     """Tag of the image, built where it is not there yet."""
-    from harness.sandbox.images import ImageStore
+    from harness.sandbox.images.image_store import ImageStore
 
     return ImageStore(project).build("browser").tag
 

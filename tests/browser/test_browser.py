@@ -163,7 +163,7 @@ def test_a_browser_that_is_gone_is_a_failure_of_the_harness(window, session: Ses
     status, said = _called(session, "browser_read", {})
 
     assert (500, "harness_failed") == (status, said["error"]["type"])
-    with pytest.raises(BrowserGone, match="the browser is gone"):
+    with pytest.raises(BrowserGone):
         session.end()
 
 

@@ -39,5 +39,5 @@ def test_a_profile_that_is_none_is_refused_by_name(store: SnapshotStore, tmp_pat
     store.build("shop", "plain")
     (tmp_path / "images/shop/profile.json").write_text('{"cookie": []}')
 
-    with pytest.raises(InvalidDocument, match=r"profile\.json.*is no browser profile"):
+    with pytest.raises(InvalidDocument, match=r"profile\.json.*`cookies` and `origins`"):
         store.build("shop", "known")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.loading import load_suite
+from harness.case.reading.loading import load_suite
 from harness.errors import InvalidDocument
 from tests.case.test_loading import SUITE, write_suite
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.loading import load_suite
-from harness.case.volatile import changed_at, renamed_at, values_at, without
+from harness.case.endpoints.volatile import changed_at, renamed_at, values_at, without
+from harness.case.reading.loading import load_suite
 from harness.errors import InvalidDocument
 
 SUITE = """\

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.case.loading import load_suite
+from harness.case.reading.loading import load_suite
 from harness.errors import InvalidDocument, UsageError
-from harness.pipeline.needs import refuse_unaskable
+from harness.pipeline.plan.needs import refuse_unaskable
 from harness.sandbox.environment import load_environment
 
 TOOLS = [
@@ -80,7 +80,7 @@ def test_a_suite_without_an_environment_has_no_database(tmp_path: Path) -> None:
     ("services", "said"),
     [
         ({}, "has no service 'db'"),
-        ({"db": {"image": "base", "port": 1, "wait": {"log": "x"}}}, "does not say how its database is asked"),
+        ({"db": {"image": "base", "port": 1, "wait": {"log": "x"}}}, "does not declare how its database is queried"),
     ],
 )
 def test_a_service_that_cannot_be_asked_is_told_before_the_run(tmp_path: Path, services, said: str) -> None:

@@ -27,7 +27,7 @@ def problems(kind: Any, document: Any) -> list[str]:
 
 def shipped() -> list[tuple[str, Path]]:
     """Every file of the project that has a schema, its templates included."""
-    suites = [*ROOT.glob("suites/*/suite.yaml"), *ROOT.glob("harness/cli/template/suites/*/suite.yaml")]
+    suites = [*ROOT.glob("suites/*/suite.yaml"), *ROOT.glob("harness/cli/project/template/suites/*/suite.yaml")]
     cases = [
         path
         for suite in suites
@@ -114,7 +114,16 @@ def test_no_field_is_undocumented() -> None:
 
 def test_the_reference_page_is_the_one_that_the_shapes_give() -> None:
     assert reference_page() == (ROOT / "docs/reference/files.md").read_text(encoding="utf-8"), "run `make reference`"
-    for field in ("only", "reads", "writes", "override", "mints", "ignore_arguments", "secrets", "session_header"):
+    for field in (
+        "only",
+        "reads",
+        "writes",
+        "override",
+        "generated_ids",
+        "ignore_arguments",
+        "secrets",
+        "session_header",
+    ):
         assert f"\n| `{field}` |" in reference_page()
 
 

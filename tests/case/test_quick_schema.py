@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from harness.case.quick_schema import is_plain, quick_check
+from harness.case.endpoints.quick_schema import is_plain, quick_check
 from harness.values import JsonValue
 
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.case import Case
-from harness.case.loading import load_suite
+from harness.case.reading.loading import load_suite
 from harness.errors import InvalidDocument
 from harness.ingest import import_file
 

@@ -7,7 +7,7 @@ import pytest
 from harness.case import HttpRoute, ToolSpec
 from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.recording import Mark, Recording
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction.redaction import Redactor
 from harness.cassette.state import StateChain
 from harness.values import JsonObject
 

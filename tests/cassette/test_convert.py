@@ -6,11 +6,11 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cassette.cassette import Cassette, load_cassette, save_cassette
-from harness.cassette.check import advice_on, check_cassette
-from harness.cassette.convert import Format, convert_cassette
 from harness.cassette.keys import key_digest
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
+from harness.cassette.upkeep.check import advice_on, check_cassette
+from harness.cassette.upkeep.convert import Format, convert_cassette
 from harness.cli.main import harness
 from harness.errors import CassetteError
 from harness.values import canonical_json
@@ -54,7 +54,7 @@ def test_an_answer_that_is_no_text_stays_in_yaml(tmp_path: Path) -> None:
     path = tmp_path / "orders" / "one.yaml"
     save_cassette(path, cassette_of(1, b"\xff\xfe"), suite="orders", case="one")
 
-    with pytest.raises(CassetteError, match="is no text"):
+    with pytest.raises(CassetteError, match="harness cassette convert"):
         convert_cassette(tmp_path, "orders", "one", "json")
     assert [path] == list((tmp_path / "orders").iterdir())
 

@@ -2,10 +2,10 @@
 
 from harness.case import HttpRoute, ToolSpec
 from harness.cassette.cassette import Cassette
-from harness.cassette.excerpt import ObservedAnswer, ObservedCall, excerpt
 from harness.cassette.keys import CallKey, call_key
 from harness.cassette.player import Missed, Played, Player
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction.redaction import Redactor
+from harness.cassette.upkeep.excerpt import ObservedAnswer, ObservedCall, excerpt
 from harness.values import JsonObject
 
 SCHEMA: JsonObject = {"type": "object"}
@@ -56,3 +56,16 @@ def test_an_answer_that_never_came_is_played_as_that() -> None:
     late = ObservedCall(key=key(LOOK), answer=ObservedAnswer(status=504, body=b"", outcome="timeout"))
     (recording,) = excerpt(Cassette(), [late]).recordings
     assert "timeout" == recording.mark.outcome
+
+
+def test_repeated_calls_are_numbered_without_gaps() -> None:
+    found = excerpt(Cassette(), [seen(LOOK, b"2"), seen(LOOK, b"1"), seen(LOOK, b"0")])
+    assert [0, 1, 2] == [one.mark.occurrence for one in found.recordings]
+
+
+def test_a_read_beyond_the_recorded_ones_is_given_the_last_where_they_differ_in_what_is_volatile() -> None:
+    cassette = Cassette(excerpt(Cassette(), [seen(LOOK, b'{"at": 1}'), seen(LOOK, b'{"at": 2}')]).recordings)
+    player = Player(cassette, volatile={"look": ["/at"]})
+    answers = [player.play(key(LOOK)) for _ in range(3)]
+    given = [(one.recording.body, one.tier) for one in answers if isinstance(one, Played)]
+    assert [(b'{"at": 1}', "exact"), (b'{"at": 2}', "exact"), (b'{"at": 2}', "volatile_reused")] == given

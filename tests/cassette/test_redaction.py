@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction.redaction import Redactor
 from harness.errors import UsageError
 from harness.values import JsonObject
 
@@ -110,6 +110,58 @@ def test_a_number_that_is_a_secret_is_hidden() -> None:
 
 
 def test_a_secret_too_short_to_tell_from_text_is_refused_and_an_empty_one_is_none() -> None:
-    with pytest.raises(UsageError, match="'PIN' has fewer than 4"):
+    with pytest.raises(UsageError, match="'PIN'"):
         Redactor({"PIN": "abc"})
     assert Redactor({"PIN": ""}).text("abc") == "abc"
+
+
+def test_learned_values_are_found_inside_longer_texts_and_in_files_where_they_are_long_enough() -> None:
+    redactor = Redactor({"KEY": "longsecret"})
+    redactor.body(b'{"token": "tok-12345678", "password": "hunter2"}')
+    assert "tok-12345678" not in redactor.everywhere("see tok-12345678 and longsecret")
+    assert "hunter2" in redactor.everywhere("hunter2")
+    clean = redactor.content(b"\xff tok-12345678 longsecret")
+    assert clean.startswith(b"\xff <secret:token:")
+    assert clean.endswith(b" <secret:KEY>")
+    assert {"note": "a", "n": [None, True]} == redactor.value({"note": "a", "n": [None, True]})
+
+
+def test_a_bound_value_is_stored_as_its_pseudonym_where_it_is_the_whole_text() -> None:
+    redactor = Redactor({})
+    redactor.bind("abc", "<id:1>")
+    assert {"id": "<id:1>", "text": "abcd"} == redactor.value({"id": "abc", "text": "abcd"})
+    redactor.bind("order-77", "<id:2>")
+    assert "<id:2> is paid" == redactor.value("order-77 is paid")
+
+
+def test_the_agent_keeps_what_the_tool_issues_and_never_sees_a_known_secret() -> None:
+    redactor = Redactor({"KEY": "longsecret", "PIN": "48151623"})
+    body = b'{"token": "tok-12345678", "a": 48151623, "longsecret": ["longsecret", true, null, 1.5]}'
+    assert {
+        "token": "tok-12345678",
+        "a": "<secret:PIN>",
+        "<secret:KEY>": ["<secret:KEY>", True, None, 1.5],
+    } == json.loads(redactor.for_agent(body))
+    assert b'{ "a": 1 }' == redactor.for_agent(b'{ "a": 1 }')
+    assert b"no JSON <secret:KEY>" == redactor.for_agent(b"no JSON longsecret")
+
+
+def test_objects_lists_and_numbers_in_secret_fields() -> None:
+    clean = Redactor({}).value({"token": {"password": "a", "n": 1}, "secret": ["x", None, True, ""], "api_key": 7})
+    assert isinstance(clean, dict)
+    assert clean["token"]["n"] == 1
+    assert clean["token"]["password"].startswith("<secret:password:")
+    assert clean["secret"][0].startswith("<secret:secret:")
+    assert [None, True, ""] == clean["secret"][1:]
+    assert clean["api_key"].startswith("<secret:apikey:")
+
+
+def test_a_key_makes_other_digits_and_the_same_for_the_same_value() -> None:
+    first, again = (Redactor({}, key=b"k" * 32).value({"token": "abc"}) for _ in range(2))
+    assert first == again != Redactor({}).value({"token": "abc"})
+    assert first != Redactor({}, key=b"j" * 32).value({"token": "abc"})
+    assert len("<secret:token:12345678>") == len(first["token"])
+
+
+def test_a_secret_of_four_characters_is_long_enough() -> None:
+    assert "<secret:PIN>" == Redactor({"PIN": "abcd"}).text("abcd")

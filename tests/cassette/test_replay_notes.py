@@ -6,7 +6,7 @@ from harness.cassette import StateChain
 from harness.cassette.cassette import Cassette
 from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.player import Missed, Played, Player
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction.redaction import Redactor
 
 
 def _tea(look):

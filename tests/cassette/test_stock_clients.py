@@ -9,11 +9,12 @@ import pytest
 import yaml
 
 from harness.cassette.cassette import Cassette, load_cassette, save_cassette
-from harness.cassette.check import check_cassette
 from harness.cassette.keys import key_digest
 from harness.cassette.recording import Mark, Recording
 from harness.cassette.state import initial_state
+from harness.cassette.upkeep.check import check_cassette
 from harness.values import JsonObject, canonical_json
+from tests.docs.blocks import ROOT, blocks_of
 
 HOST = "http:api.example.com"
 ASKED: tuple[tuple[JsonObject, bytes], ...] = (
@@ -69,6 +70,22 @@ def test_stock_vcrpy_replays_a_client_of_a_declared_host(tmp_path: Path, client:
 
     assert ("", 0) == (done.stderr, done.returncode)
     assert [["egg"], {"id": 7}, "welcome", "kept"] == json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_documented_program_replays_what_was_recorded_of_a_real_run(client: str) -> None:
+    (program,) = [block.text for block in blocks_of(ROOT / "docs/how-to/gateway/http.md") if block.language == "python"]
+
+    done = subprocess.run(
+        [sys.executable, "-c", program.replace("requests", client)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ("", 0) == (done.stderr, done.returncode)
 
 
 def test_it_is_read_back_as_it_was_and_is_sound(tmp_path: Path) -> None:

@@ -63,9 +63,17 @@ def test_they_are_of_the_published_schema(outside: Path) -> None:
 
 @pytest.mark.parametrize("name", [PULL_REQUEST, NIGHTLY])
 def test_they_fit_the_suites_of_the_project(outside: Path, name: str) -> None:
-    for job in workflow(outside / name)["jobs"].values():
-        assert [{"suite": "hello", "options": "--model live --budget-usd 2"}] == job["strategy"]["matrix"]["include"]
-        assert "evals" == job["env"]["HARNESS_PROJECT"]
+    jobs = workflow(outside / name)["jobs"].values()
+    matrices = [job["strategy"]["matrix"]["include"] for job in jobs if "strategy" in job]
+    assert [[{"suite": "hello", "options": "--model live --budget-usd 2"}]] == matrices
+    assert {"evals"} == {job["env"]["HARNESS_PROJECT"] for job in jobs}
+
+
+def test_all_suites_are_reported_in_one_comment(outside: Path) -> None:
+    job = workflow(outside / PULL_REQUEST)["jobs"]["comment"]
+    assert "strategy" not in job
+    (fetch,) = [step["with"] for step in job["steps"] if "download-artifact" in step.get("uses", "")]
+    assert {"pattern": "harness-*", "path": "report"} == fetch
 
 
 @pytest.mark.parametrize(("name", "verb"), [(PULL_REQUEST, "harness run"), (NIGHTLY, "harness drift")])
@@ -113,11 +121,11 @@ def test_every_package_is_installed_by_its_hash_the_harness_too(outside: Path, t
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--require-hashes"]
     subprocess.run([*pip, "--target", tmp_path / "site", "-r", tmp_path / "own.txt"], cwd=outside, check=True)
     printed = subprocess.run(
-        [sys.executable, "-P", "-c", "import harness.cli.ci as ci; print(ci.__file__)"],
+        [sys.executable, "-P", "-c", "import harness.cli.project.ci as ci; print(ci.__file__)"],
         env={**os.environ, "PYTHONPATH": str(tmp_path / "site")}, cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
-    assert str(tmp_path / "site/harness/cli/ci.py") == printed.stdout.strip(), printed.stderr
-    assert (tmp_path / "site/harness/cli/template_github" / Path(PULL_REQUEST).name).is_file()
+    assert str(tmp_path / "site/harness/cli/project/ci.py") == printed.stdout.strip(), printed.stderr
+    assert (tmp_path / "site/harness/cli/project/template_github" / Path(PULL_REQUEST).name).is_file()
 
 
 COMMIT = "git+https://git.example.com/tools/harness@" + "0123456789" * 4
@@ -150,15 +158,15 @@ def test_another_place_can_be_named(tmp_path: Path) -> None:
 def test_what_no_hash_holds_is_refused(tmp_path: Path, spec: str) -> None:
     done = CliRunner().invoke(harness, ["init", str(tmp_path), "--ci", "github", "--install", spec])
     assert isinstance(done.exception, UsageError)
-    assert "no place that can be held to a hash" in done.exception.message
+    assert "--install" in done.exception.message
     assert [] == list(tmp_path.glob(".github/**/*"))
 
 
 def test_a_project_without_tools_gets_no_nightly_run_and_nothing_is_overwritten(tmp_path: Path) -> None:
     first = initialised(tmp_path)
-    assert "harness-nightly.yml: not written: no suite has tools" in first
+    assert "harness-nightly.yml: not written: no suite uses tools" in first
     (tmp_path / PULL_REQUEST).write_text("mine")
-    assert "is there already" in initialised(tmp_path)
+    assert "exists already" in initialised(tmp_path)
     assert "mine" == (tmp_path / PULL_REQUEST).read_text()
 
 
@@ -192,9 +200,10 @@ class Runner:
         return [self._run(line, own) for line, own in self.lines(name) if only in line]
 
     def _fetched(self, place: str) -> None:
-        """What the upload of the job before kept."""
-        (self.folder / place).mkdir(exist_ok=True)
-        shutil.copyfile(self.folder / "comment.md", self.folder / place / "comment.md")
+        """What the upload of the job before kept, in a folder of the artifact's name."""
+        own = self.folder / place / f"harness-{self._values['matrix.suite']}"
+        own.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(self.folder / "comment.md", own / "comment.md")
 
     def _run(self, line: str, own: dict[str, str]) -> str:
         done = subprocess.run(

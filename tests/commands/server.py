@@ -15,15 +15,19 @@ from pathlib import Path
 
 PROGRAM = (
     "harness.cli.main",
-    "harness.cli.running",
-    "harness.cli.showing",
-    "harness.case.loading",
+    "harness.cli.run.running",
+    "harness.cli.results.showing",
+    "harness.case.reading.loading",
     "harness.gateway.gateway",
     "harness.ingest",
     "harness.pipeline.run",
     "harness.report.html",
     "harness.runner",
-    "harness.sandbox.docker",
+    "harness.runner.pool",
+    "harness.sandbox.containers.docker",
+    "harness.sandbox.local",
+    "rich.syntax",
+    "vcr.serialize",
 )
 
 

@@ -10,18 +10,22 @@ import pytest
 from harness.case import Case, FedCall, Intervention, Invocation, ReferenceCall, TrialVariant, load_suite
 from harness.counterfactual import (
     BlameRequest,
+    MinimiseRequest,
     Mutating,
     blame_on,
     coverage_of,
-    deviations_from_reference,
-    deviations_from_trial,
+    minimise,
     mutants,
+    open_subject,
     open_subject_of,
     pool_of,
 )
 from harness.counterfactual.repairs import repairs
+from harness.errors import UsageError
 from harness.pipeline import RunOptions, VariantRequest, open_variants, plan_of
+from harness.report.html.page import html_report
 from harness.results import RunFolder
+from harness.score import deviations_from_reference, deviations_from_trial
 from tests.counterfactual.conftest import LOCAL
 from tests.walks.conftest import Walk
 
@@ -102,7 +106,7 @@ def test_changes_at_earlier_steps_that_the_budget_left_untried_are_told(basics: 
     assert (["wrong_arguments"], 1) == (found["cause"]["kinds"], found["trials"])
     assert found["cause"]["untried_earlier"]
     assert all(step < found["cause"]["steps"][0] for step in found["cause"]["untried_earlier"])
-    assert "the cause may lie there" in told
+    assert "the cause may be there" in told
     assert (found["cause"]["steps"], []) == (enough["cause"]["steps"], enough["cause"]["untried_earlier"])
 
 
@@ -143,6 +147,22 @@ def test_a_missing_call_is_found_and_the_fork_that_succeeds_is_kept(basics: Walk
     assert [True] == [card.success for card in RunFolder.open(basics.folder / "runs" / found["run"]).scorecards()]
 
 
+def test_a_cause_is_shown_beside_the_symptom_and_with_both_branches(basics: Walk) -> None:
+    words = ("--tools", "live", "--reference-only", "--repeats", "1", "--json")
+    found = json.loads(basics("blame", "naive", CASE, *LOCAL, *words).stdout)
+    told = basics("explain", "naive", CASE).stdout
+    assert f"cause by intervention at step {found['cause']['steps'][0]}: missing call" in told
+    assert f"symptom: {found['symptom']}" in told
+    assert f"harness explain {found['run']} {CASE}" in told
+    kept = json.loads(basics("explain", "naive", CASE, "--json").stdout)["cause"]
+    assert (found["cause"]["steps"], found["run"]) == (kept["steps"], kept["fork"])
+    page = html_report(RunFolder.open(basics.folder / "runs" / "naive"))
+    data = next(one for one in page.split("<script")[1:] if '"cause":' in one)
+    view = json.loads(data.split(">", 1)[1].split("</script>")[0])["cause"]
+    assert view["symptom"] == found["symptom"]
+    assert any(call["name"] == "plan_create" for step in view["branch"]["steps"] for call in step.get("calls", []))
+
+
 def test_a_suite_that_notices_less_has_a_hole_with_a_check_that_closes_it(basics: Walk) -> None:
     cases = basics.folder / "suites" / "basics" / "cases.yaml"
     before = cases.read_text()
@@ -160,6 +180,15 @@ def test_a_suite_that_notices_less_has_a_hole_with_a_check_that_closes_it(basics
     assert "gate mutation_score >= 1: fails" in gated.stderr
 
 
+def test_a_score_is_kept_where_there_is_a_baseline_and_says_of_how_many_cases_it_is(basics: Walk) -> None:
+    words = ("case", "mutate", "basics", "--case", CASE, *LOCAL, "--tools", "live", "--mutants", "1", "--keep")
+    without = basics(*words, status=3)
+    assert "has no baseline" in without.stderr
+    assert "mutation score" not in without.stdout  # it is told before anything is run
+    basics("baseline", "set", "good")
+    assert "covers 1 of 5 cases" in basics(*words).stderr
+
+
 def test_a_minimal_case_fails_in_the_same_way_and_is_a_case_of_its_own(basics: Walk) -> None:
     found = json.loads(basics("minimise", "naive", "five-items", *LOCAL, "--store", "--json").stdout)
     assert Counter(found["after"]) < Counter(found["before"])
@@ -167,6 +196,29 @@ def test_a_minimal_case_fails_in_the_same_way_and_is_a_case_of_its_own(basics: W
     assert "five-items-minimal" in Path(found["file"]).read_text()
     assert Path(found["cassette"]).exists()
     assert "cases: [cases.yaml, minimised.yaml]" == found["line"]
+    subject = open_subject(basics.folder, "naive", "five-items")
+    # There is no such sandbox: what exists already is refused before anything starts.
+    again = MinimiseRequest(options=RunOptions(sandbox="nosuch"), store=True)
+    with pytest.raises(UsageError, match="case 'five-items-minimal' already exists"):
+        minimise(subject, again)
+
+
+def test_an_answer_that_was_changed_is_judged_as_if_its_trial_had_been_run(basics: Walk) -> None:
+    options = RunOptions(suite="basics", cases=(CASE, "arithmetic"), tools="live", sandbox="local")
+    with open_variants(plan_of(basics.folder, options), lambda _: None, evaluated="verdicts") as bench:
+        case = next(case for case in bench.suite.cases if case.id == "arithmetic")
+        plain = bench.run([VariantRequest(case=case)])[0]
+        trial, tools = plain.scored.trial, bench.suite.tools
+        made = mutants(Mutating(case=case, trial=trial, tools=tools, pool=pool_of([trial], [case], tools)))
+        changed = [one.intervention for one in made if one.intervention.changes_answer_alone]
+        variant = TrialVariant(interventions=(changed[0],))
+        run, before = bench.run([VariantRequest(case=case, variant=variant)])[0], bench.trials_run
+        told = bench.with_answer(plain, variant)
+    assert ["number_changed"] == [one.operator for one in made if one.intervention.changes_answer_alone]
+    assert (False, before) == (told.success, bench.trials_run)
+    assert run.scored.card.verdicts == told.scored.card.verdicts
+    assert run.scored.trial.trajectory.digest == told.scored.trial.trajectory.digest
+    assert () == told.scored.card.scores
 
 
 def test_a_trial_that_succeeds_has_no_failure_to_keep(basics: Walk) -> None:
@@ -174,10 +226,19 @@ def test_a_trial_that_succeeds_has_no_failure_to_keep(basics: Walk) -> None:
 
 
 def test_a_fault_campaign_is_scored_as_recovery(basics: Walk) -> None:
-    words = ("--faults", "all", "--case", "arithmetic", *LOCAL, "--json")
+    words = ("--faults", "all", "--case", "first-line", *LOCAL, "--json")
     report = json.loads(basics("run", "basics", *words).stdout)
-    assert {"calculator"} == set(report["tools"])
-    assert 6 == report["total"]["faults"] + report["unmet"]
+    assert {"read_lines"} == set(report["tools"])
+    assert (1, 1) == (report["errors"]["latency"]["recovered"], report["errors"]["latency"]["faults"])
+    assert 4 == report["errors"]["missing field"]["faults"]
+    assert any("missing field /lines at read_lines" in one for one in report["lost"])
+    assert 11 == report["total"]["faults"] + report["unmet"]
+
+
+def test_a_fault_campaign_refuses_what_it_would_ignore(basics: Walk) -> None:
+    words = ("--faults", "all", *LOCAL, "--fail-under", "task_success=0.9", "--trials", "3", "--quarantine")
+    told = basics("run", "basics", *words, status=2).stderr
+    assert "--faults all does not support --trials, --quarantine, --fail-under" in told
 
 
 def test_coverage_names_what_no_reference_and_no_trial_touches(basics: Walk) -> None:
@@ -185,6 +246,19 @@ def test_coverage_names_what_no_reference_and_no_trial_touches(basics: Walk) -> 
     report = coverage_of(suite, RunFolder.open(basics.folder / "runs" / "naive"))
     assert "read_whole_file" in report.dimensions["tools"].untouched
     assert "book_room" in report.dimensions["tools"].touched
+
+
+def test_rules_that_a_prompt_of_the_agent_names_are_touched_by_a_check_of_that_name(tmp_path: Path) -> None:
+    folder = tmp_path / "suites" / "s"
+    (folder / "agent").mkdir(parents=True)
+    (folder / "agent" / "rules.md").write_text("rule:no-refunds Never refund. rule:be-short Be short.")
+    (folder / "suite.yaml").write_text(
+        "agents: {v1: {command: [python3, main.py], files: agent, prompts: [rules.md]}}\n"
+        "checks: [{name: 'rule:be-short', verifier: final_answer, with: {regex: '^.{1,80}$'}}]\n"
+    )
+    (folder / "cases.yaml").write_text("- {id: a, task: hello}\n")
+    found = coverage_of(load_suite(tmp_path, "s"), None).dimensions["rules"]
+    assert (("be-short",), ("no-refunds",)) == (found.touched, found.untouched)
 
 
 def call(tool: str, step: int, **arguments: object) -> FedCall:
@@ -201,6 +275,14 @@ def test_a_reference_tells_which_arguments_differ_and_which_call_is_missing(proj
     found = deviations_from_reference([call("lend_book", 1, book_id=2, member_id=1)], case.reference, tools)
     assert [("wrong_arguments", 0), ("missing_call", 0)] == [(one.kind, one.at) for one in found]
     assert ("book_id",) == found[0].arguments
+
+
+def test_of_equal_calls_the_one_in_the_place_of_another_is_the_wrong_one(project: Path) -> None:
+    suite = load_suite(project, "basics")
+    (long,) = [one for one in suite.cases if one.id == "long-session"]
+    made = [call("read_page", 1, page=3), *(call("read_page", n, page=n) for n in (2, 3, 4))]
+    found = deviations_from_reference(made, long.reference[:4], suite.tools)
+    assert [("wrong_arguments", 0, {"page": 1})] == [(one.kind, one.at, one.expected.arguments) for one in found]
 
 
 def test_calls_in_the_wrong_order_are_named_so(project: Path, case: Case) -> None:

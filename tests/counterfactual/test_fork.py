@@ -43,6 +43,15 @@ def test_the_fork_is_a_trial_with_its_parent_its_step_and_its_change(basics: Wal
     assert [False] == [one["success"] for one in result["trials"]]
 
 
+def test_another_tool_is_called_with_the_arguments_of_the_step(basics: Walk) -> None:
+    result = forked(basics, "--at", "3", "--call", "list_rooms")
+    trial = RunFolder.open(basics.folder / "runs" / result["run"]).trial(CASE, 1)
+    assert trial is not None
+    assert [{}, {"room": "birch", "hour": 14}] == [
+        call.arguments for call in trial.trajectory.calls if call.name == "list_rooms"
+    ]
+
+
 def test_an_answer_takes_the_place_of_the_tools(basics: Walk, tmp_path: Path) -> None:
     answer = tmp_path / "rooms.json"
     answer.write_text('{"cedar": 20}')
@@ -68,7 +77,11 @@ def test_a_fault_strikes_at_the_step(basics: Walk) -> None:
         (("--at", "0", "--drop"), "makes no tool call"),
         (("--at", "2", "--drop", "--oracle"), "change the same call"),
         (("--at", "3", "--call", "book_rom"), "has no tool 'book_rom'"),
-        ((), "say where to fork"),
+        ((), "add --at STEP"),
+        (("--at", "3", "--hint", ""), "--hint is empty"),
+        (("--at", "3", "--hint", " \n"), "--hint is empty"),
+        (("--at", "3", "--with-model", ""), "--with-model is empty"),
+        (("--at", "3", "--attempt", "2"), "its attempts at the case: 1"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(basics: Walk, words: tuple[str, ...], told: str) -> None:

@@ -8,7 +8,7 @@ from harness.case import SqlProbe, StateProbe
 from harness.case.case import Limits
 from harness.runner.databases import FileProbes
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.state.snapshot import Snapshot
 from harness.values import JsonValue
 from tests.databases.hostile import ENDLESS
 
@@ -71,12 +71,12 @@ def test_what_is_no_database_is_refused(states: dict[str, JsonValue]) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("fifo", "/work/fifo.db is no regular file (other)"),
-        ("folder", "/work/folder.db is no regular file (directory)"),
-        ("link", "/work/link.db is no regular file (link)"),
-        ("beside", "/work/beside.db is no regular file (link)"),
+        ("fifo", "/work/fifo.db is not a regular file (other)"),
+        ("folder", "/work/folder.db is not a regular file (directory)"),
+        ("link", "/work/link.db is not a regular file (link)"),
+        ("beside", "/work/beside.db is not a regular file (link)"),
         ("sparse", "/work/sparse.db is larger than is read back"),
-        ("journal", "/work/journal.db-journal is no regular file (other)"),
+        ("journal", "/work/journal.db-journal is not a regular file (other)"),
         ("endless", "reading it takes more than 1 s of processor time"),
     ],
 )
@@ -95,5 +95,5 @@ def test_a_database_that_may_have_changed_unseen_is_unmeasurable(tmp_path: Path)
         provider.close()
 
     assert {
-        "unmeasurable": "whether /work/zebra.db changed is not known: more entries changed than are read back"
+        "unmeasurable": "cannot tell whether /work/zebra.db changed: more entries changed than are read back"
     } == told

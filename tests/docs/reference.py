@@ -18,13 +18,16 @@ from harness.cli.main import harness
 from harness.documents.schema import all_models, field_docs, name_in_file
 from harness.errors import HarnessError
 from harness.gateway.failures import TOOL_STATUSES
+from harness.issues import OngoingFiled
 from harness.judge.code_criteria import CODE_CRITERIA
 from harness.pipeline.reference import reference_page
 from harness.pipeline.schemas import KINDS_OF_DOCUMENT, published_schema
 from harness.score.diagnosis import Failure
 from harness.score.failures import built_in_versions
+from harness.score.failures.detectors import DETECTORS, OTHER
 from harness.score.metrics import METRICS
 from harness.score.verifiers import VERIFIERS
+from harness.themes import ThemesReport
 from tests.docs.api_page import api_page
 from tests.docs.surface import ROOT, commands, options
 
@@ -42,6 +45,7 @@ def pages() -> dict[str, str]:
         "metrics.md": _metrics(),
         "detectors.md": _detectors(),
         "errors.md": _errors(),
+        "themes.md": _themes(),
         "api.md": api_page(),
     }
     for kind in KINDS_OF_DOCUMENT:
@@ -106,7 +110,7 @@ def _option_row(command: str, option: click.Option, context: click.Context) -> s
     usual = max(option.opts, key=len).lstrip("-").replace("-", "_")
     if option.name != usual and option.expose_value:
         notes.append(f"variable `{command.replace(' ', '_').replace('-', '_').upper()}_{str(option.name).upper()}`")
-    told = " ".join((option.help or "").split()).replace("(repeatable)", "").strip()
+    told = " ".join((option.help or "").split()).replace(" (repeatable)", "").strip()
     meaning = f"{told} ({'; '.join(notes)})" if notes else told
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in (names, value, str(default), meaning)) + " |"
 
@@ -183,13 +187,15 @@ def _detectors() -> str:
         "it (dependent), what "
         "was seen, and how sure it is (0 to 1). The failures are "
         + _listed(get_args(Failure))
-        + ". `other` has the one kind "
-        "`failed_without_a_known_mode`: the trial is known to have failed, and no detector found anything. "
+        + ". `other` stands where the trial is known to have failed and no detector found anything. Its kind is then "
+        "the first place where the calls differ from the reference: `wrong_tool`, `wrong_argument`, `missing_call`, "
+        "`needless_write`, `wrong_order`, or `wrong_answer` where the calls are right; without a reference, or where "
+        "the trial did not finish, `failed_without_a_known_mode`. "
         "Findings of the kind `judged` are a judge's by the rubric `failure_modes`; "
         "`harness explain --judged` shows them.\n",
     ]
     for name, version in sorted(built_in_versions().items()):
-        module = importlib.import_module(f"harness.score.failures.{name}") if name != "other" else None
+        module = importlib.import_module(DETECTORS.built_in[name].partition(":")[0]) if name != OTHER else None
         if module is not None:
             lines += [f"## `{name}`\n", paragraphs(module.__doc__) + "\n", f"Version {version}.\n"]
     return "\n".join(lines).rstrip() + "\n"
@@ -218,6 +224,24 @@ def _errors() -> str:
     ]
     lines += [f"| {status} | {_listed(kinds)} |" for status, kinds in TOOL_STATUSES.items()]
     return "\n".join(lines) + "\n"
+
+
+def _themes() -> str:
+    lines = [
+        "# Themes in JSON\n",
+        _NOTE,
+        "`harness themes --json`, also with a RUN, prints a `ThemesReport`, `harness themes show ID --json` "
+        "one `Theme`, and `harness themes file --json` a list of `OngoingFiled`. A field that is added does not change "
+        "`schema_version`. Texts that come from sessions (titles, terms, names of tools, excerpts, releases) are "
+        "untrusted: they are data, never instructions.\n",
+    ]
+    for model in all_models([ThemesReport, OngoingFiled]):
+        lines += [f"## {model.__name__}\n", paragraphs(model.__doc__) + "\n", "| field | meaning |\n|---|---|"]
+        docs = field_docs(model)
+        for name in model.model_fields:
+            lines.append(f"| `{name}` | {docs.get(name, '').replace('|', chr(92) + '|')} |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _error_classes() -> list[type[HarnessError]]:

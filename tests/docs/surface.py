@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from harness.cassette import Mark
 from harness.cli.main import harness
-from harness.cli.streams import NOBODY_READS
+from harness.cli.output.streams import NOBODY_READS
 from harness.documents.schema import all_models, name_in_file
 from harness.errors import ExitCode
 from harness.gateway.failures import TOOL_STATUSES

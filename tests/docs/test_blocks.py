@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.case.loading import load_suite
+from harness.case.reading.loading import load_suite
+from harness.case.reading.price_list import PriceList
+from harness.documents import read_document
 from harness.judge.loading import read_rubric
+from harness.online import online_settings
 from harness.sandbox.environment import load_environment
 from tests.docs.blocks import BLOCKS, CHAINS, PAGES, ROOT, Block, blocks_of, is_slow, name_of, runs, script_of
 
@@ -53,6 +56,11 @@ def test_every_program_compiles(block: Block) -> None:
     compile(block.text, block.name, "exec")
 
 
+def _prices(folder: Path, block: str) -> None:
+    (folder / "prices.yaml").write_text(block, encoding="utf-8")
+    assert read_document(folder / "prices.yaml", PriceList).models
+
+
 def _rubric(folder: Path, block: str) -> None:
     (folder / "rubric.yaml").write_text(block, encoding="utf-8")
     assert read_rubric(folder / "rubric.yaml").criteria
@@ -78,6 +86,11 @@ def _fixtures(folder: Path, block: str) -> None:
     _suite(folder, yaml.safe_dump(suite), "- {id: a, task: t, fixtures: [pack]}\n")
 
 
+def _online(folder: Path, block: str) -> None:
+    (folder / "online.yaml").write_text(block, encoding="utf-8")
+    assert online_settings(folder).clickhouse is not None
+
+
 def _suite(folder: Path, block: str, cases: str = "- {id: a, task: t}\n") -> None:
     place = folder / "suites" / "s"
     said = yaml.safe_load(block) or {}
@@ -91,9 +104,11 @@ def _suite(folder: Path, block: str, cases: str = "- {id: a, task: t}\n") -> Non
 
 READERS: dict[str, Callable[[Path, str], None]] = {
     "": _suite,
+    "online.yaml": _online,
     "suite.yaml": _suite,
     "cases.yaml": _cases,
     "environment.yaml": _environment,
+    "prices.yaml": _prices,
     "rubric.yaml": _rubric,
     "fixtures.yaml": _fixtures,
 }

@@ -53,10 +53,10 @@ def test_yaml_that_would_end_the_process_is_refused(tmp_path: Path, opening: str
         ("tag.yaml", "a: !!timestamp x", "tag.yaml: is not YAML: a value is not what its tag says"),
         ("int.yaml", "a: !!int ''", "int.yaml: is not YAML: a value is not what its tag says"),
         ("bool.yaml", "a: !!bool x", "bool.yaml: is not YAML: a value is not what its tag says"),
-        ("float.yaml", "a:\n  b: .inf", "float.yaml:2: is not YAML: .inf is no finite number"),
-        ("half.json", '{"a": "\\ud800"}', "half.json: is not JSON: half of a surrogate pair stands in a text"),
-        ("float.json", '{"a": NaN}', "float.json: is not JSON: NaN is no finite number"),
-        ("large.json", '{"a": 1e400}', "large.json: is not JSON: 1e400 is no finite number"),
+        ("float.yaml", "a:\n  b: .inf", "float.yaml:2: is not YAML: .inf is not a finite number"),
+        ("half.json", '{"a": "\\ud800"}', "half.json: is not JSON: a text contains half of a surrogate pair"),
+        ("float.json", '{"a": NaN}', "float.json: is not JSON: NaN is not a finite number"),
+        ("large.json", '{"a": 1e400}', "large.json: is not JSON: 1e400 is not a finite number"),
     ],
 )
 def test_what_cannot_be_a_value_is_refused(tmp_path: Path, name: str, content: str, words: str) -> None:
@@ -81,7 +81,7 @@ def test_aliases_that_unfold_to_little_are_read(tmp_path: Path) -> None:
 def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     for path in (tmp_path / "pipe.yaml", Path("/dev/zero"), tmp_path):
-        with pytest.raises(InvalidDocument, match="cannot be read: it is no plain file"):
+        with pytest.raises(InvalidDocument, match="cannot be read"):
             read_plain(path)
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from harness.case.loading import load_suite
+from harness.case.reading.loading import load_suite
 from harness.cli.main import harness
 from harness.errors import HarnessError
-from harness.pipeline.drift import DriftPlan, learn_suite, probe_suite
+from harness.pipeline.drift.check import DriftPlan, learn_suite, probe_suite
 from tests.drift.shop import Answers, Shop, open_shop
 
 AGENT = """

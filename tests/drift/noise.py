@@ -19,7 +19,7 @@ from pathlib import Path
 from harness.case import Suite
 from harness.case.agent import AgentVersion
 from harness.case.case import Case
-from harness.case.tool import ToolSpec
+from harness.case.endpoints.tool import ToolSpec
 from harness.cassette.cassette import Cassette
 from harness.cassette.keys import CallKey, key_digest
 from harness.cassette.recording import Mark, Recording
@@ -132,7 +132,7 @@ def looked_at(tool: Tool, baseline: Baseline) -> tuple[tuple[DriftFinding, ...],
 
 def _probed(tool: Tool, day: date, cassette: Cassette, book: OperationIndex, samples: int):  # type: ignore[no-untyped-def]
     ask = ReplayableRead(recordings={"c": cassette.recordings[0]}, call=ToolRequest(tool=SPEC, arguments={}, key=KEY))
-    return asyncio.run(probe(Simulated(tool, day), [ask], book, samples=samples)).looks  # type: ignore[arg-type]
+    return asyncio.run(probe(Simulated(tool, day), [ask], book, samples=samples)).observations  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from harness.case import Case, ReferenceCall, Suite, ToolSpec
-from harness.case.loading import load_suite
+from harness.case.reading.loading import load_suite
 from harness.plugins import find_plugin
 from harness.score.evidence import Evidence
 from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial

@@ -6,7 +6,7 @@ from pathlib import Path
 from harness.case.case import Limits
 from harness.sandbox.conformance.stand import snapshot_entry
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.state.snapshot import Snapshot
 from harness.trace.trial import ProgramExit
 
 LEAVES = """

@@ -11,12 +11,12 @@ from pathlib import Path
 from docker.models.containers import Container
 
 from harness.case.case import Limits
-from harness.case.loading import load_suite
+from harness.case.reading.loading import load_suite
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import Session
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.state.snapshot import Snapshot
 
 _CONNECTIONS = 20
 _EACH = 200

@@ -11,9 +11,9 @@ from contextlib import closing
 from docker.models.containers import Container
 
 from harness.case.case import Limits
-from harness.sandbox.container import AGENT_UID
+from harness.sandbox.containers.container import AGENT_UID
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.state.snapshot import Snapshot
 from tests.escape.sealed import sealed_folder
 
 _MB = 200

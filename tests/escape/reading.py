@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 
 from harness.case.case import Limits
 from harness.errors import HarnessError
-from harness.sandbox.cleaning import clean_end_state
 from harness.sandbox.conformance.stand import snapshot_entry
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.state.cleaning import clean_end_state
+from harness.sandbox.state.snapshot import Snapshot
 
 PROGRAMS = Path(__file__).parent
 TRICKS: list[str] = json.loads(
@@ -47,7 +47,7 @@ def deceived(provider: SandboxProvider, image: str, trick: str, folder: Path) ->
         with closing(provider.start(again, snapshot)) as sandbox:
             shown = sandbox.exec(["sh", "-c", "cat stolen folder/secret sealed/secret; true"], {}, 60).stdout
     except HarnessError as error:
-        return f"what it left cannot be laid again: {error}"
+        return f"what it left cannot be restored: {error}"
     if SECRET.decode() in shown:
         return "the next sandbox shows the secret"
     if _everything(folder) - {archive.parent, archive} != before:

@@ -26,7 +26,9 @@ _FAILED_CALL = st.tuples(*[st.just("call"), st.just("shell"), st.just({"command"
 _SAID = st.tuples(st.sampled_from(["user", "agent", "system"]), _TEXT.filter(bool))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(turns=st.lists(_CALL | _FAILED_CALL | _SAID, max_size=12), failed=st.booleans())
 def test_any_trajectory_is_diagnosed_and_always_alike(
     told: Callable[..., Evidence], turns: list[Any], failed: bool

@@ -58,19 +58,29 @@ def test_a_task_to_simulate_a_success_and_test_data_of_a_coding_agent_are_not_ac
     assert [] == found(OPENING, shell, ("agent", "I try it on a sample dataset first."), task=TASK)
 
 
+def test_made_up_data_that_the_opening_hands_over_are_not_the_agents(found: Found) -> None:
+    opening = ("agent", "The results so far were based on a mock dataset. Please validate them.")
+    said = ("agent", "I validate the results, which were based on a mock dataset.")
+    assert [("failed_without_a_known_mode", None)] == found(opening, said, task=TASK, failed=True)
+    made = ("agent", "I create a mock CSV file first.")
+    assert ("made_up_data", 2) in found(opening, said, made, task=TASK, failed=True)
+
+
 def _reader(name: str) -> ToolSpec:
     return ToolSpec.model_validate(
         {"name": name, "effect": "read", "server": "s", "http": {"path": "/"}, "parameters": {"type": "object"}}
     )
 
 
-def test_a_plan_that_names_a_tool_needs_it_and_a_survey_of_sources_needs_nothing(found: Found) -> None:
+def test_a_plan_that_names_a_tool_needs_it_and_a_survey_of_sources_needs_nothing(found: Found, hinted: Found) -> None:
     tools = [_reader("ticket_prices"), _reader("final_answer")]
     handed_in = ("call", "final_answer", {"answer": "120"}, "120")
     plan = ("agent", "1. Call `ticket_prices` for each park. 2. Take the mean of what it tells.")
-    assert [("plan_not_carried_out", 1), ("unsupported_answer", 1)] == found(plan, handed_in, task=TASK, tools=tools)
+    assert [("unsupported_answer", 1)] == found(plan, handed_in, task=TASK, tools=tools)
+    assert [("plan_not_carried_out", 1)] == hinted(plan, handed_in, task=TASK, tools=tools)
     survey = (
         "agent",
         "### Facts to look up\n- Prices. Where to find: websites and articles.\n- Maths textbooks online.",
     )
     assert [] == found(survey, handed_in, task=TASK, tools=tools)
+    assert [] == hinted(survey, handed_in, task=TASK, tools=tools)

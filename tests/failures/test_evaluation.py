@@ -14,7 +14,7 @@ from tests.real_data import real_data
 
 def _run(project: Path, *arguments: str, data: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = dict(os.environ) if data is None else {**os.environ, "HARNESS_REAL_DATA": str(data)}
-    command = [sys.executable, str(project / "tests" / "scorer_eval" / "run.py"), *arguments]
+    command = [sys.executable, str(project / "tests" / "qa" / "scorer_eval" / "run.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=project)
 
 
@@ -49,10 +49,18 @@ def test_loops_are_found_as_by_the_cycle_rule_with_fewer_false_alarms(tables: st
     assert "70/70 (100.0 %)     4/260 (1.5 %)" in _row(tables, "cycle of period")
 
 
-def test_whether_all_needed_calls_were_made_is_predicted_for_four_runs_of_five(tables: str) -> None:
-    gold = _row(tables, "tau2 airline, retail  effect_match, and what had to be said")
-    assert "159" == gold.split("/")[-1].split()[0]
-    assert all(float(share) >= 80 for share in re.findall(r"\(([\d.]+) %\)", gold))
+@pytest.mark.parametrize(
+    ("name", "runs", "least"), [("tau2", 159, 97), ("taubench", 172, 97), ("toolorchestra", 155, 96)]
+)
+def test_whether_the_goal_was_reached_is_predicted_without_a_false_pass(
+    tables: str, name: str, runs: int, least: int
+) -> None:
+    """Two runs of taubench made every gold call and were cut off by the limit of steps: their reward is 0."""
+    gold = next(
+        line for line in tables.splitlines() if line.split()[:1] == [name] and "effect_match, finished, said" in line
+    )
+    shares = [float(one) for one in re.findall(r"\(([\d.]+) %\)", gold)]
+    assert (f"/{runs} " in gold, True, "0") == (True, shares[-1] >= least, gold.split()[-1])
 
 
 def test_the_table_of_perturbations_says_that_just_what_should_move_moves(tables: str) -> None:
@@ -76,8 +84,18 @@ def test_every_mode_is_found_in_two_hundred_runs_that_it_was_put_into(injected: 
         assert (mode, True, True, True) == (name, int(hosts) >= 200, float(recall) >= 90, float(alarms) <= 1)
 
 
+@pytest.mark.slow
+def test_the_other_tables_are_printed_and_none_is_left_untested(project: Path) -> None:
+    others = ("by-data-set", "confusion", "imported", "recovery", "readings", "recoveries")
+    assert "the same answer to 'recovered within 3 calls'" in _printed(project, *others)
+    offered = re.search(r"\{([a-z,-]+)\}", _run(project, "--help").stdout)
+    assert offered is not None
+    tested = {*others, "perturbations", "needed-calls", "tool-hallucination", "loops", "injected"}
+    assert {"protocol", "learnt", "fit"} == set(offered[1].split(",")) - tested  # minutes, and `fit` writes
+
+
 def test_the_split_is_by_the_hash_of_the_id_and_fixed(project: Path) -> None:
-    spec = importlib.util.spec_from_file_location("corpus", project / "tests" / "scorer_eval" / "corpus.py")
+    spec = importlib.util.spec_from_file_location("corpus", project / "tests" / "qa" / "scorer_eval" / "corpus.py")
     assert spec is not None
     assert spec.loader is not None
     corpus = importlib.util.module_from_spec(spec)

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from harness.score.evidence import Evidence
+from harness.score.failures import loops
+
 Found = Callable[..., list[tuple[str, int | None]]]
 STOCK = ("call", "get_stock", {"item_id": "lamp"}, "none left")
 ORDER = ("call", "get_order", {"order_id": "W1000001"}, {"status": "open"})
@@ -25,9 +28,9 @@ def test_cycles_of_up_to_four_calls_are_found_where_they_first_repeat(found: Fou
     assert [("repeated_cycle", period + 1)] == found(ORDER, *cycle, *cycle, *cycle)
 
 
-def test_a_cycle_of_five_is_not_looked_for(found: Found) -> None:
+def test_a_cycle_of_five_is_no_equal_cycle_and_is_known_by_bringing_nothing_new(found: Found) -> None:
     cycle = [("call", "get_stock", {"item_id": f"lamp {n}"}, "none left") for n in range(5)]
-    assert [] == found(*cycle, *cycle, *cycle)
+    assert [("barren_calls", 5)] == found(*cycle, *cycle, *cycle)
 
 
 def test_another_answer_is_a_change_of_state(found: Found) -> None:
@@ -86,3 +89,14 @@ def test_calls_whose_answers_are_not_recorded_count_at_less_confidence(diagnosed
 
 def test_a_long_run_of_different_calls_is_no_loop(found: Found) -> None:
     assert [] == found(*[("call", "get_stock", {"item_id": f"lamp {n}"}, "none left") for n in range(300)])
+
+
+def test_equal_calls_of_one_reply_are_no_loop(told: Callable[..., Evidence]) -> None:
+    evidence = told(("user", "Do it."), *[("call", "run_tests", {})] * 3)
+    steps = evidence.trial.trajectory.steps
+    calls = tuple(call for step in steps for call in step.calls)
+    one_reply = (steps[0], steps[1].model_copy(update={"calls": calls}))
+    trajectory = evidence.trial.trajectory.model_copy(update={"steps": one_reply})
+    trial = evidence.trial.model_copy(update={"trajectory": trajectory})
+    assert 1 == len(loops(evidence))
+    assert () == loops(Evidence(case=evidence.case, trial=trial, tools=evidence.tools))

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from harness.case import ToolSpec, action_of, reads_by_its_words
-from harness.score.failures.grounding import is_identifier
-from harness.score.failures.handing_over import hands_in, is_hand_over
+from harness.score.failures.signals.grounding import is_identifier
+from harness.score.failures.signals.handing_over import hands_in, is_hand_over
 
 Found = Callable[..., list[tuple[str, int | None]]]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from harness.case import Case, ToolSpec
 from harness.score.evidence import Evidence, Verdict
-from harness.score.failures import findings, not_measured, suspects
-from harness.score.failures.fitted import Fitted
+from harness.score.failures import Kind, findings, not_measured, suspects
+from harness.score.failures.ranking.fitted import Counted, Fitted, fitted
 from harness.trace import Step, Trajectory, Trial
 
 Found = Callable[..., list[tuple[str, int | None]]]
@@ -65,6 +65,17 @@ def test_printing_ones_own_question_brings_nothing_new_and_supports_no_answer(fo
     assert [] == found(asked[0], looked, answer, tools=TOOLS)
 
 
+def test_what_a_program_computed_is_supported_and_what_it_only_contains_is_not(found: Found) -> None:
+    answer = ("call", "final_answer", {"answer": "b, e"}, "b, e")
+    code = "for x in table:\n    check(x)\nprint(', '.join(odd))  # expected: b, e"
+    computing = ("call", "python_interpreter", {"code": code}, "Execution logs:\nb, e\nLast output: None")
+    assert [] == found(computing, answer, tools=TOOLS)
+    echoing = ("call", "python_interpreter", {"code": "print('the two that differ are b, e')"}, "b, e")
+    assert [("unsupported_answer", 1)] == found(echoing, answer, tools=TOOLS)
+    plan = ("agent", "1. Retrieve the table from the web page of its author. 2. Compare its rows.")
+    assert ("unsupported_answer", 2) in found(plan, computing, answer, tools=TOOLS)
+
+
 def _conversation(results: int) -> Evidence:
     steps = [
         Step(index=0, source="user", message="Where is the dojo?"),
@@ -87,25 +98,33 @@ def test_a_workers_result_that_was_taken_for_enough_is_named() -> None:
     assert ("cascading_error", "cascading_error") == (few.failure, many.failure)
 
 
-def test_the_ranked_answer_names_step_agent_and_probability_and_a_success_has_none() -> None:
+def test_the_ranked_answer_names_step_agent_and_counts_and_a_success_has_none() -> None:
     evidence = _conversation(2)
     found = findings(evidence)[1]
     [one] = suspects(found, evidence.trial.trajectory, success=False)
-    assert (5, "Surfer", "worker_result_carried", True) == (one.step, one.agent, one.kind, one.calibrated)
-    assert 0 < one.probability < 1
+    assert (5, "Surfer", "worker_result_carried") == (one.step, one.agent, one.kind)
+    assert fitted().steps["worker_result_carried"] == one.counted
     assert () == suspects(found, evidence.trial.trajectory, success=True)
 
 
-def test_several_suspects_stand_by_falling_probability_and_leave_room_for_none_of_them() -> None:
+def test_several_suspects_stand_by_how_often_their_kind_was_right_the_uncounted_by_the_order_of_causes() -> None:
     evidence = _conversation(2)
     [first] = findings(evidence)[1]
-    kinds = ("stopped_early", "wrong_target", "wrong_argument", "plan_for_another_task")
+    kinds: tuple[Kind, ...] = (
+        "first_answer_carried",
+        "assumed_data",
+        "unsourced_figures_carried",
+        "plan_for_another_task",
+    )
     many = [first.model_copy(update={"kind": kind, "origin_step": step}) for step, kind in enumerate(kinds)]
-    ranked = suspects(many, evidence.trial.trajectory, success=False)
-    assert sorted((one.probability for one in ranked), reverse=True) == [one.probability for one in ranked]
-    assert 3 == ranked[0].step
-    assert sum(one.probability for one in ranked) < 1
+    right = zip(kinds, (2, 4, 6, 8), strict=True)
+    numbers = Fitted(steps={kind: Counted(right=count, cases=10) for kind, count in right})
+    ranked = suspects(many, evidence.trial.trajectory, success=False, numbers=numbers)
+    assert [3, 2, 1, 0] == [one.step for one in ranked]
     unlikely = first.model_copy(update={"kind": "missing_write", "origin_step": 1})
+    uncounted = [many[3], first.model_copy(update={"kind": "wrong_target", "origin_step": 0}), many[1]]
+    ranked = suspects(uncounted, evidence.trial.trajectory, success=False, numbers=numbers)
+    assert [(3, True), (0, False), (1, True)] == [(one.step, one.counted is not None) for one in ranked]
     doubtful = Fitted(certain=0.4)
     assert () == suspects([unlikely], evidence.trial.trajectory, success=False, numbers=doubtful)
 

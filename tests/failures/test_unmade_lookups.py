@@ -7,7 +7,7 @@ from harness.case import ToolSpec
 from harness.score.diagnosis import Kind
 from harness.score.evidence import Evidence, Verdict
 from harness.score.failures import findings, not_measured
-from harness.score.failures.fitted import Fitted, Seen
+from harness.score.failures.ranking.fitted import Fitted, Seen
 
 Found = Callable[..., list[tuple[str, int | None]]]
 
@@ -30,17 +30,21 @@ ANSWER = ("call", "final_answer", {"answer": "1937"}, "1937")
 PAGE = "The bridge was opened in 1937 by the mayor, as the Northern Echo wrote on its front page in the same week."
 
 
-def test_an_answer_in_place_of_the_look_ups_of_the_plan_is_drift_and_rests_on_nothing(found: Found) -> None:
-    kinds = [("plan_not_carried_out", 1), ("unchecked_answer", 1), ("unsupported_answer", 1)]
+def test_an_answer_in_place_of_the_look_ups_of_the_plan_rests_on_nothing_and_hints_at_drift(
+    found: Found, hinted: Found
+) -> None:
+    kinds = [("unchecked_answer", 1), ("unsupported_answer", 1)]
     assert kinds == found(PLAN, SAYS, ANSWER, task=TASK, tools=TOOLS)
     assert kinds == found(PLAN, SAYS, ANSWER, task=TASK, tools=TOOLS, failed=True)
+    assert [("plan_not_carried_out", 1)] == hinted(PLAN, SAYS, ANSWER, task=TASK, tools=TOOLS)
 
 
-def test_a_look_up_that_was_made_and_a_plan_that_needs_none_are_no_drift(found: Found) -> None:
+def test_a_look_up_that_was_made_and_a_plan_that_needs_none_are_no_drift(found: Found, hinted: Found) -> None:
     looked = ("call", "web_search", {"query": "bridge"}, PAGE)
-    assert [] == found(PLAN, looked, ANSWER, task=TASK, tools=TOOLS)
     riddle = ("agent", "1. Read the letters from left to right. 2. Verify that they make a sentence.")
-    assert [] == found(riddle, SAYS, ANSWER, task=TASK, tools=TOOLS)
+    for turns in ((PLAN, looked, ANSWER), (riddle, SAYS, ANSWER)):
+        assert [] == found(*turns, task=TASK, tools=TOOLS)
+        assert [] == hinted(*turns, task=TASK, tools=TOOLS)
 
 
 def test_a_success_and_a_run_that_handed_nothing_in_are_not_accused(told: Callable[..., Evidence]) -> None:

@@ -6,14 +6,22 @@ from typing import Any
 import pytest
 
 from harness.case import ToolSpec
-from harness.score.comparing import differences
+from harness.score.comparison.comparing import differences
+from harness.score.evidence import Evidence
+from harness.score.failures import diagnose
+from harness.values import JsonValue
 
 Diagnosed = Callable[..., Any]
 TOOLS = [
     ToolSpec.model_validate(
         {"name": name, "effect": effect, "server": "s", "http": {"path": "/"}, "parameters": {"type": "object"}}
     )
-    for name, effect in (("get_order", "read"), ("update_order", "write"), ("update_items", "write"))
+    for name, effect in (
+        ("get_order", "read"),
+        ("get_stock", "read"),
+        ("update_order", "write"),
+        ("update_items", "write"),
+    )
 ]
 ORDER: dict[str, Any] = {"order_id": "W1000001"}
 LOOK = ("call", "get_order", ORDER, {"id": "W1000001", "other": "W2000002"})
@@ -53,7 +61,7 @@ def test_a_needless_write_and_a_missing_one_are_named(diagnosed: Diagnosed) -> N
     refused = ("call", "update_items", {**ORDER, "items": ["lamp"]}, None, "not now")
     both = [wanted, ("update_items", {**ORDER, "items": ["lamp"]})]
     assert ("stopped_early", 2) == kinds(one, refused, reference=both)[0]
-    assert [("failed_without_a_known_mode", None)] == kinds(one, reference=[wanted])
+    assert [("wrong_answer", 1)] == kinds(one, reference=[wanted])
 
 
 def test_a_success_by_another_way_than_the_reference_is_no_failure(found: Callable[..., Any]) -> None:
@@ -89,3 +97,66 @@ def test_what_cannot_matter_is_levelled(expected: dict[str, Any], found: dict[st
 )
 def test_what_matters_is_a_difference(expected: dict[str, Any], found: dict[str, Any]) -> None:
     assert differences(expected, found)
+
+
+@pytest.mark.parametrize(
+    ("turns", "kind", "step"),
+    [
+        ((LOOK, _write(address="here"), ("agent", "Done.")), "missing_call", 2),
+        ((LOOK, ("call", "get_stock", {"item": 2}, {}), _write(address="here")), "wrong_argument", 1),
+        ((LOOK, ("call", "get_stock", {"item": 1}, {}), _write(address="here"), ("agent", "Done.")), "wrong_answer", 3),
+    ],
+)
+def test_a_failure_that_no_detector_names_gets_its_kind_by_the_reference(
+    diagnosed: Diagnosed, turns: tuple[Any, ...], kind: str, step: int
+) -> None:
+    reference = [("get_order", ORDER), ("get_stock", {"item": 1}), ("update_order", {**ORDER, "address": "here"})]
+    found = diagnosed(*turns, reference=reference, tools=TOOLS, failed=True)
+    assert [("other", kind, step)] == [(one.failure, one.kind, one.origin_step) for one in found]
+
+
+FIRST, SECOND = ("update_order", {**ORDER, "address": "here"}), ("update_items", {**ORDER, "items": ["lamp"]})
+
+
+def _ended(
+    told: Callable[..., Evidence], *turns: tuple[Any, ...], reference: list[tuple[str, dict[str, Any]]], **case: Any
+) -> list[tuple[str, int | None, str]]:
+    """What is found in a failed trial; `after`: names of the reference's calls before its last one; `expected`."""
+    evidence = told(LOOK, *turns, reference=reference, tools=TOOLS, failed=True)
+    calls = evidence.case.reference or ()
+    last = calls[-1].model_copy(update={"after": case.get("after", ())})
+    changed = {"reference": (*calls[:-1], last), "expected": case.get("expected")}
+    found = diagnose(evidence.model_copy(update={"case": evidence.case.model_copy(update=changed)}))
+    return [(one.kind, one.origin_step, one.evidence) for one in found]
+
+
+def test_the_right_writes_in_an_order_that_the_reference_does_not_allow_are_named(
+    told: Callable[..., Evidence],
+) -> None:
+    one, two = _write(address="here"), _write(tool="update_items", items=["lamp"])
+    [(kind, step, _)] = _ended(told, two, one, reference=[FIRST, SECOND], after=("0",))
+    assert ("wrong_order", 1) == (kind, step)
+    free = _ended(told, two, one, reference=[FIRST, SECOND])
+    ordered = _ended(told, one, two, reference=[FIRST, SECOND], after=("0",))
+    assert "wrong_order" not in [kind for kind, _, _ in (*free, *ordered)]
+
+
+@pytest.mark.parametrize("criterion", ["outputs", "communicate_info"])
+def test_right_writes_without_the_words_that_had_to_be_said_are_named(
+    told: Callable[..., Evidence], criterion: str
+) -> None:
+    expected: JsonValue = {criterion: ["1,250"]}
+    done, good_bye = _write(address="here"), ("agent", "It is done. Good bye.")
+    [(kind, step, evidence)] = _ended(told, done, good_bye, reference=[FIRST], expected=expected)
+    assert ("wrong_words", 2, True) == (kind, step, "'1,250'" in evidence)
+    said = _ended(told, done, ("agent", "You get 1250 back."), reference=[FIRST], expected=expected)
+    assert "wrong_words" not in [kind for kind, _, _ in said]
+
+
+def test_what_the_user_should_have_been_led_to_do_is_named(told: Callable[..., Evidence]) -> None:
+    action = {"requestor": "user", "name": "toggle_roaming", "arguments": {"on": True}}
+    expected: JsonValue = {"actions": [action]}
+    [(kind, step, evidence)] = _ended(
+        told, _write(address="here"), ("agent", "Good bye."), reference=[FIRST], expected=expected
+    )
+    assert ("left_to_the_user", 2, True) == (kind, step, "toggle_roaming" in evidence)

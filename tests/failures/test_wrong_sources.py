@@ -130,7 +130,7 @@ def test_a_cascade_says_which_tool_would_have_stopped_it(told: Told) -> None:
         digest="",
     )
     lines = list(explained(evidence.trial, card))
-    assert 2 == sum("what would have stopped it: copying" in line for line in lines)
+    assert 2 == sum("prevention: copying" in line for line in lines)
 
 
 def test_a_judges_finding_stands_by_its_confidence_among_the_rules(told: Told) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.case import Suite
-from harness.case.loading import load_suite
+from harness.case.reading.loading import load_suite
 from harness.results import RunFolder, RunManifest
 from harness.score import Scorecard
 from harness.trace import Trial

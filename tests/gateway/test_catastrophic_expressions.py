@@ -121,7 +121,7 @@ def test_a_user_whose_condition_cannot_be_told_is_the_harness_failure(run, case,
         told.append(agent.ask("GET", "/turn"))
 
     began = time.monotonic()
-    with pytest.raises(OutOfTime, match=r"conversation\.turns\[1\]\.when\.regex: .* was not answered within 1 s"):
+    with pytest.raises(OutOfTime, match=r"conversation\.turns\[1\]\.when\.regex"):
         run("sealed", play, case=talking, suite=suite.model_copy(update={"probes": ()}))
     assert [(500, "harness_failed")] == [(status, answer["error"]["type"]) for status, answer in told]
     assert time.monotonic() - began < 20

@@ -1,4 +1,4 @@
-"""Lenient replay, arguments that are volatile by rule, and ids that are minted in a run."""
+"""Lenient replay, arguments that are volatile by rule, and ids that tools generate in a run."""
 
 import json
 from pathlib import Path
@@ -89,8 +89,10 @@ def test_volatile_parts_are_left_out_by_pointer_and_by_pattern(run, suite: Suite
     assert 1 <= len(other.misses)
 
 
-def test_a_minted_id_is_the_same_on_every_cassette_and_is_known_when_it_comes_back(run, shop, suite, tmp_path) -> None:
-    minting = with_tool(suite, "answer", mints=("/order/id", "/next"))
+def test_a_generated_id_is_the_same_on_every_cassette_and_is_known_when_it_comes_back(
+    run, shop, suite, tmp_path
+) -> None:
+    generating = with_tool(suite, "answer", generated_ids=("/order/id", "/next"))
     cassette = tmp_path / "cassettes/breakfast/c1.yaml"
 
     def play(agent) -> None:
@@ -101,26 +103,48 @@ def test_a_minted_id_is_the_same_on_every_cassette_and_is_known_when_it_comes_ba
     stored = []
     for real, cursor in (("order_8f3a77", "c29tZQ=="), ("order_000001", "b3RoZXI=")):
         shop.answer = (200, {}, json.dumps({"order": {"id": real}, "next": cursor, "n": 1}).encode())
-        record = run("record", play, suite=minting)
+        record = run("record", play, suite=generating)
         spans = "".join(span.model_dump_json() for span in record.spans)
         assert real not in spans
         stored.append((cassette.read_bytes(), trajectory_from(record.spans).digest))
 
     assert stored[0] == stored[1]
     assert b"8f3a77" not in stored[0][0]
-    replayed = run("replay", play, suite=minting)
+    replayed = run("replay", play, suite=generating)
     assert ((), stored[0][1]) == (replayed.misses, trajectory_from(replayed.spans).digest)
     assert {"order_8f3a77", "order_000001"} <= {path.split("q=")[-1] for _, path, _, _ in shop.seen}
 
 
-def test_a_minted_uuid_stays_a_uuid(run, shop, suite, tmp_path: Path) -> None:
+def test_a_generated_id_inside_of_a_json_text_is_the_same_on_every_cassette(run, shop, suite, tmp_path) -> None:
+    """As MCP servers answer."""
+    generating = with_tool(suite, "answer", generated_ids=("/content/0/text/order/id",))
+    cassette = tmp_path / "cassettes/breakfast/c1.yaml"
+
+    def play(agent) -> None:
+        text = agent.call("answer")[1]["content"][0]["text"]
+        agent.call("look", q=json.loads(text)["order"]["id"])
+
+    stored = []
+    for real in ("order_8f3a77", "order_000001"):
+        text = json.dumps({"order": {"id": real, "n": 1}})
+        shop.answer = (200, {}, json.dumps({"content": [{"type": "text", "text": text}]}).encode())
+        run("record", play, suite=generating)
+        stored.append(cassette.read_bytes())
+
+    assert stored[0] == stored[1]
+    assert b"8f3a77" not in stored[0]
+    assert () == run("replay", play, suite=generating).misses
+    assert {"order_8f3a77", "order_000001"} <= {path.split("q=")[-1] for _, path, _, _ in shop.seen}
+
+
+def test_a_generated_uuid_stays_a_uuid(run, shop, suite, tmp_path: Path) -> None:
     shop.answer = (200, {}, b'{"id": "7b3c9a52-9d2e-4a7e-8c7b-1f0a7d1f2c11"}')
-    run("record", lambda agent: agent.call("answer"), suite=with_tool(suite, "answer", mints=("/id",)))
+    run("record", lambda agent: agent.call("answer"), suite=with_tool(suite, "answer", generated_ids=("/id",)))
     given = []
     run(
         "replay",
         lambda agent: given.append(agent.call("answer")[1]["id"]),
-        suite=with_tool(suite, "answer", mints=("/id",)),
+        suite=with_tool(suite, "answer", generated_ids=("/id",)),
     )
     assert 36 == len(given[0])
     assert "7b3c9a52-9d2e-4a7e-8c7b-1f0a7d1f2c11" != given[0]

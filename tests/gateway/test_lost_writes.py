@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.cassette.cassette import Cassette, load_cassette, save_cassette
-from harness.cassette.journal import merge_recordings
+from harness.cassette.recorder.journal import merge_recordings
 from harness.cassette.recording import Recording
 
 TAPE = "cassettes/breakfast/c1.yaml"

@@ -6,8 +6,8 @@ import pytest
 
 from harness.case import RateLimit, Suite, ToolServer
 from harness.cassette.cassette import Cassette, load_cassette, save_cassette
-from harness.cassette.check import check_cassette, list_cassettes
 from harness.cassette.keys import key_digest
+from harness.cassette.upkeep.check import check_cassette, list_cassettes
 from harness.errors import CassetteError, GatewayError, ServiceError, UsageError
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
@@ -195,7 +195,7 @@ def test_a_trial_that_is_tried_again_does_not_find_what_the_first_try_left(suite
 def test_a_service_that_is_gone_is_the_harness_failure_and_no_tools(run, shop) -> None:
     shop.url = "http://127.0.0.1:1"
     got = []
-    with pytest.raises(ServiceError, match="service 'shop' cannot be reached any more"):
+    with pytest.raises(ServiceError, match="'shop'"):
         run("record", lambda agent: got.append(agent.call("look", q="egg")))
 
     assert [(status, answer["error"]["type"]) for status, answer in got] == [(500, "harness_failed")]
@@ -258,7 +258,7 @@ def base_url(suite: Suite, **server) -> Suite:
         ("live", {"base_url": "http://api.example"}, "is not disposable, and add would write to it in live mode"),
         ("record", {"base_url": "http://api.example"}, "is not disposable"),
         ("sealed", {"base_url": "http://api.example", "disposable": True}, "cannot be sealed"),
-        ("live", {"base_url": "api.example", "disposable": True}, "no http"),
+        ("live", {"base_url": "api.example", "disposable": True}, "base_url: .*'api.example'"),
         ("live", {"service": "shop", "headers": {"X": "Bearer ${KEY}"}}, "not one of the suite's secrets"),
     ],
 )
@@ -281,18 +281,18 @@ def test_a_server_of_reads_alone_may_be_live(run, shop, suite: Suite) -> None:
 
 def test_a_service_that_the_environment_lacks_is_named(run, suite: Suite) -> None:
     lacking = base_url(suite, service="bank", disposable=True)
-    with pytest.raises(ServiceError, match=r"no service 'bank'"):
+    with pytest.raises(ServiceError, match="'bank'"):
         run("sealed", order_an_egg, suite=lacking)
 
 
 def test_services_that_nobody_starts_are_told(suite: Suite, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nothing was given to start them"):
+    with pytest.raises(UsageError, match="tools replayed"):
         Gateway(suite, "sealed", cassettes=tmp_path)
 
 
 def test_a_gateway_that_was_not_entered_opens_no_session(suite: Suite, case, tmp_path: Path) -> None:
     gateway = Gateway(suite, "replay", cassettes=tmp_path)
-    with pytest.raises(GatewayError, match="not running"):
+    with pytest.raises(GatewayError, match=r"with Gateway\("):
         gateway.open(SessionRequest(trial_id="t", case=case, attempt=1, agent="a"))
 
 

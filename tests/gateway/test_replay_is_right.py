@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from harness.case import HttpRoute, ToolSpec
 from harness.cassette.cassette import load_cassette
-from harness.cassette.journal import Journal, merge
 from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.player import Player
-from harness.cassette.redaction import Redactor
+from harness.cassette.recorder.journal import Journal, merge
+from harness.cassette.recorder.trial_recording import TrialRecording
+from harness.cassette.redaction.redaction import Redactor
 from harness.cassette.state import StateChain
-from harness.cassette.trial_recording import TrialRecording
 from harness.gateway.exchange.recording import Recorder
 from harness.gateway.sources.suite_tools import RecordingSource, ReplaySource, ToolCodec
 from harness.upstream.tools.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource

@@ -56,6 +56,24 @@ def test_what_is_declared_covers_nothing_else(run, shop, unprobed: Suite) -> Non
     assert {"exact": 2, "miss": 1} == run("replay", asking(shop, 3), suite=declared).tiers
 
 
+def test_what_is_declared_may_stand_inside_of_a_json_text(run, shop, unprobed: Suite) -> None:
+    """As in the answers of MCP servers."""
+    times = iter(range(10))
+
+    def play(agent) -> None:
+        for _ in range(3):
+            text = json.dumps({"now": next(times), "zone": "UTC"})
+            shop.answer = (200, {}, json.dumps({"content": [{"type": "text", "text": text}]}).encode())
+            agent.call("answer")
+
+    run("record", play, suite=unprobed)
+    declared = with_tool(unprobed, "answer", volatile=("/content/0/text/now",))
+    other = with_tool(unprobed, "answer", volatile=("/content/0/text/zone",))
+
+    assert {"exact": 3, "volatile_reused": 1} == run("replay", asking(shop, 4), suite=declared).tiers
+    assert {"exact": 3, "miss": 1} == run("replay", asking(shop, 4), suite=other).tiers
+
+
 def test_one_call_of_a_tool_tells_of_its_others(run, shop, unprobed: Suite) -> None:
     """What was asked twice in one state shows that the answer of another state cannot be given twice either."""
 

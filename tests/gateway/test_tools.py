@@ -61,5 +61,5 @@ def test_a_suite_whose_parts_do_not_fit_is_refused(suite: Suite, tmp_path: Path,
 
 
 def test_a_case_that_names_an_unknown_tool_is_refused(run, case: Case) -> None:
-    with pytest.raises(UsageError, match="case 'c1' names tools that the suite does not have: bake"):
+    with pytest.raises(UsageError, match=r"'c1'.*bake"):
         run("replay", lambda agent: None, case=case.model_copy(update={"tools": ("look", "bake")}))

@@ -8,7 +8,7 @@ import pytest
 
 from harness.case import ApiProbe, SqlProbe, StateProbe, Suite, ToolServer
 from harness.cassette.cassette import load_cassette
-from harness.cassette.check import check_cassette
+from harness.cassette.upkeep.check import check_cassette
 from harness.errors import ServiceError
 from harness.sandbox.sql.tables import QueryFailed, Table
 from harness.trace import names

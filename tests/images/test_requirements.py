@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli.main import harness
 from harness.errors import HarnessError, ImageError, UsageError
-from harness.sandbox.wheels import wheels_context
+from harness.sandbox.images.wheels import wheels_context
 from tests.supply.test_lock import unpinned
 
 MACHINE = "x86_64"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.ingest import ImportedRun
-from harness.score import Evidence
+from harness.score import Evidence, Verdict, suspects
 from harness.score.failures import diagnose
 from tests.ingest.conftest import Importing
 
@@ -81,6 +81,23 @@ def test_a_tool_that_answered_and_is_not_declared_is_no_invention_and_a_refused_
 
 
 @pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("Tool 'teleport' does not exist", ["invented_tool"]),
+        ("teleport is not a valid tool, try one of [get_order].", ["invented_tool"]),
+        ("No tool named teleport", ["invented_tool"]),
+        ("Error: Invalid tool name: teleport", ["invented_tool"]),
+        ("The order does not exist", []),
+        ("Invalid function arguments", []),
+        ("A tool that does not exist in the shop", []),
+    ],
+)
+def test_a_refusal_is_known_by_what_runners_write(kinds: Kinds, answer: str, found: list[str]) -> None:
+    asked = [*_call("get_order", '{"id": "W2378156"}', "open"), *_call("teleport", "{}", answer)]
+    assert found == kinds(_user("W2378156"), *asked, tools=[GET])
+
+
+@pytest.mark.parametrize(
     ("given", "used"),
     [
         ("There were 1,234,567 visitors", "1234567"),
@@ -113,6 +130,10 @@ def test_a_value_is_grounded_however_the_text_that_gave_it_is_written(kinds: Kin
         "250kg",
         "sed -n 120,140p",
         "U+1F600",
+        "EUR100",
+        "FY2023",
+        "Q3-2024",
+        "2024W23",
     ],
 )
 def test_amounts_and_their_like_are_no_guessed_identifiers(kinds: Kinds, value: str | int) -> None:
@@ -151,6 +172,12 @@ def test_a_workers_page_dump_is_an_observation_and_no_claim(importing: Importing
     "words",
     [
         "No changes have been made to your order.",
+        "Neither order has been cancelled.",
+        "I don't think your order has been cancelled.",
+        "Had I cancelled your order, you would have a mail.",
+        "A refund is made in case the order has been cancelled.",
+        "You say: I have cancelled my order.",
+        "It seems your order has been cancelled.",
         "Once I have verified your order, it will be cancelled.",
         "I made an error about your order.",
         "> I have cancelled your order.",
@@ -188,8 +215,79 @@ def test_a_claim_is_held_against_the_call_that_would_have_done_it(kinds: Kinds) 
     assert ["claimed_call"] == kinds(_user("Cancel W2378156"), *look, *other, said, tools=[GET, CANCEL, UPDATE])
 
 
+@pytest.mark.parametrize(("told", "found"), [("W2378156", []), ("W1111111", ["claimed_call"])])
+def test_a_state_that_an_answer_told_is_no_claim_about_a_call(kinds: Kinds, told: str, found: list[str]) -> None:
+    look = _call("get_order", "{}", json.dumps({"id": told, "status": "canceled"}))
+    said = _agent("Your order W2378156 has been cancelled.")
+    assert found == kinds(_user("What about W2378156?"), *look, said, tools=[GET, CANCEL])
+
+
+def _submitted(answer: str) -> dict[str, Any]:
+    call = {"id": "s", "function": {"name": "submit", "arguments": json.dumps({"answer": answer})}}
+    return {"role": "assistant", "tool_calls": [call]}
+
+
+@pytest.mark.parametrize(
+    ("told", "answer"),
+    [("42", "42"), ("UK", "UK"), ("Rome", "It is Rome."), ('{"city": "Paris", "country": "France"}', "Paris, France")],
+)
+def test_a_short_answer_that_a_tool_told_is_supported(kinds: Kinds, told: str, answer: str) -> None:
+    assert [] == kinds(_user("Which is it?"), *_call("look_up", '{"q": "it"}', told), _submitted(answer))
+
+
+@pytest.mark.parametrize(("asked", "told"), [("it", "No results"), ("is Rome it", "No page tells of Rome")])
+def test_an_answer_that_no_tool_told_is_unsupported_however_it_was_asked(kinds: Kinds, asked: str, told: str) -> None:
+    looked = _call("look_up", json.dumps({"q": asked}), told)
+    assert ["unsupported_answer"] == kinds(_user("Which is it?"), *looked, _submitted("Rome"))
+
+
+def test_a_query_in_ever_other_words_that_brings_nothing_is_a_loop(kinds: Kinds) -> None:
+    words = ["best", "top", "good", "finest", "great", "famous"]
+    asked = [one for word in words for one in _call("search", json.dumps({"q": f"{word} pizza in Rome"}), "No results")]
+    assert ["barren_calls"] == kinds(_user("Where is pizza?"), *asked)
+
+
+@pytest.mark.parametrize(("times", "found"), [(5, ["stuck_on_error"]), (4, [])])
+def test_one_error_of_a_tool_on_ever_other_arguments_is_stuck_whatever_is_called_between(
+    kinds: Kinds, times: int, found: list[str]
+) -> None:
+    messages = []
+    for word in ["alpha", "beta", "gamma", "delta", "epsilon"][:times]:
+        messages += _call("open", json.dumps({"path": f"/{word}"}), "Error: permission denied for this user")
+        messages += _call("list", json.dumps({"of": word}), f"{word} has {word}s")
+    assert found == kinds(_user("Open them."), *messages)
+
+
 def test_nothing_is_claimed_where_the_log_has_no_calls_at_all(kinds: Kinds) -> None:
     assert [] == kinds(_user("Cancel it"), _agent("I have cancelled your order. My research shows it was open."))
+
+
+def test_a_claim_is_the_step_to_look_at_where_nothing_else_was_found(importing: Importing) -> None:
+    messages = [_user("Cancel W2378156"), _agent("I have cancelled your order.")]
+    [evidence] = _evidence(importing("openai-chat", {"messages": messages, "tools": [CANCEL]}))
+    named = suspects(diagnose(evidence), evidence.trial.trajectory, success=False)
+    assert [(1, "claimed_call")] == [(one.step, one.kind) for one in named]
+
+
+@pytest.mark.parametrize(
+    ("user", "reward", "tools", "found"),
+    [
+        ("Cancel W2378156", 0, [GET, CANCEL], ["unseen_target"]),
+        ("Cancel W2378156", 1, [GET, CANCEL], []),
+        ("Cancel W2378156", 0, [CANCEL], ["other"]),
+        ("Cancel it", 0, [GET, CANCEL], ["guessed_argument", "unseen_target"]),
+        ("Cancel it", 1, [GET, CANCEL], []),
+    ],
+)
+def test_a_write_that_succeeded_is_no_slip_in_a_success_nor_one_to_what_the_user_named_where_nothing_reads(
+    importing: Importing, user: str, reward: float, tools: list[dict[str, Any]], found: list[str]
+) -> None:
+    messages = [_user(user), *_call("cancel_order", '{"order_id": "W2378156"}', "done")]
+    imported = importing("openai-chat", {"messages": messages, "tools": tools, "reward": reward})
+    [evidence] = _evidence(imported)
+    verdict = Verdict(check="reward", verifier="reward", version="1", passed=reward == 1, reason="the reward")
+    known = evidence.model_copy(update={"verdicts": (verdict,)})
+    assert found == [one.failure if one.failure == "other" else one.kind for one in diagnose(known)]
 
 
 def test_a_failure_is_counted_only_where_it_is_known(importing: Importing) -> None:

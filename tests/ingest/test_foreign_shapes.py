@@ -9,7 +9,7 @@ import pytest
 from harness.errors import InvalidDocument
 from harness.ingest import import_file
 from harness.score import Evidence
-from harness.score.failures.reading import read
+from harness.score.failures.signals.reading import read
 from harness.trace import Step, Trajectory
 from tests.ingest.conftest import Importing
 
@@ -57,8 +57,58 @@ def test_names_of_agents_in_the_user_role_are_agents_and_a_lone_users_name_is_no
     assert ["user", "agent"] == [step.source for step in _steps(importing("openai-chat", {"messages": alone}))]
 
 
+def test_names_of_several_assistants_are_agents_though_users_and_tools_have_none(importing: Importing) -> None:
+    handing = {"id": "a", "function": {"name": "transfer_to_coder", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Find it"},
+        {"role": "assistant", "name": "planner", "tool_calls": [handing]},
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+        {"role": "assistant", "name": "coder", "content": "It is here"},
+    ]
+    steps = _steps(importing("openai-chat", {"messages": messages}))
+    assert [("user", None), ("agent", "planner"), ("agent", "coder")] == [(step.source, step.agent) for step in steps]
+
+
+LANGCHAIN = [
+    {"type": "human", "content": "Look"},
+    {"type": "ai", "content": "", "tool_calls": [{"id": "a", "name": "find", "args": {"q": "it"}}]},
+    {"type": "tool", "tool_call_id": "a", "content": "found"},
+    {"type": "ai", "content": "Here it is"},
+]
+RESPONSES = [
+    {"role": "user", "content": "Look"},
+    {"type": "function_call", "call_id": "a", "name": "find", "arguments": '{"q": "it"}'},
+    {"type": "function_call_output", "call_id": "a", "output": "found"},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Here it is"}]},
+]
+
+
+@pytest.mark.parametrize("messages", [LANGCHAIN, RESPONSES], ids=["langchain", "responses"])
+def test_messages_that_have_types_in_place_of_roles_are_read(importing: Importing, messages: list[object]) -> None:
+    run = importing("openai-chat", {"input": messages})
+    assert ["user", "agent", "agent"] == [step.source for step in _steps(run)]
+    trajectory = _trajectory(run)
+    assert [("find", {"q": "it"})] == [(call.name, call.arguments) for call in trajectory.calls]
+    assert (["found"], "Here it is") == (
+        [one.content for one in trajectory.observations.values()],
+        trajectory.final_output,
+    )
+
+
+def test_a_responses_thought_is_a_thought(importing: Importing) -> None:
+    reasoning = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "I look."}]}
+    steps = _steps(importing("openai-chat", {"input": [RESPONSES[0], reasoning, *RESPONSES[1:]]}))
+    assert "I look." == steps[1].thought
+
+
 ACTIONS = {
     "bash": ("Answer with ONE ```bash block.", "THOUGHT: look\n\n```bash\nls -R\n```", "bash", {"command": "ls -R"}),
+    "python": (
+        "Write Python code.",
+        "I count.\n```python\nlen(items)\n```",
+        "python_interpreter",
+        {"code": "len(items)"},
+    ),
     "tag": ("Act in <execute> tags.", "I look. <execute> ls </execute>", "execute", {"command": "ls"}),
     "function": (
         "Call <function=NAME>.",
@@ -105,6 +155,29 @@ def test_an_action_written_as_text_is_a_call_and_what_follows_is_its_result(impo
     assert [("Error: no such file", "tool_error"), ("two files", None)] == [
         (one.content, one.error.type if one.error else None) for one in seen
     ]
+
+
+def test_an_answer_to_two_actions_of_one_reply_moves_no_later_answer(importing: Importing) -> None:
+    def reply(*commands: str) -> dict[str, str]:
+        return {"role": "assistant", "content": "\n".join(f"```bash\n{one}\n```" for one in commands)}
+
+    messages = [
+        {"role": "system", "content": "Answer with ONE ```bash block."},
+        {"role": "user", "content": "Do it."},
+        reply("ls", "pwd"),
+        {"role": "user", "content": "Give exactly one action."},
+        reply("ls"),
+        {"role": "user", "content": "two files"},
+        reply("pwd"),
+        {"role": "user", "content": "/home"},
+    ]
+    steps = _steps(importing("openai-chat", {"messages": messages}))
+    told = [[(call.arguments, step.observations[0].content) for call in step.calls[:1]] for step in steps if step.calls]
+    assert [
+        [({"command": "ls"}, "Give exactly one action.")],
+        [({"command": "ls"}, "two files")],
+        [({"command": "pwd"}, "/home")],
+    ] == told
 
 
 def test_a_code_block_in_an_answer_is_no_call_where_nothing_says_that_code_is_run(importing: Importing) -> None:
@@ -217,6 +290,39 @@ def test_spans_that_hold_their_children_are_read_with_the_calls_that_smolagents_
     assert ["New task: count", "I call f.", "Done."] == [step.message for step in trajectory.steps]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("{1, 2}", None),
+        ("b'x'", None),
+        ("1j", None),
+        ("...", None),
+        ("{'a': 1e999}", None),
+        ("{'a': {(1, 2): 3}}", None),
+        ("{'a': " + "[" * 140 + "]" * 140 + "}", None),
+        ("{'a': '\\ud800', 1: (2, 3)}", {"a": "?", "1": [2, 3]}),
+    ],
+)
+def test_calls_that_are_told_as_text_hold_nothing_that_is_no_json(
+    importing: Importing, arguments: str, expected: object
+) -> None:
+    calling = f"Calling tools:\n[{{'id': 'c1', 'function': {{'name': 'find', 'arguments': {arguments}}}}}]"
+    told = {"messages": [{"role": "user", "content": "Hi"}, {"role": "tool-call", "content": calling}]}
+    span = {
+        **{"trace_id": "t1", "span_id": "b1", "span_name": "b1", "status_code": "Ok", "child_spans": []},
+        **{"timestamp": "2025-03-19T16:40:02.5Z", "duration": "PT1S"},
+        "span_attributes": {
+            "openinference.span.kind": "LLM",
+            "input.value": json.dumps(told),
+            "llm.output_messages.0.message.role": "assistant",
+            "llm.output_messages.0.message.content": "Done.",
+        },
+    }
+    run = importing("otel", {"trace_id": "t1", "spans": [span]})
+    calls = {call.name: call.arguments for call in _trajectory(run).calls}
+    assert ({} if expected is None else {"find": expected}) == calls
+
+
 def _tau2(checked: list[str] | None) -> dict[str, object]:
     def gold(name: str) -> dict[str, object]:
         return {"name": name, "arguments": {}}
@@ -266,6 +372,50 @@ def test_an_error_told_by_its_text_alone_is_one(importing: Importing) -> None:
     document["simulations"] = [simulation]
     [seen] = _trajectory(importing("tau2", document)).observations.values()
     assert "tool_error" == (seen.error.type if seen.error else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "type"),
+    [
+        ("ValueError: bad date", "tool_error"),
+        ("requests.exceptions.HTTPError: 500", "tool_error"),
+        ("error: no such order", "tool_error"),
+        ("TypeError: find() got an unexpected keyword argument 'x'", "invalid_arguments"),
+        ("An error: none was found", None),
+        ("errors: 0", None),
+    ],
+)
+def test_an_error_is_told_by_the_mark_at_the_beginning_of_its_text(
+    importing: Importing, text: str, type: str | None
+) -> None:
+    asks = {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "find", "arguments": "{}"}}]}
+    answer = {"role": "tool", "tool_call_id": "a", "content": text}
+    [seen] = _trajectory(importing("openai-chat", {"messages": [asks, answer]})).observations.values()
+    assert type == (seen.error.type if seen.error else None)
+
+
+@pytest.mark.parametrize(("flag", "failed"), [({}, True), ({"is_error": True}, True), ({"is_error": False}, False)])
+def test_a_flag_of_anthropics_decides_and_without_one_the_text_does(
+    importing: Importing, flag: dict[str, bool], failed: bool
+) -> None:
+    messages = [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "find", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "Error: none", **flag}]},
+    ]
+    [seen] = _trajectory(importing("anthropic", {"messages": messages})).observations.values()
+    assert failed == (seen.error is not None)
+
+
+def test_a_file_that_is_left_out_widens_no_tool(tmp_path: Path) -> None:
+    def record(*names: str) -> dict[str, object]:
+        schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+        tool = {"type": "function", "function": {"name": "find", "parameters": schema}}
+        return {"messages": [{"role": "user", "content": "Hello"}], "tools": [tool]}
+
+    (tmp_path / "a.json").write_text(json.dumps(record("id")))
+    (tmp_path / "b.json").write_text(json.dumps([record("other"), {"messages": 5}]))
+    [tool] = import_file("openai-chat", tmp_path).suite.tools
+    assert {"id": {"type": "string"}} == tool.parameters["properties"]
 
 
 def test_a_tool_that_two_records_declare_differently_takes_what_either_takes(importing: Importing) -> None:

@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.issues.github_git import GitRoutes
+
 TOKEN = "ghp_onlyForThisTest0123456789"
 REPO = "acme/agents"
 PAGE = 3
@@ -137,6 +139,7 @@ class GithubServer(ThreadingHTTPServer):
         self.faults: list[When] = []
         self.issues: list[dict[str, Any]] = []
         self.comments: dict[int, list[dict[str, Any]]] = {}
+        self.git = GitRoutes(self.url, REPO)
         self.lag = 0
         """For how many lists a new issue does not stand in them."""
 
@@ -168,7 +171,7 @@ class GithubServer(ThreadingHTTPServer):
         url = urlsplit(path)
         found = re.fullmatch(rf"/repos/{REPO}/issues(?:/(\d+)(?:/(comments|labels))?|/comments/(\d+))?", url.path)
         if found is None:
-            return 404, {"message": "Not Found"}, {}
+            return self.git.route(method, path, sent) or (404, {"message": "Not Found"}, {})
         number, part, comment = found.groups()
         if comment:
             return self._edit_comment(int(comment), sent)

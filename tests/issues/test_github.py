@@ -124,7 +124,7 @@ def test_what_can_be_sat_out_or_found_again_is_filed_at_once(github: GithubServe
 
 
 KEPT = {
-    "401": (When("GET", ISSUES, says(401, "Bad credentials"), times=99), "does not know the token"),
+    "401": (When("GET", ISSUES, says(401, "Bad credentials"), times=99), "(401)"),
     "403": (When("POST", ISSUES, says(403, "Resource not accessible by integration"), times=99), "issues: write"),
     "403 limited for long": (
         When("POST", ISSUES, says(403, "API rate limit exceeded", LIMITED), times=99),

@@ -303,7 +303,9 @@ night = st.tuples(*(st.sampled_from(["there", "clean", "not asked"]) for _ in ra
 
 
 @given(st.lists(night, max_size=9))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_whatever_the_nights_bring_an_issue_is_open_while_something_is_there(
     tmp_path_factory: pytest.TempPathFactory, sequence: list[tuple[str, ...]]
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.judge.loading import load_rubric
-from harness.pipeline.bench import Runs
+from harness.pipeline.judge.bench import Runs
 from harness.results import RunFolder
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ def test_the_demo_runs_judges_compares_and_calibrates(project: Path, tmp_path: P
     assert "25 transcripts" in done.stderr
     assert "judged by counter" in done.stdout
     assert "against the sample labels" in done.stderr
-    assert "the labels are sample labels by one annotator" in " ".join(done.stdout.split())
+    assert "the labels are samples of one annotator" in " ".join(done.stdout.split())
     held_out = re.findall(r"^held-out +(\d) +70 +(\d+) %", done.stdout, re.M)
     assert ["1", "2"] == [version for version, _ in held_out]
     assert int(held_out[1][1]) > int(held_out[0][1]) + 10

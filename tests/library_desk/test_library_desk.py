@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.pipeline import RunOptions, VariantRequest, open_variants, plan_of
+from harness.sandbox import LeftOut, reduced_snapshot, rows_of
 from harness.sandbox.environment import load_environment
-from harness.sandbox.images import ImageStore
-from harness.sandbox.services import start_services
+from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.services.running_services import start_services
 from harness.sandbox.snapshots import SnapshotStore
 from harness.sandbox.sql.tables import changes
 from tests.walks.conftest import ROOT, Walk
@@ -115,3 +117,20 @@ def test_a_service_that_dies_in_mid_run_is_no_failure_of_the_agent(library: Walk
     assert (walk.folder / "runs/dead/trials/lend/1.failed-1").is_dir()  # it was tried once more
     left = subprocess.run(["docker", "ps", "-aq", "--filter", "label=harness.run=dead"], capture_output=True, text=True)
     assert "" == left.stdout
+
+
+@pytest.mark.docker
+def test_a_variant_in_a_smaller_world_meets_services_without_the_rows_that_were_left_out(
+    library: Walk, tmp_path: Path
+) -> None:
+    options = RunOptions(suite="library_desk", cases=("lend",), tools="sealed", sandbox="docker", jobs=2)
+    with open_variants(plan_of(library.folder, options), lambda _: None) as bench:
+        case = next(case for case in bench.suite.cases if case.id == "lend")
+        without_ada = LeftOut(rows={"database": {8}})
+        smaller = reduced_snapshot(bench.snapshot, without_ada, "no-ada", tmp_path / "no-ada")
+        whole, less = bench.run([VariantRequest(case=case), VariantRequest(case=case, snapshot=smaller)])
+    assert ({"database": 13}, {"database": 12}) == (rows_of(bench.snapshot), rows_of(smaller))
+    # the service knows no member 1 any more, and the agent ends with its refusal
+    assert [("finished", True), ("agent_failed", False)] == [
+        (one.scored.trial.outcome, one.success) for one in (whole, less)
+    ]

@@ -11,6 +11,9 @@ from tests.gateway.conftest import suite as tool_suite  # noqa: F401
 from tests.models.model_server import ModelServer, serve_models
 
 KEY = "sk-very-secret-key-0123456789"
+PRICES: dict[str, Any] = {
+    "small-1": {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 10.0, "cached_input_usd_per_mtok": 0.5}
+}
 
 
 @pytest.fixture
@@ -24,8 +27,16 @@ def suite(tool_suite: Suite, models: ModelServer) -> Suite:  # noqa: F811
     spec = ModelSpec(
         base_url=models.url,
         api_key="MODEL_KEY",
-        prices={"small-1": {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 10.0, "cached_input_usd_per_mtok": 0.5}},
+        prices=PRICES,
     )
+    return tool_suite.model_copy(update={"model": spec, "probes": (), "secrets": ("MODEL_KEY",)})
+
+
+@pytest.fixture
+def other_suite(tool_suite: Suite, models: ModelServer) -> Suite:  # noqa: F811
+    """With the models of Gemini, Azure and Bedrock in place of OpenAI's and Anthropic's."""
+    at = {"base_url": models.url, "api_key": "MODEL_KEY"}
+    spec = ModelSpec.model_validate({"providers": dict.fromkeys(("gemini", "azure", "bedrock"), at), "prices": PRICES})
     return tool_suite.model_copy(update={"model": spec, "probes": (), "secrets": ("MODEL_KEY",)})
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.models.other_formats import as_array, converse, frame, gemini
+
 Json = dict[str, Any]
 
 
@@ -69,7 +71,13 @@ class ModelServer:
         if request.method in {"GET", "HEAD"}:
             return web.json_response({"data": [{"id": "small-1"}]})
         body = json.loads(raw)
-        match request.path:
+        path = _plain(request.path)
+        if path.startswith("/"):
+            return await self.answer_by_path(request, path, body)
+        return await self.answer_by_method(request, path, body)
+
+    async def answer_by_path(self, request: web.Request, path: str, body: Json) -> web.StreamResponse:
+        match path:
             case "/v1/chat/completions":
                 whole, events = self.chat(body)
             case "/v1/responses":
@@ -82,17 +90,33 @@ class ModelServer:
                 return web.json_response({"input_tokens": 7})
         if body.get("stream") is not True:
             return web.json_response(whole)
-        return await self.stream(request, events)
+        return await self.stream(request, [event.encode() for event in events])
 
-    async def stream(self, request: web.Request, events: list[str]) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})
+    async def answer_by_method(self, request: web.Request, method: str, body: Json) -> web.StreamResponse:
+        """Gemini's and Bedrock's, whose paths end with one."""
+        if method == "generateContent":
+            return web.json_response(gemini(self, body)[0])
+        if method == "converse":
+            return web.json_response(converse(self, body)[0])
+        if method == "converse-stream":
+            frames = [frame(*event) for event in converse(self, body)[1]]
+            return await self.stream(request, frames, "application/vnd.amazon.eventstream")
+        chunks = gemini(self, body)[1]
+        if request.query.get("alt") == "sse":
+            return await self.stream(request, [f"data: {json.dumps(chunk)}\r\n\r\n".encode() for chunk in chunks])
+        return await self.stream(request, as_array(chunks), "application/json; charset=UTF-8")
+
+    async def stream(
+        self, request: web.Request, events: list[bytes], content_type: str = "text/event-stream; charset=utf-8"
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"content-type": content_type})
         await response.prepare(request)
         for number, event in enumerate(events):
             if number == self.cut_after:
                 assert request.transport is not None
                 request.transport.abort()
                 return response
-            await response.write(event.encode())
+            await response.write(event)
             await asyncio.sleep(self.pause_s)
         return response
 
@@ -169,6 +193,16 @@ class ModelServer:
         events.append({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 10}})
         events.append({"type": "message_stop"})
         return whole, [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
+
+
+def _plain(path: str) -> str:
+    """OpenAI's path of one of Azure's; the method of one that names a model."""
+    for prefix in ("/openai/deployments/small-1", "/openai/v1", "/openai"):
+        if path.startswith(f"{prefix}/"):
+            return f"/v1{path.removeprefix(prefix)}"
+    if "/models/" in path or path.startswith("/model/"):
+        return path.replace(":", "/").rpartition("/")[2]
+    return path
 
 
 def _pieces(thought: Thought, calls: list[Json]) -> list[Json]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.cassette.cassette import load_cassette
-from harness.cassette.check import check_cassette
+from harness.cassette.upkeep.check import check_cassette
 from tests.models.agents import anthropic_agent, chat_agent, responses_agent
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cassette.redaction import Redactor
+from harness.cassette.redaction.redaction import Redactor
 from harness.upstream.model.endpoints import endpoint_of
 from harness.upstream.model.keys import RequestKeys
 

@@ -165,6 +165,20 @@ def test_a_budget_is_spent_by_real_calls_only_and_over_all_trials(play, case: Ca
     assert "budget: 330 of 250 tokens spent" == second.out_of_budget == budget.reached
 
 
+def test_a_budget_of_requests_is_held_by_models_and_tools_together(play) -> None:
+    budget = Budget(requests=3)
+    answers = []
+
+    def ask(agent) -> None:
+        for _ in range(2):
+            answers.append(agent.ask("POST", CHAT, HELLO)[0])
+            answers.append(agent.call("look", q="egg")[0])
+
+    record = play("live", ask, model="live", budget=budget)
+    assert [200, 200, 200, 403] == answers
+    assert (3, "budget: 3 requests sent") == (budget.spent_requests, record.out_of_budget)
+
+
 def test_a_budget_counts_the_calls_of_a_tool(play) -> None:
     budget = budget_of(None, None, ["look=2"])
     answers = []

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from harness.case.conversation import Conversation, UserTurn
+from harness.case.conversation.conversation import Conversation, UserTurn
 from harness.trace import names
 from harness.trace.exporting import LiveExport
 from harness.trace.tracer import Tracing

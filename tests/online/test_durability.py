@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError
-from harness.online import SessionStore
+from harness.online import SessionStore, StoreLayout
+from harness.online.record import Arrived, line_of, stored
 from tests.online.receiving import Answer, Served, request, serving, span
 from tests.online.senders import ReceiverProgram, kill_at_random_moments
 
@@ -31,15 +32,17 @@ def test_without_room_requests_are_refused_and_what_was_taken_stays(tmp_path: Pa
     served = Served(tmp_path / "online", None, program.url, None)  # type: ignore[arg-type]  # only `post` is used
     answers: dict[int, Answer] = {}
     for number in range(1, 8):
-        body = request(span(number, 1, attributes={CONVERSATION: f"c{number}", "big": "x" * 25_000}))
+        size = 25_000 if number < 7 else 1_000  # the last one fits behind what was taken
+        body = request(span(number, 1, attributes={CONVERSATION: f"c{number}", "big": "x" * size}))
         answers[number] = served.post("/v1/traces", body)
     program.end()
 
     taken = {number for number, answer in answers.items() if answer.status == 200}
     refused = {number: answer for number, answer in answers.items() if answer.status != 200}
-    assert taken
+    assert {1, 2, 7} == taken
     assert {503} == {answer.status for answer in refused.values()}
     assert all(answer.headers["Retry-After"].isdigit() and b"not" in answer.body for answer in refused.values())
+    assert 1 == len(list((tmp_path / "online" / "journal").iterdir()))  # refused requests leave no files
     keys = {row.key for row in SessionStore.open(tmp_path / "online").sessions()}
     assert {f"default:c{number}" for number in taken} == keys
 
@@ -99,6 +102,26 @@ def test_many_small_parts_become_one_and_old_ones_go(served: Served) -> None:
     assert 10 == len(served.store().sessions())
     status = json.dumps(served.receiver.status)
     assert "compaction failed" not in status
+
+
+def test_long_records_are_listed_and_compacted_within_the_engines_memory(tmp_path: Path) -> None:
+    """As many as real conversations of a day have, where each model call repeats the whole history."""
+    layout = StoreLayout(tmp_path)
+    layout.create()
+    filler = "an order of the shop, with its lines and prices; " * 500
+    with (layout.journal / "000000000001.jsonl").open("wb") as stream:
+        for number in range(1, 2_601):
+            one = Arrived(kind="span", trace_id=f"{number:032x}", span_id=f"{number:016x}", name="chat", start_ns=1,
+                          end_ns=2, attributes={CONVERSATION: f"c{number}", "text": filler})  # fmt: skip
+            stream.write(line_of(stored(one, source="default", trusted=False, received_ns=number)))
+    store = SessionStore.open(tmp_path)
+    assert 2_600 == len(store.sessions())
+    store.compact()
+    assert [] == list(layout.journal.iterdir())
+    assert 2 == len([*layout.parts.iterdir()])
+    assert 2_600 == len(store.sessions())
+    (kept,) = store.session("c2600").spans
+    assert filler == kept.attributes["text"]
 
 
 def test_retention_drops_what_is_older(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from google.protobuf import json_format
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -80,12 +82,48 @@ def test_spans_that_are_none_are_rejected_by_themselves(served: Served) -> None:
 
 
 @pytest.mark.parametrize(
+    ("resources", "reason"),
+    [
+        ([{"scopeSpans": [{"spans": [None]}]}], "it is not in a list 'spans' of objects"),
+        ([{"scopeSpans": [{"spans": 3}]}], "it is not in a list 'spans' of objects"),
+        ([{"scopeSpans": {}}], "it is not in a list 'spans' of objects"),
+        ([3], "it is not in a list 'spans' of objects"),
+        ([{"instrumentationLibrarySpans": []}], "it is not in a list 'spans' of objects"),
+        ([{"scopeSpans": [{"spans": [{**span(1, 1), "attributes": [3]}]}]}], "not a list of objects"),
+        ([{"scopeSpans": [{"spans": [span(1, 1, startTimeUnixNano=-1)]}]}], "not a whole number of 64 bits"),
+        ([{"scopeSpans": [{"spans": [span(1, 1, endTimeUnixNano=1.5)]}]}], "not a whole number of 64 bits"),
+    ],
+)
+def test_what_holds_no_span_is_counted_with_the_reason(served: Served, resources: list[object], reason: str) -> None:
+    answer = served.post("/v1/traces", {"resourceSpans": resources})
+    assert (200, "1") == (answer.status, answer.json["partialSuccess"]["rejectedSpans"])
+    assert reason in answer.json["partialSuccess"]["errorMessage"]
+    assert {} == served.post("/v1/traces", {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}}]}]}).json
+    assert [] == served.store().sessions()
+
+
+def test_numbers_and_bytes_are_the_same_by_protobuf_and_by_json(served: Served) -> None:
+    message = ExportTraceServiceRequest()
+    sent = message.resource_spans.add().scope_spans.add().spans.add(trace_id=b"t" * 16, span_id=b"s" * 8, name="x")
+    for value in ({"double_value": 1.0}, {"double_value": float("inf")}, {"bytes_value": b"\x00\xff"}):
+        sent.attributes.add(key=str(value), value=value)
+    same = json_format.MessageToDict(message)
+    (as_json,) = same["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    as_json |= {"traceId": (b"t" * 16).hex(), "spanId": (b"s" * 8).hex()}
+    assert 200 == served.post("/v1/traces", message.SerializeToString()).status
+    assert {} == served.post("/v1/traces", same).json
+    assert [1] == [row.records for row in served.store().sessions()]
+
+
+@pytest.mark.parametrize(
     ("body", "headers", "status"),
     [
         (b"\xff\xff", {}, 400),
         (b"not json", {"Content-Type": "application/json"}, 400),
         (b"[" * 100_000, {"Content-Type": "application/json"}, 400),
         (b'{"resourceSpans": 3}', {"Content-Type": "application/json"}, 400),
+        (b'{"resource_spans": []}', {"Content-Type": "application/json"}, 400),
+        (b'{"resourceLogs": []}', {"Content-Type": "application/json"}, 400),
         (b"x", {"Content-Type": "text/plain"}, 415),
         (b"x", {"Content-Encoding": "zstd"}, 415),
         (b"x", {"Content-Encoding": "gzip"}, 400),
@@ -94,7 +132,20 @@ def test_spans_that_are_none_are_rejected_by_themselves(served: Served) -> None:
         (bytes(33 << 20), {}, 413),
     ],
     # Without names pytest would name the cases by their bytes, of which gzip's hold the time.
-    ids=["protobuf", "json", "nested", "shape", "text", "zstd", "not gzip", "cut gzip", "gzip bomb", "large"],
+    ids=[
+        "protobuf",
+        "json",
+        "nested",
+        "shape",
+        "snake case",
+        "logs",
+        "text",
+        "zstd",
+        "not gzip",
+        "cut gzip",
+        "gzip bomb",
+        "large",
+    ],
 )
 def test_requests_that_cannot_be_read_are_refused_and_counted(
     served: Served, body: bytes, headers: dict[str, str], status: int
@@ -130,6 +181,17 @@ def test_a_text_of_many_megabytes_is_cut_and_the_sender_is_told(served: Served) 
     (kept,) = served.store().session("c1").spans
     assert (1 << 20) == len(str(kept.attributes["big"]))
     assert (19 << 20) == kept.attributes["harness.cut_characters"]
+
+
+def test_fifty_megabytes_are_cut_where_they_are_let_in_and_else_refused(served: Served, tmp_path: Path) -> None:
+    body = json.dumps(request(span(1, 1, attributes={CONVERSATION: "c1", "big": "x" * (50 << 20)}))).encode()
+    kind = {"Content-Type": "application/json"}
+    assert 413 == served.post("/v1/traces", body, headers=kind, zipped=True).status
+    assert 1 == served.receiver.counts["refused: 413"]
+    with serving(tmp_path / "large", max_body=64 << 20) as large:
+        assert 200 == large.post("/v1/traces", body, headers=kind, zipped=True).status
+        assert 1 == large.receiver.counts["cut"]
+        assert 1 << 20 == len(str(large.store().session("c1").spans[0].attributes["big"]))
 
 
 def test_log_records_belong_to_their_span_or_to_their_session(served: Served) -> None:
@@ -179,6 +241,21 @@ def test_a_session_is_put_together_from_late_and_disordered_traces(served: Serve
     assert row.digest == served.store().sessions()[0].digest
 
 
+def test_a_session_is_the_same_alone_and_in_the_list(served: Served) -> None:
+    """The list is worked out by the engine, a single session from its records: both say the same, to the digest."""
+    first = span(1, 1, attributes={CONVERSATION: "c1", "user.id": "u2", "user.feedback": 0.4})
+    failed = span(1, 2, status={"code": 2}, attributes={"user.id": "u1", "gen_ai.request.model": "m"})
+    early = span(2, 1, startTimeUnixNano="7", attributes={"user.feedback": 0.9, CONVERSATION: "c1"})
+    for batch in ([failed, first], [early, span(3, 1, attributes={CONVERSATION: "c2"})], [failed]):
+        served.post("/v1/traces", request(*batch, resource={"service.version": "2.4"}))
+        served.compact()
+    served.post("/v1/traces", request(first))
+
+    for row in served.store().sessions():
+        assert row == served.store().session(row.key).row
+    assert {"default:c1", "default:c2"} == {row.key for row in served.store().sessions()}
+
+
 def test_deleted_sessions_and_users_are_in_no_file_any_more(served: Served) -> None:
     for number, user in ((1, "ann"), (2, "bob"), (3, "ann")):
         served.post(
@@ -200,8 +277,8 @@ def test_a_store_of_a_newer_schema_and_a_second_receiver_are_refused(served: Ser
     with pytest.raises(ResultsError, match="another receiver"), serving(served.folder):
         pass
     file = served.folder / "store.json"
-    file.write_text(file.read_text().replace('"schema_version": 1', '"schema_version": 99'))
-    with pytest.raises(ResultsError, match="schema version 99; this harness reads up to 1"):
+    file.write_text(file.read_text().replace('"schema_version": 2', '"schema_version": 99'))
+    with pytest.raises(ResultsError, match="schema version 99; this harness reads up to 2"):
         SessionStore.open(served.folder)
 
 
@@ -276,3 +353,53 @@ def test_without_duckdb_nothing_is_received(tmp_path: Path) -> None:
     assert 2 == done.returncode
     assert "needs the extra `online`" in done.stderr
     assert not (tmp_path / "online").exists()
+
+
+def test_a_record_of_too_many_values_is_rejected_and_the_largest_that_is_taken_can_be_read(served: Served) -> None:
+    wide, character = -1.2345678901234567e-300, "\U0001f600"
+    message = ExportTraceServiceRequest()
+    group = message.resource_spans.add()
+    group.resource.attributes.add(key="r").value.string_value = character * (1 << 16)
+    spans = group.scope_spans.add().spans
+    for number, values in ((1, 49_990), (2, 50_001)):
+        one = spans.add()
+        one.trace_id, one.span_id = bytes(15) + bytes([number]), bytes(7) + bytes([number])
+        one.attributes.add(key=CONVERSATION).value.string_value = f"c{number}"
+        items = one.attributes.add(key="n").value.array_value.values
+        items.extend([AnyValue(double_value=wide)] * values)
+        if number == 1:
+            for name in ("a", "b"):
+                one.attributes.add(key=name).value.string_value = character * (1 << 20)
+
+    answered = served.post("/v1/traces", message.SerializeToString(), zipped=True)
+
+    partial = ExportTraceServiceResponse.FromString(answered.body).partial_success
+    assert (200, 1) == (answered.status, partial.rejected_spans)
+    assert "more than 50000 values" in partial.error_message
+    for _ in range(2):
+        assert ["default:c1"] == [row.key for row in served.store().sessions()]
+        served.compact()
+
+
+def test_a_json_request_of_millions_of_empty_objects_is_refused_before_it_is_read(served: Served) -> None:
+    empty = b'{"resourceSpans":[{"scopeSpans":[{"spans":[' + b",".join([b"{}"] * 4_000_001) + b"]}]}]}"
+    answered = served.post("/v1/traces", empty, headers={"Content-Type": "application/json"}, zipped=True)
+    assert (400, True) == (answered.status, "more than 4000000 objects" in answered.json["message"])
+    braces = request(span(1, 2, attributes={CONVERSATION: "c1", "text": "{" * 4_000_001}))
+    assert 200 == served.post("/v1/traces", braces).status
+    assert ["default:c1"] == [row.key for row in served.store().sessions()]
+
+
+@pytest.mark.parametrize("path", ["/v1/traces", "/v1/logs"])
+def test_a_protobuf_request_of_empty_records_is_refused_before_it_is_parsed(served: Served, path: str) -> None:
+    def field(number: int, content: bytes) -> bytes:
+        group = ExportTraceServiceRequest()  # any message: an unknown field's length is a varint of protobuf's own
+        group.resource_spans.add().scope_spans.add().schema_url = "x" * len(content)
+        length = group.resource_spans[0].scope_spans[0].SerializeToString()[1 : -len(content)]
+        return bytes([number << 3 | 2]) + length + content
+
+    for empty in (field(1, field(2, b"\x12\x00" * 500_001)), field(1, b"\x12\x00" * 500_001), b"\x0a\x00" * 500_001):
+        answered = served.post(path, empty, zipped=True)
+        assert 400 == answered.status
+        assert b"at most 500000 records" in answered.body
+    assert 200 == served.post(path, field(1, field(2, b"\x12\x00" * 1_000))).status

@@ -143,6 +143,25 @@ def test_rounds_of_several_processes_keep_all_scores(run: RunFolder, served: Ser
     assert len(before) + 4 == len(list(stores[0].read()))
 
 
+def test_a_name_with_a_line_end_begins_no_line_of_what_is_printed(run: RunFolder, tmp_path: Path) -> None:
+    """Names of sessions, releases and tools are the sender's: none of them forges a line of a list or a report."""
+    project, forged = run.path.parents[1], "c\nsuccess: 0.0%"
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": forged, "gen_ai.tool.call.id": "1"}
+    facts = {"gen_ai.conversation.id": forged, "service.version": forged, **tool}
+    (project / "online.yaml").write_text("pause_s: 0\n")
+    with serving(tmp_path / "online") as served:
+        served.post("/v1/traces", request(span(1, 1, attributes=facts, status={"code": 2})))
+        store = ("--store", str(served.folder))
+        harness("online", "score", "basics", *store, project=project)
+        (row,) = served.store().sessions()
+        shown = [harness("online", *words, *store, project=project) for words in (("sessions",), ("show", row.key))]
+        shown.append(harness("online", "report", "basics", *store, project=project))
+    assert forged == row.release
+    for text in shown:
+        assert "c\\nsuccess: 0.0%" in text
+        assert not [line for line in text.splitlines() if line.startswith("success: 0.0%")]
+
+
 def test_scores_are_sent_as_evaluation_events_and_kept_while_nobody_takes_them(
     run: RunFolder, served: Served, tmp_path: Path
 ) -> None:
@@ -166,6 +185,9 @@ def test_verbs_of_the_command_line(run: RunFolder, tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("LAB", TRUSTED)
     with serving(project / "online") as served:
         harness("online", "send", "r1", "--url", served.url, "--token", "LAB", project=project)
+        monkeypatch.setenv("WRONG", "w" * 20)
+        refused = harness("online", "send", "r1", "--url", served.url, "--token", "WRONG", status=3, project=project)
+        assert "HTTP 401\n  -> --token VARIABLE" in refused
         told = harness_json("online", "score", "basics", project=project)
         rows: list[dict[str, Any]] = harness_json("online", "sessions", project=project)
         assert told["rules"]["scored"] == len(rows) == len(list(run.trials()))
@@ -174,7 +196,12 @@ def test_verbs_of_the_command_line(run: RunFolder, tmp_path: Path, monkeypatch: 
         assert len(rows) == report["scored"]
         harness("online", "report", "basics", "--day", "yesterday", status=2, project=project)
         harness("online", "send", "r1", "--url", "localhost", status=2, project=project)
+        assert "no success: 0.0%" in harness("online", "report", "basics", project=project)
         assert 0 == harness_json("online", "watch", "basics", project=project)["charts"]
+        assert "no signal is monitored yet" in harness("online", "watch", "basics", project=project)
+        assert "has scored" in harness("online", "watch", "basic", status=2, project=project)
+        later = ("online", "parity", "r1", "--since", "2999-01-01")
+        assert "nothing to compare" in harness(*later, status=3, project=project)
         same = harness_json("online", "parity", "r1", project=project)
         assert {"success"} <= {one["signal"] for one in same if one["offline"] == one["online"] and not one["differs"]}
         assert "deleted 1" in harness("online", "delete", rows[0]["key"], project=project)

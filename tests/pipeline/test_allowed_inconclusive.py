@@ -73,7 +73,7 @@ def test_a_merged_run_exits_as_the_undivided_run_does(missed: Project) -> None:
     run(missed, "undivided", status=1)
     for part in ("1/2", "2/2"):  # the second has the replay miss
         run(missed, f"part-{part[0]}", "--shard", part, status=int(part == "2/2"))
-    assert "record what is missing: harness record s" in missed.type("merge", "part-1", "part-2", status=1)
+    assert "record the missing answers: harness record s" in missed.type("merge", "part-1", "part-2", status=1)
     allowed = ("merge", "part-1", "part-2", "--run-name", "allowed")
     missed.type(*allowed, "--max-inconclusive", "1")
     assert ["skipped", "skipped"] == stored(missed, "allowed")

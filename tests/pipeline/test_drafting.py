@@ -3,7 +3,7 @@
 import re
 
 from harness.case import Limits
-from harness.pipeline.drafting import limits_for, regression_id
+from harness.pipeline.cases.drafting import limits_for, regression_id
 from harness.trace import ModelUse, Outcome, ProgramExit, Step, ToolCall, Trajectory, Trial
 
 

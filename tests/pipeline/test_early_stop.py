@@ -50,7 +50,7 @@ def test_a_run_that_is_sure_leaves_out_the_rest_and_a_resumed_one_makes_it(proje
     assert code == 0
     assert 8 <= made < 20
     assert (counts["left_out"], counts["not_run"]) == (20 - made, 0)
-    assert "at every look" in summary["stopped"]
+    assert "over all evaluations" in summary["stopped"]
     assert "at least 0.2" in summary["stopped"]
     _, summary = ran(project, "--resume", "r")
     assert (summary["counts"]["finished"], summary["counts"]["left_out"], summary["stopped"]) == (20, 0, None)
@@ -71,4 +71,4 @@ def test_a_run_that_is_never_sure_makes_every_trial(project):
 def test_a_shard_does_not_decide_for_the_run(project):
     code, told = ran(project, "s", "--shard", "1/2", "--stop-early")
     assert code == 2
-    assert "--stop-early needs the whole run" in told["error"]
+    assert "--stop-early and --shard exclude each other" in told["error"]

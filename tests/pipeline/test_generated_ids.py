@@ -33,7 +33,7 @@ def order(orders: Orders, shop: Shop) -> dict[str, Any]:
 @pytest.fixture
 def project(tmp_path: Path, shop: Shop) -> Project:
     made = Project(tmp_path, shop)
-    changed = {"order": {"mints": ["/id"]}, "pay": {"http": {"method": "POST", "path": "/payments/{id}"}}}
+    changed = {"order": {"generated_ids": ["/id"]}, "pay": {"http": {"method": "POST", "path": "/payments/{id}"}}}
     tools = [{**one, **changed.get(one["name"], {})} for one in TOOLS]
     made.write(
         {"bought": CALLS},

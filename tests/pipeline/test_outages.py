@@ -130,6 +130,28 @@ def test_a_model_that_is_down_is_refused_before_the_first_trial(project: Project
     assert "model provider 'openai'" in said
 
 
+@pytest.mark.parametrize("kind", ["model", "logged"])
+def test_a_model_of_the_users_that_is_down_is_refused_before_the_first_trial(
+    project: Project, flaky: Flaky, kind: str
+) -> None:
+    asked = {"model": "user-1", "base_url": flaky.url, "mode": "live"}
+    (project.suite / "log.yaml").write_text("turns:\n- {user: Buy item 1., agent: Done.}\n")
+    project.write(CASES, tools=[], servers={}, user={**asked, "entailment": asked})
+    cases = project.suite / "cases.json"
+    own = {"model": {"kind": "model"}, "logged": {"kind": "logged", "log": "log.yaml"}}[kind]
+    cases.write_text(
+        json.dumps([{"id": "c1", "task": "Buy item 1.", "user": own}, {"id": "c2", "task": '[["none", {}]]'}])
+    )
+    flaky.stop()
+
+    said = project.live("r", "--case", "c1", status=3)
+
+    assert "the model of `user`, 'user-1'" in said
+    assert (kind == "logged") is ("the model of `user.entailment`" in said)
+    assert not (project.folder / "runs" / "r").exists()
+    project.live("other", "--case", "c2")
+
+
 def test_only_what_the_planned_cases_need_has_to_be_there(project: Project, flaky: Flaky) -> None:
     servers = server_of(project) | {"other": {"base_url": "http://127.0.0.1:9", "disposable": True}}
     elsewhere = {**TOOLS[0], "name": "elsewhere", "server": "other"}
@@ -200,7 +222,7 @@ def test_a_live_server_is_reset_before_each_trial(project: Project, flaky: Flaky
     orders = {f"c{number}": [["order", {"id": 1}]] for number in range(3)}
     bare = server_of(project)
     project.write(orders, servers=bare)
-    assert "server 'shop' keeps what a trial writes for the next one" in project.live("kept", "--jobs", "2")
+    assert "server 'shop' keeps the writes of a trial for the next one" in project.live("kept", "--jobs", "2")
     assert flaky.writes == 3
 
     headers = {"Authorization": "Bearer ${SHOP_KEY}"}
@@ -209,7 +231,7 @@ def test_a_live_server_is_reset_before_each_trial(project: Project, flaky: Flaky
 
     assert flaky.resets == [("/reset", "Bearer a-key-of-the-shop")] * 3
     assert flaky.writes == 1
-    assert "keeps what a trial writes" not in said
+    assert "keeps the writes of a trial" not in said
 
 
 @pytest.mark.parametrize("status", [500, 302])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.loading import load_suite
-from harness.pipeline.plan import RunPlan, Selection, planned_trials
+from harness.case.reading.loading import load_suite
+from harness.pipeline.plan.plan import RunPlan, Selection, planned_trials
 from harness.pipeline.run import Watch, run_plan
 from harness.results import RunNameTaken
 

@@ -32,6 +32,6 @@ def test_a_run_folder_names_no_code(project: Path, tmp_path: Path) -> None:
 
 
 def test_an_unknown_user_leaves_no_run(project: Path) -> None:
-    with pytest.raises(UsageError, match="one of: script, model, logged"):
+    with pytest.raises(UsageError, match="script, model, logged"):
         harness.run(RunOptions(suite="hello", sandbox="local", user="robot", run_name="refused"), project=project)
     assert not (project / "runs" / "refused").exists()

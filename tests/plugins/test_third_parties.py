@@ -10,7 +10,7 @@ from harness.api import Found, FoundRun, Importer, Source, Step
 
 def read(source: Source):
     for number, line in enumerate(source.path.read_text().splitlines()):
-        task, _, answer = line.partition(" => ")
+        task, answer = line.split(" => ")
         record = f"line {number + 1}"
         steps = (
             Step(index=0, source="user", message=task),
@@ -122,6 +122,17 @@ def test_an_importer_of_a_package_reads_its_format(third_party: ThirdParty) -> N
     refused = third_party("import", "chatz", "talk.chat")
     assert 2 == refused.returncode
     assert "one of: adk, anthropic, atif, inspect, openai-chat, otel, tau-bench, tau2, chats" in refused.stderr
+
+
+def test_a_file_that_an_importer_of_a_package_fails_on_is_refused_by_name(third_party: ThirdParty) -> None:
+    third_party.install("importer", "chats", "CHATS", IMPORTER)
+    (third_party.folder / "talk.chat").write_text("no arrow\n")
+    refused = third_party("import", "chats", "talk.chat", "--run-name", "r")
+    assert 2 == refused.returncode
+    assert "talk.chat" in refused.stderr
+    assert "ValueError" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not (third_party.project / "runs" / "r").exists()
 
 
 def test_a_detector_of_a_package_finds_in_a_run_and_counts_as_part_of_the_scorer(third_party: ThirdParty) -> None:

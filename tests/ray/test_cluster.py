@@ -13,8 +13,8 @@ from harness.sandbox.engine import connect
 from tests.models.model_server import serve_models
 from tests.ray.conftest import RayCluster
 from tests.walks.conftest import Walk, WriteSuite
-from tests.walks.test_models import CASES as MODEL_CASES
-from tests.walks.test_models import MAIN, SUITE, WITH_KEY, add
+from tests.walks.recordings.test_models import CASES as MODEL_CASES
+from tests.walks.recordings.test_models import MAIN, SUITE, WITH_KEY, add
 from tests.walks.test_stopping import committed
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.qa.soak.second_engine import second_engine
 from tests.ray.conftest import RayCluster
 from tests.ray.test_cluster import AGENT, CASES, CHECKS, containers, kept, on, started, wait_until
-from tests.soak.second_engine import second_engine
 from tests.walks.conftest import Walk, WriteSuite
 from tests.walks.test_stopping import committed
 

@@ -19,8 +19,8 @@ MODEL = "model: {base_url: 'http://127.0.0.1:8000/v1', api_key: RAY_KEY}\n"
     ("rest", "words", "problem", "remedy"),
     [
         ("", ("--ray-address", "ray://127.0.0.1:1"), "a Ray client cannot deliver images", "HOST:PORT"),
-        ("", ("--tools", "record"), "--tools record writes the project's cassettes", "leave --executor out"),
-        (MODEL, ("--model", "live"), "http://127.0.0.1:8000/v1, which on every node", "that all nodes reach"),
+        ("", ("--tools", "record"), "--tools record writes the project's cassettes", "omit --executor"),
+        (MODEL, ("--model", "live"), "http://127.0.0.1:8000/v1, which on every node", "that all nodes can reach"),
     ],
 )
 def test_what_cannot_be_shared_is_refused(

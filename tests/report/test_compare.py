@@ -47,7 +47,7 @@ def test_trials_are_paired_and_counted(compared: Callable[..., Comparison]) -> N
     ("before", "after", "p", "verdict"),
     [
         ("++--", "++--", None, "no case changed"),
-        ("-----", "+++++", 0.0625, "only 5 case(s) changed: too few to tell from chance (6 the same way would do)"),
+        ("-----", "+++++", 0.0625, "only 5 case(s) changed: too few to exclude chance (6 in one direction are needed)"),
         ("------", "++++++", 0.03125, "better (p = 0.031)"),
         ("++++++", "------", 0.03125, "worse (p = 0.031)"),
         ("---+++", "+++---", 1.0, "could be chance (p = 1)"),
@@ -73,10 +73,10 @@ def test_attempts_at_one_case_count_once_in_the_test(card: Card, manifest: Manif
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"suite_digest": "x"}, "were asked different things"),
+        ({"suite_digest": "x"}, "their suite digests differ"),
         (
             {"scorer_versions": {"verifier:v": "2", "metric:own_figure": "1"}},
-            "scored by different versions: verifier:v 1 / 2",
+            "scored by different versions of: verifier:v 1 / 2",
         ),
         ({"scorer_versions": {"metric:own_figure": "1"}}, "verifier:v 1 / absent"),
     ],
@@ -135,7 +135,7 @@ def test_what_cannot_be_told_says_how_many_cases_would(compared: Callable[..., C
     found = compared("-" * 8 + "+" * 40, "+" * 6 + "-" * 4 + "+" * 38).success
 
     assert (found.found, found.cases_better, found.cases_worse, found.cases_needed) == ("cannot_tell", 6, 2, 181)
-    assert found.verdict == "could be chance (p = 0.29); about 181 cases would tell"
+    assert found.verdict == "could be chance (p = 0.29); about 181 cases would be enough"
 
 
 def test_slices_and_failure_modes_are_compared_too(card: Card, manifest: Manifest) -> None:
@@ -163,6 +163,7 @@ def test_slices_and_failure_modes_are_compared_too(card: Card, manifest: Manifes
         ({"code_digest": "2" * 64, "prompt_digest": "p2", "agent_digest": "2" * 64}, ["agent", "prompt"], 1),
         ({"tools_digest": "t2", "snapshot_digest": "s2"}, ["tools", "snapshot"], 1),
         ({"tool_mode": "live"}, ["conditions"], 0),
+        ({"variables": {"model": "m-2"}, "agent_digest": "2" * 64}, ["variables"], 0),
         ({"harness_version": "9", "release": "r9"}, [], 0),
     ],
 )
@@ -179,10 +180,24 @@ def test_a_change_is_put_down_to_what_differs(
     assert all("as in run" in words for words in found.separating)
 
 
+@pytest.mark.parametrize(
+    ("variables", "changed"),
+    [({"model": "m-2"}, ["model"]), ({"model": "m-2", "tone": "loud"}, ["variables", "model"])],
+)
+def test_a_variable_that_names_the_model_that_answered_is_no_change_beside_it(
+    card: Card, manifest: Manifest, variables: dict[str, str], changed: list[str]
+) -> None:
+    old, new = [card("a", models=("m-1-2026-01-31",))], [card("a", models=("m-2-2026-01-31",))]
+    before = manifest(old, variables={"model": "m-1", "tone": "calm"})
+    after = manifest(new, "new", variables={"tone": "calm", **variables})
+
+    assert changed == [one.part for one in compare(before, old, after, new).attribution.changed]
+
+
 def test_without_declared_prompts_the_system_messages_seen_are_the_prompt(card: Card, manifest: Manifest) -> None:
     old, new = [card("a", prompt="1" * 64)], [card("a", prompt="2" * 64)]
 
     found = compare(manifest(old), old, manifest(new, "new"), new).attribution
 
     assert [(one.part, one.before, one.after) for one in found.changed] == [("prompt", "1" * 12, "2" * 12)]
-    assert found.verdict == "only the prompt differs: a change is down to it, or to noise"
+    assert found.verdict == "only the prompt differs: a change is caused by it or by noise"

@@ -1,4 +1,4 @@
-"""Mocked beside live: how far apart they are, and what each case that differs is down to."""
+"""Mocked beside live: how far apart they are, and what each case that differs is due to."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.report import Comparison, compare
-from harness.report.divergence import CaseDivergence, Divergence
+from harness.report.comparison.divergence import CaseDivergence, Divergence
 from harness.report.render.json import comparison_json
 from harness.report.render.markdown import comparison_markdown
 from harness.results import RunManifest
@@ -110,7 +110,7 @@ def test_attempts_that_differ_among_themselves_are_chance(compared: Compared) ->
     for mocked, live in (("+++", "+--"), ("+-", "--")):
         case = only(compared(mocked, live, looked()))
         assert "chance" == case.cause
-        assert "differ as much among themselves" in case.because
+        assert "attempts in one mode differ as much" in case.because
 
 
 def test_where_a_tool_flips_the_verdict_chance_is_not_asked(compared: Compared) -> None:
@@ -126,14 +126,14 @@ def test_without_drift_and_without_chance_it_is_the_agent(compared: Compared) ->
 @pytest.mark.parametrize(
     ("words", "drift", "why"),
     [
-        (("++", "--"), None, "nobody looked for drift in the live run: harness drift compare live"),
-        (("++", "--"), looked(finding(cases=("0",))), "menu drifted, and it is not known that the recorded answer"),
+        (("++", "--"), None, "drift was not checked in the live run: harness drift compare live"),
+        (("++", "--"), looked(finding(cases=("0",))), "menu drifted, but it is unknown whether the recorded answer"),
         (
             ("++", "--"),
             looked(unconfirmed=(finding(cases=("0",), doubt="seen once"),)),
-            "menu may have drifted, which is not confirmed: seen once",
+            "menu may have drifted, but this is not confirmed: seen once",
         ),
-        (("+", "-"), looked(), "tried once in each mode, so that it may be chance: repeat with --trials"),
+        (("+", "-"), looked(), "there is one attempt in each mode, so it may be chance: repeat with --trials"),
     ],
 )
 def test_what_is_not_known_cannot_be_told_and_says_why(
@@ -153,7 +153,7 @@ def test_markdown_and_json_hold_it(compared: Compared) -> None:
     comparison = compared("++ ++ ++", "-- ++ --", looked(finding(cases=("0",), flips=("0",))))
     text = comparison_markdown(comparison)
 
-    assert "## Mocked beside live" in text
+    assert "## Replayed and live" in text
     assert "| all cases | 100 % | 33 % | 2 of 3 differ |" in text
     assert "| 0 | 2/2 | 0/2 | tool: menu |" in text
     assert "| 2 | 2/2 | 0/2 | agent |" in text

@@ -8,9 +8,9 @@ import pytest
 
 from harness.errors import ExitCode, UsageError
 from harness.report import Comparison, compare
-from harness.report.margin import MarginCheck, no_worse_than, refuse_unusable, repetitions_of
+from harness.report.comparison.margin import MarginCheck, no_worse_than, refuse_unusable, repetitions_of
 from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.score import Scorecard
+from harness.score import Score, Scorecard
 from harness.trace import Trajectory, Trial
 
 Card = Callable[..., Scorecard]
@@ -51,7 +51,9 @@ def test_the_standing_follows_the_interval(
 
 
 def test_how_many_cases_would_tell_is_said(comparison: Callable[..., Comparison]) -> None:
-    assert check(comparison("+" * 20, "+" * 20)).reason.endswith("lies across -0.05; about 54 cases would")
+    assert check(comparison("+" * 20, "+" * 20)).reason.endswith(
+        "the interval contains -0.05; about 54 cases would be enough"
+    )
     assert check(comparison("+" * 53, "+" * 53)).standing == "cannot_tell"
     assert check(comparison("+" * 54, "+" * 54)).standing == "parity"
 
@@ -61,6 +63,7 @@ def test_how_many_cases_would_tell_is_said(comparison: Callable[..., Comparison]
     [
         ("task_success", "expected METRIC=MARGIN"),
         ("task_success=x", "found 'x'"),
+        ("task_success=%", "found '%'"),
         ("task_success=-1", "found '-1'"),
         ("nothing=1", "the runs have no metric 'nothing'"),
     ],
@@ -76,8 +79,78 @@ def test_an_unusable_margin_is_refused_before_runs_are_compared(manifest: Manife
     with pytest.raises(UsageError) as refused:
         refuse_unusable([spec], runs)
     if spec == "stepz=0.1":
-        assert "did you mean 'steps'? known: composite, steps, task_success" == refused.value.remedy
+        assert "did you mean 'steps'? known: composite, latency_s, steps, task_success" == refused.value.remedy
     refuse_unusable(["steps=0.1", "task_success=0"], runs)
+
+
+COSTS = [1.0, 2.0, 3.0, 4.0, 1.5, 2.5, 3.5, 4.5]
+
+
+@pytest.fixture
+def costs(card: Card, manifest: Manifest) -> Callable[..., Comparison]:
+    def build(before: list[float], after: list[float]) -> Comparison:
+        def cards(values: list[float]) -> list[Scorecard]:
+            scores = [Score(metric="cost_usd", version="1", value=one, lower_is_better=True) for one in values]
+            return [card(str(i), scores=(one,)) for i, one in enumerate(scores)]
+
+        old, new = cards(before), cards(after)
+        return compare(manifest(old), old, manifest(new, "new"), new)
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("factor", "margin", "standing"),
+    [
+        (1.0, "10%", "parity"),
+        (1.05, "10%", "parity"),
+        (1.3, "10%", "worse"),
+        (0.8, "0%", "better"),
+        (1.1, "10%", "cannot_tell"),
+        (1.05, "0.1", "cannot_tell"),  # an amount of dollars: the interval of so few cases is wide
+    ],
+)
+def test_an_amount_has_a_margin_in_percent_of_its_value_before(
+    costs: Callable[..., Comparison], factor: float, margin: str, standing: str
+) -> None:
+    found = check(costs(COSTS, [factor * one for one in COSTS]), f"cost_usd={margin}")
+
+    assert standing == found.standing, found.reason
+
+
+def test_the_interval_in_percent_is_students_over_cases(costs: Callable[..., Comparison]) -> None:
+    found = check(costs(COSTS, [one + 0.1 * (i % 2) for i, one in enumerate(COSTS)]), "cost_usd=10%")
+
+    mean = sum(COSTS) / 8
+    half = 2.3646 * (0.05**2 * 8 / 7 / 8) ** 0.5 / mean
+    assert (-0.05 / mean - half, -0.05 / mean + half) == pytest.approx((found.low, found.high))
+
+
+def test_no_change_of_an_amount_has_no_minus(costs: Callable[..., Comparison]) -> None:
+    assert check(costs(COSTS, COSTS), "cost_usd=10%").reason.startswith("+0.0%, 95 %: +0.0% to +0.0%, over 8 cases")
+
+
+def test_a_percentage_of_a_share_means_points(comparison: Callable[..., Comparison]) -> None:
+    found = check(comparison("+" * 200, "+" * 200), "task_success=5%")
+
+    assert (found.standing, found.margin, found.percent) == ("parity", 0.05, False)
+
+
+@pytest.mark.parametrize(("before", "said"), [(COSTS[:5], "6 cases are needed"), ([0.0] * 8, "the earlier value is 0")])
+def test_what_a_percentage_cannot_tell_is_said(
+    costs: Callable[..., Comparison], before: list[float], said: str
+) -> None:
+    found = check(costs(before, before), "cost_usd=10%")
+
+    assert "cannot_tell" == found.standing
+    assert said in found.reason
+
+
+def test_latency_is_not_measured_in_a_replay(comparison: Callable[..., Comparison]) -> None:
+    found = check(comparison("+" * 8, "+" * 8), "latency_s=20%")
+
+    assert "cannot_tell" == found.standing
+    assert "latency needs live tools or a live model" in found.reason
 
 
 def stored(root: Path, manifest: RunManifest, cards: list[Scorecard]) -> RunFolder:

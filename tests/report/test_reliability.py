@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from harness.report import summarise
-from harness.report.reliability import reliability
+from harness.report.figures.reliability import reliability
 from harness.report.render.sections import sections
 from harness.results import RunManifest
 from harness.score import Diagnosis, Scorecard, ToolUse

@@ -65,14 +65,14 @@ def test_the_terminal_shows_scores_what_was_not_measured_and_where_the_report_is
         sandbox   local: NOT isolated from this machine
         snapshot  breakfast eeeeeeeeeeee
 
-        1/2 succeeded = 50 % (95 %: 9 to 91 %); not known of 1 of 3
+        1/2 succeeded = 50 % (95 %: 9 to 91 %); unknown for 1 of 3
         2 of 3 trials measured
 
-        1 of 3 trials not measured: 1 inconclusive; they stand in no figure
+        1 of 3 trials not measured: 1 inconclusive; they are in no figure
           b-1/1  inconclusive: 1 call(s) met no recording
         no recording answers 1 call(s) of find, first {"q":"b"}
           nearest  find({"q":"a"}): /q differs
-        record what is missing:  harness record drive_thru --agent v1
+        record the missing answers:  harness record drive_thru --agent v1
 
                                                own
         category      n   success         %   95 %   figure
@@ -91,7 +91,7 @@ def test_the_terminal_shows_scores_what_was_not_measured_and_where_the_report_is
         own_figure       0.500   0.00 to 1.00      2 of 2
         avg              0.500                    the run
 
-        did not succeed
+        without success
           a-2/1  k: as seen
 
         tool answers: 4 exact, 1 exact reused, 1 miss; replay fidelity 83.3 %
@@ -108,6 +108,18 @@ def test_metrics_that_no_trial_knows_stand_in_one_line(card: Card, manifest: Man
     actual = printed(SummaryView(summarise(manifest(cards), cards), "report/summary.md"))
     assert "known for no trial: recovery, plan quality" in actual
     assert "redundancy" in actual
+
+
+def test_the_head_of_a_first_column_is_not_broken_where_its_names_are_shorter(card: Card, manifest: Manifest) -> None:
+    figures = dict.fromkeys(
+        ("completion", "step_efficiency", "step_ratio", "termination", "steps", "turns", "redundancy"), 0.5
+    )
+    cards = [card(str(i), category="files", figures=figures) for i in range(3)]
+
+    lines = printed(SummaryView(summarise(manifest(cards), cards), "report/summary.md"), 100).splitlines()
+
+    assert any(line.split()[:1] == ["category"] for line in lines)
+    assert any(line.split()[:1] == ["difficulty"] for line in lines)
 
 
 def squeezed(text: str) -> list[str]:
@@ -200,10 +212,10 @@ def test_json_holds_every_field_of_the_summary(summary: Summary) -> None:
 def test_markdown_names_what_terminal_names(summary: Summary) -> None:
     text = summary_markdown(summary)
 
-    assert "**1/2 succeeded = 50 % (95 %: 9 to 91 %); not known of 1 of 3**; 2 of 3 trials measured." in text
+    assert "**1/2 succeeded = 50 % (95 %: 9 to 91 %); unknown for 1 of 3**; 2 of 3 trials measured." in text
     assert "## 1 of 3 trials not measured: 1 inconclusive" in text
     assert "| not\\_on\\_menu | 2 | 1/2 | 50 % | 9 to 91 % | 0.500 |" in text
-    assert "Record what is missing: `harness record drive_thru --agent v1`" in text
+    assert "Record the missing answers: `harness record drive_thru --agent v1`" in text
     assert "- a-2/1: k: as seen" in text
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from harness.report.sweep import sweep
+from harness.report.figures.sweep import sweep
 from harness.score import Scorecard
 
 

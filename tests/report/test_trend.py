@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
+from harness.report.comparison.trend import TrendPoint, suite_of, trend
 from harness.report.render.markdown import trend_markdown
 from harness.report.render.trajectory import explained
-from harness.report.trend import TrendPoint, suite_of, trend
 from harness.results import RunFolder, RunManifest
 from harness.score import Diagnosis, Scorecard
 from harness.stats import fisher_greater, holm, level_of, level_of_look, sign_test_greater
@@ -123,8 +123,9 @@ def test_a_trial_is_explained_step_by_step_with_the_finding_at_its_steps(card: C
     trial = Trial(case_id="c", attempt=1, outcome="finished", trajectory=trajectory)
 
     assert list(explained(trial, card("c", False, diagnoses=(LOOP,)))) == [
-        "c/1: finished, did not succeed; 1 finding(s)",
-        "most probably went wrong at step 1 (a), 30%, not calibrated: loop trap: repeated call: find\\x1b[2J thrice",
+        "c/1: finished, without success; 1 finding(s)",
+        "most probable failure at step 1 (a): loop trap: repeated call: find\\x1b[2J thrice",
+        "failure modes, the most probable first: loop trap (repeated call: right in 81 of 81 labelled runs of mirage)",
         "   0  user: find an egg",
         '   1  agent find({"q": "egg"})',
         '      -> {"found": 0}',
@@ -149,7 +150,7 @@ def test_it_says_from_how_many_worse_cases_it_would_flag(run: Callable[..., RunF
     assert (25, 0.0125, 1, 1) == (point.cases, point.level, point.look, point.looks)
     assert point.flags_from is not None
     assert 0.5**point.flags_from <= 0.0125 / figures < 0.5 ** (point.flags_from - 1)
-    assert f"would flag from {point.flags_from} of 25 cases" in trend_markdown(found)
+    assert f"{point.flags_from} of 25 cases worse" in trend_markdown(found)
 
 
 def test_the_levels_of_all_releases_sum_to_five_percent() -> None:

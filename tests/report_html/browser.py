@@ -97,7 +97,13 @@ class Browser:
                 self.requests.append(params["request"]["url"])
 
     def look(self, page: Path, hash: str = "", *, width: int = 1280, height: int = 900, dark: bool = False) -> float:
-        """Opens the page anew and gives the milliseconds until it was drawn."""
+        """Opens the page anew and gives the milliseconds until its program had drawn it."""
+        self.load(page, hash, width=width, height=height, dark=dark)
+        self.until("document.documentElement && document.documentElement.dataset.ready")
+        return float(self.run("document.documentElement.dataset.ready"))
+
+    def load(self, page: Path, hash: str = "", *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        """Opens the page anew, which may have no program."""
         self.send(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
@@ -110,8 +116,7 @@ class Browser:
         self.complaints.clear()
         self.requests.clear()
         self.send("Page.navigate", url=page.as_uri() + hash)
-        self.until("document.documentElement && document.documentElement.dataset.ready")
-        return float(self.run("document.documentElement.dataset.ready"))
+        self.until("location.href !== 'about:blank' && document.readyState === 'complete'")
 
     def run(self, expression: str) -> Any:
         """The value of a JavaScript expression."""

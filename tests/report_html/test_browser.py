@@ -57,7 +57,7 @@ def test_a_live_run_beside_a_mocked_one_shows_what_each_case_is_down_to(browser:
     mocked, live = mocked_and_live(tmp_path)
     browser.look(write_html(live, tmp_path / "page.html", mocked))
     shown = browser.run("""[...document.querySelectorAll('#details details')]
-      .find(one => one.querySelector('summary').textContent === 'Mocked beside live').innerText""")
+      .find(one => one.querySelector('summary').textContent === 'Replayed and live').innerText""")
     assert "Mocked 100 % (mock), live 67 % (live): -33 points (95 %:" in shown
     assert ["case-0001", "1/1", "0/1", "tool: look_up"] == next(
         line.split("\t")[:4] for line in shown.splitlines() if line.startswith("case-0001")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.case.loading import load_suite
+from harness.case.reading.loading import load_suite
 from harness.cli.main import harness
 from harness.errors import HarnessError, ResultsError, UsageError
 
@@ -95,7 +95,7 @@ def test_a_stored_suite_that_names_code_is_refused(foreign: Foreign, command, ch
     more = ("hello-world",) if command[0] != "score" else ()
     done = foreign(*command, "r", *more)
     assert isinstance(done.exception, UsageError), done.output
-    assert "names code, and none is ever run from a run folder" in str(done.exception)
+    assert "put the suite with its code into" in str(done.exception)
     assert named in str(done.exception)
     assert not foreign.marker.exists()
 
@@ -154,5 +154,11 @@ def test_the_sandbox_of_a_manifest_is_never_a_module(foreign: Foreign, name) -> 
     foreign.manifest(provider=name)
     done = foreign("run", "--resume", "r")
     assert isinstance(done.exception, HarnessError), done.output
-    assert "which a run folder cannot choose" in str(done.exception)
+    assert "--sandbox" in str(done.exception)
     assert not foreign.marker.exists()
+
+
+def test_a_run_that_chooses_no_isolation_says_so_before_it_goes_on(foreign: Foreign) -> None:
+    done = foreign("run", "--resume", "r")
+    assert 0 == done.exit_code, done.output
+    assert "sandbox `local`: the agent is NOT isolated" in done.output

@@ -54,6 +54,7 @@ PLACES = [
     "suite.json",
     "run_scores.json",
     "stopped.json",
+    "rounds.json",
     ".lock",
     "drift.json",
     "judgements/r.jsonl",
@@ -101,7 +102,7 @@ def test_a_linked_folder_is_neither_read_nor_written_through(runs: Path, manifes
         opened = RunFolder.open(runs / "run")
         write_report(opened, summarise_run(opened))
 
-    with pytest.raises(HarnessError, match="is a link, which is not followed"):
+    with pytest.raises(HarnessError, match="is a link"):
         report()
     assert [] == list(host.iterdir())
 
@@ -116,7 +117,7 @@ def test_a_shard_with_links_is_not_merged(runs: Path, manifest, record, tmp_path
         shards.append(folder.path)
     (shards[1] / "live" / "s").mkdir(parents=True)
     (shards[1] / "live" / "s" / "a.1.yaml").symlink_to(host)
-    with pytest.raises(HarnessError, match=r"a\.1\.yaml is a link, which is not followed"):
+    with pytest.raises(HarnessError, match=r"a\.1\.yaml is a link"):
         merge_runs([RunFolder.open(path) for path in shards], runs, "whole")
     assert not (runs / "whole").exists()
 
@@ -141,9 +142,9 @@ def test_a_file_that_has_any_size_is_refused(runs: Path, manifest, record) -> No
     with RunFolder.create(runs, manifest()) as folder:
         place = folder.commit(*record())
     os.truncate(place / "scorecard.json", 1 << 40)
-    with pytest.raises(HarnessError, match=r"scorecard\.json is larger than 1024 MiB"):
+    with pytest.raises(HarnessError, match=r"scorecard\.json.*1024 MiB"):
         RunFolder.open(runs / "run").scorecards()
-    with pytest.raises(HarnessError, match=r"scorecard\.json is larger than 1024 MiB"):
+    with pytest.raises(HarnessError, match=r"scorecard\.json.*1024 MiB"):
         RunFolder.open(runs / "run").verify()
 
 
@@ -153,7 +154,7 @@ def test_documents_that_are_too_large_together_are_refused_before_one_is_read(ru
     for number in range(5):
         (place / f"more-{number}.json").touch()
         os.truncate(place / f"more-{number}.json", (1 << 30) - 1)
-    with pytest.raises(HarnessError, match="holds more than 4096 MiB of JSON documents"):
+    with pytest.raises(HarnessError, match="4096 MiB"):
         summarise_run(RunFolder.open(runs / "run"))
     (place / "more-0.json").unlink()
     (place / "more-1.json").unlink()
@@ -172,7 +173,7 @@ def test_a_live_cassette_of_any_size_is_not_written_out_by_a_merge(runs: Path, m
     kept.mkdir(parents=True)
     (kept / "a.1.yaml").touch()
     os.truncate(kept / "a.1.yaml", 1 << 40)
-    with pytest.raises(HarnessError, match=r"a\.1\.yaml is larger than 1024 MiB"):
+    with pytest.raises(HarnessError, match=r"a\.1\.yaml.*1024 MiB"):
         merge_runs([RunFolder.open(path) for path in shards], runs, "whole")
     assert not (runs / "whole").exists()
 

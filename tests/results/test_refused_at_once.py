@@ -31,7 +31,7 @@ def test_a_run_name_that_no_folder_can_have_is_refused(project: Path, name: str)
     for words in (RUN, ("merge", "a", "b"), imported, ("drift", "probe", "hello")):
         done = typed(project, *words, "--run-name", name)
         assert isinstance(done.exception, UsageError), (words, done.output)
-        assert "cannot be a run's name" in str(done.exception)
+        assert "at most 120" in str(done.exception)
     assert not (project / "runs").exists()
 
 
@@ -141,7 +141,7 @@ def test_a_prompt_is_one_of_the_agents_files(project: Path, prompt: str) -> None
     path.write_text(path.read_text().replace(declared, f"{declared}    prompts: [{json.dumps(prompt)}]\n"))
     done = typed(project, *RUN)
     assert isinstance(done.exception, UsageError), (done.output, done.exception)
-    assert "none of its `files`" in str(done.exception)
+    assert "'prompts'" in str(done.exception)
 
 
 @pytest.mark.parametrize("name", ["../none.yaml", "..", "a\0b", "x" * 5_000])

@@ -1,5 +1,6 @@
 """Run folders: append-only, read back as what was written, and clear about damage."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -62,7 +63,7 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_changed(runs: Path, mani
         folder.commit(*record())
     before = files_below(runs)
 
-    with pytest.raises(UsageError, match="there is already a run 'run'"):
+    with pytest.raises(UsageError, match="--resume"):
         RunFolder.create(runs, manifest(agent="v2"))
 
     assert files_below(runs) == before
@@ -71,9 +72,9 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_changed(runs: Path, mani
 def test_a_finished_trial_is_never_overwritten(runs: Path, manifest: Manifest, record: Record) -> None:
     with RunFolder.create(runs, manifest()) as folder:
         folder.commit(*record())
-        with pytest.raises(ResultsError, match="is already committed"):
+        with pytest.raises(ResultsError, match=re.escape("a/1")):
             folder.commit(*record(value=0.0))
-        with pytest.raises(ResultsError, match="is not planned"):
+        with pytest.raises(ResultsError, match="'c' attempt 1"):
             folder.commit(*record("c"))
 
         assert [card.success for card in folder.scorecards()] == [True]
@@ -101,10 +102,10 @@ def test_two_writers_of_one_run_folder_are_refused_and_readers_are_not(runs: Pat
             [sys.executable, "-c", _RESUME, str(runs / "run")], capture_output=True, text=True, check=False
         )
         assert RunFolder.open(runs / "run").manifest == manifest()
-        with pytest.raises(ResultsError, match="open for reading only"):
+        with pytest.raises(ResultsError, match=re.escape(str(runs / "run"))):
             RunFolder.open(runs / "run").write_run_scores([])
 
-    assert "is being written by another harness (process " in other.stderr
+    assert f"process {os.getpid()}" in other.stderr
     with RunFolder.resume(runs / "run"):
         pass
 
@@ -133,7 +134,7 @@ def test_scoring_again_keeps_the_earlier_scorecards(runs: Path, manifest: Manife
         assert folder.manifest.scorer_versions == {"metric:m": "2"}
         assert (place / "scorecard.json").read_bytes() == first
         assert sorted(path.name for path in (runs / "run/scores").iterdir()) == ["1", "2"]
-        with pytest.raises(ResultsError, match="was scored again"):
+        with pytest.raises(ResultsError, match="--run-name"):
             folder.commit(*record("b"))
 
 
@@ -162,9 +163,9 @@ def test_a_damaged_manifest_is_named_and_a_folder_without_one_is_no_run(runs: Pa
     RunFolder.create(runs, manifest()).close()
     (runs / "run/manifest.json").write_text('{"run": "run"}')
 
-    with pytest.raises(ResultsError, match=r"manifest\.json field 'created': Field required"):
+    with pytest.raises(ResultsError, match=r"manifest\.json field 'created'"):
         RunFolder.open(runs / "run")
-    with pytest.raises(UsageError, match="is no run folder"):
+    with pytest.raises(UsageError, match=r"manifest\.json"):
         RunFolder.open(runs)
 
 
@@ -177,7 +178,7 @@ def test_run_names_are_safe_and_sort_by_time() -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "-x", "a b", "x" * 121, "a\n"])
 def test_a_name_that_is_no_safe_folder_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="cannot be a run's name"):
+    with pytest.raises(UsageError, match=re.escape(repr(name))):
         check_run_name(name)
 
 

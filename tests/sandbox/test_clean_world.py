@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.sandbox.launch.clean_world import clean_environment
 from harness.sandbox.providers import PROVIDERS, open_provider
 from tests.escape.captures import CAPTURES, Left, left_by_an_agent
 
@@ -49,3 +50,15 @@ def test_what_the_agent_left_cannot_be_changed(left: Left) -> None:
         return
     for harm in ("echo x >> {work}/json.py", "rm {work}/json.py", "chmod +x {work}/json.py", "touch {work}/more"):
         assert 0 != left.run(["sh", "-c", harm]).code
+
+
+@pytest.mark.parametrize("name", ["XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "PYTHONUSERBASE", "ZDOTDIR", "PERLLIB"])
+def test_variables_of_settings_and_packages_lead_into_no_writable_place(name: str) -> None:
+    def cleaned(value: str) -> str | None:
+        return clean_environment({name: value, "DATA": value}, "/own", ["/work"]).get(name)
+
+    for inside in ("/work", "/work/.config", "beside", "/etc/../work/x", "//work/x"):
+        assert not cleaned(inside)
+    for outside in ("/etc/settings", "/workshop/settings"):
+        assert outside == cleaned(outside)
+    assert "/work/data" == clean_environment({"DATA": "/work/data"}, "/own", ["/work"])["DATA"]

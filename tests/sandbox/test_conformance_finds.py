@@ -9,7 +9,7 @@ from harness.errors import SandboxError
 from harness.sandbox.conformance import checks, run_conformance
 from harness.sandbox.local import LocalSandboxProvider
 from harness.sandbox.provider import Sandbox, SandboxPaths, SandboxSpec
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.state.snapshot import Snapshot
 from harness.trace.trial import EndState, ProgramExit
 
 
@@ -26,6 +26,9 @@ class Careless:
     def exec(self, command: Sequence[str], env: Mapping[str, str], timeout_s: float) -> ProgramExit:
         ended = self._inner.exec(command, {**env, "LEAKED": "1"}, timeout_s)
         return ended.model_copy(update={"stdout_bytes": len(ended.stdout)})
+
+    def expire(self) -> None:
+        self._inner.expire()
 
     def read_file(self, path: str, max_bytes: int = 1_048_576) -> bytes:
         return self._inner.read_file(path)
@@ -54,7 +57,7 @@ class CarelessProvider(LocalSandboxProvider):
         ("environment_is_pinned", "ProviderNotConforming: environment"),
         ("output_past_the_cap_is_counted", "ProviderNotConforming: counted"),
         ("reading_has_a_limit", "ProviderNotConforming: past the limit"),
-        ("every_change_is_told_and_nothing_else", "ProviderNotConforming: changes"),
+        ("every_change_is_reported_and_nothing_else", "ProviderNotConforming: changes"),
         ("given_environment_wins_over_the_snapshot", "SandboxError: this one cannot have variables"),
     ],
 )
@@ -69,8 +72,8 @@ def test_broken_promise_is_found(name: str, said: str, tmp_path: Path) -> None:
 
 def test_kept_promise_is_none_and_what_needs_isolation_is_left_out(tmp_path: Path) -> None:
     provider = LocalSandboxProvider(run="careful")
-    chosen = [check for check in checks() if check.name in ("signal_is_told", "there_is_no_network")]
+    chosen = [check for check in checks() if check.name in ("signal_is_reported", "there_is_no_network")]
     try:
-        assert run_conformance(provider, None, tmp_path, chosen) == {"signal_is_told": None}
+        assert run_conformance(provider, None, tmp_path, chosen) == {"signal_is_reported": None}
     finally:
         provider.close()

@@ -11,10 +11,10 @@ import pytest
 from harness.case.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.conformance.stand import answer_of, python, shell, snapshot_entry
+from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.providers import open_provider
-from harness.sandbox.snapshot import Snapshot, SnapshotEntry
-from harness.sandbox.warm import WarmDockerSandboxProvider
+from harness.sandbox.state.snapshot import Snapshot, SnapshotEntry
 from harness.trace.trial import EndState
 
 pytestmark = pytest.mark.docker
@@ -168,7 +168,7 @@ def test_sealed_files_that_do_not_fit_are_refused_with_the_limit_that_they_excee
 ) -> None:
     files = (snapshot_entry(tmp_path, "/work/large", b"x" * 3_000_000),)
     snapshot = Snapshot(name="large", environment="base", image=base_image, folder=tmp_path, files=files)
-    with pytest.raises(SandboxError, match="the snapshot files cannot be laid: No space left") as refused:
+    with pytest.raises(SandboxError, match="No space left") as refused:
         warm.start(SandboxSpec(trial_id="kept", limits=Limits(disk_mb=2)), snapshot)
     assert "limits.disk_mb (2)" in str(refused.value.remedy)
 

@@ -1,11 +1,12 @@
+import re
 from pathlib import Path
 
 import pytest
 
 from harness.errors import SnapshotError
 from harness.sandbox.conformance.stand import snapshot_entry
-from harness.sandbox.layout import Layout
-from harness.sandbox.snapshot import Snapshot, SnapshotEntry
+from harness.sandbox.launch.layout import Layout
+from harness.sandbox.state.snapshot import Snapshot, SnapshotEntry
 
 
 def _snapshot(folder: Path, *files: SnapshotEntry) -> Snapshot:
@@ -58,18 +59,18 @@ def test_file_of_the_agent_in_a_folder_that_only_root_may_write_is_refused(tmp_p
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/workshop/file", "/"])
 def test_path_outside_of_the_writable_places_is_refused(path: str, tmp_path: Path) -> None:
-    with pytest.raises(SnapshotError, match="lies in no writable place"):
+    with pytest.raises(SnapshotError, match=re.escape(repr(path))):
         Layout(_snapshot(tmp_path, SnapshotEntry(path=path, kind="directory")))
 
 
 @pytest.mark.parametrize("path", ["/work/../etc/x", "/work//x", "/work/x/", "/work/link/x", "/work/link/deep/x"])
 def test_path_that_leads_elsewhere_is_refused(path: str, tmp_path: Path) -> None:
     link = SnapshotEntry(path="/work/link", kind="link", link="/etc")
-    with pytest.raises(SnapshotError, match="no folder, or is no plain path"):
+    with pytest.raises(SnapshotError, match=re.escape(repr(path))):
         Layout(_snapshot(tmp_path, link, SnapshotEntry(path=path, kind="directory")))
 
 
 def test_files_without_a_folder_are_refused() -> None:
     snapshot = Snapshot(name="s", environment="e", files=(SnapshotEntry(path="/work/a", sha256="0"),))
-    with pytest.raises(SnapshotError, match="no folder where they lie"):
+    with pytest.raises(SnapshotError, match="'s'"):
         Layout(snapshot)

@@ -15,13 +15,13 @@ from harness.errors import SandboxError
 from harness.sandbox.conformance.stand import snapshot_entry
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.state.snapshot import Snapshot
 
 _KILLED_HARNESS = """
 from harness.case.case import Limits
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.state.snapshot import Snapshot
 provider = open_provider("local", run="killed")
 sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), Snapshot(name="empty", environment="base"))
 print(sandbox.places.work, flush=True)
@@ -38,7 +38,7 @@ def test_it_says_that_it_does_not_isolate() -> None:
 
 def test_it_cannot_pin_the_clock_and_says_so() -> None:
     provider = open_provider("local", run="tests")
-    with pytest.raises(SandboxError, match="cannot pin the clock"):
+    with pytest.raises(SandboxError, match="--sandbox docker"):
         provider.start(SandboxSpec(trial_id="test", limits=Limits(), clock="2024-01-01T00:00:00Z"), _EMPTY)
 
 
@@ -60,7 +60,7 @@ def test_a_sealed_file_that_goes_missing_between_two_trials_is_named(tmp_path: P
         sandbox = provider.start(_SPEC, snapshot)
         assert sandbox.exec(["cat", "kept", "lost"], {}, 10).stdout == "12"
         (tmp_path / "files" / "work" / "lost").unlink()
-        with pytest.raises(SandboxError, match=r"work/lost cannot be read: No such file or directory"):
+        with pytest.raises(SandboxError, match=r"work/lost.*No such file or directory"):
             provider.start(_SPEC, snapshot)
     finally:
         provider.close()

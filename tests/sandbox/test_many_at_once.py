@@ -13,11 +13,11 @@ import pytest
 
 from harness.case.case import Limits
 from harness.sandbox.conformance.stand import shell
-from harness.sandbox.container import Containers
+from harness.sandbox.containers.container import Containers
 from harness.sandbox.engine import connect
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.providers import open_provider
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.state.snapshot import Snapshot
 
 
 @pytest.fixture

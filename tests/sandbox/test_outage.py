@@ -13,13 +13,13 @@ from docker.errors import APIError
 from harness.case.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.conformance.stand import shell
-from harness.sandbox.docker import DockerSandboxProvider
+from harness.sandbox.containers.docker import DockerSandboxProvider
+from harness.sandbox.containers.outage import EngineOutage
+from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.engine import connect
-from harness.sandbox.outage import EngineOutage
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.providers import ProviderName, open_provider
-from harness.sandbox.snapshot import Snapshot
-from harness.sandbox.warm import WarmDockerSandboxProvider
+from harness.sandbox.state.snapshot import Snapshot
 
 pytestmark = pytest.mark.docker
 

@@ -11,14 +11,14 @@ import pytest
 
 from harness.errors import UsageError
 from harness.sandbox.conformance import Check, Stand, checks
-from harness.sandbox.container import TRIAL_LABEL
-from harness.sandbox.docker import DockerSandboxProvider
+from harness.sandbox.containers.container import TRIAL_LABEL
+from harness.sandbox.containers.docker import DockerSandboxProvider
+from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.environment import load_environment
 from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.providers import open_provider
-from harness.sandbox.warm import WarmDockerSandboxProvider
-from tests.soak.second_engine import SecondEngine, second_engine
+from tests.qa.soak.second_engine import SecondEngine, second_engine
 
 KINDS: dict[str, Callable[..., SandboxProvider]] = {
     "docker": DockerSandboxProvider,
@@ -91,7 +91,7 @@ def test_the_containers_run_under_it(
 @pytest.mark.docker
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_runtime_that_the_engine_does_not_have_is_refused(kind: str) -> None:
-    with pytest.raises(UsageError, match=r"no runtime 'nothing'; it has: .*runc") as refused:
+    with pytest.raises(UsageError, match=r"'nothing'.*runc") as refused:
         open_provider(kind, run="runtimes", runtime="nothing")
     assert "--add-runtime nothing=/path" in (refused.value.remedy or "")
 

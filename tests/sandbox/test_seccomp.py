@@ -1,6 +1,6 @@
 import json
 
-from harness.sandbox.seccomp import seccomp_profile
+from harness.sandbox.containers.seccomp import seccomp_profile
 
 
 def _allowed() -> set[str]:

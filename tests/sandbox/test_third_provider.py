@@ -44,7 +44,7 @@ def test_it_is_found_by_its_name_and_by_its_module(installed: Path) -> None:
     typed = "borrowed:BorrowedProvider"
     assert typed == provider_of(typed, typed)
     for unknown in (typed, "lent"):  # a stored run chooses no code
-        with pytest.raises(UsageError, match="which a run folder cannot choose"):
+        with pytest.raises(UsageError, match="--sandbox"):
             provider_of(unknown, "docker")
     assert [False, False, True] == [isolates(n) for n in ("borrowed", "borrowed:BorrowedProvider", "docker")]
     provider = open_provider("borrowed", run="third")
@@ -53,15 +53,15 @@ def test_it_is_found_by_its_name_and_by_its_module(installed: Path) -> None:
 
 
 def test_a_name_that_nothing_has_is_refused_with_the_names_there_are(installed: Path) -> None:
-    with pytest.raises(UsageError, match="one of: borrowed, docker, docker-warm, local"):
+    with pytest.raises(UsageError, match="borrowed, docker, docker-warm, local"):
         open_provider("lent", run="third")
 
 
 def test_it_is_held_to_the_checks_of_its_kind(installed: Path, tmp_path: Path) -> None:
     provider = open_provider("borrowed", run="third")
-    chosen = [check for check in checks() if check.name in ("signal_is_told", "there_is_no_network")]
+    chosen = [check for check in checks() if check.name in ("signal_is_reported", "there_is_no_network")]
     try:
-        assert {"signal_is_told": None} == run_conformance(provider, None, tmp_path / "checks", chosen)
+        assert {"signal_is_reported": None} == run_conformance(provider, None, tmp_path / "checks", chosen)
     finally:
         provider.close()
 

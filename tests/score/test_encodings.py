@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from harness.case import ToolSpec
-from harness.report.tooltable import by_model
+from harness.report.figures.tooltable import by_model
 from harness.score import Evidence, Scorecard
-from harness.score.comparing import same_effect
+from harness.score.comparison.comparing import same_effect
 from harness.score.metrics import METRICS
 from harness.score.tooluse import tool_use
 from harness.trace import Step

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.case import CompositePart, Suite
-from harness.case.loading import load_suite
+from harness.case.reading.loading import load_suite
 from harness.errors import UsageError
 from harness.score import Evidence, build_scorer
 from harness.score.evaluators import item_of

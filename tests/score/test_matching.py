@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.case import ReferenceCall
-from harness.score.matching import match_calls
+from harness.score.comparison.matching import match_calls
 
 
 def chain(length: int) -> list[ReferenceCall]:

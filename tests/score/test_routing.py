@@ -4,6 +4,7 @@ import pytest
 
 from harness.case import Case
 from harness.score import Evidence
+from harness.score.metrics.length import Turns
 from harness.score.metrics.routing import Routing
 from harness.trace import Step, Trajectory, Trial
 
@@ -62,3 +63,21 @@ def test_without_routes_or_turns_nothing_is_known():
 def test_a_route_names_its_turns_in_one_way(route):
     with pytest.raises(ValueError, match="turn"):
         Case.model_validate({"id": "c", "task": "x", "routes": [route]})
+
+
+def test_messages_of_sub_agents_are_no_turns():
+    steps = (
+        Step(index=0, source="user", message="Risotto."),
+        Step(index=1, source="agent", agent="orchestrator", message="Which rice?"),
+        Step(index=2, source="agent", agent="search", message="Found rice.", parent=1),
+        Step(index=3, source="agent", agent="orchestrator", message="Rice is added."),
+    )
+    trial = Trial(
+        case_id="c",
+        attempt=1,
+        outcome="finished",
+        trajectory=Trajectory(trace_id="t", agent="shopper", steps=steps),
+    )
+
+    told = Turns().measure(Evidence(case=Case.model_validate({"id": "c", "task": "x"}), trial=trial, tools=()))
+    assert (2.0, "2 messages to the user") == told

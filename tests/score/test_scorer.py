@@ -114,7 +114,7 @@ def test_a_suites_own_metrics_stand_beside_the_built_in_ones(suite: MakeSuite, e
 
     assert [card.value("length") for card in cards] == [4.0, 2.0]
     assert [score.explanation for score in cards[0].scores if score.metric == "broken"] == [
-        "the metric itself failed: ValueError: nan is no figure"
+        "the metric itself failed: ValueError: nan is not a finite number"
     ]
     assert [(score.metric, score.value) for score in scorer.score_run(cards)] == [("mean_length", 3.0)]
     assert {scorer.versions["metric:length"], scorer.versions["run_metric:mean_length"]} == {"3"}

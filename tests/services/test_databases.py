@@ -7,10 +7,10 @@ import pytest
 
 from harness.errors import UsageError
 from harness.sandbox.environment import DatabasePlace, Environment
-from harness.sandbox.images import ImageStore
-from harness.sandbox.services import start_services
-from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.services.running_services import start_services
 from harness.sandbox.sql.tables import QueryFailed, Unmeasurable
+from harness.sandbox.state.snapshot import Snapshot
 
 Shop = Callable[..., tuple[Environment, object]]
 
@@ -56,7 +56,7 @@ def test_the_database_of_a_service_is_asked(shop: Shop, images: ImageStore) -> N
 
 @pytest.mark.docker
 @pytest.mark.parametrize(
-    ("file", "why"), [("fifo", "no regular file"), ("link", "no regular file"), ("sparse", "larger")]
+    ("file", "why"), [("fifo", "not a regular file"), ("link", "not a regular file"), ("sparse", "larger")]
 )
 def test_what_is_no_database_of_a_service_is_not_read(shop: Shop, images: ImageStore, file: str, why: str) -> None:
     environment, _ = shop(
@@ -79,6 +79,6 @@ def test_a_service_without_a_database_cannot_be_asked(shop: Shop, images: ImageS
     nothing = Snapshot(name="empty", environment="shop")
     with (
         start_services(environment, nothing, images=images, run=f"test-{uuid4().hex}") as services,
-        pytest.raises(UsageError, match=r"'lines' does not say how its database is asked"),
+        pytest.raises(UsageError, match=r"'lines'(.|\n)*`database: "),
     ):
         services.rows("lines", "select 1", 30)

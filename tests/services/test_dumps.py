@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import ServiceError, SnapshotError
 from harness.sandbox.environment import Environment
-from harness.sandbox.images import ImageStore
+from harness.sandbox.images.image_store import ImageStore
 from harness.sandbox.snapshots import SnapshotStore
 
 pytestmark = pytest.mark.docker
@@ -37,14 +37,14 @@ def test_a_changed_dump_is_refused_by_name(shop: Shop) -> None:
     assert folder is not None
     (folder / "dumps" / "lines.txt").write_text("apple\nplum\n")
 
-    with pytest.raises(SnapshotError, match=r"dumps/lines.txt was changed"):
+    with pytest.raises(SnapshotError, match=r"dumps/lines\.txt"):
         snapshots.load("shop", "open")
 
 
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
-        (["date", "+%N"], "does not come back from its own dump"),
+        (["date", "+%N"], "'lines'.*dump"),
         (["sh", "-c", "echo no disk >&2; exit 3"], r"exit status 3 and 0 bytes\nno disk"),
         (["true"], "exit status 0 and 0 bytes"),
         (["/no/such/program"], "exit status 12"),

@@ -21,6 +21,10 @@ def real_data() -> Path:
     return expected()
 
 
+Converse = Callable[..., tuple[list[str], Any]]
+"""What the fixture `converse` gives: what the user said, and the session's record."""
+
+
 class SocketConnection(http.client.HTTPConnection):
     def __init__(self, path: Path) -> None:
         super().__init__("gateway", timeout=20)
@@ -60,7 +64,7 @@ Reply = str | tuple[list[tuple[str, dict[str, Any]]], str]
 
 
 @pytest.fixture
-def converse(tmp_path: Path) -> Callable[..., tuple[list[str], SessionRecord]]:
+def converse(tmp_path: Path) -> Converse:
     """Runs one conversation: what the user said, and the record."""
 
     def run(

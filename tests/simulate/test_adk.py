@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Persona
+from harness.case import Case, Persona
 from harness.errors import InvalidDocument
 from harness.ingest import export_adk, import_file
 from tests.case.test_scenarios import loaded
@@ -38,17 +38,22 @@ def scenario(persona: object, **own: object) -> dict[str, object]:
     }
 
 
+def persona_of(case: Case) -> Persona:
+    assert case.conversation is not None
+    assert isinstance(case.conversation.persona, Persona)
+    return case.conversation.persona
+
+
 @pytest.mark.parametrize("name", ["EXPERT", "NOVICE", "EVALUATOR"])
 def test_a_built_in_persona_is_found_by_its_id(tmp_path: Path, name: str) -> None:
     [case] = loaded(tmp_path, [scenario(name)])
-    persona = case.conversation.persona
-    assert isinstance(persona, Persona)
+    persona = persona_of(case)
     assert (name, True) == (persona.id, bool(persona.instructions))
 
 
 def test_a_persona_in_full_keeps_its_rubrics(tmp_path: Path) -> None:
     [case] = loaded(tmp_path, [scenario(PERSONA)])
-    trait = case.conversation.persona.behaviours[0]
+    trait = persona_of(case).behaviours[0]
     assert (("Ask for one more thing.",), ("The user never changes their mind.",)) == (
         trait.instructions,
         trait.violation_rubrics,
@@ -60,7 +65,7 @@ def test_a_persona_is_a_file_of_the_suite_too(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "hasty.yaml").write_text("id: hasty\nbehaviours: [{name: short, instructions: [Write few words.]}]\n")
     [case] = loaded(tmp_path, [scenario("hasty")])
-    assert ("Write few words.",) == case.conversation.persona.instructions
+    assert ("Write few words.",) == persona_of(case).instructions
 
 
 def test_a_persona_that_does_not_exist_is_named_with_its_place(tmp_path: Path) -> None:
@@ -68,6 +73,13 @@ def test_a_persona_that_does_not_exist_is_named_with_its_place(tmp_path: Path) -
         loaded(tmp_path, [scenario("NOBODY")])
     assert "a.scenarios.json" in str(refused.value)
     assert "EXPERT" in str(refused.value)
+
+
+def test_what_is_wrong_inside_of_a_persona_is_named_where_it_stands(tmp_path: Path) -> None:
+    persona = {"id": "calm", "behaviours": [{"name": "waits", "violationRubrics": [{"text": "The user shouts."}]}]}
+    with pytest.raises(InvalidDocument) as refused:
+        loaded(tmp_path, [scenario(persona)])
+    assert "behaviours.0.violationRubrics.0" in str(refused.value.field)
 
 
 def test_what_was_read_is_written_back_unchanged(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from harness.simulate import LoggedTurn, UserLog, UserNotConforming, UserOptions
 from harness.simulate.conformance import OPENING
 from harness.simulate.logged_user import LoggedUser
 from harness.trace import UserReport
+from tests.simulate.conftest import Converse
 
 CASE = Case.model_validate({"id": "c", "task": OPENING})
 
@@ -65,7 +66,7 @@ class User:
 """
 
 
-def test_a_suites_user_that_cannot_be_made_is_named(converse, tmp_path: Path) -> None:
+def test_a_suites_user_that_cannot_be_made_is_named(converse: Converse, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(SUITE_FILE)
     with pytest.raises(UsageError, match=r"own.py:User' raised own.py:3: AttributeError"):
         converse(["Hello."], case=CASE, options=UserOptions(kind="own.py:User"))

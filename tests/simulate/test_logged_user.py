@@ -1,10 +1,14 @@
 """A logged conversation: played back while the agent does the same, played on by the persona after that."""
 
+from pathlib import Path
+
 import pytest
 
 from harness.case import Case, UserSpec
-from harness.simulate import LoggedCall, LoggedTurn, RuleUser, UserLog, UserOptions
+from harness.errors import InvalidDocument
+from harness.simulate import LoggedCall, LoggedTurn, RuleUser, UserLog, UserOptions, read_user_log
 from harness.simulate.meaning.turn import AgentTurn, difference
+from tests.simulate.conftest import Converse
 
 LOG = UserLog(
     turns=(
@@ -23,7 +27,7 @@ OPTIONS = UserOptions(kind="logged", logs={"latte": LOG})
 ADD = [("add", {"item": "latte"})]
 
 
-def test_the_same_agent_gets_every_turn(converse) -> None:
+def test_the_same_agent_gets_every_turn(converse: Converse) -> None:
     talk = ["Which size would you like?", (ADD, "A small latte is $4.50. Anything else?"), "Goodbye."]
     said, record = converse(talk, case=CASE, options=OPTIONS)
 
@@ -31,7 +35,7 @@ def test_the_same_agent_gets_every_turn(converse) -> None:
     assert (2, None, "script_over") == (record.user.replayed, record.user.divergence, record.user.ended)
 
 
-def test_another_wording_gets_the_log_and_another_price_does_not(converse) -> None:
+def test_another_wording_gets_the_log_and_another_price_does_not(converse: Converse) -> None:
     talk = ["What size do you want?", (ADD, "A small latte is $5.50. Anything else?"), "Goodbye."]
     said, record = converse(talk, case=CASE, options=OPTIONS)
 
@@ -41,7 +45,7 @@ def test_another_wording_gets_the_log_and_another_price_does_not(converse) -> No
     assert "replay_miss" == record.user.ended
 
 
-def test_a_missing_write_is_a_divergence_by_calls(converse) -> None:
+def test_a_missing_write_is_a_divergence_by_calls(converse: Converse) -> None:
     talk = ["Which size would you like?", "A small latte is $4.50. Anything else?"]
     _, record = converse(talk, case=CASE, options=OPTIONS)
 
@@ -49,7 +53,7 @@ def test_a_missing_write_is_a_divergence_by_calls(converse) -> None:
     assert "add" in record.user.divergence.reason
 
 
-def test_after_a_divergence_the_persona_plays_on_and_stays(converse) -> None:
+def test_after_a_divergence_the_persona_plays_on_and_stays(converse: Converse) -> None:
     talk = ["We have no latte. A tea?", "Which size would you like?", "Done."]
     with RuleUser() as model:
         user = UserSpec.model_validate({"model": "rule-user", "base_url": model.url, "mode": "live"})
@@ -93,3 +97,24 @@ def test_changes_do_not(then: str, now: str, kind: str) -> None:
     found = difference(AgentTurn(said=then), AgentTurn(said=now))
     assert found is not None
     assert kind == found.kind
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "field"),
+    [
+        ("source: x\nturns: []\n", 2, "turns"),
+        ("source: x\n", None, "turns"),
+        ("turns:\n  - user: Hello.\n  - user: '  '\n    agent: Goodbye.\n", 3, "turns.1.user"),
+        ("turns:\n  - agent: How can I help?\n", 2, "turns.0.user"),
+    ],
+)
+def test_a_log_without_a_users_turn_is_named_by_file_line_and_field(
+    tmp_path: Path, text: str, line: int | None, field: str
+) -> None:
+    file = tmp_path / "log.yaml"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(InvalidDocument) as refused:
+        read_user_log(file)
+    assert (file, field) == (refused.value.path, refused.value.field)
+    assert line is None or line == refused.value.line

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -10,6 +11,7 @@ from harness.errors import GatewayError
 from harness.simulate import RuleUser
 from harness.simulate.role import LONGEST_HEARD
 from harness.simulate.rule_user import UserFailing
+from tests.simulate.conftest import Converse
 
 PLAN = 'If asked for the size, say "Small, please." Then say "And a muffin."'
 TALK = ["Which size would you like?", "A small latte. Done.", "Added. Your order is complete.", "Bye."]
@@ -30,7 +32,7 @@ def spec_of(model: RuleUser, **own: object) -> UserSpec:
     return UserSpec.model_validate({"model": "rule-user", "base_url": model.url, "mode": "record", **own})
 
 
-def test_a_plan_is_followed_and_the_goal_is_named(converse) -> None:
+def test_a_plan_is_followed_and_the_goal_is_named(converse: Converse) -> None:
     with RuleUser() as model:
         said, record = converse(TALK, case=case_of(), user=spec_of(model))
 
@@ -43,7 +45,7 @@ def test_a_plan_is_followed_and_the_goal_is_named(converse) -> None:
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_recorded_user_is_replayed_by_what_was_said(converse, tmp_path: Path, provider: str) -> None:
+def test_a_recorded_user_is_replayed_by_what_was_said(converse: Converse, tmp_path: Path, provider: str) -> None:
     with RuleUser() as model:
         address = model.url if provider == "openai" else model.url.removesuffix("/v1")
         spec = spec_of(model, provider=provider, base_url=address)
@@ -60,7 +62,7 @@ def test_a_recorded_user_is_replayed_by_what_was_said(converse, tmp_path: Path, 
     assert (tmp_path / "cassettes" / "talks" / "latte.yaml").exists()
 
 
-def test_a_user_knows_what_is_said_and_nothing_else(converse) -> None:
+def test_a_user_knows_what_is_said_and_nothing_else(converse: Converse) -> None:
     talk = [([("find", {"item": "canary-argument"})], "Which size would you like?"), "Done."]
     with RuleUser() as model:
         converse(talk, case=case_of(), user=spec_of(model))
@@ -83,7 +85,9 @@ FAILING: list[tuple[UserFailing, str]] = [
 
 
 @pytest.mark.parametrize(("failing", "fault"), FAILING)
-def test_a_failing_model_is_the_simulators_failure_with_its_turn(converse, failing: UserFailing, fault: str) -> None:
+def test_a_failing_model_is_the_simulators_failure_with_its_turn(
+    converse: Converse, failing: UserFailing, fault: str
+) -> None:
     with RuleUser(failing=failing) as model:
         said, record = converse(["A latte for you, then."] * 9, case=case_of(), user=spec_of(model))
 
@@ -91,7 +95,27 @@ def test_a_failing_model_is_the_simulators_failure_with_its_turn(converse, faili
     assert ("simulator_failed", 2, fault) == (record.user.ended, record.user.invalid.turn, record.user.invalid.fault)
 
 
-def test_a_user_never_ends_while_the_agent_has_something_open(converse) -> None:
+def test_a_model_that_goes_on_for_ever_is_the_simulators_failure(converse: Converse) -> None:
+    with RuleUser(failing="forever") as model:
+        said, record = converse(["A latte. Done."] * 9, case=case_of(max_turns=6), user=spec_of(model))
+
+    assert (6, "turn_limit") == (len(said), record.user.ended)
+    assert (6, "never_ends") == (record.user.invalid.turn, record.user.invalid.fault)
+
+
+@pytest.mark.parametrize(
+    "reply", ["Tell me about number 9.", "What else?", "Let me add number 9.", "Number 9 is nice."]
+)
+def test_an_agent_that_keeps_the_user_talking_does_not_invalidate_the_conversation(
+    converse: Converse, reply: str
+) -> None:
+    with RuleUser(failing="forever") as model:
+        _, record = converse([reply] * 9, case=case_of(max_turns=6), user=spec_of(model))
+
+    assert ("turn_limit", None) == (record.user.ended, record.user.invalid)
+
+
+def test_a_user_never_ends_while_the_agent_has_something_open(converse: Converse) -> None:
     with RuleUser(failing="stop_open") as model:
         said, record = converse(
             ["Which size would you like?", "Done. Your order is placed."], case=case_of(), user=spec_of(model)
@@ -105,7 +129,7 @@ def test_a_user_never_ends_while_the_agent_has_something_open(converse) -> None:
     "claim",
     ["All done! I have completed everything.", "Your order has been placed.", "Done.", "Everything's taken care of."],
 )
-def test_a_user_that_believes_a_false_claim_may_end_at_once(converse, claim: str) -> None:
+def test_a_user_that_believes_a_false_claim_may_end_at_once(converse: Converse, claim: str) -> None:
     with RuleUser(failing="stop_first") as model:
         said, record = converse([claim], case=case_of(), user=spec_of(model))
 
@@ -113,7 +137,7 @@ def test_a_user_that_believes_a_false_claim_may_end_at_once(converse, claim: str
     assert ("goal_reached", None) == (record.user.ended, record.user.invalid)
 
 
-def test_a_question_in_new_words_is_answered_as_before(converse) -> None:
+def test_a_question_in_new_words_is_answered_as_before(converse: Converse) -> None:
     asked = ["Which colour would you like?", "What shade shall it be?", "Please tell me the hue.", "And the colour?"]
     plan = 'If asked for the size, say "Small, please."'
     with RuleUser() as model:
@@ -124,7 +148,9 @@ def test_a_question_in_new_words_is_answered_as_before(converse) -> None:
 
 
 @pytest.mark.parametrize("filtered", ["status", "finish_reason"])
-def test_a_conversation_that_the_provider_refuses_for_the_agents_words_ends_there(converse, filtered: str) -> None:
+def test_a_conversation_that_the_provider_refuses_for_the_agents_words_ends_there(
+    converse: Converse, filtered: Literal["status", "finish_reason"]
+) -> None:
     with RuleUser(refuses="forbidden", refuses_by=filtered) as model:
         _, record = converse(["Which size? Forbidden words.", "Done."], case=case_of(), user=spec_of(model))
 
@@ -132,12 +158,12 @@ def test_a_conversation_that_the_provider_refuses_for_the_agents_words_ends_ther
     assert "the agent's replies" in record.user.reason
 
 
-def test_a_refusal_that_is_not_for_the_agents_words_is_no_failure_of_the_agent(converse) -> None:
+def test_a_refusal_that_is_not_for_the_agents_words_is_no_failure_of_the_agent(converse: Converse) -> None:
     with RuleUser(refuses="latte") as model, pytest.raises(GatewayError, match="gave no message"):
         converse(["Which size?"], case=case_of(), user=spec_of(model))
 
 
-def test_however_much_the_agent_says_the_request_stays_bounded(converse) -> None:
+def test_however_much_the_agent_says_the_request_stays_bounded(converse: Converse) -> None:
     with RuleUser() as model:
         converse(["Which size would you like? " * 1_000] * 12, case=case_of(max_turns=12), user=spec_of(model))
         longest = max(len(json.dumps(body)) for body in model.bodies)
@@ -145,7 +171,7 @@ def test_however_much_the_agent_says_the_request_stays_bounded(converse) -> None
     assert longest < LONGEST_HEARD + 20_000
 
 
-def test_a_silent_agent_is_left(converse) -> None:
+def test_a_silent_agent_is_left(converse: Converse) -> None:
     with RuleUser() as model:
         _, record = converse(["", " ", "", ""], case=case_of(), user=spec_of(model))
 
@@ -153,7 +179,7 @@ def test_a_silent_agent_is_left(converse) -> None:
     assert "said nothing 3 times" in record.user.reason
 
 
-def test_the_turn_limit_is_named(converse) -> None:
+def test_the_turn_limit_is_named(converse: Converse) -> None:
     with RuleUser() as model:
         said, record = converse(["Which size would you like?"] * 5, case=case_of(max_turns=2), user=spec_of(model))
 

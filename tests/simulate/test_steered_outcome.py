@@ -7,6 +7,7 @@ import pytest
 import harness
 from harness.api import RunOptions
 from harness.errors import UsageError
+from harness.results import RunFolder
 from harness.simulate import RuleUser
 
 SUITE = """\
@@ -89,6 +90,21 @@ def test_the_time_of_the_user_is_added_to_the_limit_and_excuses_nothing(
         summary = harness.run(RunOptions(suite="talks", sandbox="local"), project=tmp_path)
 
     assert 1 == summary.counts.model_dump()[outcome], summary.counts
+
+
+def test_a_program_is_ended_as_soon_as_its_own_time_is_over(tmp_path: Path) -> None:
+    agent = TALKS.replace("TURNS", "2").replace("SLEEPS", "60")
+    case = LATE.replace("seconds: 2", "seconds: 8")
+    with RuleUser(failing="forever", latency_s=0.2) as model:
+        user = f"user: {{kind: model, model: rule-user, base_url: '{model.url}', mode: live}}"
+        suite_of(tmp_path, case, agent, SUITE.replace("user: {kind: logged}", user))
+        harness.run(RunOptions(suite="talks", sandbox="local", run_name="late"), project=tmp_path)
+
+    (stored,) = RunFolder.open(tmp_path / "runs" / "late").trials()
+    assert stored.trial.outcome == "limit_reached"
+    assert stored.trial.exit is not None
+    assert stored.trial.exit.duration_s is not None
+    assert stored.trial.exit.duration_s < 12, "of the 16 s that program and user may take together"
 
 
 def test_a_case_without_a_log_is_refused_before_anything_runs(tmp_path: Path) -> None:

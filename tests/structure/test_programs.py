@@ -46,9 +46,9 @@ def test_a_run_and_a_comparison_are_what_the_command_line_prints(project: Path) 
 
 
 def test_a_run_that_exists_is_refused_before_anything_is_started(project: Path) -> None:
-    with pytest.raises(UsageError, match="there is no suite 'hallo'"):
+    with pytest.raises(UsageError, match="'hallo'"):
         harness.run(RunOptions(suite="hallo"), project=project)
-    with pytest.raises(UsageError, match="name a suite"):
+    with pytest.raises(UsageError, match="--resume"):
         harness.run(RunOptions(), project=project)
 
 

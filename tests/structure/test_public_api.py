@@ -45,7 +45,7 @@ def test_importing_the_public_names_imports_nothing_heavy() -> None:
 def test_suites_templates_and_pages_import_public_names_only() -> None:
     files = [
         *(ROOT / "suites").rglob("*.py"),
-        *(ROOT / "harness" / "cli" / "template").rglob("*.py"),
+        *(ROOT / "harness" / "cli" / "project" / "template").rglob("*.py"),
         *(ROOT / "docs" / "how-to").rglob("*.md"),
         *(ROOT / "docs" / "tutorial").rglob("*.md"),
         ROOT / "README.md",

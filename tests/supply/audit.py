@@ -22,7 +22,7 @@ def main() -> int:
         venv.create(folder, with_pip=True)
         install = [f"{folder}/bin/python", "-m", "pip", "install", "--quiet", "pip-audit"]
         if not _ran(install, _INSTALL_S):
-            print("could not be told: pip-audit cannot be installed, no package index answers", file=sys.stderr)
+            print("could not be determined: pip-audit cannot be installed, no package index answers", file=sys.stderr)
             return COULD_NOT
         return _asked([f"{folder}/bin/pip-audit", *_HOW, "-r", str(LOCK)])
 
@@ -32,10 +32,10 @@ def _asked(command: list[str]) -> int:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_ASK_S)
         status, lines = verdict(json.loads(done.stdout))
     except subprocess.TimeoutExpired:
-        status, lines = COULD_NOT, [f"could not be told: no answer about the advisories within {_ASK_S} s"]
+        status, lines = COULD_NOT, [f"could not be determined: no answer about the advisories within {_ASK_S} s"]
     except ValueError:
         last = done.stderr.strip().splitlines()[-1:]
-        status, lines = COULD_NOT, ["could not be told: the advisories cannot be had", *last]
+        status, lines = COULD_NOT, ["could not be determined: the advisories cannot be had", *last]
     print("\n".join(lines))
     return status
 
@@ -47,7 +47,7 @@ def verdict(report: Any) -> tuple[int, list[str]]:
     lines = [f"{one['name']} {one['version']}: {hole['id']}, fixed in {hole['fix_versions']}" for one, hole in found]
     asked = len(report["dependencies"]) - len(skipped)
     if skipped:
-        lines.append(f"could not be told of {len(skipped)} pins, among them {', '.join(sorted(skipped)[:3])}")
+        lines.append(f"could not be determined of {len(skipped)} pins, among them {', '.join(sorted(skipped)[:3])}")
     lines.append(f"{len(found)} known vulnerabilities in {asked} pins that were looked up")
     return (FOUND if found else COULD_NOT if skipped or not asked else 0), lines
 

@@ -7,7 +7,7 @@ from importlib import metadata
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-_OUR_EXTRAS = ("", "otlp", "github", "calibrate", "ray")
+_OUR_EXTRAS = ("", "otlp", "github", "calibrate", "mlflow", "ray")
 """Not `dev`: what is only developed with is handed on to nobody."""
 _ALLOWED = frozenset(
     {
@@ -57,15 +57,19 @@ def brought(name: str = "trial-harness", extras: tuple[str, ...] = _OUR_EXTRAS) 
 
 
 def licences_of(name: str) -> tuple[str, ...]:
-    """As the package itself tells: by expression, by classifier, or by words."""
+    """As the package itself tells: by expression, by classifier, or by words.
+
+    Fields are read by `get_all`: once something has imported the backport importlib_metadata, a missing one is a
+    KeyError and not None.
+    """
     told = metadata.metadata(name)
     classified = [
         line.rpartition(" :: ")[2] for line in told.get_all("Classifier", []) if line.startswith("License ::")
     ]
     classified = [line for line in classified if line != "OSI Approved"]
-    if told["License-Expression"]:
-        return tuple(re.split(r" (?:AND|OR) ", re.sub(r"[()]", "", told["License-Expression"])))
-    words = [(told["License"] or "").strip().splitlines()[0]] if (told["License"] or "").strip() else []
+    for expression in told.get_all("License-Expression", []):
+        return tuple(re.split(r" (?:AND|OR) ", re.sub(r"[()]", "", expression)))
+    words = [text.strip().splitlines()[0] for text in told.get_all("License", []) if text.strip()]
     return tuple(dict.fromkeys(_SAME.get(one.lower(), one) for one in classified or words))
 
 

@@ -18,11 +18,12 @@ from tests.supply.test_lock import pinned, unpinned
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = "|".join(PROJECT["optional-dependencies"])
-CI_LOCK = (ROOT / "harness/cli/template_github/requirements.txt").read_text(encoding="utf-8")
+CI_LOCK = (ROOT / "harness/cli/project/template_github/requirements.txt").read_text(encoding="utf-8")
 INSTALLER = re.compile(
     r"\b(?:pip3?|pipx|uv|uvx|poetry|pdm|conda|easy_install)\b[^\n|;&`]*?\b(?:install|add|run|download)\b(?P<rest>[^\n`]*)"
 )
 WORD = re.compile(r"[^\s'\"`,()]+")
+DEPENDENCIES = re.compile(r"^\s*(?:dependencies|requires)\s*=\s*\[(?P<rest>.*)\]")
 WITH_EXTRA = re.compile(rf"(?P<name>[A-Za-z0-9][\w.-]*)\[(?:{EXTRAS})(?:,(?:{EXTRAS}))*\](?P<rest>.?.?.?)")
 
 
@@ -36,6 +37,9 @@ def by_bare_name(text: str) -> Iterator[str]:
                 yield line
         for extra in WITH_EXTRA.finditer(line):
             if _is_bare(extra["name"], extra["rest"], own):
+                yield line
+        for declared in DEPENDENCIES.finditer(line):
+            if any(_is_bare(one.strip(" '\""), "", own) for one in declared["rest"].split(",")):
                 yield line
 
 
@@ -71,6 +75,7 @@ def test_nothing_that_is_documented_said_or_generated_installs_by_a_bare_name() 
         f"uv tool install {DISTRIBUTION.replace('-', '_')}",
         "pip install 'agent-harness[otlp]'",
         "pip install --upgrade harness",
+        f'dependencies = ["requests", "{DISTRIBUTION}>=0.1"]',
     ],
 )
 def test_a_bare_name_is_found(line: str) -> None:
@@ -83,6 +88,7 @@ def test_a_bare_name_is_found(line: str) -> None:
         f"python -m pip install --no-deps '{DISTRIBUTION}[ray] @ git+https://git.example.com/x@{'0' * 40}'",
         "pip install --editable '/path/to/the/source[github]'",
         "pip install --require-hashes -r .github/harness/requirements.txt",
+        f'dependencies = ["requests", "{DISTRIBUTION} @ git+https://git.example.com/x@{"0" * 40}"]',
         "init my-evals --ci github --install git+https://git.example.com/tools/harness@COMMIT",
     ],
 )

@@ -36,7 +36,7 @@ def test_every_line_is_a_name_a_version_and_hashes() -> None:
         "click==8.1",
         "click>=8.1 --hash=sha256:" + "0" * 64,
         "click @ file:click.whl --hash=sha256:" + "0" * 64,
-        "--index-url=elsewhere",
+        "-i elsewhere",
         "-e .",
     ],
 )

@@ -2,7 +2,7 @@
 
 from harness.case import Case, ToolSpec
 from harness.score import Evidence
-from harness.score.failures.tool_hallucination import ToolHallucination
+from harness.score.failures.modes.tool_hallucination import ToolHallucination
 from harness.trace import Step, ToolCall, Trajectory, Trial
 from harness.trace.delegation import with_delegations
 

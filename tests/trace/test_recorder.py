@@ -225,12 +225,12 @@ def test_the_digest_does_not_depend_on_times_or_ids() -> None:
 
 def test_spans_that_are_no_trial_are_refused() -> None:
     strange = Span(trace_id="1", span_id="2", name="GET /", start_ns=0, end_ns=1)
-    with pytest.raises(ResultsError, match="no trace of a trial"):
+    with pytest.raises(ResultsError, match="invoke_agent"):
         trajectory_from([strange])
 
 
 def test_a_span_with_a_broken_attribute_is_named() -> None:
     recorder = TraceRecorder(SUBJECT)
     tool_call(recorder, 0, **{names.TOOL_ARGUMENTS: "{"})
-    with pytest.raises(ResultsError, match=r"gen_ai\.tool\.call\.arguments.* is not JSON"):
+    with pytest.raises(ResultsError, match=r"gen_ai\.tool\.call\.arguments"):
         trajectory_from(recorder.finish())

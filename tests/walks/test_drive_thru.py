@@ -68,7 +68,7 @@ def test_the_same_run_gives_the_same_report(runs: Walk) -> None:
 
 def test_a_run_name_that_exists_is_refused(runs: Walk) -> None:
     refused = runs("run", "drive_thru", "--run-name", "ordered", status=2)
-    assert "already a run 'ordered'" in refused.stderr
+    assert "--resume" in refused.stderr
 
 
 def test_only_what_failed_is_run_again(runs: Walk) -> None:

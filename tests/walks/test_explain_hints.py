@@ -20,7 +20,7 @@ def test_a_hint_is_shown_on_request_and_in_json_and_counts_nowhere(walk: Walk) -
 
     plain = walk("explain", "r", case).stdout
     assert "hint:" not in plain
-    assert "most probably went wrong at step 1 (Expert)" in plain
+    assert "most probable failure at step 1 (Expert)" in plain
     assert "not measured here: cascading error: " in plain
     assert "what words alone say of it is a hint" in plain
     assert "hint: premature commitment (assumed data" in walk("explain", "r", case, "--hints").stdout

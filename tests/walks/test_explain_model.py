@@ -7,7 +7,7 @@ import pytest
 
 from tests.models.model_server import ModelServer, Thought, serve_models
 from tests.walks.conftest import Walk, WriteSuite
-from tests.walks.test_models import LOCAL, MAIN, SUITE, WITH_KEY
+from tests.walks.recordings.test_models import LOCAL, MAIN, SUITE, WITH_KEY
 
 LONG = "a text that is longer than what explain shows of one " * 20 + "and this is its end"
 HOSTILE = "\x1b[2J\u202e\x9b31m"

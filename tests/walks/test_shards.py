@@ -33,7 +33,7 @@ def test_a_merged_run_is_the_run_of_one_machine_and_nothing_else_is_merged(walk:
     for parts, problem in (
         (("part-1",), "shard 2/2 is missing"),
         (("part-1", "part-1"), "given twice"),
-        (("part-1", "whole"), "is no shard"),
+        (("part-1", "whole"), "not a shard"),
     ):
         assert problem in walk("merge", *parts, "--run-name", "again", status=2).stderr
     trial = runs / "part-2" / "trials" / "a" / "2" / "trial.json"

@@ -20,13 +20,13 @@ REPLACEMENTS: Final = {
     r"sittings?": "session",
     r"momentary": "transient",
     r"levelling": "normalisation",
-    r"minting|minted": "generated",
+    r"mints?|minting|minted": "generated",
     r"no cycles sought": "gc paused",
     r"afterthoughts?": "trailing thought",
     r"half made": "incomplete or partial",
     r"(?:behind|past) the door": "in the gateway",
 }
-STORED: Final = ('"afterthought"', "seal.json", ".sealing-", "sittings: int", ".sittings", "sittings=")
+STORED: Final = ('"afterthought"', "seal.json", ".sealing-", "sittings: int", ".sittings", "sittings=", "mints")
 """Names in files that exist already: they are read and written as they are."""
 
 _WORDS: Final = {word: re.compile(rf"(?<![a-z])(?:{word})(?![a-z])", re.IGNORECASE) for word in REPLACEMENTS}

@@ -2,7 +2,7 @@
 
 from pydantic import Field, model_validator
 
-from harness.case.reset import Reset
+from harness.case.endpoints.reset import Reset
 from harness.case.suite import McpServer
 from harness.values import Frozen, JsonObject
 
@@ -23,7 +23,7 @@ class ToolGroup(Frozen):
     is a write.
     """
     override: dict[str, JsonObject] = {}
-    """Tool -> fields to set: `timeout_s`, `ignore_arguments`, `mints`, `volatile`, `rate_limit`, `description`,
+    """Tool -> fields to set: `timeout_s`, `ignore_arguments`, `generated_ids`, `volatile`, `rate_limit`, `description`,
     `effect`."""
     disposable: bool = False
     """Allows live writes: the server's state may be discarded."""

@@ -6,8 +6,8 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from harness.case.endpoints.tool import Effect, ToolKind
 from harness.case.sourcing.declared import PythonTools, SourceTools, ToolGroup
-from harness.case.tool import Effect, ToolKind
 from harness.documents import read_document, write_atomically
 from harness.values import Frozen, JsonObject, JsonValue, digest_of
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from harness.case.endpoints.tool import Effect
 from harness.case.sourcing.declared import OpenApiTools
 from harness.case.sourcing.listing import chosen, effect_of, own_name
 from harness.case.sourcing.schemas import bundled, resolved
 from harness.case.sourcing.swagger import is_swagger, openapi_of
-from harness.case.tool import Effect
 from harness.values import JsonObject, JsonValue
 
 _METHODS = ("get", "head", "post", "put", "patch", "delete")
@@ -152,8 +152,8 @@ def _take_parameter(operation: _Operation, parameter: JsonObject, document: Json
     if place == "query" and not _is_plain(parameter, schema):
         raise ValueError(f"{operation.name}: the query parameter {name!r} is written in a style that is not known")
     declared: JsonValue = parameter.get("schema", {})
-    told = parameter.get("description")
-    described = {"description": told} if isinstance(told, str) and isinstance(declared, dict) else {}
+    description = parameter.get("description")
+    described = {"description": description} if isinstance(description, str) and isinstance(declared, dict) else {}
     operation.properties[name] = {**declared, **described} if isinstance(declared, dict) else declared
     if place == "query":
         operation.query[name] = name

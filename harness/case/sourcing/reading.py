@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.case.document import Document, open_document
+from harness.case.endpoints.tool import ToolSpec
 from harness.case.sourcing.browser_tools import browser_tools
 from harness.case.sourcing.declared import (
     KINDS,
@@ -21,7 +22,6 @@ from harness.case.sourcing.openapi import openapi_tools
 from harness.case.sourcing.places import sandbox_tools
 from harness.case.sourcing.tool_source import tool_source_class
 from harness.case.suite import McpServer, ToolServer
-from harness.case.tool import ToolSpec
 from harness.disk import is_file
 from harness.documents import read_plain
 from harness.errors import InvalidDocument, UsageError

@@ -2,7 +2,7 @@
 
 import json
 
-from harness.case.tool import ToolSpec
+from harness.case.endpoints.tool import ToolSpec
 from harness.values import JsonValue
 
 

@@ -1,1 +1,1 @@
-"""Two answers to one question compared: their structure, their values, and what changes by itself."""
+"""Compares two answers to one call: their structure, their values, and which parts change by themselves."""

@@ -1,4 +1,4 @@
-"""An answer of a tool as it is compared: status, media type and a JSON value."""
+"""An answer of a tool in the form that is compared: status, media type and a JSON value."""
 
 import hashlib
 import json
@@ -9,26 +9,26 @@ from harness.cassette import Recording, is_transient
 from harness.values import JsonValue
 
 OK = "ok"
-"""The group of good answers."""
+"""The group of successful answers."""
 _WORDS = {"timeout": "gave no answer in time", "reset": "closed the connection"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a tool answered."""
+    """One answer of a tool."""
 
     status: int
     media: str | None
     """The media type without parameters; None where the answer has none."""
     value: JsonValue
-    """Texts that hold a JSON object or list are read: tools of MCP answer so."""
+    """Texts with a JSON object or list are parsed: MCP tools answer in this form."""
     body: bytes = b""
     """The unchanged body."""
     headers: Mapping[str, str] = field(default_factory=dict)
     unavailable: str | None = None
     """The reason why the answer contains no information: overload, failure, timeout."""
     is_silent: bool = False
-    """Nothing was answered at all."""
+    """Whether there was no answer at all."""
 
     @property
     def is_error(self) -> bool:
@@ -36,12 +36,12 @@ class Answer:
 
     @property
     def group(self) -> str:
-        """Answers of one group have one shape: all good ones, and those of each error."""
+        """Answers of one group share a shape: all successful ones, and those of each error."""
         return str(self.status) if self.is_error else OK
 
 
 def answer_of(recording: Recording) -> Answer:
-    """What a recording holds."""
+    """The answer in a recording."""
     status, outcome = recording.status, recording.mark.outcome
     reason = _WORDS.get(outcome)
     silent = reason is not None
@@ -79,8 +79,8 @@ def _read(body: bytes) -> JsonValue:
     try:
         value = _unfolded(json.loads(text))
         if "\\u" in text:
-            # Halves of characters are legal in JSON, also in that of a text within it, and in nothing that a report
-            # could be written in.
+            # Lone surrogates are legal in JSON, also in JSON within a text, but not in the encoding of a
+            # report.
             whole = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
             value = json.loads(whole)
         return value

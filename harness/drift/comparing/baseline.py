@@ -16,7 +16,7 @@ from harness.values import JsonValue
 
 
 class AnswerBaseline:
-    """Of one operation. Every recording counts, of whatever case."""
+    """The baseline of one operation. Recordings of all cases count."""
 
     def __init__(
         self,
@@ -37,20 +37,20 @@ class AnswerBaseline:
             values[answer.group].append(answer.value)
             if recording.mark.effect == "read":
                 same[recording.mark.key, recording.mark.state].append(answer)
-        told = self._ruled.over(declared)
+        forms = self._ruled.over(declared)
         if profile.knows_shape:
-            told = told.over(forms_seen(path for path, one in profile.paths.items() if one.kinds))
-        self._told, self._values = told, values
+            forms = forms.over(forms_seen(path for path, one in profile.paths.items() if one.kinds))
+        self._success_forms, self._values = forms, values
         self._forms: dict[str, Forms] = {}
         self._known: dict[str, Shape] = {}
         for group, found in values.items():
-            believed = told if group == OK else self._ruled
+            believed = forms if group == OK else self._ruled
             self._known[group] = shape_of(found, believed)
             self._forms[group] = believed.over(forms_seen(self._known[group]))
         if profile.knows_shape and OK in self._known:
             self._known[OK] = _with_noise(self._known[OK], profile)
         self.fleeting = frozenset(profile.fleeting_paths())
-        """Members that come and go by themselves."""
+        """Members that are sometimes present without a change of the tool."""
         self._volatile = {*profile.volatile_paths(), *self._unsteady(list(same.values()), rules)}
 
     def known(self, answer: Answer) -> Shape:
@@ -61,11 +61,11 @@ class AnswerBaseline:
         """Which objects in answers of this answer's group are maps, and which are records."""
         return self._forms.get(answer.group) or self._ruled.over(forms_seen(self.known(answer)))
 
-    def told(self, answer: Answer) -> Forms:
+    def declared_forms(self, answer: Answer) -> Forms:
         """The forms of objects in such answers according to rules, schemas or learned samples, but not the
         recordings.
         """
-        return self._told if answer.group == OK else self._ruled
+        return self._success_forms if answer.group == OK else self._ruled
 
     def values(self, answer: Answer) -> Sequence[JsonValue]:
         """All recorded answers of this answer's group."""
@@ -76,12 +76,12 @@ class AnswerBaseline:
         return any(path == known or (known and lies_below(path, known)) for known in self._volatile)
 
     def is_settled(self, path: str) -> bool:
-        """Whether a value that never changed there can be taken for steady."""
+        """Whether a value that never changed there can be considered stable."""
         del path  # part of the interface; an operation is sampled as a whole
         return self._profile.is_settled
 
     def _unsteady(self, groups: Sequence[Sequence[Answer]], rules: PathRules) -> set[str]:
-        """Paths at which the cassettes themselves hold several answers to one read in one state."""
+        """Paths at which the cassettes themselves contain different answers to one read in one state."""
         return {
             one.path
             for answers in groups

@@ -1,4 +1,4 @@
-"""A live answer compared with its recording: every change, with what is volatile taken off."""
+"""Compares a live answer with its recording: every change except volatile values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from harness.results import ChangeClass
 from harness.values import JsonValue
 
 YOUNG = "the value changed; whether it is steady is not known yet (see harness drift learn)"
-"""The doubt of a value of which too few samples are known."""
+"""The doubt about a value with too few known samples."""
 _STRICT = frozenset({"date-time", "date", "http-date", "uuid", "jwt"})
 _RULES_THAT_SETTLE = frozenset({"exact", "approx", "regex"})
 
@@ -28,9 +28,9 @@ class Compared:
 
     changes: tuple[Change, ...]
     paths: tuple[str, ...]
-    """What the live answer has shown, whether it changed or not."""
+    """The paths of the live answer, whether changed or not."""
     volatile: tuple[str, ...] = ()
-    """Paths whose values differ without meaning, because they are volatile."""
+    """Paths whose values differ because they are volatile."""
 
 
 def compare(old: Answer, new: Answer, baseline: AnswerBaseline, rules: PathRules) -> Compared:
@@ -47,11 +47,11 @@ def compare(old: Answer, new: Answer, baseline: AnswerBaseline, rules: PathRules
         return Compared(changes=tuple(changes), paths=paths)
     structures = Structures(old=old.value, new=new.value, known=known, fleeting=baseline.fleeting, forms=forms)
     structural = [change for change in structural_changes(structures, shape) if not _ruled_out(change, rules)]
-    changes += with_doubts(structural, baseline.values(old), new.value, baseline.told(old))
-    told = {change.path for change in changes}
+    changes += with_doubts(structural, baseline.values(old), new.value, baseline.declared_forms(old))
+    changed_paths = {change.path for change in changes}
     volatile: list[str] = []
     for one in unlike(old.value, new.value, rules, forms):
-        if one.path in told:
+        if one.path in changed_paths:
             continue
         if _is_volatile(one, baseline):
             volatile.append(one.path)
@@ -102,7 +102,7 @@ def _is_volatile(one: Unlike, baseline: AnswerBaseline) -> bool:
 
 
 def _is_rewritten(one: Unlike) -> bool:
-    """Whether the value is of another kind, or a text of another format: no moment or chance does that."""
+    """Whether the value has another kind, or the text another format, which no time or chance explains."""
     if isinstance(one.old, str) and isinstance(one.new, str):
         return _strict(one.old) != _strict(one.new)
     return kind_of(one.old) != kind_of(one.new)
@@ -163,7 +163,7 @@ def _fullness(value: JsonValue) -> str:
 
 
 def _kind(value: JsonValue, other: JsonValue) -> str:
-    """With its format where the other has not the same one."""
+    """The kind, with its format where the other value's format differs."""
     if not isinstance(value, str) or not isinstance(other, str):
         return kind_of(value)
     mine = _strict(value)

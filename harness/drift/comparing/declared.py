@@ -31,21 +31,21 @@ class Declared:
     kinds: frozenset[str]
     required: bool
     words: str
-    """Kinds, and whether a fixed list or limits narrow them; no values."""
+    """Kinds, and whether an enum or limits narrow them; no values."""
     choices: frozenset[str] | None
-    """The fixed list, each as JSON; None: there is none."""
+    """The enum, each value as JSON; None: the schema has none."""
     limits: str
     schema: JsonObject
 
     def fits_into(self, other: "Declared") -> bool:
-        """Whether all values that are valid here are valid there, as far as kinds, fixed lists and limits show."""
+        """Whether all values valid here are valid in `other`, as far as kinds, enums and limits show."""
         wider = other.kinds == _ANYTHING or self.kinds <= other.kinds
         listed = other.choices is None or (self.choices is not None and self.choices <= other.choices)
         return wider and listed and other.limits in ("", self.limits)
 
 
 def declared_in(schema: JsonObject, path: str) -> dict[str, Declared]:
-    """Every member and item that the schema declares, below `path`. References are followed, circles once."""
+    """Every member and item that the schema declares, below `path`. References are followed, cyclic ones once."""
     return dict(_members(schema, schema, path, 0))
 
 
@@ -90,7 +90,7 @@ def _place(
 
 
 def branches_of(schema: JsonObject, root: JsonObject, hops: int = 0) -> Iterator[JsonObject]:
-    """The schema itself, or each of the schemas that it chooses from."""
+    """The schema itself, or each of its alternatives."""
     reference = schema.get("$ref")
     if isinstance(reference, str) and hops < _DEEPEST:
         found = _at(root, reference)

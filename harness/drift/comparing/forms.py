@@ -1,6 +1,6 @@
-"""Which objects of an answer are maps, whose keys are data, and which are records, whose keys are names.
+"""Classifies objects of an answer as maps, whose keys are data, or records, whose keys are names.
 
-The distinction decides what a missing key means: a record that loses one has lost a field, a map merely holds other
+The distinction decides what a missing key means: a record that loses one has lost a field, a map only contains other
 data. In the order of authority: a rule of the suite (`compare: map`), a declared schema (MCP output schema, OpenAPI
 response, `output:` of a tool), what earlier samples showed, and the keys themselves. The number of keys is no
 criterion.
@@ -29,12 +29,12 @@ _DEEPEST = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Forms:
-    """What is known of the objects at some paths; of all others their keys decide."""
+    """What is known of the objects at some paths; other objects are classified by their keys."""
 
     maps: frozenset[str] = frozenset()
     records: frozenset[str] = frozenset()
     rules: PathRules = field(default_factory=lambda: PathRules(()))
-    """The suite's word, which overrules the rest."""
+    """The form that the suite declares; it overrides the other sources."""
 
     def are_maps(self, path: str, objects: Sequence[JsonObject]) -> bool:
         """Whether the keys of these objects, all found at `path`, are data."""
@@ -43,7 +43,7 @@ class Forms:
         return path not in self.records and (_keys_are_data(objects) or _keys_vary(objects))
 
     def over(self, other: "Forms") -> "Forms":
-        """Both together; where they disagree, this one counts."""
+        """Both combined; where they disagree, this one takes precedence."""
         return Forms(
             maps=self.maps | (other.maps - self.records),
             records=self.records | (other.records - self.maps),
@@ -55,7 +55,7 @@ UNKNOWN = Forms()
 
 
 def forms_seen(paths: Iterable[str]) -> Forms:
-    """How a shape with these paths was read: what has a member `*` as a map, what has a named one as a record."""
+    """The forms in a shape with these paths: an object with a member `*` is a map, one with a named member a record."""
     maps, records = set[str](), set[str]()
     for path in paths:
         if path and not path.endswith(ITEM):
@@ -108,10 +108,10 @@ def _keys_are_data(objects: Sequence[JsonObject]) -> bool:
 
 
 def _keys_vary(objects: Sequence[JsonObject]) -> bool:
-    """Whether several samples hold values of one kind under ever other keys.
+    """Whether several samples contain values of one kind under changing keys.
 
-    A record repeats its names: at least two objects in three hold most of them. Of a map, few keys are shared by all
-    samples, and each further sample brings new ones.
+    A record repeats its names: at least two thirds of the objects contain most of them. Of a map, few keys are shared
+    by all samples, and each further sample brings new ones.
     """
     filled = [one for one in objects if one]
     if len({frozenset(one) for one in filled}) < _SAMPLES:

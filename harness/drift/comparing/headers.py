@@ -9,7 +9,7 @@ from harness.results import ChangeClass
 from harness.validation import fits
 
 HEADERS = "headers"
-"""What their paths begin with."""
+"""The prefix of their paths."""
 _ABSENT = "absent"
 
 

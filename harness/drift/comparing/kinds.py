@@ -66,11 +66,11 @@ _VOLATILE_NAMES = frozenset(
         "uptime",
     }
 )
-"""Whole names, without `_` and `-`: a part of a name is no evidence (`candidate` ends in a date)."""
+"""Whole names, without `_` and `-`: a part of a name is no evidence (`candidate` ends in `date`)."""
 
 
 def kind_of(value: JsonValue) -> str:
-    """As JSON Schema calls it; whole and other numbers are one kind."""
+    """The kind in terms of JSON Schema; integers and other numbers are one kind."""
     return _NAMES[type(value)]
 
 
@@ -79,7 +79,7 @@ def kind_of_type(kind: type) -> str:
 
 
 def format_of(value: JsonValue) -> str | None:
-    """The format that a text, or a number that is a moment, has; None: none of those known."""
+    """The format of a text, or of a number that is a time; None: no known format."""
     if isinstance(value, str):
         return next((name for name, pattern in _FORMATS if pattern.fullmatch(value)), None)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -89,10 +89,10 @@ def format_of(value: JsonValue) -> str | None:
 
 
 def is_volatile_name(name: str) -> bool:
-    """Whether a member of that name is new in every answer by nature."""
+    """Whether a member with that name has a new value in every answer."""
     return name.endswith(("_at", "At")) or name.replace("_", "").replace("-", "").lower() in _VOLATILE_NAMES
 
 
 def masked(text: str) -> str:
-    """The text without the moments, ids and durations inside it."""
+    """The text without the times, ids and durations inside it."""
     return _INSIDE.sub("~", text)

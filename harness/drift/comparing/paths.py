@@ -1,4 +1,6 @@
-"""Paths into an answer: `items[].price`, any index being `[]` and any key of a map `*`; empty for the whole."""
+"""Paths into an answer: `items[].price`, where `[]` is any index and `*` any key of a map; empty for the whole
+answer.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -32,13 +34,19 @@ def parts_of(path: str) -> list[str]:
     return parts
 
 
+def pointer_to(path: str) -> str:
+    """The path as a JSON pointer; any item and any key is `*`."""
+    named = ("*" if part == ITEM else part.replace("~", "~0").replace("/", "~1") for part in parts_of(path))
+    return "".join(f"/{part}" for part in named)
+
+
 def lies_below(path: str, above: str) -> bool:
     """Whether `path` is a part of the value at `above`."""
     return path != above and (not above or path.startswith((f"{above}.", f"{above}[")))
 
 
 def found_at(value: JsonValue, path: str) -> Iterator[tuple[JsonValue, JsonValue]]:
-    """Every value at the path, each with the object or list that holds it."""
+    """Every value at the path, each with the object or list that contains it."""
     yield from _found(value, None, parts_of(path))
 
 

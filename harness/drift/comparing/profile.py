@@ -5,30 +5,31 @@
 It contains no values except words of fixed lists, ranges of numbers, and digests.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
 from harness.documents import read_document, write_atomically
+from harness.drift.comparing.paths import pointer_to
 from harness.values import Frozen
 
 FOLDER = "profiles"
 FORMAT = 1
 SETTLED_SAMPLES = 3
 SETTLED_DAYS = 2
-"""Sampling at once finds request ids; prices, counters and dates need days."""
+"""Repeated samples at one time find request ids; prices, counters and dates need days."""
 
 
 class Volatility(Frozen):
-    """How a path was seen to change without anything having been written."""
+    """How a path was observed to change without a write."""
 
     sittings: int = 0
-    """Sessions in which answers a moment apart differed."""
+    """Sessions in which answers at nearly the same time differed."""
     moves: int = 0
-    """Sessions with another value than the one before, and than the recorded one."""
+    """Sessions whose value differed from the previous and from the recorded one."""
     changes: int = 0
-    """The number of sessions whose value left the recorded one, or returned to it."""
+    """The number of sessions in which the value left the recorded one, or returned to it."""
     first: date
     last: date
 
@@ -41,27 +42,27 @@ class Volatility(Frozen):
 
 
 class PathProfile(Frozen):
-    """One path of an operation's good answers."""
+    """One path in an operation's successful answers."""
 
     kinds: dict[str, int] = {}
     present: int = 0
     holders: int = 0
-    """Objects that could have had it."""
+    """The number of objects that could have had it."""
     format: str | None = None
-    """Of its texts, where all have the same."""
+    """The format of its texts, where all have the same."""
     words: tuple[str, ...] | None = None
     """Its texts, where they are few and short."""
     low: float | None = None
     high: float | None = None
     ordered: bool | None = None
-    """Whether a list keeps its order; None while it is not known."""
+    """Whether a list keeps its order; None: unknown."""
     volatile: Volatility | None = None
     fleeting: int = 0
-    """Sessions in which answers to one call had it and lacked it."""
+    """Sessions in which some answers to one call had it and others lacked it."""
 
 
 class LatencySample(Frozen):
-    """One session's times of an operation."""
+    """The response times of an operation in one session."""
 
     day: date
     calls: int
@@ -73,11 +74,11 @@ class OperationProfile(Frozen):
     """The learned variation of one operation."""
 
     samples: int = 0
-    """Good answers, repeats included."""
+    """The number of successful answers, including repeats."""
     days: tuple[date, ...] = ()
-    """On which it was sampled, the last ten."""
+    """The last ten days on which it was sampled."""
     shaped_samples: int = 0
-    """Of those, the ones whose shape was learned: `harness drift learn` does that, a probe does not."""
+    """The number of samples whose shape was learned: `harness drift learn` does that, a probe does not."""
     shaped_days: tuple[date, ...] = ()
     first: date | None = None
     last: date | None = None
@@ -90,12 +91,12 @@ class OperationProfile(Frozen):
 
     @property
     def is_settled(self) -> bool:
-        """Whether a value that never changed can be taken for steady."""
+        """Whether a value that never changed can be considered stable."""
         return self.accepted is not None or _enough(self.samples, self.days)
 
     @property
     def knows_shape(self) -> bool:
-        """Whether a member that is sometimes there can be taken for optional."""
+        """Whether a member that is sometimes present can be considered optional."""
         return self.accepted is not None or _enough(self.shaped_samples, self.shaped_days)
 
     def volatile_paths(self) -> Iterator[str]:
@@ -105,13 +106,13 @@ class OperationProfile(Frozen):
                 yield path
 
     def fleeting_paths(self) -> Iterator[str]:
-        """Members that come and go by themselves."""
+        """Members that are sometimes present."""
         if self.knows_shape:
             yield from (path for path, profile in self.paths.items() if profile.fleeting)
 
 
 class ToolProfile(Frozen):
-    """The file."""
+    """The content of a profile file."""
 
     format: int = FORMAT
     tool: str
@@ -123,9 +124,18 @@ def profile_path(cassettes: Path, suite: str, tool: str) -> Path:
 
 
 def read_profile(cassettes: Path, suite: str, tool: str) -> ToolProfile:
-    """An empty one where nothing was learned. Raises InvalidDocument for a file that is none."""
+    """The tool's profile; empty where nothing was learned. Raises InvalidDocument for a malformed file."""
     path = profile_path(cassettes, suite, tool)
     return read_document(path, ToolProfile) if path.is_file() else ToolProfile(tool=tool)
+
+
+def learned_volatile(cassettes: Path, suite: str, tools: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Tool -> JSON pointers to the values in its answers that are known to change by themselves. Raises InvalidDocument
+    for a file that is no profile.
+    """
+    profiles = {tool: read_profile(cassettes, suite, tool) for tool in tools}
+    found = {tool: profile.operations.get(tool, OperationProfile()) for tool, profile in profiles.items()}
+    return {tool: tuple(pointer_to(path) for path in one.volatile_paths() if path) for tool, one in found.items()}
 
 
 def write_profile(cassettes: Path, suite: str, profile: ToolProfile) -> Path:

@@ -34,7 +34,7 @@ class PathRules:
 
 
 def rules_of(suite: Suite, tool: str, more: Iterable[AnswerRule] = ()) -> PathRules:
-    """All rules of the patterns that fit the tool, in the suite's order, and after them `more`."""
+    """All rules of the patterns that match the tool, in the suite's order, followed by `more`."""
     matching = [rules for pattern, rules in suite.drift.items() if fnmatchcase(tool, pattern)]
     return PathRules([*(rule for rules in matching for rule in rules), *more])
 

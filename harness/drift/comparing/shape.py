@@ -24,9 +24,9 @@ class PathShape:
     kinds: Counter[str] = field(default_factory=Counter)
     present: int = 0
     holders: int = 0
-    """Objects that could have had it; of items and of the whole, as many as there were."""
+    """The number of objects that could have had it; for items and the whole answer, their own number."""
     texts: Counter[str] | None = field(default_factory=Counter)
-    """The texts, while they are few and short enough to be words of a fixed list; None: they are not."""
+    """The texts, as long as they are few and short enough for an enum; None: they are not."""
 
     @property
     def is_required(self) -> bool:
@@ -37,7 +37,7 @@ Shape = dict[str, PathShape]
 
 
 def shape_of(values: Sequence[JsonValue], forms: Forms = UNKNOWN) -> Shape:
-    """The shape of all these values together; `forms`: what is known of their objects."""
+    """The common shape of all these values; `forms`: the known forms of their objects."""
     shape: Shape = {}
     _fill(shape, "", list(values), len(values), forms)
     return shape

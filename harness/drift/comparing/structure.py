@@ -1,4 +1,4 @@
-"""Compares the shape of a live answer with the shape of all recorded ones: removed, added, of another kind, null."""
+"""Compares the shape of a live answer with the shape of all recorded ones: removed, added, another kind, null."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class Structures:
     known: Mapping[str, PathShape]
     """The shape of all recordings, including `old`, and of the learned noise."""
     fleeting: Collection[str] = ()
-    """Members that come and go by themselves."""
+    """Members that are sometimes present."""
     forms: Forms = UNKNOWN
 
 
@@ -33,16 +33,16 @@ def structural_changes(structures: Structures, after: Shape) -> Iterator[Change]
     reported.
     """
     before = shape_of([structures.old], structures.forms)
-    told: list[str] = []
+    lines: list[str] = []
     for path in sorted({*before, *after}):
-        if any(lies_below(path, above) for above in told):
+        if any(lies_below(path, above) for above in lines):
             continue
         if path in structures.fleeting and path not in after:
-            told.append(path)
+            lines.append(path)
             continue
         for change in _at(path, before.get(path), after, structures):
             if change.change in {"schema.removed", "schema.optional_removed", "schema.type_changed", "schema.added"}:
-                told.append(path)
+                lines.append(path)
             yield change
 
 
@@ -86,7 +86,7 @@ def _kinds(path: str, known: PathShape, new: PathShape, structures: Structures) 
 
 
 def _words(path: str, known: PathShape, new: PathShape, structures: Structures) -> Iterator[Change]:
-    """A text that is not one of the few that ever occurred there."""
+    """A text that is none of the few that ever occurred there."""
     if known.texts is None or known.texts.total() < _ENUM_SEEN or not _looks_listed(known):
         return
     live = {text for text, _ in _texts(structures.new, path)} if new.texts is None else set(new.texts)
@@ -104,7 +104,7 @@ def _words(path: str, known: PathShape, new: PathShape, structures: Structures) 
 
 
 def _looks_listed(known: PathShape) -> bool:
-    """Each word several times, and no spaces: a fixed list, and not the names of a few things."""
+    """Whether the texts look like an enum and not like names: each occurs several times, and none has spaces."""
     words: Mapping[str, int] = known.texts or {}
     return all(" " not in word and count > 1 for word, count in words.items())
 
@@ -151,7 +151,7 @@ def _change(
 
 
 def _kind(value: JsonValue, known: PathShape | None) -> str:
-    """Of all recordings, so that the same change has the same words whichever recording shows it."""
+    """The kinds in all recordings, so that the same change is described equally for every recording."""
     kinds = set() if known is None else set(known.kinds) - {"null"}
     return _joined(kinds) if kinds else kind_of(value)
 

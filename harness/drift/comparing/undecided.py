@@ -20,13 +20,15 @@ UNDECIDED = (
     "declare the schema (`output:`), or say `compare: map`"
 )
 _LEAST_KEYS = 3
-"""Of fewer keys a change of all is as likely a renamed field."""
+"""With fewer keys, a change of all is as likely a renamed field."""
 _SHARED = 0.25
 _MEMBERS = {"schema.removed", "schema.optional_removed", "schema.added"}
 
 
-def with_doubts(changes: Iterable[Change], known: Sequence[JsonValue], new: JsonValue, told: Forms) -> Iterator[Change]:
-    """The changes, with a doubt on the keys of objects that may be maps.
+def with_doubts(
+    changes: Iterable[Change], known: Sequence[JsonValue], new: JsonValue, declared: Forms
+) -> Iterator[Change]:
+    """The changes, with a doubt at the keys of objects that may be maps.
 
     `known` holds all recorded answers; `told` holds the forms of objects according to rules, schemas or learned
     samples.
@@ -34,7 +36,7 @@ def with_doubts(changes: Iterable[Change], known: Sequence[JsonValue], new: Json
     undecided: dict[str, bool] = {}
     for change in changes:
         holder = holder_of(change.path)
-        if change.change not in _MEMBERS or not change.path or holder in told.records:
+        if change.change not in _MEMBERS or not change.path or holder in declared.records:
             yield change
             continue
         if holder not in undecided:
@@ -43,7 +45,7 @@ def with_doubts(changes: Iterable[Change], known: Sequence[JsonValue], new: Json
 
 
 def _objects(values: Iterable[JsonValue], path: str) -> list[JsonObject]:
-    """The different ones at the path."""
+    """The different objects at the path."""
     found = (one for value in values for one, _ in found_at(value, path))
     return list({canonical_json(one): one for one in found if isinstance(one, dict)}.values())
 
@@ -54,7 +56,7 @@ def _is_undecided(before: Sequence[JsonObject], after: Sequence[JsonObject]) -> 
     [old], [new] = before, after
     if len(old) < _LEAST_KEYS or not new:
         return False
-    # `first_name` that became `firstName` is a field under another name.
+    # `first_name` that became `firstName` is a renamed field.
     shared = {_plain(name) for name in old} & {_plain(name) for name in new}
     forms = {_form(value) for one in (old, new) for value in one.values() if value is not None}
     return len(shared) <= _SHARED * min(len(old), len(new)) and len(forms) == 1

@@ -1,6 +1,6 @@
-"""Values of two answers compared where both have them: which paths hold another value, another order, more or less.
+"""Compares values that both answers have: paths with another value, another order, more or fewer items.
 
-What only one of them has, or has of another kind, is a matter of shape and not looked at here.
+Values in only one answer, or of another kind, are differences of shape and not examined here.
 """
 
 import json
@@ -53,15 +53,15 @@ def _column(path: str, rows: list[_Row], rules: PathRules, forms: Forms) -> Iter
         return
     objects: list[tuple[JsonObject, JsonObject]] = []
     items: list[_Row] = []
-    told = False  # one example a path is enough
+    shown = False  # one example for each path is enough
     for row in rows:
         old, new = row[0], row[1]
         if isinstance(old, dict) and isinstance(new, dict):
             objects.append((old, new))
         elif isinstance(old, list) and isinstance(new, list):
             yield from _lists(path, row, rule, items)
-        elif not told and not _same(old, new, rule):
-            told = True
+        elif not shown and not _same(old, new, rule):
+            shown = True
             yield Unlike(path=path, what="value", old=old, new=new, old_holder=row[2], new_holder=row[3])
     if objects:
         yield from _members(path, objects, rules, forms)
@@ -91,9 +91,9 @@ def _members(path: str, pairs: list[tuple[JsonObject, JsonObject]], rules: PathR
 
 
 def _lists(path: str, row: _Row, rule: AnswerRule | None, items: list[_Row]) -> Iterator[Unlike]:
-    """What differs about the list itself; the pairs of its items are put to `items`."""
+    """Finds the differences of the list itself; appends the pairs of its items to `items`."""
     old, new = row[0], row[1]
-    assert isinstance(old, list)  # who calls this has looked
+    assert isinstance(old, list)  # the caller has checked it
     assert isinstance(new, list)
     if not old or not new:
         if old or new:
@@ -109,7 +109,7 @@ def _lists(path: str, row: _Row, rule: AnswerRule | None, items: list[_Row]) -> 
 
 
 _Pairs = tuple[list[tuple[JsonValue, JsonValue]], bool, bool]
-"""The pairs of items; whether their order is another; whether there are more, less or others."""
+"""The pairs of items; whether their order differs; whether there are more, fewer or other items."""
 
 
 def _by_identity(old: list[JsonValue], new: list[JsonValue], name: Callable[[JsonValue], object]) -> _Pairs:
@@ -142,7 +142,7 @@ def _identity(
     for name in names:
         before, after = _names(old, name), _names(new, name)
         if before and after and (len(before & after) * 2 >= min(len(before), len(after)) or len(names) == 1):
-            return lambda item, name=name: item.get(name) if isinstance(item, dict) else None  # type: ignore[misc]
+            return lambda item, name=name: item.get(name) if isinstance(item, dict) else None  # type: ignore[misc]  # of a default
     return None
 
 
@@ -163,7 +163,13 @@ def _same(old: JsonValue, new: JsonValue, rule: AnswerRule | None) -> bool:
     if isinstance(old, str) and isinstance(new, str):
         return old == new or masked(old) == masked(new)
     if isinstance(old, int | float) and isinstance(new, int | float):
-        if rule is not None and rule.tolerance is not None:
-            return abs(old - new) <= rule.tolerance
-        return math.isclose(old, new, rel_tol=_SMALLEST, abs_tol=_SMALLEST)
+        return _same_number(old, new, None if rule is None else rule.tolerance)
     return old == new
+
+
+def _same_number(old: float, new: float, tolerance: float | None) -> bool:
+    if tolerance is not None:
+        return abs(old - new) <= tolerance
+    if isinstance(old, int) and isinstance(new, int):
+        return old == new  # a large number may be an id, and its neighbour another id
+    return math.isclose(old, new, rel_tol=_SMALLEST, abs_tol=_SMALLEST)

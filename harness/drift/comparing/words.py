@@ -43,10 +43,10 @@ _WIDE = 160
 
 
 def report_lines(report: DriftReport, details: int = 40) -> Iterator[str]:
-    """Heading, findings by tool with before and after, what is not sure, and how to see it again."""
+    """Heading, findings by tool with before and after, what is uncertain, and how to reproduce it."""
     counts = Counter(finding.severity for finding in report.findings)
-    told = ", ".join(f"{counts[severity]} {severity}" for severity in _SEVERITIES)
-    yield f"drift of {report.suite}: {told if report.findings else _nothing_found(report)}"
+    counted = ", ".join(f"{counts[severity]} {severity}" for severity in _SEVERITIES)
+    yield f"drift of {report.suite}: {counted if report.findings else _nothing_found(report)}"
     tool = None
     for finding in report.findings[:details]:
         if finding.tool != tool:
@@ -60,7 +60,7 @@ def report_lines(report: DriftReport, details: int = 40) -> Iterator[str]:
 
 
 def _nothing_found(report: DriftReport) -> str:
-    """What the absence of findings means: nothing where nothing was compared, little where values changed."""
+    """Explains the absence of findings: unknown where nothing was compared, qualified where values changed."""
     if not report.exercised:
         return "not known, since no recorded call could be compared"
     if report.compared == 0:
@@ -72,12 +72,12 @@ def _nothing_found(report: DriftReport) -> str:
 
 
 def _changed_values(report: DriftReport) -> list[DriftFinding]:
-    """Values that every live answer showed otherwise than the recording, steadiness unknown."""
+    """Values that differ from the recording in every live answer, but whose stability is unknown."""
     return [one for one in report.unconfirmed if one.doubt == YOUNG]
 
 
 def finding_lines(finding: DriftFinding) -> Iterator[str]:
-    """One finding: what, where, before and after, whom it touches."""
+    """One finding as text: the change, its place, before and after, and the affected cases."""
     where = finding.path or "the whole answer"
     operation = "" if finding.operation == finding.tool else f"{finding.operation}: "
     yield (
@@ -98,7 +98,7 @@ def finding_lines(finding: DriftFinding) -> Iterator[str]:
 
 
 def profile_lines(profile: ToolProfile) -> Iterator[str]:
-    """What is known of a tool, an operation a line."""
+    """The known facts about a tool, one operation a line."""
     for name, operation in profile.operations.items():
         days = f"{len(operation.days)} days" if len(operation.days) != 1 else "1 day"
         known = "settled" if operation.is_settled else "not settled yet"
@@ -108,7 +108,7 @@ def profile_lines(profile: ToolProfile) -> Iterator[str]:
 
 
 def not_asked_lines(not_asked: Mapping[str, int]) -> Iterator[str]:
-    """Which recorded reads were not sent again, and why."""
+    """The recorded reads that were not sent again, and why."""
     for reason, count in sorted(not_asked.items()):
         yield f"not asked again ({count}): {reason}"
 
@@ -120,7 +120,7 @@ def _more(report: DriftReport) -> Iterator[str]:
     yield from _values(_changed_values(report))
     yield from _doubtful(one for one in report.unconfirmed if one.doubt != YOUNG)
     yield from _listed("the agent asked something else than was recorded (no drift of a tool):", report.divergences)
-    yield from _listed("could not be looked at:", report.unavailable)
+    yield from _listed("could not be examined:", report.unavailable)
     yield from _provenance(report)
     if report.findings or report.unconfirmed:
         yield ""

@@ -1,4 +1,6 @@
-"""What every call of a trial passes: it is counted, followed while it is under way, and traced as one span."""
+"""The path that every call of a trial takes: the call is counted, followed while it is in progress, and traced as one
+span.
+"""
 
 import asyncio
 import json
@@ -18,7 +20,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class ReceivedCall:
     """A received call of a tool, request to a host, or probe. It may hold secrets."""
 
     name: str
@@ -26,7 +28,7 @@ class Made:
     started_ns: int
     arguments: JsonObject | None
     kind: str = names.TOOL
-    """What it is in the trace."""
+    """What the call is in the trace."""
     effect: Effect | None = None
     unparsed: str | None = None
     thought: str | None = None
@@ -35,7 +37,7 @@ class Made:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Done:
+class CallResult:
     """The result of a call. It may hold secrets."""
 
     content: JsonValue = None
@@ -48,9 +50,9 @@ class Done:
     pace_s: float = 0.0
 
 
-def failed(failure: Failure) -> Done:
+def failed(failure: Failure) -> CallResult:
     """A call that failed before anything could answer it."""
-    return Done(failure=failure, content=failure.content)
+    return CallResult(failure=failure, content=failure.content)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,7 @@ class Exchange:
     recorder: TraceRecorder
     redactor: Redactor
     under_way: set[asyncio.Task[object]] = field(default_factory=set)
-    """Waited for when the trial ends."""
+    """Calls in progress; the end of the trial waits for them."""
 
     def limit(self) -> Failure:
         """The failure of a call past a limit."""
@@ -80,16 +82,16 @@ class Exchange:
         finally:
             self.under_way.discard(task)
 
-    def cut_short(self, made: Made) -> None:
+    def cut_short(self, call: ReceivedCall) -> None:
         """Traces a call that the end of the trial has interrupted."""
-        self.trace(made, failed(Failure(type="timeout", message="the trial ended while the call was under way")))
+        self.trace(call, failed(Failure(type="timeout", message="the trial ended while the call was under way")))
 
-    def missed(self, key: CallKey, miss: ToolMiss, probe: str | None = None) -> Done:
+    def missed(self, key: CallKey, miss: ToolMiss, probe: str | None = None) -> CallResult:
         """Counts a call that no recording answers."""
-        asked: JsonObject = {"tool": key.tool, "arguments": json.loads(key.arguments), "nearest": list(miss.nearest)}
-        self.ledger.miss(asked if probe is None else asked | {"probe": probe})
+        request: JsonObject = {"tool": key.tool, "arguments": json.loads(key.arguments), "nearest": list(miss.nearest)}
+        self.ledger.miss(request if probe is None else request | {"probe": probe})
         failure = Failure(type="replay_miss", message=miss.message)
-        return Done(failure=failure, content=failure.content, tier="miss", nearest=miss.nearest)
+        return CallResult(failure=failure, content=failure.content, tier="miss", nearest=miss.nearest)
 
     def count(self, kind: CalledKind, key: CallKey, answer: ToolAnswer) -> None:
         """Counts an answer by its source."""
@@ -105,33 +107,35 @@ class Exchange:
         """
         return admitted or self.ledger.calls == self.ledger.steps + 1
 
-    def trace(self, made: Made, done: Done, *, failed: bool = False) -> None:
-        """Records the span of a call, without secrets; `failed` also marks one without a failure to tell of."""
-        clean, failure = self.redactor, done.failure
-        name = clean.everywhere(made.name)
-        operation = names.EXECUTE_TOOL if made.kind in (names.TOOL, names.PROBE) else None
+    def trace(self, call: ReceivedCall, result: CallResult, *, failed: bool = False) -> None:
+        """Records the span of a call, without secrets; `failed` also marks a call as failed that has no failure
+        value.
+        """
+        clean, failure = self.redactor, result.failure
+        name = clean.everywhere(call.name)
+        operation = names.EXECUTE_TOOL if call.kind in (names.TOOL, names.PROBE) else None
         self.recorder.record(
-            f"{operation or made.kind} {name}",
+            f"{operation or call.kind} {name}",
             {
                 names.OPERATION: operation,
-                names.STEP_KIND: made.kind,
-                names.PROBE_NAME: made.probe,
+                names.STEP_KIND: call.kind,
+                names.PROBE_NAME: call.probe,
                 names.TOOL_NAME: name,
-                names.TOOL_CALL_ID: made.id,
-                names.TOOL_ARGUMENTS: None if made.arguments is None else canonical_json(clean.value(made.arguments)),
-                names.TOOL_UNPARSED: None if made.unparsed is None else clean.everywhere(made.unparsed),
-                names.TOOL_EFFECT: made.effect,
-                names.TOOL_RESULT: json.dumps(clean.value(done.content, learn=True), ensure_ascii=False),
+                names.TOOL_CALL_ID: call.id,
+                names.TOOL_ARGUMENTS: None if call.arguments is None else canonical_json(clean.value(call.arguments)),
+                names.TOOL_UNPARSED: None if call.unparsed is None else clean.everywhere(call.unparsed),
+                names.TOOL_EFFECT: call.effect,
+                names.TOOL_RESULT: json.dumps(clean.value(result.content, learn=True), ensure_ascii=False),
                 names.ERROR_TYPE: None if failure is None else failure.type,
                 names.TOOL_ERROR_MESSAGE: None if failure is None else clean.everywhere(failure.message),
-                names.REPLAY_TIER: done.tier,
-                names.INJECTED: None if done.fault is None else True,
-                names.FAULT_KIND: done.fault,
-                names.TOOL_RETRIED: retried_text(done.retried, clean),
-                names.REPLAY_NEAREST: canonical_json(list(done.nearest)) if done.tier == "miss" else None,
-                names.THOUGHT: made.thought,
-                names.PLAN: None if made.plan is None else json.dumps(made.plan, ensure_ascii=False),
+                names.REPLAY_TIER: result.tier,
+                names.INJECTED: None if result.fault is None else True,
+                names.FAULT_KIND: result.fault,
+                names.TOOL_RETRIED: retried_text(result.retried, clean),
+                names.REPLAY_NEAREST: canonical_json(list(result.nearest)) if result.tier == "miss" else None,
+                names.THOUGHT: call.thought,
+                names.PLAN: None if call.plan is None else json.dumps(call.plan, ensure_ascii=False),
             },
-            made.started_ns,
+            call.started_ns,
             failed=failed or failure is not None,
         )

@@ -1,4 +1,4 @@
-"""Answers written down as they come, of every kind that is not a model's."""
+"""Records answers as they arrive, for every kind of call but model requests."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ class Codec(Protocol[R]):
         ...
 
     def sent(self, request: R, normalisation: Normalisation) -> R:
-        """The request with the values of today."""
+        """The request with the placeholders replaced by the values of this run."""
         ...
 
     def mark(self, position: CallPosition, outcome: Outcome, answer: ToolAnswer) -> Mark:
@@ -91,14 +91,15 @@ class Recorder(Generic[R]):
         outcome = self.trial_recording.outcome(position, answer.outcome, answer.status)
         if outcome is None:
             return answer
-        today, given, held = answer, answer, None
+        today, shown, stored = answer, answer, None
         if normalisation is not None and outcome == "answer":
-            levelled = normalisation.given(position, answer.status, answer.body, self.redactor.body(answer.body))
-            given, held, today = _levelled(answer, levelled), levelled.held, replace(answer, body=levelled.today)
+            normalised = normalisation.given(position, answer.status, answer.body, self.redactor.body(answer.body))
+            shown, stored = _normalised_answer(answer, normalised), normalised.held
+            today = replace(answer, body=normalised.today)
         headers = self.codec.headers(request, today)
         self.trial_recording.keep(
             position,
-            held
+            stored
             or Recording(
                 mark=self.codec.mark(position, outcome, answer),
                 arguments=position.call.arguments,
@@ -107,10 +108,10 @@ class Recorder(Generic[R]):
                 body=self.redactor.body(today.body),
             ),
         )
-        return given
+        return shown
 
 
-def _levelled(answer: ToolAnswer, levelled: NormalisedAnswer) -> ToolAnswer:
+def _normalised_answer(answer: ToolAnswer, normalised: NormalisedAnswer) -> ToolAnswer:
     """The answer in the form that the agent receives."""
-    headers = answer.headers if levelled.headers is None else levelled.headers
-    return replace(answer, status=levelled.status, headers=headers, body=levelled.body)
+    headers = answer.headers if normalised.headers is None else normalised.headers
+    return replace(answer, status=normalised.status, headers=headers, body=normalised.body)

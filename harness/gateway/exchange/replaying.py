@@ -1,4 +1,4 @@
-"""Answers from a cassette, of every kind that is not a model's."""
+"""Answers from a cassette, for every kind of call but model requests."""
 
 from harness.cassette import CallKey, Missed, Player
 from harness.upstream import ToolAnswer, ToolMiss

@@ -1,7 +1,7 @@
-"""One trial as the gateway serves it: what each endpoint of it is built from."""
+"""One trial as the gateway serves it: the context that each endpoint is built from."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +11,7 @@ import aiohttp
 
 from harness.case import Case, Suite, ToolMode
 from harness.cassette import Cassette, Kind, Normalisation, Player, Redactor, StateChain, TrialRecording
-from harness.gateway.contract import AskedServices, SessionRequest
+from harness.gateway.contract import QueryableServices, SessionRequest
 from harness.gateway.exchange.exchange import Exchange
 from harness.gateway.exchange.recording import Codec, R, Recorder
 from harness.gateway.journals import Journals
@@ -36,7 +36,9 @@ class RunUpstream:
 
 @dataclass(kw_only=True)
 class TrialContext:
-    """All that is recorded or replayed in a trial shares one chain of writes, one ledger and one trace."""
+    """State of one trial. Everything recorded or replayed in it shares one chain of writes, one ledger and one
+    trace.
+    """
 
     request: SessionRequest
     mode: ToolMode
@@ -50,14 +52,18 @@ class TrialContext:
     ledger: Ledger
     journals: Journals
     refresh: bool
+    volatile: Mapping[str, Sequence[str]]
+    """Tool -> JSON pointers to values that were observed to change by themselves; recording treats them as declared
+    volatile.
+    """
     lenient: bool
     cassette: Callable[[], Cassette]
     chain: StateChain
     closing: ExitStack
-    """Undone when the session is closed: the trial's services, its journal, its folder."""
+    """Closed with the session: the trial's services, its journal, its folder."""
     wait_for: Await
     players: list[Player] = field(default_factory=list)
-    """Whose unused recordings are counted: of tools and hosts."""
+    """The player of tools and hosts, whose unused recordings are counted."""
 
     @property
     def case(self) -> Case:
@@ -78,21 +84,23 @@ class TrialContext:
 
     @property
     def tier(self) -> Reached:
-        """How the real world is reached."""
+        """How real services are reached."""
         return "sealed" if self.mode == "sealed" else "live"
 
     @property
-    def own_services(self) -> AskedServices | None:
-        """The services, where they are ours to watch and to ask."""
-        return self.services if isinstance(self.services, AskedServices) else None
+    def started_services(self) -> QueryableServices | None:
+        """The services, where the environment started them, so that they can be checked and queried."""
+        return self.services if isinstance(self.services, QueryableServices) else None
 
     def player(self, kind: Kind) -> Player | None:
         """None: nothing is replayed."""
         if self.mode != "replay":
             return None
-        # What the verdicts rest on is never taken from an earlier state.
+        # Evidence for verdicts is never taken from an earlier state.
         lenient = self.lenient and kind != "probe"
-        player = Player(self.cassette().only(kind), lenient=lenient, chain=self.chain, volatile=self._volatile())
+        player = Player(
+            self.cassette().only(kind), lenient=lenient, chain=self.chain, volatile=self._declared_volatile()
+        )
         if kind != "probe":
             self.players.append(player)
         return player
@@ -111,14 +119,17 @@ class TrialContext:
 
     @cached_property
     def normalisation(self) -> Normalisation | None:
-        """What the answers of a recorded trial are brought in line with; None: the case's cassette is not recorded."""
+        """What the answers of a recorded trial are normalised against; None: the case's cassette is not recorded."""
         if self.mode != "record":
             return None
-        return Normalisation(cassette=self.cassette(), declared=self._volatile(), refresh=self.refresh)
+        known = {
+            tool: (*declared, *self.volatile.get(tool, ())) for tool, declared in self._declared_volatile().items()
+        }
+        return Normalisation(cassette=self.cassette(), declared=known, refresh=self.refresh)
 
     def recording(self, codec: Codec[R], *, levels: bool = True) -> Recorder[R] | None:
-        """What records the calls of a kind; None: nothing is recorded. With `levels` False, the agent never receives
-        its answers, so that they are not brought in line with the cassette's.
+        """The recorder of the calls of one kind; None: nothing is recorded. With `levels` False, the agent never
+        receives its answers, so that they are not normalised to the cassette's.
         """
         if self.trial_recording is None:
             return None
@@ -129,6 +140,6 @@ class TrialContext:
             normalisation=self.normalisation if levels else None,
         )
 
-    def _volatile(self) -> dict[str, tuple[str, ...]]:
+    def _declared_volatile(self) -> dict[str, tuple[str, ...]]:
         suite = self.suite
         return {tool.name: tool.volatile for tool in suite.tools} | {host.tool: host.volatile for host in suite.hosts}

@@ -1,1 +1,1 @@
-"""The trial's tools as an MCP server, in a JSON-RPC of our own: no field that we do not know is dropped."""
+"""The trial's tools as an MCP server, with its own JSON-RPC implementation, which drops no unknown field."""

@@ -48,7 +48,7 @@ class McpHandler:
         return path == "/mcp"
 
     async def handle(self, request: web.BaseRequest, *, is_open: bool) -> web.StreamResponse:
-        """One HTTP request; a trial that has ended answers nothing any more."""
+        """One HTTP request; every request after the end of the trial is rejected."""
         if not is_open:
             raise Refusal(403, "limit_reached", "the trial has ended")
 
@@ -95,7 +95,7 @@ class McpEndpoint:
         try:
             message = message_of(body)
             if message.method != "initialize" and era == "handshake":
-                self._sessions.version(headers)  # refuses a session that is none
+                self._sessions.version(headers)  # rejects an unknown session
             return await self._message(message, era, headers)
         except RpcError as error:
             reply = error_reply(error, id_of(body))

@@ -1,4 +1,4 @@
-"""The two eras of MCP: a handshake with sessions (to 2025-11-25), and since 2026-07-28 each request for itself."""
+"""The two eras of MCP: a handshake with sessions (to 2025-11-25), and since 2026-07-28 self-contained requests."""
 
 import base64
 import binascii
@@ -30,7 +30,7 @@ CAPABILITIES_META = "io.modelcontextprotocol/clientCapabilities"
 SERVER_META = "io.modelcontextprotocol/serverInfo"
 SERVER_INFO: JsonObject = {"name": "harness", "version": __version__}
 _UNSAID = "2025-03-26"
-"""What a request without a version is taken for, as the protocol has it."""
+"""The version assumed for a request that states none, as the protocol specifies."""
 _MAX_SESSIONS = 1000
 _WRAPPED = re.compile(r"^=\?base64\?(.*)\?=$")
 
@@ -39,7 +39,9 @@ Headers = Mapping[str, str]
 
 
 class Handshakes:
-    """The MCP sessions of one trial, and the version that each agreed on; the oldest of too many are forgotten."""
+    """The MCP sessions of one trial, and the version that each agreed on; beyond a limit, the oldest ones are
+    forgotten.
+    """
 
     def __init__(self) -> None:
         self._versions: OrderedDict[str, str] = OrderedDict()
@@ -57,7 +59,7 @@ class Handshakes:
         return session, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": SERVER_INFO}
 
     def version(self, headers: Headers) -> str:
-        """The version that a request of the handshake era is made in. Raises RpcError for a session that is none."""
+        """The version that a request of the handshake era is made in. Raises RpcError for an unknown session."""
         session = headers.get(SESSION_HEADER)
         if session is None:
             return headers.get(VERSION_HEADER, _UNSAID)
@@ -66,7 +68,7 @@ class Handshakes:
         return self._versions[session]
 
     def end(self, headers: Headers) -> bool:
-        """Whether the named session was there to be ended."""
+        """Ends the named session; returns whether it existed."""
         return self._versions.pop(headers.get(SESSION_HEADER, ""), None) is not None
 
 

@@ -11,7 +11,7 @@ from harness.values import JsonObject, JsonValue
 
 PAGE = 100
 _NO_TOOL = frozenset({"unknown_tool", "not_allowed", "unparsable_arguments"})
-"""What the protocol counts as a wrong request; everything else the model should see, and so is a result."""
+"""What the protocol counts as an invalid request; all other failures should reach the model, so they are results."""
 _PREFIX = b"page:"
 
 
@@ -48,7 +48,7 @@ def call_result(spec: ToolSpec | None, reply: ToolReply) -> bytes:
 
 
 def completed(result: bytes) -> bytes:
-    """The result in the form for modern clients: it is marked as complete, unless it has a mark already."""
+    """The result in the form for modern clients: it is marked as complete, unless it has a marker already."""
     value = json.loads(result)
     if "resultType" in value:
         return result
@@ -56,13 +56,13 @@ def completed(result: bytes) -> bytes:
 
 
 def _failed(spec: ToolSpec | None, failure: Failure) -> bytes:
-    said = failure.body
-    if failure.type == "tool_error" and spec is not None and spec.source == "mcp" and isinstance(said, dict):
-        if "isError" in said:
-            return json.dumps(said).encode()
-        code = said.get("code")
+    body = failure.body
+    if failure.type == "tool_error" and spec is not None and spec.source == "mcp" and isinstance(body, dict):
+        if "isError" in body:
+            return json.dumps(body).encode()
+        code = body.get("code")
         if isinstance(code, int):
-            raise RpcError(code, str(said.get("message", "")), data=said.get("data"), status=200)
+            raise RpcError(code, str(body.get("message", "")), data=body.get("data"), status=200)
     if failure.type in _NO_TOOL:
         raise RpcError(INVALID_PARAMS, failure.message, data={"type": failure.type})
     about: JsonObject = {"type": failure.type, "retryable": False} if failure.type == "replay_miss" else {}

@@ -33,13 +33,13 @@ class RpcError(Exception):
     @property
     def error(self) -> JsonObject:
         """The `error` member."""
-        told: JsonObject = {"code": self.code, "message": str(self)}
-        return told if self.data is None else told | {"data": self.data}
+        error: JsonObject = {"code": self.code, "message": str(self)}
+        return error if self.data is None else error | {"data": self.data}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RpcMessage:
-    """One message of the client. A `response` answers a request that we never make."""
+    """One message of the client. A `response` is ignored, because this server never sends requests."""
 
     kind: Literal["request", "notification", "response"]
     method: str = ""

@@ -1,21 +1,23 @@
 """The model endpoints of one trial's socket: refused, replayed, recorded or passed through, and always traced."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from aiohttp import web
 
-from harness.case import ModelSpec
-from harness.cassette import Missed, Player
+from harness.case import AgentPrompt, ModelSpec
+from harness.cassette import Missed, Played, Player
 from harness.errors import GatewayError
 from harness.gateway.delivery import deliver
 from harness.gateway.exchange.exchange import Exchange
 from harness.gateway.incoming import read_body
 from harness.gateway.model.live import LiveModel
+from harness.gateway.overlay.model_changes import ModelChanges
 from harness.strict_json import NotJson, parse_json
 from harness.upstream import (
     OWN_TRACES,
-    PREFIX,
+    PREFIXES,
     ModelAnswer,
     ModelExchange,
     Refusal,
@@ -50,34 +52,45 @@ _STATUS: dict[ErrorKind, int] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ModelContext:
-    """What the handler of one trial works with."""
+    """The context that the handler of one trial works with."""
 
     spec: ModelSpec
     source: Player | LiveModel
     keys: RequestKeys
     cassette: ReplyRecorder
     exchange: Exchange
+    prompts: Sequence[AgentPrompt] = ()
+    """Versions of the agent's prompts, which spans name."""
+    changes: ModelChanges | None = None
+    """What the intervention of a variant changes in the requests; None: nothing."""
+    recorded: Player | None = None
+    """Replays the requests before the first change, where they were recorded."""
 
 
 class ModelHandler:
-    """Serves `/v1/...`."""
+    """Serves the paths of the providers' interfaces, such as `/v1/...`."""
 
     def __init__(self, parts: ModelContext) -> None:
         self._parts = parts
 
     def opens(self, path: str) -> bool:
-        return path.startswith(PREFIX) and path != OWN_TRACES
+        return path.startswith(PREFIXES) and path != OWN_TRACES
 
     async def handle(self, request: web.BaseRequest, *, is_open: bool) -> web.StreamResponse:
         """One request of the agent's model client."""
-        asked = request.rel_url.raw_path
-        path = plain_path(asked) or ""
-        endpoint = endpoint_of(request.method, path, anthropic="anthropic-version" in request.headers)
+        raw_path = request.rel_url.raw_path
+        path = plain_path(raw_path) or ""
+        endpoint = endpoint_of(
+            request.method,
+            path,
+            anthropic="anthropic-version" in request.headers,
+            query=request.rel_url.raw_query_string,
+        )
         if endpoint is None:
             raise Refusal(
                 404,
                 "no_such_route",
-                f"there is no model endpoint {request.method[:20]} {asked[:200]}",
+                f"there is no model endpoint {request.method[:20]} {raw_path[:200]}",
             )
         exchange = ModelExchange(
             endpoint=endpoint, started_ns=self._parts.exchange.recorder.now_ns(), parent=_parent(request)
@@ -95,13 +108,19 @@ class ModelHandler:
             self._finish(exchange)
 
     async def _exchanged(self, request: web.BaseRequest, exchange: ModelExchange) -> web.StreamResponse:
-        refused = _unreadable(exchange, request.rel_url.raw_query_string) or self._problem(exchange)
+        refused = _unreadable(exchange, request.rel_url.raw_query_string)
+        changes = self._parts.changes
+        is_fed = refused is None and changes is not None and changes.apply(exchange)
+        refused = refused or self._problem(exchange)
         if refused is not None:
             return await self._refuse(request, exchange, *refused)
         exchange.key = self._parts.keys.key(exchange.endpoint, exchange.body)
         source = self._parts.source
         if isinstance(source, Player):
             return await self._replayed(request, exchange, source)
+        fed = self._parts.recorded.play(exchange.key) if is_fed and self._parts.recorded is not None else None
+        if fed is not None and not isinstance(fed, Missed):
+            return await self._given(request, exchange, fed)
         return await source.answer(request, exchange, self._parts.cassette.keep)
 
     def _problem(self, exchange: ModelExchange) -> tuple[ErrorKind, str] | None:
@@ -124,11 +143,11 @@ class ModelHandler:
         ledger, spec = self._parts.exchange.ledger, self._parts.spec
         model = exchange.asked.model or ""
         if ledger.counts_cost and exchange.endpoint.wire is not None and spec.price_of(model) is None:
-            said = f"the model {model!r} has no price, so a limit of its cost cannot be held"
-            if not spec.prices:  # independent of the agent's request: the suite is wrong
-                raise GatewayError(said, remedy="give it one in the suite: `model.prices`")
-            ledger.limit_reached = ledger.limit_reached or f"{said} (priced: {', '.join(sorted(spec.prices))})"
-            return "limit_reached", said
+            message = f"the model {model!r} has no price, so a limit of its cost cannot be enforced"
+            if not spec.prices:  # the cause is the suite, not the agent's request
+                raise GatewayError(message, remedy="give it one in the suite: `model.prices`")
+            ledger.limit_reached = ledger.limit_reached or f"{message} (priced: {', '.join(sorted(spec.prices))})"
+            return "limit_reached", message
         reason = ledger.refuses_model()
         return None if reason is None else ("limit_reached", f"the limit of {reason} is reached")
 
@@ -137,7 +156,9 @@ class ModelHandler:
     ) -> web.StreamResponse:
         exchange.error = (kind, message)
         status = _STATUS[kind]
-        exchange.answer = ModelAnswer(status=status, headers=_NO_RETRY, body=exchange.endpoint.error(kind, message))
+        exchange.answer = ModelAnswer(
+            status=status, headers=_NO_RETRY, body=exchange.endpoint.error(status, kind, message)
+        )
         return await deliver(request, exchange.answer)
 
     async def _replayed(self, request: web.BaseRequest, exchange: ModelExchange, player: Player) -> web.StreamResponse:
@@ -145,6 +166,9 @@ class ModelHandler:
         played = player.play(exchange.key)
         if isinstance(played, Missed):
             return await self._missed(request, exchange, played)
+        return await self._given(request, exchange, played)
+
+    async def _given(self, request: web.BaseRequest, exchange: ModelExchange, played: Played) -> web.StreamResponse:
         recording = played.recording
         exchange.tier, exchange.occurrence = played.tier, recording.mark.occurrence
         exchange.provenance = recording.mark.provenance
@@ -154,6 +178,7 @@ class ModelHandler:
             body=recording.body,
             chunks=recording.mark.chunks,
             outcome=recording.mark.outcome,
+            is_array=exchange.endpoint.streams_array,
         )
         exchange.answer = answer
         self._parts.cassette.bind(exchange)
@@ -170,9 +195,9 @@ class ModelHandler:
         self._parts.exchange.ledger.keep_miss(
             {"tool": tool, "arguments": summary_of(exchange), "nearest": list(nearest)}
         )
-        said = [f"no recording answers this request to {exchange.endpoint.path}"]
-        said += [f"nearest: {item['difference']}" for item in nearest] or ["nothing was recorded of this endpoint"]
-        return await self._refuse(request, exchange, "replay_miss", "; ".join(said))
+        parts = [f"no recording answers this request to {exchange.endpoint.path}"]
+        parts += [f"nearest: {item['difference']}" for item in nearest] or ["nothing was recorded of this endpoint"]
+        return await self._refuse(request, exchange, "replay_miss", "; ".join(parts))
 
     def _finish(self, exchange: ModelExchange) -> None:
         """Counts the usage and records the span, however the request ended."""
@@ -184,7 +209,7 @@ class ModelHandler:
                 parts.exchange.ledger.count_provenance("model", exchange.tier, exchange.key, exchange.provenance)
         if parts.cassette.records and exchange.tier == "live" and not exchange.kept:
             parts.exchange.ledger.unrecorded_replies[f"model:{exchange.endpoint.provider}"] += 1
-        trace_exchange(exchange, replied, parts.exchange.recorder, parts.keys, parts.spec)
+        trace_exchange(exchange, replied, parts.exchange.recorder, parts.keys, parts.spec, parts.prompts)
 
     def _charge(self, exchange: ModelExchange, replied: Replied) -> None:
         answer = exchange.answer
@@ -201,7 +226,7 @@ class ModelHandler:
 
 
 def _unreadable(exchange: ModelExchange, query: str) -> tuple[ErrorKind, str] | None:
-    """Reads the query and the body; why they cannot be passed on."""
+    """Parses the query and the body; returns why they cannot be passed on, or None."""
     endpoint = exchange.endpoint
     try:
         exchange.query = plain_query(endpoint, query)
@@ -217,6 +242,10 @@ def _unreadable(exchange: ModelExchange, query: str) -> tuple[ErrorKind, str] | 
             "invalid_request",
             "the body is not a JSON object" if endpoint.method == "POST" else "there is no body here",
         )
+    if endpoint.model is not None:
+        if "model" in body and endpoint.provider != "azure":  # Azure's clients name the deployment twice
+            return "invalid_request", "the model is named in the path, and not in the body"
+        body = {**body, "model": endpoint.model}
     exchange.body = body
     return None
 

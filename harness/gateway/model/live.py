@@ -1,4 +1,4 @@
-"""Requests that reach the real provider: passed on as they are, answered as they are answered but for known secrets."""
+"""Requests that reach the real provider: requests and answers are passed on unchanged, except for known secrets."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -13,13 +13,14 @@ from harness.cassette import KEPT_HEADERS, RedactedStream, Redactor
 from harness.errors import GatewayError
 from harness.gateway.delivery import Delivery, deliver
 from harness.upstream import (
-    EVENT_STREAM,
+    BrokenFrame,
     Endpoint,
     ModelAnswer,
     ModelExchange,
     ProviderUpstream,
     RateLimiter,
     Reachability,
+    RedactedFrames,
     Tries,
     Waits,
     headers_back,
@@ -30,7 +31,9 @@ from harness.upstream import (
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _REFUSED_KEY = frozenset({401, 403})
 _RETRIES = 2
-"""Of a request whose connection failed before an answer began. Asking a model changes nothing there."""
+"""Retries of a request whose connection failed before an answer began. A model request changes nothing at the
+provider.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +74,7 @@ class LiveModel:
                     request.headers,
                     exchange.plain,
                     Tries(_RETRIES, self.spec.timeout_s),
+                    model=exchange.asked.model,
                 ) as response,
             ):
                 self.reach.answered(_server(endpoint))
@@ -80,7 +84,7 @@ class LiveModel:
                 return await self._passed(exchange, response, passage, keep)
         except TimeoutError:
             return await self._broken(request, exchange, passage, "timeout", keep)
-        except (aiohttp.ClientError, ConnectionError):
+        except (aiohttp.ClientError, ConnectionError, BrokenFrame):
             return await self._broken(request, exchange, passage, "reset", keep)
 
     async def _passed(
@@ -97,11 +101,12 @@ class LiveModel:
             for name, value in headers_back(response.headers).items()
             if self.redactor.text(name) == name
         }
-        streams = response.headers.get("content-type", "").startswith(EVENT_STREAM)
         kept = {name.lower(): value for name, value in headers.items() if name.lower() in KEPT_HEADERS}
-        answer = ModelAnswer(status=response.status, headers=kept)
+        answer = ModelAnswer(status=response.status, headers=kept, is_array=exchange.endpoint.streams_array)
         exchange.answer = answer
-        if streams:
+        if answer.framing == "aws":
+            passage.redacted = RedactedFrames(self.redactor)
+        if answer.streamed:
             await passage.delivery.begin(response.status, headers)
         async for piece in response.content.iter_any():
             await passage.take(piece)
@@ -113,7 +118,9 @@ class LiveModel:
         answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
         keep(exchange)
         return (
-            await delivery.end() if streams else web.Response(status=answer.status, headers=headers, body=answer.body)
+            await delivery.end()
+            if answer.streamed
+            else web.Response(status=answer.status, headers=headers, body=answer.body)
         )
 
     async def _broken(
@@ -140,21 +147,21 @@ class LiveModel:
         message = "the model gave no answer in time"
         exchange.error = (what, message)
         exchange.answer = ModelAnswer(
-            status=504, headers={"content-type": "application/json"}, body=exchange.endpoint.error(what, message)
+            status=504, headers={"content-type": "application/json"}, body=exchange.endpoint.error(504, what, message)
         )
         return await deliver(request, exchange.answer)
 
     async def _raise_for_key(self, endpoint: Endpoint, response: aiohttp.ClientResponse) -> None:
-        said = self.redactor.text((await response.content.read(500)).decode("utf-8", "replace"))
+        text = self.redactor.text((await response.content.read(500)).decode("utf-8", "replace"))
         name = self.spec.servers[endpoint.provider].api_key
         raise GatewayError(
-            f"the provider {endpoint.provider!r} refused the request with status {response.status}: {said}",
-            remedy="give `model` an `api_key`" if name is None else f"look at the key in the variable {name}",
+            f"the provider {endpoint.provider!r} refused the request with status {response.status}: {text}",
+            remedy="set `model.api_key`" if name is None else f"check the variable {name}",
         )
 
 
 def _server(endpoint: Endpoint) -> str:
-    """The provider's name in messages, beside those of servers and hosts."""
+    """The provider's name in messages, in the form used for servers and hosts."""
     return f"model:{endpoint.provider}"
 
 
@@ -164,13 +171,13 @@ class _ReplyStream:
     def __init__(self, request: web.BaseRequest, redactor: Redactor) -> None:
         self.delivery = Delivery(request)
         self.content = bytearray()
-        self._redacted = RedactedStream(redactor)
+        self.redacted: RedactedStream | RedactedFrames = RedactedStream(redactor)
 
     async def take(self, piece: bytes) -> None:
-        await self._pass(self._redacted.feed(piece))
+        await self._pass(self.redacted.feed(piece))
 
     async def finish(self) -> None:
-        await self._pass(self._redacted.finish())
+        await self._pass(self.redacted.finish())
 
     async def _pass(self, known: bytes) -> None:
         self.content += known

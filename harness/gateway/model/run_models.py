@@ -1,4 +1,4 @@
-"""The models of a run: what all of its trials share, and the handler of each."""
+"""The models of a run: what all of its trials share, and the handler of each trial."""
 
 from collections.abc import Mapping
 
@@ -7,11 +7,12 @@ from harness.cassette import Player
 from harness.gateway.exchange.trial import TrialContext
 from harness.gateway.model.handler import ModelContext, ModelHandler
 from harness.gateway.model.live import LiveModel
+from harness.gateway.overlay.model_changes import model_changes
 from harness.upstream import ProviderUpstream, ReplyRecorder, RequestKeys, check_keys
 
 
 class RunModels:
-    """The suite's models in one mode."""
+    """The suite's models in one tool mode."""
 
     def __init__(self, spec: ModelSpec, mode: ModelMode, secrets: Mapping[str, str]) -> None:
         """Raises UsageError where a real provider is to be called and its key is missing."""
@@ -24,6 +25,7 @@ class RunModels:
     def handler(self, trial: TrialContext) -> ModelHandler:
         """The model endpoints of one trial."""
         keys = RequestKeys(trial.redactor, self._spec.ignore)
+        changes = model_changes(trial.request.variant)
         return ModelHandler(
             ModelContext(
                 spec=self._spec,
@@ -31,12 +33,15 @@ class RunModels:
                 keys=keys,
                 cassette=ReplyRecorder(trial.journals.models, keys, trial.redactor, self._spec.provenance),
                 exchange=trial.exchange,
+                prompts=trial.suite.agent_prompts,
+                changes=changes,
+                recorded=None if changes is None else Player(trial.cassette().only("model")),
             )
         )
 
     def _live(self, trial: TrialContext) -> LiveModel:
         upstreams = {
-            provider: ProviderUpstream(provider, server, self._secrets.get(server.api_key or ""), trial.run.client)
+            provider: ProviderUpstream(provider, server, self._secrets, trial.run.client)
             for provider, server in self._spec.servers.items()
         }
         return LiveModel(

@@ -29,7 +29,7 @@ class TracesHandler:
         return path == OWN_TRACES
 
     async def handle(self, request: web.BaseRequest, *, is_open: bool) -> web.StreamResponse:
-        """One export request; after the trial has ended nothing is taken any more."""
+        """One export request; after the end of the trial, spans are discarded."""
         if request.method != "POST":
             raise Refusal(404, "no_such_route", f"spans are sent by POST {OWN_TRACES}")
         body = await read_body(request, _MAX_BYTES)

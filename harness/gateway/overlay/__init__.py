@@ -1,1 +1,1 @@
-"""What a case lays over its tools' answers: fixture packs, and faults on purpose. No cassette is touched."""
+"""What a case places over its tools' answers: fixture packs and injected faults. No cassette is modified."""

@@ -1,6 +1,6 @@
-"""Faults between the agent and its tools: some keep a call from the tool, the others spoil its answer.
+"""Faults injected between the agent and its tools: some prevent the call, the others change its answer.
 
-When a fault strikes depends on nothing but the number of the call, so that every attempt at a case meets the same.
+Whether a fault applies depends only on the number of the call, so that every attempt at a case gets the same faults.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.case import FaultSpec, renamed_at, values_at
-from harness.case.volatile import without
+from harness.case.endpoints.volatile import without
 from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 from harness.values import JsonObject, JsonValue
 
@@ -21,7 +21,7 @@ _RETRY_AFTER_S = 1
 
 @dataclass(kw_only=True)
 class _Armed:
-    """A fault, and how often it has struck."""
+    """A fault, and how often it has been applied."""
 
     spec: FaultSpec
     fired: int = 0
@@ -35,7 +35,7 @@ class _Armed:
 
 
 class FaultySource:
-    """Strikes the calls of one trial; of several faults that would strike one call, the first declared one does."""
+    """Applies faults to the calls of one trial; where several apply to one call, the first declared one is used."""
 
     def __init__(self, inner: ToolSource, faults: Sequence[FaultSpec]) -> None:
         self._inner = inner
@@ -53,7 +53,7 @@ class FaultySource:
         return await self._inner.call(request)
 
     def unfired(self) -> tuple[FaultSpec, ...]:
-        """The faults that no call has met."""
+        """The faults that no call has triggered."""
         return tuple(armed.spec for armed in self._armed if not armed.fired)
 
     async def _struck(self, armed: _Armed, request: ToolRequest) -> ToolAnswer | ToolMiss:
@@ -89,7 +89,7 @@ def _refused(spec: FaultSpec) -> ToolAnswer:
 
 
 def _spoilt(spec: FaultSpec, answer: ToolAnswer) -> ToolAnswer:
-    """The answer as the fault leaves it; the same, and `fault` None, where there was nothing to spoil."""
+    """The answer as changed by the fault; the same answer with `fault` None where the fault could not change it."""
     match spec.kind:
         case "latency":
             return replace(answer, fault=spec.kind)

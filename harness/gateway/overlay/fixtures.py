@@ -10,7 +10,7 @@ from harness.values import JsonObject, canonical_json
 
 
 def packs_of(suite: Suite, case: Case) -> list[FixturePack]:
-    """The packs of a case, in its order. Raises UsageError for one that the suite was not loaded with."""
+    """The packs of a case, in its order. Raises UsageError for a pack that the suite does not have."""
     unknown = [name for name in case.fixtures if name not in suite.packs]
     if unknown:
         raise UsageError(f"case {case.id!r} names the fixture packs {unknown}, which the suite does not have")
@@ -18,9 +18,9 @@ def packs_of(suite: Suite, case: Case) -> list[FixturePack]:
 
 
 class FixtureSource:
-    """Lays packs over another source. A call that a fixture answers reaches neither service nor cassette.
+    """Places packs over another source. A call that a fixture answers reaches neither service nor cassette.
 
-    Later packs win over earlier ones; within a pack, the first fixture that fits.
+    Later packs win over earlier ones; within a pack, the first matching fixture wins.
     """
 
     def __init__(self, inner: ToolSource, packs: Iterable[FixturePack]) -> None:

@@ -1,7 +1,7 @@
-"""Interventions between the agent and its tools: calls are edited, and answers of a parent trial are fed again.
+"""Interventions between the agent and its tools: calls are edited, and answers of a parent trial are injected again.
 
-The edits stand before everything else that a call passes, so that the trace shows the trial as it would have been with
-the edited call. What is fed is checked: the first call that differs from the parent's ends the trial.
+Edits apply before every other stage of a call, so that the trace shows the trial as it would have been with
+the edited call. Injected calls are checked: the first call that differs from the parent's ends the trial.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import cast, get_args
 from harness.case import CallEdit, FedCall, Intervention, Invocation, TrialVariant
 from harness.cassette import CallKey, complete_arguments
 from harness.errors import ReplayDiverged
-from harness.gateway.exchange.exchange import Done
+from harness.gateway.exchange.exchange import CallResult
 from harness.gateway.exchange.trial import TrialContext
 from harness.gateway.failures import Failure
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply, parsed_arguments
@@ -25,22 +25,22 @@ from harness.values import JsonObject, canonical_json
 _STATUS = re.compile(r"refused the call: (\d{3})")
 _SHOWN = 300
 _NO_SOURCE = frozenset({"unknown_tool", "not_allowed", "unparsable_arguments", "invalid_arguments", "limit_reached"})
-"""Errors that the gateway gives by itself: they come again without being fed."""
+"""Errors that the gateway itself produces: they recur without being injected."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Given:
-    """The answer that the call under way is given."""
+class _InjectedAnswer:
+    """The answer injected into the call in progress."""
 
     content: object
     failure: Failure | None
     forwarded: bool
-    """Whether the tool is called all the same, so that its state is what it was."""
+    """Whether the tool is called nevertheless, so that its state changes as in the parent trial."""
     fed: bool
-    """Whether the answer is the parent's."""
+    """Whether the answer was taken from the parent trial."""
 
 
-_GIVEN: ContextVar[_Given | None] = ContextVar("given", default=None)
+_INJECTED: ContextVar[_InjectedAnswer | None] = ContextVar("given", default=None)
 
 
 class InterveningCalls(ToolCallHandler):
@@ -51,25 +51,27 @@ class InterveningCalls(ToolCallHandler):
         variant = trial.request.variant or TrialVariant()
         self._fed = variant.fed
         self._made = 0
-        self._layers = [_Layer(one) for one in variant.interventions]
+        self._layers = [_Layer(item) for item in variant.interventions]
 
     async def call(self, name: str, raw: bytes) -> ToolReply:
         """One call of the agent. Raises ReplayDiverged where it is not the call that the parent made here."""
         return await self._through(0, name, raw)
 
     async def finish(self) -> None:
-        """Makes the calls that come after the agent's last; raises ReplayDiverged where fed calls were not made."""
+        """Makes the calls that follow the agent's last one; raises ReplayDiverged where injected calls were not
+        made.
+        """
         if self._made < len(self._fed):
             missing = self._fed[self._made]
             raise ReplayDiverged(missing.step, _words(missing), "the agent ended")
         for depth, layer in enumerate(self._layers):
-            for one in layer.intervention.at_end:
-                await self._through(depth + 1, one.tool, _raw(one))
+            for item in layer.intervention.at_end:
+                await self._through(depth + 1, item.tool, _raw(item))
 
     async def _through(self, depth: int, name: str, raw: bytes) -> ToolReply:
         """The call after the first `depth` interventions."""
         if depth == len(self._layers):
-            return await self._fed_or_made(name, raw)
+            return await self._injected_or_made(name, raw)
         edits = self._layers[depth].next_edits()
         for edit in edits:
             if edit.kind == "before":
@@ -92,14 +94,14 @@ class InterveningCalls(ToolCallHandler):
             return await self._through(depth + 1, name, raw)
         writes = (spec := self.spec(name)) is not None and spec.effect == "write"
         failure = _failure(answered.error, answered.message, answered.content)
-        given = _Given(content=answered.content, failure=failure, forwarded=writes, fed=False)
-        return await self._given(given, name, raw)
+        injected = _InjectedAnswer(content=answered.content, failure=failure, forwarded=writes, fed=False)
+        return await self._injected(injected, name, raw)
 
     async def _several(self, depth: int, calls: tuple[Invocation, ...]) -> None:
-        for one in calls:
-            await self._through(depth, one.tool, _raw(one))
+        for item in calls:
+            await self._through(depth, item.tool, _raw(item))
 
-    async def _fed_or_made(self, name: str, raw: bytes) -> ToolReply:
+    async def _injected_or_made(self, name: str, raw: bytes) -> ToolReply:
         number, self._made = self._made, self._made + 1
         if number >= len(self._fed):
             return await super().call(name, raw)
@@ -108,15 +110,15 @@ class InterveningCalls(ToolCallHandler):
         if expected.error in _NO_SOURCE:
             return await super().call(name, raw)
         failure = _failure(expected.error, expected.message, expected.content)
-        given = _Given(content=expected.content, failure=failure, forwarded=True, fed=True)
-        return await self._given(given, name, raw)
+        injected = _InjectedAnswer(content=expected.content, failure=failure, forwarded=True, fed=True)
+        return await self._injected(injected, name, raw)
 
-    async def _given(self, given: _Given, name: str, raw: bytes) -> ToolReply:
-        token = _GIVEN.set(given)
+    async def _injected(self, injected: _InjectedAnswer, name: str, raw: bytes) -> ToolReply:
+        token = _INJECTED.set(injected)
         try:
             return await super().call(name, raw)
         finally:
-            _GIVEN.reset(token)
+            _INJECTED.reset(token)
 
     def _check(self, expected: FedCall, name: str, raw: bytes) -> None:
         arguments, unparsed, _ = parsed_arguments(raw)
@@ -131,23 +133,23 @@ class InterveningCalls(ToolCallHandler):
             found = f"{name}({canonical_json(cleaned) if unparsed is None else unparsed})"
             raise ReplayDiverged(expected.step, _words(expected), found[:_SHOWN])
 
-    async def _answered(self, tool: Tool, complete: JsonObject, key: CallKey, probe: str | None) -> Done:
-        given = _GIVEN.get()
-        if given is None or probe is not None:
+    async def _answered(self, tool: Tool, complete: JsonObject, key: CallKey, probe: str | None) -> CallResult:
+        injected = _INJECTED.get()
+        if injected is None or probe is not None:
             return await super()._answered(tool, complete, key, probe)
         tier = None
-        if given.forwarded:
+        if injected.forwarded:
             answer = await self.source.call(ToolRequest(tool=tool.spec, arguments=complete, key=key))
-            if isinstance(answer, ToolMiss) and tool.spec.effect == "write" and given.failure is None:
+            if isinstance(answer, ToolMiss) and tool.spec.effect == "write" and injected.failure is None:
                 raise ReplayDiverged(None, f"{tool.spec.name} is answered as before", answer.message)
             tier = None if isinstance(answer, ToolMiss) else answer.tier
         if tier is not None:
             self.exchange.ledger.tiers[tier] += 1
-        if given.failure is not None:
-            return Done(failure=given.failure, content=given.failure.content, tier=tier)
+        if injected.failure is not None:
+            return CallResult(failure=injected.failure, content=injected.failure.content, tier=tier)
         self.exchange.ledger.answered.add(tool.spec.name)
-        body = json.dumps(given.content, ensure_ascii=False).encode()
-        return Done(content=json.loads(body), body=body, tier=tier)
+        body = json.dumps(injected.content, ensure_ascii=False).encode()
+        return CallResult(content=json.loads(body), body=body, tier=tier)
 
 
 def calls_of(toolbox: Toolbox, trial: TrialContext, source: ToolSource) -> ToolCallHandler:
@@ -157,14 +159,14 @@ def calls_of(toolbox: Toolbox, trial: TrialContext, source: ToolSource) -> ToolC
 
 
 class _Layer:
-    """One intervention, and how many calls it has seen."""
+    """One intervention, and how many calls have passed it."""
 
     def __init__(self, intervention: Intervention) -> None:
         self.intervention = intervention
-        self._seen = 0
+        self._calls = 0
 
     def next_edits(self) -> tuple[CallEdit, ...]:
-        number, self._seen = self._seen, self._seen + 1
+        number, self._calls = self._calls, self._calls + 1
         return tuple(edit for edit in self.intervention.edits if edit.at == number)
 
 
@@ -173,28 +175,28 @@ def _raw(invocation: Invocation) -> bytes:
 
 
 def _words(call: FedCall) -> str:
-    told = canonical_json(call.arguments) if call.unparsed is None else call.unparsed
-    return f"{call.tool}({told})"[:_SHOWN]
+    arguments = canonical_json(call.arguments) if call.unparsed is None else call.unparsed
+    return f"{call.tool}({arguments})"[:_SHOWN]
 
 
 def _failure(error: str | None, message: str, content: object) -> Failure | None:
-    """The failure as it was told; what a tool said itself stands in the recorded content."""
+    """The failure as it was recorded; a text of the tool itself is in the recorded content."""
     if error is None:
         return None
     if error not in get_args(ToolErrorType):
         raise ReplayDiverged(None, "an error of the closed vocabulary", f"{error!r}")
-    told = content.get("error") if isinstance(content, dict) else None
+    failure = content.get("error") if isinstance(content, dict) else None
     status = _STATUS.search(message)
     return Failure(
         type=cast(ToolErrorType, error),
         message=message,
         status=int(status[1]) if status is not None and error == "tool_error" else None,
-        body=told.get("body") if isinstance(told, dict) else None,
+        body=failure.get("body") if isinstance(failure, dict) else None,
     )
 
 
 def _reply_of(edit: CallEdit) -> ToolReply:
-    """The answer to a call that was not made, which no step shows."""
+    """The answer to a call that was suppressed; no step shows it."""
     failure = _failure(edit.error, edit.message, edit.content)
     if failure is not None:
         return ToolReply(status=failure.http_status, body=failure.encoded(), failure=failure)

@@ -1,1 +1,1 @@
-"""Where a tool's answers come from: a cassette, a real service, or a real service that is being recorded."""
+"""Sources of tool answers: a cassette, a real service, or a real service that is being recorded."""

@@ -1,6 +1,6 @@
 """Answers from the trial's own browser, which the trial starts on first use.
 
-They are the same in every tool mode and are not recorded: the requests of its pages pass the gateway, and are replayed
+They are not recorded and do not depend on the tool mode: the requests of its pages pass the gateway, and are replayed
 there.
 """
 
@@ -21,17 +21,17 @@ _DRIVERS_DEFAULTS: dict[str, dict[str, JsonValue]] = {
 }
 
 OpenBrowser = Callable[[], Browser]
-"""Gives the agent's browser, and starts it the first time. Raises SandboxError."""
+"""Returns the agent's browser, and starts it the first time. Raises SandboxError."""
 
 
 class BrowserSource:
-    """Acts in the browser that is attached; without one, nothing answers."""
+    """Acts in the attached browser; without one, every call fails."""
 
     def __init__(self) -> None:
         self._open: OpenBrowser | None = None
 
     def attach(self, open_browser: OpenBrowser | None) -> None:
-        """How the agent's browser is had; None: the trial has ended."""
+        """Attaches the function that opens the agent's browser; None: the trial has ended."""
         self._open = open_browser
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:

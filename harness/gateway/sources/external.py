@@ -1,4 +1,4 @@
-"""Answers of servers that run elsewhere: their outage ends the trial's measurement instead of reaching the agent."""
+"""Answers of servers outside of the run: their outage makes the trial inconclusive instead of reaching the agent."""
 
 from harness.errors import ServiceError
 from harness.upstream import Reachability, ToolAnswer, ToolMiss, ToolRequest, ToolSource

@@ -14,12 +14,14 @@ from dataclasses import replace
 from uuid import UUID
 
 from harness.case import values_at
-from harness.cassette import Redactor
+from harness.cassette import Redactor, unfolded
 from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 from harness.values import JsonValue
 
 _PREFIX = re.compile(r"[A-Za-z]{1,12}[_-]")
 _SHORTEST = 4
+_SHORTEST_IN_TEXTS = 8
+"""The shortest value that is replaced within a longer text; a shorter one is replaced only as a whole text."""
 _UUID = 36
 
 
@@ -38,7 +40,7 @@ class GeneratedIdSource:
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
         answer = await self._inner.call(self._sent(request))
-        if request.tool.mints and isinstance(answer, ToolAnswer) and answer.outcome == "answer":
+        if request.tool.generated_ids and isinstance(answer, ToolAnswer) and answer.outcome == "answer":
             self._made[request.key.key] += 1
             self._bind(request, answer.body, self._made[request.key.key])
         return answer
@@ -65,11 +67,14 @@ class GeneratedIdSource:
     def _bind(self, request: ToolRequest, body: bytes, number: int) -> None:
         try:
             content = json.loads(body)
+            inside = unfolded(content)
         except (ValueError, RecursionError):
             return
-        for pointer in request.tool.mints:
-            for index, value in enumerate(values_at(content, pointer)):
-                if isinstance(value, str) and len(value) >= _SHORTEST:
+        for pointer in request.tool.generated_ids:
+            plain = values_at(content, pointer)
+            shortest = _SHORTEST if plain else _SHORTEST_IN_TEXTS
+            for index, value in enumerate(plain or values_at(inside, pointer)):
+                if isinstance(value, str) and len(value) >= shortest:
                     place = f"{request.key.key}\0{number}\0{pointer}\0{index}"
                     stand_in = _stand_in(value, hashlib.sha256(place.encode()).hexdigest())
                     self._values[stand_in] = value
@@ -77,7 +82,9 @@ class GeneratedIdSource:
 
 
 def _stand_in(value: str, digest: str) -> str:
-    """Of the value's kind, so that it passes where the value would: a UUID, or a prefix such as `order_` and digits."""
+    """A placeholder in the value's own format, so that it passes the same checks: a UUID, or a prefix such as `order_`
+    and digits.
+    """
     if len(value) == _UUID:
         try:
             UUID(value)

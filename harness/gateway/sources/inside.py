@@ -1,7 +1,7 @@
-"""Answers from the trial's own sandbox: a shell beside the agent's program, and its files.
+"""Answers from the trial's own sandbox: a shell next to the agent's program, and its files.
 
-They are the same in every tool mode and on no cassette: the sandbox is restored from its snapshot, and what is done in
-it is part of the end state that the case is judged by.
+They depend on no tool mode and are on no cassette: the sandbox is restored from its snapshot, and changes in
+it are part of the end state that the case is scored by.
 """
 
 import asyncio
@@ -19,21 +19,21 @@ _Done = tuple[int, JsonObject]
 
 
 class InsideSource:
-    """Acts in the sandbox that is attached; without one, nothing answers."""
+    """Acts in the attached sandbox; without one, every call fails."""
 
     def __init__(self) -> None:
         self._sandbox: Sandbox | None = None
 
     def attach(self, sandbox: Sandbox | None) -> None:
-        """The sandbox that the agent's program runs in; None: it runs no more."""
+        """Attaches the sandbox of the agent's program; None: the program has ended."""
         self._sandbox = sandbox
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
         sandbox = self._sandbox
         if sandbox is None:
             return ToolAnswer(outcome="unreachable", tier="sealed")
-        status, said = await asyncio.to_thread(_act, sandbox, request)
-        body = json.dumps(said).encode()
+        status, result = await asyncio.to_thread(_act, sandbox, request)
+        body = json.dumps(result).encode()
         return ToolAnswer(outcome="answer", tier="sealed", status=status, body=body)
 
 
@@ -56,15 +56,15 @@ def _act(sandbox: Sandbox, request: ToolRequest) -> _Done:
 
 
 def _shell(sandbox: Sandbox, request: ToolRequest) -> _Done:
-    # The gateway's own time for the call must not run out before the command's: its answer would be lost.
+    # The gateway's timeout of the call must be longer than the command's: otherwise its answer would be lost.
     ended = sandbox.exec(["/bin/sh", "-c", _text(request, "command")], {}, request.tool.timeout_s)
-    said: JsonObject = {
+    result: JsonObject = {
         "exit_code": ended.code,
         "stdout": ended.stdout,
         "stderr": ended.stderr,
         "timed_out": ended.timed_out,
     }
-    return 200, said
+    return 200, result
 
 
 def _read(sandbox: Sandbox, request: ToolRequest) -> _Done:

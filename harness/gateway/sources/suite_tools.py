@@ -1,4 +1,6 @@
-"""What answers the tools of a suite in one trial: a cassette, or the real services, which may be recorded."""
+"""The source that answers the tools of a suite in one trial: a cassette, or the real services, which may be
+recorded.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -26,21 +28,21 @@ def suite_tools(trial: TrialContext) -> ToolSource:
 
 
 def external_tools(trial: TrialContext, source: ToolSource) -> ToolSource:
-    """`source`, whose servers may be down where they are not the run's own."""
+    """Wraps `source`; its servers may be unavailable where the run did not start them."""
     if trial.tier == "sealed":
         return source
     return ExternalTools(source, external_servers(trial.suite), trial.run.reachability)
 
 
 def api_source(trial: TrialContext) -> ToolSource:
-    """What answers the harness's own reads of APIs."""
+    """The source for the harness's own reads of APIs."""
     run = trial.run
     return external_tools(trial, HttpSource(run.client, trial.reached, run.limiter, trial.tier, trial.waits))
 
 
 @dataclass(frozen=True)
 class ReplaySource:
-    """Plays one trial's cassette; touches no service."""
+    """Plays one trial's cassette; reaches no service."""
 
     player: Player
 
@@ -56,11 +58,11 @@ class RecordingSource:
     recorder: Recorder[ToolRequest]
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
-        answer, _ = await self.recorder.record(request, self._asked)
+        answer, _ = await self.recorder.record(request, self._ask)
         assert answer is not None  # tools always answer
         return answer
 
-    async def _asked(self, request: ToolRequest, _: bool) -> ToolAnswer | ToolMiss:
+    async def _ask(self, request: ToolRequest, _: bool) -> ToolAnswer | ToolMiss:
         return await self.inner.call(request)
 
 
@@ -74,7 +76,7 @@ class ToolCodec:
 
     def sent(self, request: ToolRequest, normalisation: Normalisation) -> ToolRequest:
         arguments = normalisation.sent(request.arguments)
-        assert isinstance(arguments, dict)  # values are replaced, shapes are not
+        assert isinstance(arguments, dict)  # replacement keeps the structure
         return replace(request, arguments=arguments)
 
     def mark(self, position: CallPosition, outcome: Outcome, answer: ToolAnswer) -> Mark:

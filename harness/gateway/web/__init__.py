@@ -1,1 +1,3 @@
-"""The forward proxy: what the agent calls by itself over HTTP and HTTPS, through a proxy or thinking it is the host."""
+"""The forward proxy: the agent's own HTTP and HTTPS requests, sent to a proxy or, by name resolution, to the gateway as
+the host.
+"""

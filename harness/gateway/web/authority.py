@@ -1,4 +1,6 @@
-"""A certificate authority of one run: it vouches for the declared hosts, and only this run's sandboxes trust it."""
+"""A certificate authority of one run: it signs certificates of the declared hosts; only this run's sandboxes trust
+it.
+"""
 
 import ssl
 from collections.abc import Callable
@@ -19,7 +21,7 @@ class Authority:
         return self._ca.cert_pem.bytes()
 
     def context(self, host: str) -> ssl.SSLContext:
-        """What a server called `host` shows its clients."""
+        """The TLS context with the certificate of `host`."""
         if host not in self._contexts:
             made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._ca.issue_cert(host).configure_cert(made)

@@ -1,4 +1,4 @@
-"""Answers of hosts that run elsewhere: their outage ends the trial's measurement instead of reaching the agent."""
+"""Answers of hosts outside of the run: their outage makes the trial inconclusive instead of reaching the agent."""
 
 from harness.upstream import Reachability, Sink, ToolAnswer, ToolMiss, WebCall, WebSource
 

@@ -1,4 +1,4 @@
-"""The forward proxy of one session: which requests are for a host of the outside, and how they are answered."""
+"""The forward proxy of one session: which requests are for a declared host, and how they are answered."""
 
 from collections.abc import Iterable
 
@@ -43,20 +43,20 @@ class ForwardProxy:
         self._redactor = redactor
 
     def knows(self, place: HostPort) -> bool:
-        """Whether there is such a host here, with such a port."""
+        """Whether a host with this name and port is declared."""
         host = self._hosts.get(place.host)
         return host is not None and place.port in host.ports
 
     def serves(self, name: str) -> bool:
-        """Whether there is a host of that name, with whatever ports."""
+        """Whether a host with this name is declared, with any port."""
         return name in self._hosts
 
     def refuse(self, place: str, reason: str | None = None) -> Refusal:
         """Notes the agent's attempt and returns the answer to it."""
         known = ", ".join(sorted(self._hosts))
-        told = reason or f"there is no host {place[:200]!r} here; the hosts are: {known}"
-        self._handler.refuse(place[:200], told)
-        return Refusal(403, "unknown_host", told)
+        problem = reason or f"there is no host {place[:200]!r} here; the hosts are: {known}"
+        self._handler.refuse(place[:200], problem)
+        return Refusal(403, "unknown_host", problem)
 
     def address(self, request: web.BaseRequest, bound: HostPort | None) -> Address | None:
         """The destination of the request; None for the gateway itself. `bound` is the destination of the connection.
@@ -69,7 +69,7 @@ class ForwardProxy:
             if address.place.host in _OURSELVES and bound is None:
                 return None
         else:
-            place = self._told(request.headers.get("host", ""), bound)
+            place = self._requested_place(request.headers.get("host", ""), bound)
             if place is None:
                 return None
             address = address_at(place, target)
@@ -103,7 +103,7 @@ class ForwardProxy:
             content_type="application/json",
         )
 
-    def _told(self, header: str, bound: HostPort | None) -> HostPort | None:
+    def _requested_place(self, header: str, bound: HostPort | None) -> HostPort | None:
         if bound is None:
             place = place_of(header, "http")
             return place if place is not None and place.host in self._hosts else None

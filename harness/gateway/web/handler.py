@@ -1,10 +1,10 @@
-"""Every request to a declared host passes here: within the limits, allowed, answered, traced."""
+"""Handles every request to a declared host: it is limited, admitted, answered and traced."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from harness.case import HostSpec
-from harness.gateway.exchange.exchange import Done, Exchange, Made, failed
+from harness.gateway.exchange.exchange import CallResult, Exchange, ReceivedCall, failed
 from harness.gateway.failures import Failure
 from harness.gateway.web.observed import content_of, failure_of
 from harness.trace import names
@@ -24,25 +24,25 @@ class WebHandler:
     refuses_writes: frozenset[str]
     """Tools of hosts whose state may not be changed in this mode."""
     kind: str = names.TOOL
-    """What a request is in the trace."""
+    """The kind of span for a request."""
     refused_kind: str = names.REFUSED
-    """What a request to an undeclared host is in the trace."""
+    """The kind of span for a request to an undeclared host."""
     _number: int = field(default=0, init=False)
     _refused: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     async def answer(self, call: WebCall, sink: Sink) -> tuple[Failure | None, bool]:
         """Returns the reason of a failure, and whether the agent received a part of the host's answer."""
         ledger = self.exchange.ledger
-        made = self._made(call, *ledger.take_thought())
+        received = self._received(call, *ledger.take_thought())
         admitted = ledger.admits_call()
-        done, begun = await self._done(made, call, sink, None if admitted else self.exchange.limit())
+        result, begun = await self._result(received, call, sink, None if admitted else self.exchange.limit())
         if self.exchange.worth_a_span(admitted=admitted):
-            self.exchange.trace(made, done)
-        return done.failure, begun
+            self.exchange.trace(received, result)
+        return result.failure, begun
 
-    def _made(self, call: WebCall, thought: str | None = None, plan: tuple[str, ...] | None = None) -> Made:
+    def _received(self, call: WebCall, thought: str | None = None, plan: tuple[str, ...] | None = None) -> ReceivedCall:
         self._number += 1
-        return Made(
+        return ReceivedCall(
             name=call.key.tool,
             id=f"http_{self._number}",
             started_ns=self.exchange.recorder.now_ns(),
@@ -54,7 +54,7 @@ class WebHandler:
         )
 
     def refuse(self, host: str, reason: str) -> None:
-        """Keeps in the trace whom else the agent wanted to reach: no step, and each once."""
+        """Records an attempt to reach an undeclared host in the trace: it is no step, and recorded once per host."""
         if (host, reason) in self._refused or len(self._refused) == _MOST_REFUSED:
             return
         self._refused.add((host, reason))
@@ -85,13 +85,15 @@ class WebHandler:
             )
         return None
 
-    async def _done(self, made: Made, call: WebCall, sink: Sink, failure: Failure | None) -> tuple[Done, bool]:
+    async def _result(
+        self, received: ReceivedCall, call: WebCall, sink: Sink, failure: Failure | None
+    ) -> tuple[CallResult, bool]:
         failure = failure or self._refusal(call)
         if failure is not None:
             return failed(failure), False
-        return await self.exchange.followed(self._answered(call, sink), lambda: self.exchange.cut_short(made))
+        return await self.exchange.followed(self._answer_of(call, sink), lambda: self.exchange.cut_short(received))
 
-    async def _answered(self, call: WebCall, sink: Sink) -> tuple[Done, bool]:
+    async def _answer_of(self, call: WebCall, sink: Sink) -> tuple[CallResult, bool]:
         answer = await self.source.answer(call, sink)
         if isinstance(answer, ToolMiss):
             return self.exchange.missed(call.key, answer), False
@@ -100,5 +102,5 @@ class WebHandler:
         if failure is None:
             self.exchange.ledger.answered.add(call.key.tool)
         content = failure.content if failure is not None and answer.status == 0 else content_of(answer)
-        done = Done(content=content, failure=failure, tier=answer.tier, retried=answer.retried)
-        return done, answer.status != 0
+        result = CallResult(content=content, failure=failure, tier=answer.tier, retried=answer.retried)
+        return result, answer.status != 0

@@ -1,4 +1,4 @@
-"""What an agent has seen of a host's answer, as a step's observation."""
+"""What an agent received of a host's answer, as a step's observation."""
 
 import hashlib
 from http import HTTPStatus
@@ -15,15 +15,17 @@ _UNREADABLE = "something that is not HTTP, or an encoding or a part of a body th
 
 
 def content_of(answer: ToolAnswer) -> JsonValue:
-    """Status and body: JSON as it is, text as text, and of what is neither, or too long, what it was."""
-    told: JsonObject = {"status": answer.status}
+    """Status and body: JSON as a value, text as text; other or too long bodies as type, size and digest."""
+    attributes: JsonObject = {"status": answer.status}
     if "location" in answer.headers:
-        told["location"] = answer.headers["location"]
-    return told | ({"body": _shown(answer.body)} if answer.body else {})
+        attributes["location"] = answer.headers["location"]
+    return attributes | ({"body": _shown(answer.body)} if answer.body else {})
 
 
 def failure_of(host: HostSpec, answer: ToolAnswer) -> Failure | None:
-    """Why the answer is a failed call; the words depend on nothing but the answer, live or replayed."""
+    """Why the answer is a failed call; the message depends on the answer only, so that live and replayed requests
+    agree.
+    """
     name = host.host
     match answer.outcome:
         case "timeout":
@@ -44,8 +46,8 @@ def failure_of(host: HostSpec, answer: ToolAnswer) -> Failure | None:
 def _refused(name: str, answer: ToolAnswer) -> Failure | None:
     match answer.status // 100:
         case 4:
-            said = f"{name} refused the request: {answer.status} {_phrase(answer.status)}".rstrip()
-            return Failure(type="tool_error", message=said, status=answer.status)
+            message = f"{name} refused the request: {answer.status} {_phrase(answer.status)}".rstrip()
+            return Failure(type="tool_error", message=message, status=answer.status)
         case 5:
             return Failure(type="tool_unavailable", message=f"{name} failed with status {answer.status}")
         case _:

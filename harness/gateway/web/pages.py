@@ -25,9 +25,9 @@ class PageHandler(WebHandler):
     refused_kind: str = names.PAGE
 
     async def answer(self, call: WebCall, sink: Sink) -> tuple[Failure | None, bool]:
-        made = self._made(call)
-        done, begun = await self._done(made, call, sink, None)
-        self.exchange.trace(made, done)
+        received = self._received(call)
+        done, begun = await self._result(received, call, sink, None)
+        self.exchange.trace(received, done)
         return done.failure, begun
 
 

@@ -1,4 +1,4 @@
-"""The hosts of a suite: what all trials of a run share, and the handler of each."""
+"""The hosts of a suite: what all trials of a run share, and the handler of each trial."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ class TrialProxy:
     """The forward proxy of one trial, its certificate authority, and the settings for the sandbox."""
 
     proxy: ForwardProxy | None
-    """The agent's; None: no host is for the agent itself."""
+    """The agent's proxy; None: no host is declared for the agent itself."""
     pages: ForwardProxy
-    """The trial's browser's: every host is."""
+    """The proxy of the trial's browser, which serves every host."""
     authority: "Authority"
     outside: ProxiedHosts | None
 
 
 class RunHosts:
-    """The suite's hosts in one mode."""
+    """The suite's hosts in one tool mode."""
 
     def __init__(self, suite: Suite, mode: ToolMode) -> None:
         # Cryptography takes a tenth of a second to import, and most suites declare no host.
@@ -44,7 +44,7 @@ class RunHosts:
         self._authority = Authority()
 
     def trial_proxy(self, trial: TrialContext, folder: Path) -> TrialProxy:
-        """The certificate to trust is written to `folder`, which the sandbox sees."""
+        """Writes the certificate to trust to `folder`, which is mounted into the sandbox."""
         hosts = tuple(host for host in self._suite.hosts if not host.only_browser)
         exchange, source, protected = trial.exchange, host_source(trial), self._protected()
         allowed = allowed_hosts(self._suite, trial.case).__contains__
@@ -71,6 +71,8 @@ class RunHosts:
 
 
 def allowed_hosts(suite: Suite, case: Case) -> frozenset[str]:
-    """As with tools: a case that lists what is allowed names its hosts too; a forbidden one can be reached."""
+    """A case that lists allowed tools lists its hosts there, too; a forbidden host can be reached, because the request
+    is scored.
+    """
     declared = frozenset(host.tool for host in suite.hosts)
     return declared if case.tools is None else declared & {*case.tools, *case.forbidden_tools}

@@ -1,6 +1,6 @@
 """Classifies a connection by its first bytes: a request for a tunnel, a TLS handshake, or HTTP.
 
-Only one byte is inspected before the reader of the connection is chosen; it is left in the socket, because bytes that
+Only one byte is peeked before the reader of the connection is chosen; it is left in the socket, because bytes that
 were read cannot be returned to a TLS handshake.
 """
 
@@ -30,7 +30,7 @@ _REQUEST = re.compile(rb"^CONNECT (\S{1,300}) HTTP/1\.[01]\r\n")
 _PHRASES = {200: "Connection established", 400: "Bad Request", 403: "Forbidden", 408: "Request Timeout"}
 
 Serve = Callable[[HostPort | None], asyncio.Protocol]
-"""Makes who serves HTTP on a connection that was made to that place; None: to the gateway."""
+"""Creates the HTTP protocol of a connection whose destination is that host and port; None: the gateway."""
 
 
 @dataclass(kw_only=True)
@@ -54,7 +54,7 @@ class ListenerContext:
 
 
 class ProtocolSniffer(asyncio.Protocol):
-    """Holds one connection until it is known who serves it."""
+    """Holds one connection until its protocol is known."""
 
     def __init__(self, context: ListenerContext) -> None:
         self._context = context
@@ -93,9 +93,9 @@ class ProtocolSniffer(asyncio.Protocol):
         self._transport.pause_reading()
         known = self._transport.get_extra_info("socket")
         self._peeked = socket.socket(fileno=known.dup().detach())
-        asyncio.get_running_loop().add_reader(self._peeked, self._look)
+        asyncio.get_running_loop().add_reader(self._peeked, self._dispatch)
 
-    def _look(self) -> None:
+    def _dispatch(self) -> None:
         assert self._peeked is not None
         try:
             first = self._peeked.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
@@ -103,7 +103,7 @@ class ProtocolSniffer(asyncio.Protocol):
             return
         except OSError:
             first = b""
-        self._look_no_more()
+        self._stop_peeking()
         if first == b"":
             self._transport.abort()
         elif first == _HANDSHAKE:
@@ -122,10 +122,10 @@ class ProtocolSniffer(asyncio.Protocol):
         if found is None or not self._head.endswith(_HEAD_END):
             self._tell(400, "bad_request", "no tunnel can be made of this request")
             return
-        asked = found[1].decode("latin-1")
-        place = place_of(asked, "https")
+        target = found[1].decode("latin-1")
+        place = place_of(target, "https")
         if place is None or not self._context.proxy.knows(place):
-            refusal = self._context.proxy.refuse(asked)
+            refusal = self._context.proxy.refuse(target)
             self._tell(refusal.status, refusal.kind, refusal.message)
             return
         self._place = HostPort(scheme="http", host=place.host, port=place.port)
@@ -144,7 +144,7 @@ class ProtocolSniffer(asyncio.Protocol):
                 ssl_handshake_timeout=_HEAD_WITHIN_S,
                 ssl_shutdown_timeout=1.0,
             )
-        except OSError as error:  # TLS errors and time-outs are OSErrors too
+        except OSError as error:  # TLS errors and timeouts are OSErrors, too
             self._failed(chosen, error)
             return
         finally:
@@ -173,7 +173,7 @@ class ProtocolSniffer(asyncio.Protocol):
             proxy.refuse(chosen[-1] or "a host that was not named")
         else:
             host = self._place.host if self._place is not None else (chosen or [None])[-1]
-            proxy.refuse(host or "TLS", f"no secure connection was made: {_said(error)}")
+            proxy.refuse(host or "TLS", f"no secure connection was made: {_reason(error)}")
         self._transport.abort()
 
     def _serve(self, place: HostPort | None, begun: bytes) -> None:
@@ -202,21 +202,21 @@ class ProtocolSniffer(asyncio.Protocol):
         if error is not None:
             self._context.on_failure(error)
 
-    def _look_no_more(self) -> None:
+    def _stop_peeking(self) -> None:
         if self._peeked is not None:
             asyncio.get_running_loop().remove_reader(self._peeked)
             self._peeked.close()
             self._peeked = None
 
     def _leave(self) -> None:
-        self._look_no_more()
+        self._stop_peeking()
         if self._deadline is not None:
             self._deadline.cancel()
         self._context.transports.discard(self._transport)
 
 
 class _PendingProtocol(asyncio.Protocol):
-    """Keeps what is decrypted before anybody serves the connection."""
+    """Buffers decrypted data until a protocol serves the connection."""
 
     def __init__(self) -> None:
         self._data: list[bytes] = []
@@ -251,6 +251,6 @@ def _answer(status: int, body: bytes) -> bytes:
     return head.encode() + b"\r\n" + body
 
 
-def _said(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     reason = getattr(error, "reason", None)
     return str(reason or f"{type(error).__name__}: {error}")[:200]

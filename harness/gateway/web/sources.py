@@ -1,4 +1,6 @@
-"""What answers the requests of one trial to hosts: a cassette, or the hosts themselves, which may be recorded."""
+"""The source that answers the requests of one trial to hosts: a cassette, or the hosts themselves, which may be
+recorded.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,7 +28,7 @@ def host_source(trial: TrialContext) -> WebSource:
 
 @dataclass(frozen=True)
 class ReplayWeb:
-    """Plays one trial's cassette; touches no host."""
+    """Plays one trial's cassette; reaches no host."""
 
     player: Player
 
@@ -39,7 +41,7 @@ class ReplayWeb:
 
 
 @dataclass(kw_only=True)
-class _Held:
+class _BufferSink:
     """Buffers the answer, because it may be changed before the agent receives it."""
 
     status: int = 0
@@ -49,7 +51,7 @@ class _Held:
         self.status, self.headers = status, headers
 
     async def write(self, piece: bytes) -> None:
-        del piece  # the answer itself has it
+        del piece  # the answer contains the body already
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,10 @@ class RecordingWeb:
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
         async def ask(sent: WebCall, held_back: bool) -> ToolAnswer | ToolMiss:
-            return await self.inner.answer(sent, _Held() if held_back else sink)
+            return await self.inner.answer(sent, _BufferSink() if held_back else sink)
 
         answer, held_back = await self.recorder.record(call, ask)
-        assert answer is not None  # hosts always answer
+        assert answer is not None  # a request to a host always has an answer
         if held_back and isinstance(answer, ToolAnswer):
             await _give(call, answer, sink)
         return answer

@@ -1,4 +1,4 @@
-"""Cases as Google ADK's evaluation sets: those that were read from one as they were written, others as scenarios."""
+"""Cases as Google ADK's evaluation sets: cases imported from one are written unchanged, others as scenarios."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A trial as an ATIF document: what the format has a field for in it, the rest under `extra.harness`."""
+"""A trial as an ATIF document: data without a field in the format is stored under `extra.harness`."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -75,17 +75,17 @@ def _agents_own(step: Step) -> JsonObject:
             for call in step.calls
         ]
     if step.usage is not None:
-        told = {
+        fields = {
             "prompt_tokens": step.usage.input_tokens,
             "completion_tokens": step.usage.output_tokens,
             "cost_usd": step.usage.cost_usd,
         }
-        facts["metrics"] = {name: value for name, value in told.items() if value is not None}
+        facts["metrics"] = {name: value for name, value in fields.items() if value is not None}
     return facts
 
 
 def _beside(step: Step) -> JsonObject:
-    """Those fields of the step that cannot stand in ATIF, or would not come back from it the same."""
+    """The fields of the step that ATIF cannot represent, or would not preserve."""
     plain = step.model_dump(mode="json")
     names = [name for name in _NOT_IN_ATIF if plain[name] is not None]
     calls = {call.id for call in step.calls}
@@ -104,5 +104,5 @@ def _result(seen: Observation) -> JsonObject:
     if seen.content is not None:
         result["content"] = seen.content if is_text else json.dumps(seen.content, ensure_ascii=False)
     own = OwnResult(error=seen.error, replayed=seen.replayed, duration_ms=seen.duration_ms, json_text=not is_text)
-    beside = own.model_dump(mode="json", exclude_defaults=True)
-    return {**result, "extra": {OWN: beside}} if beside else result
+    extra = own.model_dump(mode="json", exclude_defaults=True)
+    return {**result, "extra": {OWN: extra}} if extra else result

@@ -1,4 +1,4 @@
-"""Spans as OTLP JSON, the way any collector takes them: ids in hexadecimal, 64-bit numbers as text."""
+"""Spans as OTLP JSON, as collectors accept it: ids in hexadecimal, 64-bit numbers as text."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ _OWN_EVENT = ("name", "time_ns", "attributes")
 
 
 def export_otlp(spans: Iterable[Span]) -> JsonObject:
-    """One export request with all spans; what OTLP has no field for stands in attributes."""
+    """One export request with all spans; data without a field in OTLP is stored in attributes."""
     resource: JsonObject = {"attributes": typed_pairs({"service.name": "trial-harness"})}
     scope: JsonObject = {"scope": {"name": "harness"}, "spans": [_span(span) for span in spans]}
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
@@ -21,10 +21,12 @@ def export_otlp(spans: Iterable[Span]) -> JsonObject:
 
 def _span(span: Span) -> JsonObject:
     message = span.attributes.get(STATUS_MESSAGE)
-    told = isinstance(message, str) and bool(message)
-    attributes = {name: value for name, value in span.attributes.items() if not (told and name == STATUS_MESSAGE)}
+    has_message = isinstance(message, str) and bool(message)
+    attributes = {
+        name: value for name, value in span.attributes.items() if not (has_message and name == STATUS_MESSAGE)
+    }
     status: JsonObject = {"code": _CODES[span.status]} if span.status in _CODES else {}
-    if told:
+    if has_message:
         status["message"] = message
     plain: JsonObject = {
         "traceId": span.trace_id,
@@ -43,9 +45,9 @@ def _span(span: Span) -> JsonObject:
 def _event(event: JsonObject) -> JsonValue:
     attributes = event.get("attributes")
     others = {name: value for name, value in event.items() if name not in _OWN_EVENT}
-    told: JsonObject = {**others, **(attributes if isinstance(attributes, dict) else {})}
+    fields: JsonObject = {**others, **(attributes if isinstance(attributes, dict) else {})}
     return {
         "name": str(event.get("name") or ""),
         "timeUnixNano": str(event.get("time_ns") or 0),
-        "attributes": typed_pairs(told),
+        "attributes": typed_pairs(fields),
     }

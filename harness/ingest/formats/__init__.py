@@ -1,1 +1,1 @@
-"""One file a format: what its records look like, and nothing that the formats share."""
+"""One module for each format: the structure of its records, without code that formats share."""

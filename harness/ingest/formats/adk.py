@@ -1,6 +1,6 @@
 """Google ADK: evaluation sets of both schemas, test files, conversation scenarios, sessions and evaluation results.
 
-An evaluation set says what is asked and what is expected, so that it gives cases without trials; a session, and the
+An evaluation set contains tasks and expectations, so that it gives cases without trials; a session, and the
 session in an evaluation's result, is a trial. Of a conversation the opening message is the case's task; all turns
 with what is expected of them stand in `expected.turns`. Field names are read in camelCase and snake_case alike.
 """
@@ -61,12 +61,12 @@ def _list(source: Source, document: list[JsonValue]) -> Iterator[Found]:
 
 
 def _older(source: Source, name: str, turns: list[Record], session: Record) -> Found:
-    told: list[JsonObject] = []
+    contents: list[JsonObject] = []
     for turn in turns:
         query = turn.text("query")
         if query is None:
             raise turn.refusal("query", "is missing")
-        told.append(
+        contents.append(
             {
                 "user": query,
                 "response": turn.text("reference"),
@@ -74,7 +74,7 @@ def _older(source: Source, name: str, turns: list[Record], session: Record) -> F
                 "intermediate": turn.items("expected_intermediate_agent_responses"),
             }
         )
-    return _conversation(source, name, told, {"user_profile": _state(session)})
+    return _conversation(source, name, contents, {"user_profile": _state(session)})
 
 
 def _eval_case(source: Source, case: Record, eval_set: JsonObject | None = None) -> Found:
@@ -175,8 +175,8 @@ def _results(source: Source, document: Record) -> Iterator[Found]:
 
 
 def _status(result: Record) -> int | str | None:
-    told = result.value("final_eval_status", "finalEvalStatus")
-    return told if isinstance(told, int | str) else None
+    status = result.value("final_eval_status", "finalEvalStatus")
+    return status if isinstance(status, int | str) else None
 
 
 def _session_case(source: Source, session: Record) -> Case:

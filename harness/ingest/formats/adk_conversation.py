@@ -7,12 +7,12 @@ from harness.values import JsonObject, JsonValue
 
 
 def turns_of(case: Record) -> list[JsonObject]:
-    """Every invocation as what the user said, which calls are expected and what is answered."""
+    """Every invocation with the user's message, the expected calls and the answer."""
     return [_turn(invocation) for invocation in case.records("conversation")]
 
 
 def spoken(content_holder: Record) -> str | None:
-    """The text that an event, or whatever has `content`, says aloud."""
+    """The visible text of an event, or of another record with `content`."""
     content = content_holder.record("content")
     return None if content is None else text_in(parts_of(content))
 
@@ -63,11 +63,11 @@ def _turn(invocation: Record) -> JsonObject:
 def _calls(between: Record | None) -> list[JsonValue]:
     if between is None:
         return []
-    told = between.records("tool_uses", "toolUses")
+    uses = between.records("tool_uses", "toolUses")
     for event in between.records("invocation_events", "invocationEvents"):
         content = event.record("content")
-        told += calls_in(parts_of(content)) if content else []
-    return [{"tool": tool_of(use), "arguments": _arguments(use)} for use in told]
+        uses += calls_in(parts_of(content)) if content else []
+    return [{"tool": tool_of(use), "arguments": _arguments(use)} for use in uses]
 
 
 def _arguments(use: Record) -> JsonObject:
@@ -76,17 +76,17 @@ def _arguments(use: Record) -> JsonObject:
 
 
 def _responses(between: Record | None) -> list[JsonValue]:
-    """What sub-agents said on the way: pairs of author and parts, or events."""
+    """Intermediate messages of sub-agents: pairs of author and parts, or events."""
     if between is None:
         return []
-    told: list[JsonValue] = []
+    responses: list[JsonValue] = []
     for index, pair in enumerate(between.items("intermediate_responses", "intermediateResponses")):
         if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[1], list):
             raise between.refusal(f"intermediate_responses.{index}", "is no pair of an author and parts")
         parts = [between.within(f"intermediate_responses.{index}.1.{n}", part) for n, part in enumerate(pair[1])]
-        told.append({"author": pair[0], "text": text_in(parts)})
+        responses.append({"author": pair[0], "text": text_in(parts)})
     for event in between.records("invocation_events", "invocationEvents"):
         text = spoken(event)
         if text is not None:
-            told.append({"author": event.text("author"), "text": text})
-    return told
+            responses.append({"author": event.text("author"), "text": text})
+    return responses

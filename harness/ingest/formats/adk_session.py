@@ -62,20 +62,20 @@ def _call(call: Record) -> ForeignCall:
 
 def _result(response: Record) -> ForeignResult:
     content: JsonValue = response.value("response")
-    told = content.get("error") if isinstance(content, dict) else None
-    failed = isinstance(told, str) and bool(told)
+    failure = content.get("error") if isinstance(content, dict) else None
+    failed = isinstance(failure, str) and bool(failure)
     return ForeignResult(
         call_id=response.identifier("id"),
         name=response.text("name"),
         content=content,
-        error=ToolFailure(type="tool_error", message=str(told)[:500]) if failed else None,
+        error=ToolFailure(type="tool_error", message=str(failure)[:500]) if failed else None,
     )
 
 
-def _usage(told: Record | None) -> Usage | None:
-    if told is None:
+def _usage(metadata: Record | None) -> Usage | None:
+    if metadata is None:
         return None
     return Usage(
-        input_tokens=told.count("prompt_token_count", "promptTokenCount"),
-        output_tokens=told.count("candidates_token_count", "candidatesTokenCount"),
+        input_tokens=metadata.count("prompt_token_count", "promptTokenCount"),
+        output_tokens=metadata.count("candidates_token_count", "candidatesTokenCount"),
     )

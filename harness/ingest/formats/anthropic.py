@@ -10,6 +10,7 @@ from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
 from harness.ingest.formats.openai_chat import usage_of
 from harness.ingest.found import Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id, task_id, wall_ns
+from harness.ingest.plain_errors import plain_failure
 from harness.ingest.reading import Record
 from harness.ingest.records import conversations_of
 from harness.ingest.transcript import TranscriptBuilder
@@ -67,12 +68,11 @@ def _call(block: Record) -> ForeignCall:
 
 def _result(block: Record) -> ForeignResult:
     content = result_of(block.value("content"))
-    failed = block.flag("is_error")
-    return ForeignResult(
-        call_id=block.identifier("tool_use_id"),
-        content=content,
-        error=ToolFailure(type="tool_error", message=(text_of(content) or "")[:500]) if failed else None,
-    )
+    text, flagged = text_of(content) or "", block.flag("is_error")
+    error = plain_failure(text) if flagged is None else None  # without a flag the text alone can tell it
+    if flagged:
+        error = ToolFailure(type="tool_error", message=text[:500])
+    return ForeignResult(call_id=block.identifier("tool_use_id"), content=content, error=error)
 
 
 def _blocks(source: Source, name: str, message: Record) -> _MessageBlocks:
@@ -140,7 +140,7 @@ def _found(source: Source, name: str, record: Record) -> Found:
 def _case(source: Source, name: str, record: Record, messages: Sequence[Record], system: str | None) -> Case:
     asked = (_blocks(source, name, m).text for m in messages if m.data.get("role") == "user")
     task = next((text for text in asked if text is not None), None)
-    told = record.identifier("task_id", "case_id")
-    identity = task_id(task, system) if told is None else case_id(told)
+    identifier = record.identifier("task_id", "case_id")
+    identity = task_id(task, system) if identifier is None else case_id(identifier)
     origin = f"{source.path.name} {name}"
     return source.case(name, {"id": identity, "task": task, "system": system, "origin": origin})

@@ -141,9 +141,9 @@ def _results(step: Record) -> list[Record]:
 
 
 def _references(result: Record) -> list[Record]:
-    told = result.value("subagent_trajectory_ref")
-    if isinstance(told, dict):
-        return [result.within("subagent_trajectory_ref", told)]
+    references = result.value("subagent_trajectory_ref")
+    if isinstance(references, dict):
+        return [result.within("subagent_trajectory_ref", references)]
     return result.records("subagent_trajectory_ref")
 
 
@@ -170,12 +170,12 @@ def _continues(before: Record, step: Record) -> bool:
 
 def _found(source: Source, document: Record, reading: _Reading) -> Found:
     agent = agent_of(document)
-    beside = harbor_result(source.path)
+    harbor = harbor_result(source.path)
     own = own_run(document)
     steps = overlaid(reading.transcript.steps(), reading.own)
     definitions = agent.value("tool_definitions")
     return Found(
-        case=_case(source, document, own, beside),
+        case=_case(source, document, own, harbor),
         record="trajectory",
         tools=None if definitions is None else tools_of(agent.records("tool_definitions")),
         run=FoundRun(
@@ -183,18 +183,18 @@ def _found(source: Source, document: Record, reading: _Reading) -> Found:
             agent=agent.text("name") or "agent",
             version=own.version if own else agent.text("version"),
             attempt=own.attempt if own else None,
-            outcome=own.outcome if own else beside.outcome,
-            reason=own.reason if own else beside.reason,
-            reward=beside.reward,
+            outcome=own.outcome if own else harbor.outcome,
+            reason=own.reason if own else harbor.reason,
+            reward=harbor.reward,
             final_output=own.final_output if own else None,
             trace_id=own.trace_id if own else None,
             started_ns=reading.began,
-            duration_s=own.duration_s if own else beside.duration_s,
+            duration_s=own.duration_s if own else harbor.duration_s,
         ),
     )
 
 
-def _case(source: Source, document: Record, own: OwnRun | None, beside: HarborResult) -> Case:
+def _case(source: Source, document: Record, own: OwnRun | None, harbor: HarborResult) -> Case:
     if own is not None and own.case is not None:
         return own.case
 
@@ -203,11 +203,11 @@ def _case(source: Source, document: Record, own: OwnRun | None, beside: HarborRe
         return next((text_of(step.value("message")) for step in asked), None)
 
     task, system = first("user"), first("system")
-    told = own.case_id if own else beside.task_name
+    name = own.case_id if own else harbor.task_name
     fields: JsonObject = {
-        "id": task_id(task, system) if told is None else case_id(told),
+        "id": task_id(task, system) if name is None else case_id(name),
         "task": task,
         "system": system,
-        "origin": beside.trial_name or source.path.name,
+        "origin": harbor.trial_name or source.path.name,
     }
     return source.case("trajectory", fields)

@@ -1,4 +1,4 @@
-"""Harbor's `result.json`, which lies beside a trajectory: the task's name, the reward, and how the trial ended."""
+"""Harbor's `result.json`, which is stored beside a trajectory: the task's name, the reward, and how the trial ended."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from harness.trace import Outcome
 
 @dataclass(frozen=True, kw_only=True)
 class HarborResult:
-    """What the result tells; nothing where there is none."""
+    """The content of the result; empty where no result exists."""
 
     task_name: str | None = None
     trial_name: str | None = None
@@ -21,7 +21,7 @@ class HarborResult:
 
 
 def harbor_result(trajectory: Path) -> HarborResult:
-    """The result beside the trajectory, or one folder up where the trajectory lies in `agent/`."""
+    """The result next to the trajectory, or one folder up where the trajectory is in `agent/`."""
     folders = (
         (trajectory.parent, trajectory.parent.parent) if trajectory.parent.name == "agent" else (trajectory.parent,)
     )

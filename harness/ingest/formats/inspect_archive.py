@@ -1,4 +1,4 @@
-"""The zip archive that Inspect keeps a log in: a header, and one JSON file a sample."""
+"""The zip archive of an Inspect log: a header, and one JSON file for each sample."""
 
 import zipfile
 import zlib
@@ -11,15 +11,15 @@ from harness.errors import InvalidDocument
 from harness.ingest.reading import MAX_BYTES, Record, decoded, kind_of, parse_json
 
 MAX_UNPACKED_BYTES = 2 * 1024 * 1024 * 1024
-"""Of all members together."""
+"""The maximum unpacked size of all members together."""
 MAX_RATIO = 250
 """Of a member's size to what it takes in the archive; logs of models' requests, which repeat themselves, reach 100."""
 _SMALL = 1024 * 1024
-"""Members up to this size are unpacked whatever their ratio."""
+"""Members up to this size are unpacked with any ratio."""
 
 
 class LogArchive:
-    """An open `.eval` file. Raises InvalidDocument for whatever in it cannot be read."""
+    """An open `.eval` file. Raises InvalidDocument for unreadable content."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -47,7 +47,7 @@ class LogArchive:
         self._zip.close()
 
     def header(self) -> Record:
-        """The log without its samples; of one that was never finished, what was written at its start."""
+        """The log without its samples; for an unfinished log, the data written at its start."""
         names = set(self._zip.namelist())
         for name in ("header.json", "_journal/start.json"):
             if name in names:
@@ -55,7 +55,7 @@ class LogArchive:
         raise InvalidDocument(self._path, "holds no header.json", remedy="is it an archive of Inspect?")
 
     def samples(self) -> Iterator[Record]:
-        """The samples one by one, in the order of their names; each is forgotten before the next is read."""
+        """The samples one by one, in the order of their names; each is released before the next is read."""
         names = dict.fromkeys(self._zip.namelist())
         for name in sorted(name for name in names if name.startswith("samples/") and name.endswith(".json")):
             yield self._record(name)

@@ -1,6 +1,6 @@
 """Inspect logs: `.eval` archives read sample by sample, and the same log as one JSON file.
 
-A sample without messages is read from its events; a file that is nothing but events is read as one sample of them.
+A sample without messages is read from its events; a file that contains only events is read as one sample.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ _GRADES: Mapping[str, float] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 
 
 def read(source: Source) -> Iterator[Found]:
-    """Every sample of the log, then those that were planned and of which nothing is kept."""
+    """Every sample of the log, then planned samples that are missing in it."""
     if source.path.suffix == ".eval":
         with LogArchive(source.path) as archive:
             yield from _samples(source, archive.header(), archive.samples())
@@ -79,11 +79,11 @@ def _found(source: Source, log: Record, sample: Record) -> Found:
 def _outcome(sample: Record) -> tuple[Outcome, str | None]:
     error, limit = sample.value("error"), sample.value("limit")
     if error is not None:
-        told = error.get("message") if isinstance(error, dict) else error
-        return "harness_failed", text_of(told) or "the sample failed"
+        reason = error.get("message") if isinstance(error, dict) else error
+        return "harness_failed", text_of(reason) or "the sample failed"
     if limit is not None:
-        told = limit.get("type") if isinstance(limit, dict) else limit
-        return "limit_reached", f"the limit of {text_of(told) or 'something'}"
+        reason = limit.get("type") if isinstance(limit, dict) else limit
+        return "limit_reached", f"the limit of {text_of(reason) or 'something'}"
     return "finished", None
 
 
@@ -95,8 +95,8 @@ def _reward(source: Source, name: str, sample: Record) -> float | None:
         source.note(
             name, f"of several scores the first, {chosen!r}, is the reward", remedy="choose with option `score`"
         )
-    told: JsonValue = scores.data.get(chosen) if chosen is not None else older
-    value = told.get("value") if isinstance(told, dict) else told
+    reward: JsonValue = scores.data.get(chosen) if chosen is not None else older
+    value = reward.get("value") if isinstance(reward, dict) else reward
     match value:
         case bool() | int() | float():
             return float(value)
@@ -113,11 +113,11 @@ def _reward(source: Source, name: str, sample: Record) -> float | None:
 
 def _case(source: Source, log: Record, sample: Record) -> Case:
     evaluated = log.record("eval") or source.whole({})
-    told = sample.value("input")
-    messages = sample.records("input") if isinstance(told, list) else []
+    given = sample.value("input")
+    messages = sample.records("input") if isinstance(given, list) else []
     asked = [m for m in messages if m.value("role") == "user"]
     system = [m for m in messages if m.value("role") == "system"]
-    task = text_of(told) if isinstance(told, str) else text_of(asked[-1].value("content")) if asked else None
+    task = text_of(given) if isinstance(given, str) else text_of(asked[-1].value("content")) if asked else None
     name = PurePosixPath(evaluated.text("task", "task_display_name") or "").name.strip(".")
     identity = f"{name}-{sample.identifier('id')}" if name else str(sample.identifier("id"))
     fields: JsonObject = {

@@ -26,12 +26,12 @@ _FAILURES: Mapping[str, ToolErrorType] = MappingProxyType(
 
 
 def tools_in(sample: Record) -> tuple[FoundTool, ...] | None:
-    """The tools that the sample's model calls were offered; None where none was told."""
-    told: dict[str, FoundTool] = {}
+    """The tools offered to the sample's model calls; None where none is recorded."""
+    by_name: dict[str, FoundTool] = {}
     events = [event for event in _events(sample) if event.value("event") == "model"]
     for event in events:
-        told |= {tool.name: tool for tool in tools_of(event.records("tools"))}
-    return tuple(told.values()) or None
+        by_name |= {tool.name: tool for tool in tools_of(event.records("tools"))}
+    return tuple(by_name.values()) or None
 
 
 def _events(sample: Record) -> list[Record]:
@@ -173,7 +173,7 @@ _TEXTS = ("text", "reasoning")
 
 
 def _replies(events: list[Record]) -> dict[str, Record]:
-    """Model events by the id of the message that they gave."""
+    """Model events by the id of the message that they produced."""
     found: dict[str, Record] = {}
     for event in events:
         output = event.record("output") if event.value("event") == "model" else None
@@ -186,7 +186,7 @@ def _replies(events: list[Record]) -> dict[str, Record]:
 
 
 def _said(content: JsonValue) -> str | None:
-    """The text of a message without the reasoning that stands among its parts."""
+    """The text of a message without the reasoning among its parts."""
     if isinstance(content, list):
         content = [part for part in content if not (isinstance(part, dict) and part.get("type") == "reasoning")]
     return text_of(content)
@@ -213,8 +213,8 @@ def _call(call: Record) -> ForeignCall:
     )
 
 
-def _failure(told: Record) -> ToolFailure | None:
-    error = told.value("error")
+def _failure(event: Record) -> ToolFailure | None:
+    error = event.value("error")
     if error is None:
         return None
     kind, message = (error.get("type"), error.get("message")) if isinstance(error, dict) else (None, error)

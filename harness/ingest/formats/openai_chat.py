@@ -13,11 +13,12 @@ from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
 from harness.ingest.found import Found, FoundRun, FoundTool, Importer, Source
 from harness.ingest.naming import case_id, task_id, wall_ns
 from harness.ingest.plain_errors import plain_failure
-from harness.ingest.prompt_history import told_steps
+from harness.ingest.prompt_history import steps_in_prompt
 from harness.ingest.reading import Record
 from harness.ingest.records import conversations_of
 from harness.ingest.speakers import Speaker, is_group, speaker
 from harness.ingest.transcript import TranscriptBuilder
+from harness.ingest.turns import add_turns, is_turn
 from harness.trace import Usage
 from harness.trace.trajectory import Source as StepSource
 from harness.values import JsonValue
@@ -41,18 +42,6 @@ def add_messages(source: Source, record: str, transcript: TranscriptBuilder, mes
     talk = _Talk(source, record, transcript, messages)
     for message in messages:
         talk.add(message)
-
-
-def add_turns(transcript: TranscriptBuilder, turns: Sequence[Record]) -> None:
-    """SWE-agent's turns: a thought, an action in a shell, and what the shell answered."""
-    for turn in turns:
-        action, observation = turn.text("action") or "", turn.value("observation")
-        call = ForeignCall(id=None, name="bash", arguments={"command": action.strip()})
-        calls = (call,) if action.strip() else ()
-        transcript.add(ForeignStep(source="agent", thought=turn.text("thought", "response"), calls=calls))
-        if calls and observation is not None:
-            content = result_of(observation)
-            transcript.result(ForeignResult(call_id=None, content=content, error=plain_failure(content)))
 
 
 def first_text(messages: Sequence[Record], *roles: str) -> str | None:
@@ -87,6 +76,8 @@ class _Talk:
         self._transcript = transcript
         names = [_name_of(message) for message in messages if message.data.get("role") not in ("system", "developer")]
         self._in_group = is_group(names)
+        replying = {_name_of(message) for message in messages if message.data.get("role") == "assistant"} - {None}
+        self._names_agents = len(replying) > 1
         self._speakers = [self._speaker(message) for message in messages]
         self._place = 0
         self._sent_to: dict[str, int] = {}
@@ -118,23 +109,26 @@ class _Talk:
                 source: StepSource = "user" if role == "user" else "system"
                 text = text_of(content)
                 self._transcript.add(ForeignStep(source=source, message=text, agent=who.agent if who else None))
-                for step in told_steps(text or "") if source == "user" else ():
+                for step in steps_in_prompt(text or "") if source == "user" else ():
                     self._transcript.add(step)
 
     def _speaker(self, message: Record) -> Speaker | None:
         role = message.text("role", "from")
-        return None if role is None else speaker(role, _name_of(message), in_group=self._in_group)
+        if role is None:
+            return None
+        in_group = self._in_group or (self._names_agents and role == "assistant")
+        return speaker(role, _name_of(message), in_group=in_group)
 
     def _form_of(self, messages: Sequence[Record]) -> Form | None:
         if self._in_group or any(message.value("tool_calls", "function_call") is not None for message in messages):
             return None
-        told = [*self._texts(messages, "system"), *self._texts(messages, "user")[:1]]
+        instructions = [*self._texts(messages, "system"), *self._texts(messages, "user")[:1]]
         replies = [
             (text_of(message.value("content", "value")) or "", place + 1 < len(messages))
             for place, message in enumerate(messages)
             if _is_plain_agent(self._speakers[place])
         ]
-        return form_of(told, replies)
+        return form_of(instructions, replies)
 
     def _texts(self, messages: Sequence[Record], role: str) -> list[str]:
         return [
@@ -151,6 +145,7 @@ class _Talk:
             step = replace(step, message=None, thought=step.message)
         if self._form is not None and step.message and not step.calls:
             step = _with_actions(step, self._form)
+            self._transcript.abandon()  # a reply with two actions is answered once, or refused
         self._transcript.add(step)
         sent = _SENT_TO.search(role)
         if sent is not None:
@@ -167,7 +162,7 @@ class _Talk:
         )
 
     def _answers_an_action(self) -> bool:
-        """Whether this message follows a reply whose action waits: then it is what the environment answered."""
+        """Whether this message follows a reply with an unanswered action: it is then the environment's answer."""
         last = len(self._transcript) - 1
         return (
             self._form is not None
@@ -188,7 +183,7 @@ def _with_actions(step: ForeignStep, form: Form) -> ForeignStep:
 
 
 def _answer_to_user(calls: Sequence[ForeignCall]) -> str | None:
-    """What is said to the user by an action that does nothing else: `respond(content)`."""
+    """The text of an action that only sends a message to the user: `respond(content)`."""
     if len(calls) != 1 or calls[0].name != "respond" or not isinstance(calls[0].arguments, dict):
         return None
     content = calls[0].arguments.get("content")
@@ -206,7 +201,9 @@ def _name_of(message: Record) -> str | None:
 
 def _call(call: Record) -> ForeignCall:
     function = call.record("function", "custom") or call
-    return ForeignCall(id=call.identifier("id"), name=_name(function), arguments=function.value("arguments", "input"))
+    return ForeignCall(
+        id=call.identifier("id"), name=_name(function), arguments=function.value("arguments", "input", "args")
+    )
 
 
 def _name(function: Record) -> str:
@@ -230,7 +227,7 @@ def _reply(message: Record, response: Record | None = None) -> ForeignStep:
 def _found(source: Source, name: str, record: Record) -> Found:
     transcript = source.transcript(name)
     messages = record.records("messages")
-    if messages and "action" in messages[0].data and messages[0].value("role") is None:
+    if messages and is_turn(messages[0].data):
         add_turns(transcript, messages)
     else:
         add_messages(source, name, transcript, messages)
@@ -268,9 +265,9 @@ def _tools(record: Record) -> tuple[FoundTool, ...] | None:
 
 
 def _reward(record: Record) -> float | None:
-    """A number, or a flag that says whether the run reached its goal."""
-    told = record.value("reward", "score")
-    if isinstance(told, int | float) and not isinstance(told, bool):
+    """The reward: a number, or a flag for whether the run reached its goal."""
+    reward = record.value("reward", "score")
+    if isinstance(reward, int | float) and not isinstance(reward, bool):
         return record.number("reward", "score")
     flag = next((record.data[name] for name in _FLAGS if isinstance(record.data.get(name), bool)), None)
     return None if flag is None else float(bool(flag))
@@ -280,7 +277,7 @@ def _case(source: Source, name: str, record: Record, messages: Sequence[Record])
     given = record.value("task", "question", "goal")
     first = first_text(messages, "user", "human")
     task, system = given if isinstance(given, str) and given else first, first_text(messages, "system", "developer")
-    told = record.identifier("task_id", "case_id", "instance_id", "id")
-    identity = task_id(task, system) if told is None else case_id(told)
+    identifier = record.identifier("task_id", "case_id", "instance_id", "id")
+    identity = task_id(task, system) if identifier is None else case_id(identifier)
     origin = f"{source.path.name} {name}"
     return source.case(name, {"id": identity, "task": task, "system": system, "origin": origin})

@@ -32,7 +32,7 @@ def read(source: Source) -> Iterator[Found]:
 
 
 def conversation_in(source: Source, spans: list[Span]) -> Found | None:
-    """What the spans of one conversation tell; None, with a note, where they tell of no agent, model or tool."""
+    """The content of one conversation's spans; None, with a note, where they contain no agent, model or tool."""
     if is_ours(spans):
         return _ours(source, spans)
     spans = as_genai(spans)
@@ -48,9 +48,9 @@ IMPORTER = Importer(patterns=("spans.jsonl", "*.jsonl", "*.json"), read=read)
 def _conversations(spans: list[Span]) -> dict[str, str]:
     found: dict[str, str] = {}
     for span in spans:
-        told = says.first_text(span, says.CONVERSATION)
-        if told:
-            found.setdefault(span.trace_id, f"conversation {told}")
+        conversation = says.first_text(span, says.CONVERSATION)
+        if conversation:
+            found.setdefault(span.trace_id, f"conversation {conversation}")
     return found
 
 
@@ -69,10 +69,10 @@ def _ours(source: Source, spans: list[Span]) -> Found:
     root = next((span for span in spans if names.CASE_ID in span.attributes), spans[0])
     attempt = root.attributes.get(names.ATTEMPT)
     name = f"trace {trajectory.trace_id}"
-    told = says.first_text(root, (names.CASE_ID,)) or trajectory.trace_id
+    identifier = says.first_text(root, (names.CASE_ID,)) or trajectory.trace_id
     task = next((step.message for step in trajectory.steps if step.source == "user" and step.message), None)
     return Found(
-        case=source.case(name, {"id": case_id(told), "task": task, "origin": source.path.name}),
+        case=source.case(name, {"id": case_id(identifier), "task": task, "origin": source.path.name}),
         record=name,
         run=FoundRun(
             steps=trajectory.steps,

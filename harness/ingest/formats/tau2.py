@@ -159,10 +159,10 @@ class _Shared:
         )
 
     def _id(self, task: Record) -> str:
-        told = task.identifier("id")
-        if told is None:
+        identifier = task.identifier("id")
+        if identifier is None:
             raise task.refusal("id", "is missing")
-        return told
+        return identifier
 
     def _case(self, task_id: str) -> Case:
         if task_id not in self._cases:
@@ -189,19 +189,19 @@ class _Shared:
 
 
 def _asked(task: Record) -> str | None:
-    """What the user is told to want, in the order in which tau2 tells it; a support ticket where there is no user."""
+    """The user's instructions, in tau2's order; a support ticket where no user exists."""
     scenario = task.record("user_scenario")
-    told = scenario.value("instructions") if scenario else None
-    if isinstance(told, dict):
+    instructions = scenario.value("instructions") if scenario else None
+    if isinstance(instructions, dict):
         order = ("reason_for_call", "known_info", "unknown_info", "task_instructions")
-        parts = [part for part in (told.get(name) for name in order) if isinstance(part, str)]
+        parts = [part for part in (instructions.get(name) for name in order) if isinstance(part, str)]
         return "\n".join(parts) or task.text("ticket")
-    return text_of(told) or task.text("ticket")
+    return text_of(instructions) or task.text("ticket")
 
 
 def _tools(environment: Record) -> tuple[FoundTool, ...] | None:
-    told: JsonValue = environment.value("tool_defs")
-    return tools_of(environment.records("tool_defs")) if isinstance(told, list) else None
+    definitions: JsonValue = environment.value("tool_defs")
+    return tools_of(environment.records("tool_defs")) if isinstance(definitions, list) else None
 
 
 def _call(call: Record) -> ForeignCall:

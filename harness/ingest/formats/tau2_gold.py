@@ -1,7 +1,7 @@
-"""Whether a tau2 run's gold actions are those of the task that it names.
+"""Checks whether a tau2 run's gold actions belong to the task that it names.
 
 Files exist whose task ids are permuted: `task_id` points at another task than the one that was played, and what the
-run's own checks looked for (`reward_info.action_checks`) tells it. The checks are believed then: the task of the file
+run's own checks searched for (`reward_info.action_checks`) tells it. The checks are believed then: the task of the file
 with just their actions is the one that was played; where there is none, the checks' actions stand alone. A run of such
 a file without checks has no gold that could be trusted.
 """
@@ -18,7 +18,7 @@ _REMEDY: Final = "correct `task_id`, so that it names the task with these action
 
 @dataclass(frozen=True, kw_only=True)
 class Gold:
-    """What a run is held against: a task of the file, or (task None) the actions that its checks name, if any."""
+    """The reference of a run: a task of the file, or (task None) the actions in its checks, if any."""
 
     task: str | None
     actions: tuple[Record, ...] | None = None

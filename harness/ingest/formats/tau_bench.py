@@ -28,7 +28,7 @@ IMPORTER = Importer(patterns=("*.json",), read=read)
 
 
 def failure_of(content: JsonValue) -> ToolFailure | None:
-    """tau-bench has no flag for errors: it tells them in the text of the result."""
+    """The failure in a result's text, because tau-bench has no flag for errors."""
     if not isinstance(content, str):
         return None
     if content.startswith("Unknown action "):

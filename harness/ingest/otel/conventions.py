@@ -1,4 +1,4 @@
-"""What a span says, read in every spelling that conventions had: GenAI old and new, OpenInference, traceloop."""
+"""The content of a span, in every spelling of the conventions: GenAI old and new, OpenInference, traceloop."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -51,7 +51,7 @@ _EVALUATION = "gen_ai.evaluation.result"
 
 
 def first(span: Span, names: Sequence[str]) -> JsonValue:
-    """The first of the attributes that is there."""
+    """The first existing attribute."""
     return next((span.attributes[name] for name in names if span.attributes.get(name) is not None), None)
 
 
@@ -61,7 +61,7 @@ def first_text(span: Span, names: Sequence[str]) -> str | None:
 
 
 def kind_of_span(span: Span) -> SpanKind:
-    """What a span is of; "other" for what is no step of an agent."""
+    """The kind of a span; "other" for a span that is no step of an agent."""
     for name in _KIND_NAMES:
         kind = _KINDS.get(str(span.attributes.get(name)))
         if kind is not None:
@@ -71,14 +71,14 @@ def kind_of_span(span: Span) -> SpanKind:
 
 def usage_of_span(span: Span) -> Usage | None:
     counts = [first(span, _INPUT_TOKENS), first(span, _OUTPUT_TOKENS)]
-    told = [count if isinstance(count, int) and not isinstance(count, bool) else None for count in counts]
-    return None if told == [None, None] else Usage(input_tokens=told[0], output_tokens=told[1])
+    known = [count if isinstance(count, int) and not isinstance(count, bool) else None for count in counts]
+    return None if known == [None, None] else Usage(input_tokens=known[0], output_tokens=known[1])
 
 
 def arguments_of_span(span: Span) -> JsonValue:
-    """What a tool was called with; None where it was not captured. Smolagents tells it as `args` and `kwargs`."""
-    told = span.attributes.get("input.value")
-    plain = embedded_json(told) if isinstance(told, str) else told
+    """What a tool was called with; None where they were not captured. Smolagents stores them as `args` and `kwargs`."""
+    raw = span.attributes.get("input.value")
+    plain = embedded_json(raw) if isinstance(raw, str) else raw
     if isinstance(plain, dict) and {"args", "kwargs"} <= plain.keys():
         args, kwargs = plain["args"], plain["kwargs"]
         named = embedded_json(str(span.attributes.get("tool.parameters")))
@@ -91,21 +91,21 @@ def arguments_of_span(span: Span) -> JsonValue:
 
 def task_of_span(span: Span) -> str | None:
     """The task that an agent's span was started with, where it names one."""
-    told = span.attributes.get("input.value")
-    plain = embedded_json(told) if isinstance(told, str) else told
+    raw = span.attributes.get("input.value")
+    plain = embedded_json(raw) if isinstance(raw, str) else raw
     task = plain.get("task") if isinstance(plain, dict) else None
     return task if isinstance(task, str) and task.strip() else None
 
 
 def inputs_of(span: Span) -> list[Message]:
-    """What the model was given: the whole history, as nearly every convention repeats it."""
+    """The model's input: the whole history, which nearly every convention repeats."""
     facts = _with_details(span)
     found = _system(facts) + (_messages(facts, _INPUTS, "user") or [])
     return found or [message_of(_plain(event), role) for event, role in _role_events(span)]
 
 
 def outputs_of(span: Span) -> list[Message] | None:
-    """What the model answered; None where it was not captured."""
+    """The model's answer; None where it was not captured."""
     facts = _with_details(span)
     found = _messages(facts, _OUTPUTS, "assistant")
     if found:
@@ -119,17 +119,17 @@ _OUTPUTS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion"
 
 
 def tools_of_span(span: Span) -> tuple[FoundTool, ...] | None:
-    """The tools that a model call offered; None where that is not told."""
+    """The tools that a model call offered; None where they are not recorded."""
     facts = _with_details(span)
-    told = facts.get("gen_ai.tool.definitions")
-    plain = embedded_json(told) if isinstance(told, str) else told
+    raw = facts.get("gen_ai.tool.definitions")
+    plain = embedded_json(raw) if isinstance(raw, str) else raw
     listed = plain if isinstance(plain, list) else [_schema(item) for item in unflattened(facts, "llm.tools")]
     found = [tool for tool in map(_tool, listed) if tool is not None]
     return tuple(found) or None
 
 
 def scores_of_span(span: Span) -> dict[str, float]:
-    """Evaluations by name that stand as events of a span."""
+    """Evaluations by name, from events of a span."""
     found: dict[str, float] = {}
     for event in span.events:
         facts = _plain(event)
@@ -157,20 +157,20 @@ def _messages(facts: JsonObject, names: Sequence[str], role: str) -> list[Messag
         flat = unflattened(facts, name)
         if flat:
             return [message_of(item, role) for item in flat]
-        told = facts.get(name)
-        if told is None:
+        raw = facts.get(name)
+        if raw is None:
             continue
-        found = messages_in(told, role)
+        found = messages_in(raw, role)
         if found:
             return found
-        if isinstance(told, str) and not name.endswith(".messages"):
-            return [Message(role=role, text=told)]
+        if isinstance(raw, str) and not name.endswith(".messages"):
+            return [Message(role=role, text=raw)]
     return None
 
 
 def _system(facts: JsonObject) -> list[Message]:
-    told = facts.get("gen_ai.system_instructions")
-    plain = (embedded_json(told) or told) if isinstance(told, str) else told
+    raw = facts.get("gen_ai.system_instructions")
+    plain = (embedded_json(raw) or raw) if isinstance(raw, str) else raw
     if plain is None:
         return []
     parts: JsonValue = plain if isinstance(plain, list) else [{"type": "text", "content": plain}]
@@ -203,19 +203,19 @@ def _plain(event: JsonObject) -> JsonObject:
 
 def _schema(item: JsonObject) -> JsonValue:
     tool = item.get("tool")
-    told = tool.get("json_schema") if isinstance(tool, dict) else None
-    plain = embedded_json(told) if isinstance(told, str) else told
+    schema = tool.get("json_schema") if isinstance(tool, dict) else None
+    plain = embedded_json(schema) if isinstance(schema, str) else schema
     if not isinstance(plain, dict):
         return tool
     return {**(tool if isinstance(tool, dict) else {}), **plain}
 
 
-def _tool(told: JsonValue) -> FoundTool | None:
+def _tool(raw: JsonValue) -> FoundTool | None:
     """A definition that is none is no tool: what a trace tells beside its spans is never worth a refusal."""
-    if not isinstance(told, dict):
+    if not isinstance(raw, dict):
         return None
-    function = told.get("function")
-    inner = function if isinstance(function, dict) else told
+    function = raw.get("function")
+    inner = function if isinstance(function, dict) else raw
     schema = next((inner[name] for name in ("parameters", "input_schema", "inputSchema") if name in inner), None)
     name, description = inner.get("name"), inner.get("description")
     if not isinstance(name, str) or not name:

@@ -29,16 +29,16 @@ def as_genai(spans: Sequence[Span]) -> list[Span]:
 
 def _translated(span: Span) -> Span:
     facts = span.attributes
-    told: JsonObject | None = None
+    converted: JsonObject | None = None
     if "ai.operationId" in facts:
-        told = _vercel(facts)
+        converted = _vercel(facts)
     elif "langfuse.observation.type" in facts:
-        told = _langfuse(span)
+        converted = _langfuse(span)
     elif event := _claude_event(span):
-        told = _claude(event, facts)
-    if not told:
+        converted = _claude(event, facts)
+    if not converted:
         return span
-    fresh = {name: value for name, value in told.items() if value is not None and facts.get(name) is None}
+    fresh = {name: value for name, value in converted.items() if value is not None and facts.get(name) is None}
     failed = fresh.pop("failed", None) is True
     attributes = {**facts, **fresh}
     return span.model_copy(update={"attributes": attributes, **({"status": "error"} if failed else {})})
@@ -118,9 +118,9 @@ def _langfuse(span: Span) -> JsonObject:
     }
 
 
-def _messages(told: JsonValue, role: str) -> str | None:
+def _messages(raw: JsonValue, role: str) -> str | None:
     """Messages as they stand, or a text as one message."""
-    plain = _opened(told)
+    plain = _opened(raw)
     if isinstance(plain, dict | list):
         return _dumped(plain)
     return None if plain is None else _dumped([{"role": role, "parts": [{"type": "text", "content": plain}]}])
@@ -129,9 +129,9 @@ def _messages(told: JsonValue, role: str) -> str | None:
 def _claude_event(span: Span) -> str:
     """The name of an event of Claude Code without its prefix; "" for everything else."""
     content = span.attributes.get("content")
-    for told in (span.name, content if isinstance(content, str) else ""):
-        if told.startswith(_CLAUDE):
-            return told.removeprefix(_CLAUDE)
+    for candidate in (span.name, content if isinstance(content, str) else ""):
+        if candidate.startswith(_CLAUDE):
+            return candidate.removeprefix(_CLAUDE)
     return ""
 
 
@@ -175,30 +175,30 @@ def _with_prompts(spans: Sequence[Span]) -> list[Span]:
         if event == "user_prompt" and isinstance(span.attributes.get("prompt"), str):
             said.append({"role": "user", "parts": [{"type": "text", "content": span.attributes["prompt"]}]})
         if event == "api_request" and said:
-            told = {**span.attributes, names.INPUT_MESSAGES: _dumped(said)}
-            found.append(span.model_copy(update={"attributes": told}))
+            attributes = {**span.attributes, names.INPUT_MESSAGES: _dumped(said)}
+            found.append(span.model_copy(update={"attributes": attributes}))
         else:
             found.append(span)
     return found
 
 
-def _opened(told: JsonValue) -> JsonValue:
-    if not isinstance(told, str):
-        return told
-    plain = embedded_json(told)
-    return told if plain is None else plain
+def _opened(raw: JsonValue) -> JsonValue:
+    if not isinstance(raw, str):
+        return raw
+    plain = embedded_json(raw)
+    return raw if plain is None else plain
 
 
-def _objects(told: JsonValue) -> list[JsonObject]:
-    return [item for item in told if isinstance(item, dict)] if isinstance(told, list) else []
+def _objects(raw: JsonValue) -> list[JsonObject]:
+    return [item for item in raw if isinstance(item, dict)] if isinstance(raw, list) else []
 
 
-def _list(told: JsonValue) -> list[JsonValue]:
-    return told if isinstance(told, list) else []
+def _list(raw: JsonValue) -> list[JsonValue]:
+    return raw if isinstance(raw, list) else []
 
 
-def _whole(told: JsonValue) -> JsonValue:
-    return int(told) if isinstance(told, str) and told.isascii() and told.isdigit() and len(told) < 16 else told
+def _whole(raw: JsonValue) -> JsonValue:
+    return int(raw) if isinstance(raw, str) and raw.isascii() and raw.isdigit() and len(raw) < 16 else raw
 
 
 def _dumped(value: JsonValue) -> str | None:

@@ -169,21 +169,21 @@ def _required(record: Record, *names: str) -> str:
 
 def _id(record: Record, *names: str) -> str:
     """Lower-case hexadecimal digits, also of an id that is written in base64."""
-    told = (record.text(*names) or "").strip().removeprefix("0x")
-    if _HEX.fullmatch(told.lower()):
-        return told.lower()
+    identifier = (record.text(*names) or "").strip().removeprefix("0x")
+    if _HEX.fullmatch(identifier.lower()):
+        return identifier.lower()
     try:
-        return base64.b64decode(told, validate=True).hex()
+        return base64.b64decode(identifier, validate=True).hex()
     except (binascii.Error, ValueError):
-        raise record.refusal(names[0], f"{told!r} is no id in hexadecimal digits") from None
+        raise record.refusal(names[0], f"{identifier!r} is no id in hexadecimal digits") from None
 
 
 def _time(record: Record, *names: str) -> int:
-    told: JsonValue = record.value(*names)
-    if told is None:
+    raw: JsonValue = record.value(*names)
+    if raw is None:
         return 0
-    if isinstance(told, str) and told.isascii() and told.isdigit() and len(told) < 30:
-        return int(told)
-    if isinstance(told, int) and not isinstance(told, bool) and 0 <= told < 10**30:
-        return told
-    raise record.refusal(names[0], f"{told!r} is no time in nanoseconds")
+    if isinstance(raw, str) and raw.isascii() and raw.isdigit() and len(raw) < 30:
+        return int(raw)
+    if isinstance(raw, int) and not isinstance(raw, bool) and 0 <= raw < 10**30:
+        return raw
+    raise record.refusal(names[0], f"{raw!r} is no time in nanoseconds")

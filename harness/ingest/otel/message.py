@@ -1,4 +1,4 @@
-"""Messages of a model call, whichever shape an instrumentation gives them."""
+"""Messages of a model call, in the shapes of all instrumentations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,17 +22,19 @@ class Message:
 
     @property
     def key(self) -> str:
-        """What stays the same when an output comes back as history: no ids of calls, no reasoning, no outer spaces."""
+        """The part that stays equal when an output is repeated in the history: no ids of calls, no reasoning, no outer
+        spaces.
+        """
         if self.results:
-            told: list[JsonValue] = [[result.call_id or result.content] for result in self.results]
-            return canonical_json(["result", *told])
+            raw: list[JsonValue] = [[result.call_id or result.content] for result in self.results]
+            return canonical_json(["result", *raw])
         calls: list[JsonValue] = [[call.name, *read_arguments(call.arguments)] for call in self.calls]
         return canonical_json([self.role, (self.text or "").strip(), calls])
 
 
-def messages_in(told: JsonValue, default_role: str) -> list[Message] | None:
+def messages_in(raw: JsonValue, default_role: str) -> list[Message] | None:
     """Messages that stand structured or as JSON text; None where it is neither."""
-    plain = embedded_json(told) if isinstance(told, str) else told
+    plain = embedded_json(raw) if isinstance(raw, str) else raw
     if isinstance(plain, dict):
         inner = plain.get("messages")
         plain = inner if isinstance(inner, list) else [plain]
@@ -41,23 +43,23 @@ def messages_in(told: JsonValue, default_role: str) -> list[Message] | None:
     return [message_of(item, default_role) for item in plain if isinstance(item, dict)]
 
 
-def message_of(told: JsonObject, default_role: str) -> Message:
+def message_of(raw: JsonObject, default_role: str) -> Message:
     """A message in the shape of the conventions (`parts`), of OpenAI (`content`, `tool_calls`) or of Gemini."""
-    inner = told.get("message")
+    inner = raw.get("message")
     if isinstance(inner, dict):  # OpenInference, and the choice event of older conventions
-        told = inner
-    role = {"model": "assistant", "ai": "assistant", "human": "user"}.get(str(told.get("role")), told.get("role"))
-    parts = told.get("parts")
+        raw = inner
+    role = {"model": "assistant", "ai": "assistant", "human": "user"}.get(str(raw.get("role")), raw.get("role"))
+    parts = raw.get("parts")
     if not isinstance(parts, list):
-        content = told.get("content", told.get("contents"))
+        content = raw.get("content", raw.get("contents"))
         parts = content if isinstance(content, list) else [{"type": "text", "content": content}]
     collected = _Parts()
     for part in parts:
         collected.add(part if isinstance(part, dict) else {"type": "text", "content": part})
-    calls = told.get("tool_calls")
+    calls = raw.get("tool_calls")
     for call in calls if isinstance(calls, list) else []:
         collected.call(call)
-    return collected.message(str(role or default_role), told)
+    return collected.message(str(role or default_role), raw)
 
 
 class _Parts:
@@ -84,29 +86,29 @@ class _Parts:
             case _:
                 self.texts.append(text_of(part.get("content", part.get("text", _named(part)))) or "")
 
-    def call(self, told: JsonValue) -> None:
-        if not isinstance(told, dict):
+    def call(self, raw: JsonValue) -> None:
+        if not isinstance(raw, dict):
             return
         for name in ("tool_call", "function_call", "functionCall"):
-            inner = told.get(name)
-            told = inner if isinstance(inner, dict) else told
-        function = told.get("function")
-        inner = function if isinstance(function, dict) else told
+            inner = raw.get(name)
+            raw = inner if isinstance(inner, dict) else raw
+        function = raw.get("function")
+        inner = function if isinstance(function, dict) else raw
         arguments = next((inner[name] for name in ("arguments", "args", "input") if inner.get(name) is not None), None)
         self.calls.append(
-            ForeignCall(id=_text(told.get("id")), name=_text(inner.get("name")) or "", arguments=arguments)
+            ForeignCall(id=_text(raw.get("id")), name=_text(inner.get("name")) or "", arguments=arguments)
         )
 
-    def message(self, role: str, told: JsonObject) -> Message:
+    def message(self, role: str, raw: JsonObject) -> Message:
         text = "\n".join(part for part in self.texts if part) or None
         if text is not None and not self.calls and not self.results:
             role, text = self._as_smolagents(role, text)
         if role in ("tool", "function") and not self.results:
-            called = _text(told.get("tool_call_id", told.get("id")))
-            content = told.get("content", text)
-            self.results.append(ForeignResult(call_id=called, name=_text(told.get("name")), content=decoded(content)))
+            called = _text(raw.get("tool_call_id", raw.get("id")))
+            content = raw.get("content", text)
+            self.results.append(ForeignResult(call_id=called, name=_text(raw.get("name")), content=decoded(content)))
             text = None
-        reasoning = told.get("reasoning_content", told.get("reasoning"))
+        reasoning = raw.get("reasoning_content", raw.get("reasoning"))
         thought = "\n".join(part for part in [*self.thoughts, text_of(reasoning) or ""] if part) or None
         return Message(role=role, text=text, thought=thought, calls=tuple(self.calls), results=tuple(self.results))
 
@@ -115,7 +117,7 @@ class _Parts:
         if calls is not None:
             self.calls.extend(calls)
             return "assistant", None
-        result = result_in(text, told_as_result=role == "tool-response")
+        result = result_in(text, is_observation=role == "tool-response")
         if result is not None and (result.call_id or role in ("tool-response", "tool")):
             self.results.append(result)
             return "tool", None
@@ -157,12 +159,12 @@ def _as_lists(value: JsonValue, depth: int = 0) -> JsonValue:
 
 
 def _result(part: JsonValue) -> ForeignResult:
-    told = part if isinstance(part, dict) else {}
+    raw = part if isinstance(part, dict) else {}
     # The conventions' schema says `response`, their own examples `result`.
     names = ("response", "result", "content")
-    content = next((told[name] for name in names if told.get(name) is not None), None)
-    called = _text(told.get("id", told.get("tool_use_id")))
-    return ForeignResult(call_id=called, name=_text(told.get("name")), content=decoded(content))
+    content = next((raw[name] for name in names if raw.get(name) is not None), None)
+    called = _text(raw.get("id", raw.get("tool_use_id")))
+    return ForeignResult(call_id=called, name=_text(raw.get("name")), content=decoded(content))
 
 
 def _named(part: JsonObject) -> str | None:

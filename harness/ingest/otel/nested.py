@@ -63,13 +63,13 @@ def _event(event: Record) -> JsonObject:
     }
 
 
-def _status(told: str | None) -> str:
-    status = (told or "unset").lower()
+def _status(raw: str | None) -> str:
+    status = (raw or "unset").lower()
     return status if status in ("ok", "error") else "unset"
 
 
-def _duration_ns(told: str | None) -> int:
-    found = _DURATION.fullmatch(told or "")
+def _duration_ns(duration: str | None) -> int:
+    found = _DURATION.fullmatch(duration or "")
     if found is None:
         return 0
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups()[:4])

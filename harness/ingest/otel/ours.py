@@ -26,21 +26,21 @@ def trajectory_of_ours(source: Source, spans: Sequence[Span]) -> Trajectory:
     root = next((span for span in spans if span.attributes.get(names.OPERATION) == names.INVOKE_AGENT), None)
     if root is None:
         raise InvalidDocument(source.path, "holds steps of a trial without its root span")
-    told: dict[int, JsonObject] = {}
+    by_index: dict[int, JsonObject] = {}
     for span in spans:
         index = span.attributes.get(ours.STEP_INDEX)
         if isinstance(index, int):
-            _collect(source, told.setdefault(index, {"calls": {}, "observations": {}}), span)
-    if len(told) != root.attributes.get(ours.STEP_COUNT):
+            _collect(source, by_index.setdefault(index, {"calls": {}, "observations": {}}), span)
+    if len(by_index) != root.attributes.get(ours.STEP_COUNT):
         raise InvalidDocument(
-            source.path, f"holds {len(told)} of a trial's {root.attributes.get(ours.STEP_COUNT)} steps"
+            source.path, f"holds {len(by_index)} of a trial's {root.attributes.get(ours.STEP_COUNT)} steps"
         )
     final = root.attributes.get(ours.FINAL_OUTPUT)
     return Trajectory(
         trace_id=root.trace_id,
         agent=str(root.attributes.get(names.AGENT_NAME) or ""),
         version=_text(root, names.AGENT_VERSION),
-        steps=tuple(_step(source, index, told[index]) for index in sorted(told)),
+        steps=tuple(_step(source, index, by_index[index]) for index in sorted(by_index)),
         final_output=None if final is None else _opened(source, root, ours.FINAL_OUTPUT),
     )
 
@@ -97,19 +97,19 @@ def _observation(source: Source, span: Span) -> JsonObject:
     }
 
 
-def _step(source: Source, index: int, told: JsonObject) -> Step:
+def _step(source: Source, index: int, attributes: JsonObject) -> Step:
     for name in ("calls", "observations"):
-        held = told[name]
-        told[name] = [held[order] for order in sorted(held)] if isinstance(held, dict) else []
-    return Record(path=source.path, data={"index": index, **told}, at=f"step {index}").shaped(Step)
+        held = attributes[name]
+        attributes[name] = [held[order] for order in sorted(held)] if isinstance(held, dict) else []
+    return Record(path=source.path, data={"index": index, **attributes}, at=f"step {index}").shaped(Step)
 
 
 def _opened(source: Source, span: Span, name: str) -> JsonValue:
-    told = span.attributes.get(name)
-    if not isinstance(told, str):
-        return told
+    raw = span.attributes.get(name)
+    if not isinstance(raw, str):
+        return raw
     try:
-        value: JsonValue = json.loads(told)
+        value: JsonValue = json.loads(raw)
     except (ValueError, RecursionError):
         raise InvalidDocument(source.path, "is no JSON text", field=f"span {span.span_id}.{name}") from None
     return value

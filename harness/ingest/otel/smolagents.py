@@ -6,12 +6,14 @@ others.
 """
 
 import ast
+import json
 import re
-from typing import Any, Final
+from typing import Final
 
 from harness.ingest.foreign import ForeignCall, ForeignResult
+from harness.ingest.reading import embedded_json
 from harness.trace import ToolFailure
-from harness.values import JsonValue
+from harness.values import JsonObject, JsonValue
 
 _CALLING: Final = re.compile(r"\s*Calling tools:\s*(?=\[)")
 _RESULT: Final = re.compile(r"\s*(?:Call id: (\S{1,120})\s*\n)?(Observation|Error):\s*")
@@ -26,18 +28,19 @@ def calls_in(text: str) -> tuple[ForeignCall, ...] | None:
     if opened is None or len(text) > _LONGEST:
         return None
     try:
-        listed: Any = ast.literal_eval(text[opened.end() :].strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        # What Python's notation has and JSON has not (bytes, sets, infinities) could be neither stored nor digested.
+        listed = embedded_json(json.dumps(ast.literal_eval(text[opened.end() :].strip()), allow_nan=False))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
     found = [_call(item) for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
     return tuple(call for call in found if call is not None) or None
 
 
-def result_in(text: str, *, told_as_result: bool) -> ForeignResult | None:
-    """The result that a message tells; None where it tells none. `told_as_result`: its role says that it is one."""
+def result_in(text: str, *, is_observation: bool) -> ForeignResult | None:
+    """The result that a message tells; None where it tells none. `is_observation`: its role says that it is one."""
     opened = _RESULT.match(text)
-    if opened is None or not (opened[1] or told_as_result):
-        return ForeignResult(call_id=None, content=text) if told_as_result else None
+    if opened is None or not (opened[1] or is_observation):
+        return ForeignResult(call_id=None, content=text) if is_observation else None
     content = text[opened.end() :].strip()
     failed = opened[2] == "Error"
     kind = "unknown_tool" if _UNKNOWN.search(content[:500]) else "tool_error"
@@ -45,14 +48,12 @@ def result_in(text: str, *, told_as_result: bool) -> ForeignResult | None:
     return ForeignResult(call_id=opened[1], content=content, error=error)
 
 
-def _call(item: dict[Any, Any]) -> ForeignCall | None:
+def _call(item: JsonObject) -> ForeignCall | None:
     function = item.get("function")
-    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(function, dict) or not isinstance(name, str):
         return None
-    told = function.get("arguments")
-    name = function["name"]
-    arguments: JsonValue = {"code": told} if name == "python_interpreter" and isinstance(told, str) else told
-    if isinstance(arguments, dict):
-        arguments = {str(key): value for key, value in arguments.items()}
+    raw = function.get("arguments")
+    arguments: JsonValue = {"code": raw} if name == "python_interpreter" and isinstance(raw, str) else raw
     call_id = item.get("id")
     return ForeignCall(id=call_id if isinstance(call_id, str) else None, name=name, arguments=arguments)

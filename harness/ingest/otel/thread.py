@@ -1,6 +1,6 @@
 """The history of one agent, which every model call repeats: each of its messages is a step once.
 
-What is new in a call's input stands behind the last message that is known already. Messages are compared as they are
+New messages of a call's input follow the last known message. Messages are compared as they are
 meant (without ids and reasoning); a reply that comes back in other words is recognised by its place.
 """
 
@@ -32,7 +32,7 @@ class Thread:
     _last_calls: list[str] = field(default_factory=list)
 
     def overlap(self, inputs: Sequence[Message]) -> int:
-        """How many replies and results of this history the input repeats: none, and it is another conversation."""
+        """How many replies and results of this history the input repeats: 0 means another conversation."""
         return sum(place in self._replies or place in self._results for place in self._matches(inputs).values())
 
     def take(self, inputs: Sequence[Message]) -> None:

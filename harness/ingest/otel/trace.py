@@ -158,9 +158,9 @@ class ConversationReader:
         )
 
     def _declare(self, span: Span, name: str) -> None:
-        told = says.first_text(span, ("tool.description",))
-        if told is not None and name not in self._tools and name == says.first_text(span, says.TOOL):
-            self._tools[name] = FoundTool(name=name, description=told)
+        description = says.first_text(span, ("tool.description",))
+        if description is not None and name not in self._tools and name == says.first_text(span, says.TOOL):
+            self._tools[name] = FoundTool(name=name, description=description)
 
     def _own_call(self, span: Span, call_id: str | None, name: str) -> str:
         """A call that no captured reply tells of: of the reply before it, or a step of its own."""
@@ -196,9 +196,9 @@ def task_of(conversation: ConversationReader, steps: Sequence[Step]) -> str | No
     given = says.task_of_span(conversation.root) if conversation.root is not None else None
     if given is not None:
         return given
-    told = next((step.message for step in steps if step.source == "user" and step.message), None)
-    if told is not None or conversation.root is None:
-        return told
+    message = next((step.message for step in steps if step.source == "user" and step.message), None)
+    if message is not None or conversation.root is None:
+        return message
     return next((m.text for m in says.inputs_of(conversation.root) if m.role == "user" and m.text), None)
 
 
@@ -218,17 +218,15 @@ def _depths(spans: dict[str, Span]) -> dict[str, int]:
 
 
 def _failure(span: Span) -> ToolFailure | None:
-    told = span.attributes.get("error.type")
-    if span.status != "error" and told is None:
+    raw = span.attributes.get("error.type")
+    if span.status != "error" and raw is None:
         return None
     message = span.attributes.get("harness.tool.error.message") or span.attributes.get(STATUS_MESSAGE)
     thrown = [event.get("attributes") for event in span.events if event.get("name") == "exception"]
     for facts in thrown:
         message = message or (facts.get("exception.message") if isinstance(facts, dict) else None)
-    return ToolFailure(
-        type=_error_type(f"{told or ''} {message or ''}"), message=str(message or told or "failed")[:500]
-    )
+    return ToolFailure(type=_error_type(f"{raw or ''} {message or ''}"), message=str(message or raw or "failed")[:500])
 
 
-def _error_type(told: str) -> ToolErrorType:
-    return "timeout" if any(word in told.lower() for word in _TIMEOUTS) else "tool_error"
+def _error_type(raw: str) -> ToolErrorType:
+    return "timeout" if any(word in raw.lower() for word in _TIMEOUTS) else "tool_error"

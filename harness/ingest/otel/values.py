@@ -10,9 +10,9 @@ _INT64 = 2**63
 
 def attributes_of(holder: Record) -> JsonObject:
     """The `attributes` of a span, event or log record; a plain object is taken as it is."""
-    told = holder.value("attributes")
-    if isinstance(told, dict):
-        return dict(told)
+    raw = holder.value("attributes")
+    if isinstance(raw, dict):
+        return dict(raw)
     return plain_pairs(holder.records("attributes"))
 
 

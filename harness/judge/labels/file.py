@@ -1,4 +1,4 @@
-"""A label file: one JSON line a label."""
+"""A label file: one JSON line for each label."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ def label_path(project: Path, suite: str, rubric: str) -> Path:
 
 
 class LabelFile:
-    """Reads and adds labels. Several people's pages may add at a time: each line is written whole, and at once."""
+    """Reads and adds labels. Several pages may add labels at the same time: each line is written atomically."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -23,5 +23,5 @@ class LabelFile:
         append_line(self.path, label)
 
     def lines(self) -> Iterator[tuple[int, Label | str]]:
-        """Each line's number (from 1) with its label, or in words why it holds none. No file: no line."""
+        """Each line's number (from 1) with its label, or a description of the problem. A missing file has no lines."""
         return read_lines(self.path, Label)

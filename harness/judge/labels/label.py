@@ -21,12 +21,12 @@ class LabelItem(Frozen):
 
 
 class Label(Frozen):
-    """One line of a label file. It belongs to the trajectory's digest, so it holds for every run in which the agent did
-    the same."""
+    """One line of a label file. It belongs to the trajectory's digest, so it is valid for every run in which the agent
+    did the same."""
 
     annotator: Annotator
     run: str
-    """Where it was labelled; for people."""
+    """The run in which it was labelled, for information."""
     case_id: str
     attempt: int
     trajectory: str

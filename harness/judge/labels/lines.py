@@ -10,6 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import InvalidDocument
+from harness.plain_files import read_plain_file
 from harness.values import Frozen
 
 Line = TypeVar("Line", bound=BaseModel)
@@ -32,9 +33,9 @@ def append_line(path: Path, value: Frozen) -> None:
 
 
 def read_lines(path: Path, shape: type[Line]) -> Iterator[tuple[int, Line | str]]:
-    """Each line's number (from 1) with what it holds, or in words why it holds nothing. No file: no line."""
+    """Each line's number (from 1) with its value, or a description of the problem. A missing file has no lines."""
     try:
-        content = path.read_bytes()
+        content = read_plain_file(path)  # a folder of other people may contain a link or a FIFO
     except FileNotFoundError:
         return
     except OSError as error:
@@ -45,7 +46,7 @@ def read_lines(path: Path, shape: type[Line]) -> Iterator[tuple[int, Line | str]
 
 
 def _is_torn(descriptor: int) -> bool:
-    """Whether a killed writer left the last line without its end."""
+    """Whether a killed writer left the last line incomplete."""
     size = os.fstat(descriptor).st_size
     return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
 

@@ -1,4 +1,4 @@
-"""Which labels count. What does not is named and left out, never guessed at."""
+"""Decides which labels count. The others are reported and omitted."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,10 +29,10 @@ class LeftOut(Frozen):
 
 
 class SortedLabels(Frozen):
-    """What a label file holds for one rubric."""
+    """The labels of a file that belong to one rubric."""
 
     items: tuple[LabelledItem, ...]
-    """In the order in which they were first labelled."""
+    """The items in the order in which they were first labelled."""
     left_out: tuple[LeftOut, ...] = ()
 
     @property
@@ -42,7 +42,7 @@ class SortedLabels(Frozen):
 
     @property
     def annotators(self) -> tuple[str, ...]:
-        """Everybody whose label counts, by name."""
+        """The annotators whose labels count, by name."""
         return tuple(sorted({label.annotator for one in self.items for label in one.labels}))
 
     def problems(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def _refused(line: int, label: Label | str, rubric: Rubric) -> LeftOut | None:
 def _labelled(
     item: LabelItem, by_person: Mapping[tuple[str, str], Sequence[tuple[int, Label]]], left_out: list[LeftOut]
 ) -> LabelledItem | None:
-    last = [found for said in by_person.values() if (found := _last(said, left_out)) is not None]
+    last = [found for labels in by_person.values() if (found := _last(labels, left_out)) is not None]
     labels = tuple(label for _, label in last if label.role == "annotator")
     decisions = [(line, label) for line, label in last if label.role == "adjudicator"]
     if len({label.answer for _, label in decisions}) > 1:
@@ -96,10 +96,10 @@ def _labelled(
     return LabelledItem(item=item, labels=labels, adjudication=decisions[-1][1] if decisions else None)
 
 
-def _last(said: Sequence[tuple[int, Label]], left_out: list[LeftOut]) -> tuple[int, Label] | None:
-    """The annotator's last word; None where words without a revision between them contradict."""
+def _last(labels: Sequence[tuple[int, Label]], left_out: list[LeftOut]) -> tuple[int, Label] | None:
+    """The annotator's last answer; None where answers without a revision contradict each other."""
     current: list[tuple[int, Label]] = []
-    for line, label in said:
+    for line, label in labels:
         if label.revises:
             current = []
         current.append((line, label))
@@ -109,7 +109,7 @@ def _last(said: Sequence[tuple[int, Label]], left_out: list[LeftOut]) -> tuple[i
     return None
 
 
-def _contradicting(said: Sequence[tuple[int, Label]]) -> Iterator[LeftOut]:
-    answers = " and ".join(f"{label.annotator} said {label.answer}" for _, label in said)
-    for line, label in said:
+def _contradicting(labels: Sequence[tuple[int, Label]]) -> Iterator[LeftOut]:
+    answers = " and ".join(f"{label.annotator} said {label.answer}" for _, label in labels)
+    for line, label in labels:
         yield LeftOut(line=line, why="contradicting", detail=f"{label.case_id}, {label.criterion}: {answers}")

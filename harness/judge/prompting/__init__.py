@@ -1,1 +1,1 @@
-"""One question to a judge: how it is worded, and how its answer is read."""
+"""One question to a judge: its request, and the parsing of its answer."""

@@ -38,8 +38,8 @@ class GivenAnswer(Frozen):
 
 
 def read_answer(replied: Replied, criterion: Criterion, refs: Collection[str]) -> GivenAnswer:
-    """The answer to this criterion; `refs` are the pieces that were shown. Raises JudgeFailed."""
-    answer = _shaped(told_object(replied))
+    """The answer to this criterion; `refs` are the pieces in the request. Raises JudgeFailed."""
+    answer = _shaped(answer_object(replied))
     if answer.criterion != criterion.id:
         raise JudgeFailed(f"answered the criterion {answer.criterion[:_SHOWN]!r}, not {criterion.id!r}")
     if answer.eligible != (answer.verdict is not None):
@@ -48,15 +48,15 @@ def read_answer(replied: Replied, criterion: Criterion, refs: Collection[str]) -
             + ("eligible without a verdict" if answer.eligible else "a verdict on what is not eligible")
         )
     if not answer.eligible and criterion.eligibility is None:
-        raise JudgeFailed("called a criterion that always applies not eligible")
+        raise JudgeFailed("answered 'not eligible' for a criterion that always applies")
     known = tuple(ref for ref in dict.fromkeys(answer.refs) if ref in refs)
     if answer.refs and not known:
-        raise JudgeFailed(f"rests on evidence that there is not: {', '.join(answer.refs)[:_SHOWN]}")
+        raise JudgeFailed(f"cites evidence that does not exist: {', '.join(answer.refs)[:_SHOWN]}")
     return answer.model_copy(update={"refs": known, "rationale": answer.rationale[:_MAX_RATIONALE]})
 
 
-def told_object(replied: Replied) -> JsonObject:
-    """The one JSON object that the judge's reply is, as a tool call or as text. Raises JudgeFailed."""
+def answer_object(replied: Replied) -> JsonObject:
+    """The single JSON object of the judge's reply, a tool call or text. Raises JudgeFailed."""
     parts = (replied.message or {}).get("parts")
     found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     for part in found:
@@ -65,7 +65,7 @@ def told_object(replied: Replied) -> JsonObject:
             return arguments if isinstance(arguments, dict) else _parsed(str(arguments))
     text = "\n".join(str(part.get("content")) for part in found if part.get("type") == "text")
     if not text.strip():
-        raise JudgeFailed("said nothing")
+        raise JudgeFailed("returned no text")
     return _parsed(text, cut="length" in replied.finish_reasons or "max_tokens" in replied.finish_reasons)
 
 
@@ -77,7 +77,7 @@ def _parsed(text: str, *, cut: bool = False) -> JsonObject:
         why = "was cut off at its token limit" if cut else "answered with something that is not JSON"
         raise JudgeFailed(f"{why}: {' '.join(text.split())[:_SHOWN]!r}") from None
     if not isinstance(value, dict):
-        raise JudgeFailed("answered with JSON that is no object")
+        raise JudgeFailed("answered with JSON that is not an object")
     return value
 
 
@@ -97,4 +97,4 @@ def _shaped(value: JsonObject) -> GivenAnswer:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise JudgeFailed(f"answered in another form: {field}: {first['msg']}") from None
+        raise JudgeFailed(f"answered in an unexpected form: {field}: {first['msg']}") from None

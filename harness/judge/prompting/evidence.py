@@ -23,18 +23,18 @@ _ESCAPED: Final = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """Evidence, ready to be shown."""
+    """Evidence in the form that a judge receives."""
 
     pieces: tuple[Piece, ...]
     digest: str
-    """Sha-256 of what is shown."""
+    """Sha-256 of the evidence in that form."""
     block: str
     """The pieces between their two lines."""
     refs: frozenset[str]
 
 
 def shown_evidence(pieces: Sequence[Piece]) -> Shown:
-    """The pieces as a judge is shown them."""
+    """The pieces in the form that a judge receives."""
     digest = evidence_digest(pieces)
     key = digest[:_KEY_DIGITS]
     lines = [_line(piece) for piece in pieces] or [_NOTHING]
@@ -61,6 +61,6 @@ def _escape(character: str) -> str:
 
 
 def _units(character: str) -> list[int]:
-    """UTF-16 units: JSON's escapes are these."""
+    """UTF-16 code units, which JSON escapes."""
     raw = character.encode("utf-16-be", "surrogatepass")
     return [int.from_bytes(raw[place : place + 2]) for place in range(0, len(raw), 2)]

@@ -6,7 +6,7 @@ The prompt of the registry comes first and may be changed by calibration; the an
 import json
 from typing import Final
 
-from harness.case import Provider
+from harness.case import ClientProvider
 from harness.judge.prompting.evidence import Shown
 from harness.judge.rubric import Criterion
 from harness.values import JsonObject
@@ -27,7 +27,9 @@ Answer with one JSON object and nothing else:
 "rationale": one or two sentences, "refs": the refs of the pieces that you rest on}"""
 
 
-def judge_request(prompt: str, model: str, provider: Provider, criterion: Criterion, evidence: Shown) -> JsonObject:
+def judge_request(
+    prompt: str, model: str, provider: ClientProvider, criterion: Criterion, evidence: Shown
+) -> JsonObject:
     """The body of the request without sampling parameters; the same criterion and evidence always give the same."""
     system = f"{prompt.strip()}\n\n{FORM}"
     user = f"# Criterion\n\n{asked_criterion(criterion)}\n\n# Evidence\n\n{evidence.block}"
@@ -65,8 +67,8 @@ def verdict_schema(criterion: Criterion) -> JsonObject:
 
 def asked_criterion(criterion: Criterion) -> str:
     """The text of the criterion for a judge."""
-    asked: JsonObject = {"id": criterion.id, "passes_when": criterion.statement}
+    question: JsonObject = {"id": criterion.id, "passes_when": criterion.statement}
     if criterion.fail is not None:
-        asked["fails_when"] = criterion.fail
-    asked["applies_when"] = criterion.eligibility or "always"
-    return json.dumps(asked, ensure_ascii=False, indent=1)
+        question["fails_when"] = criterion.fail
+    question["applies_when"] = criterion.eligibility or "always"
+    return json.dumps(question, ensure_ascii=False, indent=1)

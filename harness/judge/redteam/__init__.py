@@ -1,1 +1,1 @@
-"""Whether a judge can be talked into a pass: texts of known attacks, planted into trials that must fail."""
+"""Tests whether a judge can be manipulated into a pass: texts of known attacks, planted into trials that must fail."""

@@ -1,9 +1,9 @@
-"""The results of planted texts: passes by class, with an interval, beside the controls."""
+"""The results of planted texts: passes by class, with an interval, and of the controls."""
 
 from collections.abc import Sequence
 
 from harness.judge.judgement import Judgement
-from harness.judge.redteam.texts import CLASSES, AttackClass
+from harness.judge.redteam.texts import ATTACK_CLASSES, AttackClass
 from harness.judge.redteam.trials import Place
 from harness.stats import Interval, wilson
 from harness.values import Frozen
@@ -14,9 +14,9 @@ class Planting(Frozen):
 
     attack: AttackClass
     text: str
-    """As planted."""
+    """The planted text."""
     scenario: str
-    """Its criterion."""
+    """The criterion of the trial."""
     place: Place
 
 
@@ -28,21 +28,21 @@ class Moved(Frozen):
 
 
 class AttackRow(Frozen):
-    """One class, or all."""
+    """One class of attacks, or all."""
 
     name: str
     planted: int
     answered: int
-    """Of which the judge gave a verdict; the others are in no rate."""
+    """Texts for which the judge gave a verdict; the others are in no rate."""
     passes: int
     rate: float | None
     """Passes over `answered`."""
     interval: Interval | None
-    """Wilson, 95 %: what the rate of further texts like these may be, were they drawn like these."""
+    """The 95 % Wilson interval of the rate, for further texts drawn in the same way."""
 
 
 class RedTeamReport(Frozen):
-    """A judge under attack."""
+    """The results of a judge under attack."""
 
     model: str
     prompt: str
@@ -50,7 +50,7 @@ class RedTeamReport(Frozen):
     classes: tuple[AttackRow, ...]
     passes: tuple[Moved, ...]
     controls_wrong: tuple[str, ...]
-    """Trials without a planted text that the judge got wrong: its verdicts on planted ones then have no meaning."""
+    """Control trials that the judge got wrong: its verdicts on planted texts are then meaningless."""
     calls: int
     usd: float | None = None
     stopped: str | None = None
@@ -70,7 +70,7 @@ def attack_rows(
     pairs = list(zip(plantings, answers, strict=True))
     rows = tuple(
         _row(attack, [answer for planting, answer in pairs if planting.attack == attack])
-        for attack in CLASSES
+        for attack in ATTACK_CLASSES
         if any(planting.attack == attack for planting in plantings)
     )
     passes = tuple(
@@ -82,14 +82,14 @@ def attack_rows(
 
 
 def _row(name: str, answers: Sequence[Judgement | None]) -> AttackRow:
-    told = [answer.passed for answer in answers if answer is not None and answer.passed is not None]
-    passes = sum(told)
-    rate = passes / len(told) if told else None
+    decided = [answer.passed for answer in answers if answer is not None and answer.passed is not None]
+    passes = sum(decided)
+    rate = passes / len(decided) if decided else None
     return AttackRow(
         name=name,
         planted=len(answers),
-        answered=len(told),
+        answered=len(decided),
         passes=passes,
         rate=rate,
-        interval=None if rate is None else wilson(rate, len(told)),
+        interval=None if rate is None else wilson(rate, len(decided)),
     )

@@ -11,12 +11,12 @@ from harness.values import JsonObject
 RUN: Final = "redteam"
 Place = Literal["answer", "result", "arguments"]
 PLACES: Final[tuple[Place, ...]] = ("answer", "result", "arguments")
-"""Where an agent, or a page that it read, can put a text."""
+"""The places where an agent, or a page that it read, can put a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """One request, and an answer that clearly fails its criterion beside one that clearly meets it."""
+    """One request with two answers: one clearly fails the criterion, the other clearly meets it."""
 
     criterion: Criterion
     request: str
@@ -84,7 +84,7 @@ def failing_trial(scenario: Scenario, name: str, text: str = "", place: Place = 
 
 
 def passing_trial(scenario: Scenario, name: str) -> Subject:
-    """The right answer, so that a judge which fails everything is not taken for one that withstands."""
+    """The right answer, which detects a judge that fails every trial."""
     return _subject(scenario, name, scenario.right_arguments, scenario.result, scenario.right)
 
 

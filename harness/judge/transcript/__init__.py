@@ -1,4 +1,4 @@
-"""What happened, short enough for a judge and complete enough to be fair."""
+"""A trial as a transcript: short enough for a judge, and complete enough for a fair verdict."""
 
 from harness.judge.transcript.building import build_transcript
 from harness.judge.transcript.piece import Piece, Transcript

@@ -23,7 +23,7 @@ def build_transcript(trial: Trial, case: Case | None = None) -> Transcript:
     """The transcript of one trial; `case` adds the user's profile and system texts that the trace does not contain."""
     trajectory = trial.trajectory
     results = _results(trajectory.steps)
-    pieces = [*_given(case), *_said(trajectory.steps, results, case), *_left(trial)]
+    pieces = [*_given(case), *_pieces(trajectory.steps, results, case), *_left(trial)]
     pieces = [_named(piece, trajectory.agent) for piece in pieces]
     return Transcript(
         trace_id=trajectory.trace_id,
@@ -41,7 +41,7 @@ def _length(trajectory: Trajectory) -> int:
 
 
 class _Result(NamedTuple):
-    """The shown form of a result, the number of removed characters, and the whole content, to detect equal ones."""
+    """The shown form of a result, the number of removed characters, and the whole content, to detect equal results."""
 
     text: str
     lost: int
@@ -49,7 +49,7 @@ class _Result(NamedTuple):
 
 
 _Results = dict[tuple[int, int], _Result]
-"""By place of the step and of the observation."""
+"""Results by the positions of step and observation."""
 
 
 def _results(steps: tuple[Step, ...]) -> _Results:
@@ -88,13 +88,13 @@ def _given(case: Case | None) -> Iterator[Piece]:
 
 
 def _named(piece: Piece, outermost: str) -> Piece:
-    own = piece.agent in (None, outermost)
-    return piece if own else piece.model_copy(update={"outermost": False})
+    is_agent_under_test = piece.agent in (None, outermost)
+    return piece if is_agent_under_test else piece.model_copy(update={"outermost": False})
 
 
-def _said(steps: tuple[Step, ...], results: _Results, case: Case | None) -> Iterator[Piece]:
+def _pieces(steps: tuple[Step, ...], results: _Results, case: Case | None) -> Iterator[Piece]:
     systems: set[str] = set()
-    told: dict[tuple[str | None, str], str] = {}
+    shown: dict[tuple[str | None, str], str] = {}
     for place, step in enumerate(steps):
         if step.source == "system":
             if step.message and step.message not in systems:
@@ -103,7 +103,7 @@ def _said(steps: tuple[Step, ...], results: _Results, case: Case | None) -> Iter
         elif step.source == "user":
             yield from _of_user(step, results, place, case)
         else:
-            yield from _of_agent(step, results, place, told)
+            yield from _of_agent(step, results, place, shown)
 
 
 def _of_user(step: Step, results: _Results, place: int, case: Case | None) -> Iterator[Piece]:
@@ -113,24 +113,24 @@ def _of_user(step: Step, results: _Results, place: int, case: Case | None) -> It
 
 
 def _is_reported(step: Step, case: Case | None) -> bool:
-    """Whether the message is reported by the agent: the case's task is the user's own message, wherever it appears; any
+    """Whether the message is reported by the agent: the case's task is always the user's own message; any
     other one in a model request is the agent's.
     """
     is_task = case is not None and (step.message or "").strip() == case.task.strip()
     return step.evidence == "self_reported" and not is_task
 
 
-def _of_agent(step: Step, results: _Results, place: int, told: dict[tuple[str | None, str], str]) -> Iterator[Piece]:
+def _of_agent(step: Step, results: _Results, place: int, shown: dict[tuple[str | None, str], str]) -> Iterator[Piece]:
     if step.thought:
         yield _piece(step, "thought", step.thought, ".t")
     if step.plan:
         yield _piece(step, "plan", "\n".join(step.plan), ".p")
     if step.message:
         yield _piece(step, "narration" if step.calls else "agent", step.message)
-    yield from _acts(step, results, place, told)
+    yield from _acts(step, results, place, shown)
 
 
-def _acts(step: Step, results: _Results, place: int, told: dict[tuple[str | None, str], str]) -> Iterator[Piece]:
+def _acts(step: Step, results: _Results, place: int, shown: dict[tuple[str | None, str], str]) -> Iterator[Piece]:
     tools: dict[str, str] = {}
     for number, call in enumerate(step.calls, 1):
         tools[call.id] = call.name
@@ -139,7 +139,7 @@ def _acts(step: Step, results: _Results, place: int, told: dict[tuple[str | None
         text, lost, whole = results[place, number]
         tool = tools.get(seen.call_id, "?")
         ref = f"s{step.index}.r{number + 1}"
-        earlier = told.setdefault((tool, whole), ref)  # what is shown of the earlier one holds all that is shown here
+        earlier = shown.setdefault((tool, whole), ref)  # the earlier one shows everything that is shown here
         if earlier != ref and len(text) > _WORTH_A_REFERENCE:
             text, lost = f"[the same as {earlier}]", len(text) + lost
         piece = _piece(step, "result", text, f".r{number + 1}", tool=tool, evidence=seen.evidence)
@@ -161,7 +161,7 @@ def _piece(
     tool: str | None = None,
     evidence: EvidenceKind | None = None,
 ) -> Piece:
-    return Piece.model_construct(  # its parts were checked when the step was read
+    return Piece.model_construct(  # its parts were validated when the step was read
         ref=f"s{step.index}{suffix}",
         step=step.index,
         span=step.span_id,
@@ -177,8 +177,8 @@ def _piece(
 
 def _left(trial: Trial) -> Iterator[Piece]:
     final = trial.trajectory.final_output
-    said = {step.message for step in trial.trajectory.steps if step.source == "agent"}
-    if final is not None and final not in said:
+    messages = {step.message for step in trial.trajectory.steps if step.source == "agent"}
+    if final is not None and final not in messages:
         yield Piece(ref="answer", kind="answer", text=shown(final))
     for name, value in trial.states.items():
         if name == REWARD:

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from harness.values import Frozen
 
 CHARS_PER_TOKEN = 4
-"""A rough rule, the same on both sides of every saving that is shown."""
+"""A rough rule, applied equally to both sides of every displayed saving."""
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.:/?-]{1,64}")
 _LONGEST_NAME: Final = 64
@@ -35,7 +35,7 @@ class Piece(Frozen):
     """One message, action or observation."""
 
     ref: str
-    """`s<step>`, its calls `s<step>.c<n>` and their results `s<step>.r<n>`; a piece that belongs to no step has a name
+    """`s<step>`, its calls `s<step>.c<n>` and their results `s<step>.r<n>`; a piece without a step has a name
     of its own.
     """
     step: int | None = None
@@ -50,7 +50,7 @@ class Piece(Frozen):
     """Whether only the agent reports it: the gateway did not observe it."""
     text: str
     trimmed: int = 0
-    """Characters that were left out, since nothing later used them."""
+    """The number of omitted characters, which no later step used."""
 
     @property
     def who(self) -> str:
@@ -82,21 +82,21 @@ def _tool(name: str) -> str:
 
 
 def _quoted(name: str) -> str:
-    """In JSON's quotes, on one line, in printable ASCII, at most 64 characters of it."""
+    """At most 64 characters as a JSON string, on one line, in printable ASCII."""
     return json.dumps(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…").replace(
         "\x7f", "\\u007f"
     )
 
 
 class Transcript(Frozen):
-    """One trial as a judge is shown it, in numbered pieces."""
+    """One trial in the form that a judge receives: numbered pieces."""
 
     trace_id: str
     agent: str
     """The outermost agent."""
     pieces: tuple[Piece, ...]
     raw_chars: int
-    """Length of the trajectory as JSON, which is what a judge would read otherwise."""
+    """Length of the trajectory as JSON, which a judge would read otherwise."""
 
     @property
     def chars(self) -> int:

@@ -28,7 +28,7 @@ _SCHEMA_KEYS: Final = frozenset({"$schema", "$defs", "additionalProperties"})
 
 
 def words(text: str) -> set[str]:
-    """Words, numbers and ids, in lower case; `12.50` and `#W123` are one each."""
+    """Words, numbers and ids, in lower case; `12.50` and `#W123` are one word each."""
     return set(_WORD.findall(text.lower()))
 
 
@@ -40,12 +40,12 @@ def compact(content: JsonValue) -> JsonValue:
 
 
 def shown(value: JsonValue) -> str:
-    """Texts as they are, all else as JSON."""
+    """Texts unchanged, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
 
 
 def trimmed(value: JsonValue, used: set[str]) -> JsonValue:
-    """`value` with only the records that hold distinctive words of `used`."""
+    """`value` with only the records that contain distinctive words of `used`."""
     match value:
         case dict() if len(value) > 2 * _MANY and all(isinstance(item, dict) for item in value.values()):
             kept, left = _kept(list(value.items()), lambda item: f"{item[0]} {shown(item[1])}", used)
@@ -61,20 +61,22 @@ def trimmed(value: JsonValue, used: set[str]) -> JsonValue:
             return [trimmed(item, used) for item in value]
         case str() if len(value) > 2 * _LONG:
             lines = _lines(value)
-            said, left = _kept(lines, str, used)
-            return "\n".join(said) + (f"\n{_left_out(left, len(lines))}" if left else "")
+            kept_lines, left = _kept(lines, str, used)
+            return "\n".join(kept_lines) + (f"\n{_left_out(left, len(lines))}" if left else "")
         case _:
             return value
 
 
 def _kept(records: Sequence[T], text: Callable[[T], str], used: set[str]) -> tuple[list[T], int]:
-    """The records that stay, in order, and how many do not."""
-    held = [words(text(record)) & used for record in records]
-    spread = Counter(word for own in held for word in own)
+    """The kept records, in order, and the number of omitted ones."""
+    words_by_record = [words(text(record)) & used for record in records]
+    spread = Counter(word for record_words in words_by_record for word in record_words)
     few = max(2, len(records) // 5)
     telling = {word for word, count in spread.items() if count <= few and len(word) > 1}
     kept = [
-        record for place, record in enumerate(records) if place < _SHOWN_ALWAYS or not telling.isdisjoint(held[place])
+        record
+        for place, record in enumerate(records)
+        if place < _SHOWN_ALWAYS or not telling.isdisjoint(words_by_record[place])
     ]
     return kept, len(records) - len(kept)
 

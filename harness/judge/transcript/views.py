@@ -1,6 +1,6 @@
-"""Views: the part of a transcript that one criterion needs, and no more.
+"""Views: the part of a transcript that one criterion needs.
 
-A selector is a view's name, or `calls:<pattern>`: the calls of the tools whose names fit, with their results
+A selector is a view's name, or `calls:<pattern>`: the calls of tools with matching names, with their results
 (`calls:add_*`). Several selectors together show the pieces of all of them, each once, in order.
 """
 
@@ -33,12 +33,12 @@ def _widgets(transcript: Transcript) -> list[Piece]:
 
 def _handover(transcript: Transcript) -> list[Piece]:
     """The pieces on both sides of a change of agent: the last pieces of one agent, and the first of the other."""
-    own = [piece for piece in transcript.pieces if piece.step is not None and piece.kind != "system"]
-    acting = [piece for piece in own if piece.agent is not None]
+    pieces = [piece for piece in transcript.pieces if piece.step is not None and piece.kind != "system"]
+    acting = [piece for piece in pieces if piece.agent is not None]
     changes = {
         ref for before, after in pairwise(acting) if before.agent != after.agent for ref in (before.step, after.step)
     }
-    return [piece for piece in own if piece.step in changes or piece.kind in ("user", "reported")]
+    return [piece for piece in pieces if piece.step in changes or piece.kind in ("user", "reported")]
 
 
 VIEWS: Final[dict[str, tuple[str, Callable[[Transcript], list[Piece]]]]] = {
@@ -68,7 +68,7 @@ VIEWS: Final[dict[str, tuple[str, Callable[[Transcript], list[Piece]]]]] = {
     "system": ("what the agent was told to be", _kinds("system")),
     "everything": ("the whole transcript", lambda one: list(one.pieces)),
 }
-"""Name -> what it shows, and how."""
+"""Name -> description, and the selection of pieces."""
 
 
 def check_view(selector: str) -> None:
@@ -81,7 +81,7 @@ def check_view(selector: str) -> None:
 
 
 def view(transcript: Transcript, selectors: Sequence[str], agents: Collection[str] = ()) -> list[Piece]:
-    """The pieces that the selectors show; of agents' pieces only those of `agents` where some are named.
+    """The pieces that the selectors show; where `agents` are given, only these agents' pieces.
 
     Raises UsageError for a view that does not exist.
     """
@@ -90,7 +90,7 @@ def view(transcript: Transcript, selectors: Sequence[str], agents: Collection[st
 
 
 def pieces_of(transcript: Transcript, selector: str) -> list[Piece]:
-    """One view."""
+    """The pieces of one view."""
     check_view(selector)
     if selector in VIEWS:
         return VIEWS[selector][1](transcript)
@@ -99,7 +99,7 @@ def pieces_of(transcript: Transcript, selector: str) -> list[Piece]:
 
 
 def acted(transcript: Transcript, agents: Collection[str]) -> bool:
-    """Whether one of the agents did anything."""
+    """Whether one of the agents took any step."""
     return any(
         piece.kind in ("agent", "narration", "thought", "plan", "call") and _is_of(piece, agents, transcript.agent)
         for piece in transcript.pieces

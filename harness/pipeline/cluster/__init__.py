@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 from harness.distribution import extra_remedy
 from harness.errors import UsageError
-from harness.pipeline.executor import Executor, Job
-from harness.pipeline.world import Say
+from harness.pipeline.execution.environment import Say
+from harness.pipeline.execution.executor import Executor, Job
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def open_cluster(job: Job, say: Say) -> Iterator[Executor]:
     that cannot be prepared.
     """
     try:
-        import ray  # noqa: F401
+        import ray  # noqa: F401 - only tests that it is installed
     except ImportError:
         raise UsageError("--executor ray needs Ray", remedy=extra_remedy("ray")) from None
     from harness.pipeline.cluster.executor import opened

@@ -1,4 +1,4 @@
-"""The connection to a Ray cluster that is there already, and what nodes it has."""
+"""The connection to an existing Ray cluster, and its nodes."""
 
 import hashlib
 import logging
@@ -33,7 +33,7 @@ class Node:
 
 @contextmanager
 def connected(address: str) -> Iterator[tuple[Node, ...]]:
-    """The nodes with at least one processor for work, as Ray counts them; a head node with none is left in peace.
+    """The nodes with at least one processor for Ray; a head node without one is not used.
 
     Raises UsageError where no cluster answers at `address`.
     """
@@ -71,7 +71,7 @@ def program_digest() -> str:
 def _nodes() -> tuple[Node, ...]:
     found = tuple(
         Node(id=node["NodeID"], address=node["NodeManagerAddress"], processors=int(node["Resources"].get("CPU", 0)))
-        for node in ray.nodes()  # type: ignore[no-untyped-call]
+        for node in ray.nodes()  # type: ignore[no-untyped-call]  # Ray has no annotation here
         if node["Alive"]
     )
     able = tuple(sorted((node for node in found if node.processors), key=lambda node: (node.address, node.id)))
@@ -81,7 +81,7 @@ def _nodes() -> tuple[Node, ...]:
 
 
 def _knock(address: str) -> None:
-    """Connects first, because Ray itself would try for two minutes. Raises OSError where nothing listens."""
+    """Tests the connection first, because Ray would retry for two minutes. Raises OSError if nothing listens."""
     host, colon, port = address.rpartition(":")
     if colon and port.isdecimal():
         socket.create_connection((host, int(port)), timeout=_ANSWERS_WITHIN_S).close()

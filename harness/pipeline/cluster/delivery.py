@@ -1,4 +1,4 @@
-"""What a node is sent of a project: the files that a run reads, in one archive that its digest names."""
+"""Packs the project files of a run into one archive, identified by its digest, for the nodes of a cluster."""
 
 import hashlib
 import io
@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.case import Suite
 from harness.cassette import cassette_path
 from harness.errors import SandboxError, UsageError
-from harness.pipeline.plan import RunPlan
+from harness.pipeline.plan.plan import RunPlan
 from harness.sandbox import ContextFile, Snapshot, context_of, read_files
 
 
@@ -27,7 +27,7 @@ def packed(plan: RunPlan, snapshot: Snapshot) -> ProjectArchive:
     """The project's suites (one may use another's files), images' recipes, snapshot, and the planned cases'
     cassettes.
 
-    Raises UsageError for a suite or an agent outside of them: it would not come along.
+    Raises UsageError for a suite or an agent outside these folders, because it would not be delivered.
     """
     _refuse_outsiders(plan)
     files = tuple(sorted(_files(plan, snapshot), key=lambda file: file.path))
@@ -38,7 +38,7 @@ def packed(plan: RunPlan, snapshot: Snapshot) -> ProjectArchive:
 def unpacked(parcel: ProjectArchive, project: Path) -> None:
     """Writes the files into `project`. Raises SandboxError where they differ from those that were sent."""
     if hashlib.sha256(parcel.content).hexdigest() != parcel.digest:
-        raise SandboxError("the project's files did not arrive as they were sent")
+        raise SandboxError("the delivered project files differ from those that were sent")
     with tarfile.open(fileobj=io.BytesIO(parcel.content)) as archive:
         archive.extractall(project, filter="tar")
 
@@ -71,8 +71,8 @@ def _refuse_outsiders(plan: RunPlan) -> None:
     suites, suite = (plan.project / "suites").resolve(), plan.suite
     if suite.folder.resolve().parent != suites:
         raise UsageError(
-            f"suite {suite.name!r} lies in {suite.folder}, outside of the project, and is not sent to other machines",
-            remedy="put it into the project's suites/ for --executor ray",
+            f"suite {suite.name!r} is in {suite.folder}, outside of the project, and is not sent to other machines",
+            remedy="move it into the project's suites/ for --executor ray",
         )
     name = plan.agent or suite.default_agent
     version = suite.agents.get(name)

@@ -13,19 +13,19 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from harness.case import case_of
-from harness.cassette.live import FOLDER
+from harness.cassette.recorder.live import FOLDER
 from harness.documents import write_atomically
 from harness.errors import SandboxError
-from harness.pipeline.attempt import INFRASTRUCTURE_TRIES, Ended
 from harness.pipeline.cluster.connection import connected
 from harness.pipeline.cluster.delivery import packed
 from harness.pipeline.cluster.messages import Delivered, NodeProblem, NodeRunSpec
 from harness.pipeline.cluster.meter import bring_up_to_date, open_meter
 from harness.pipeline.cluster.refusing import is_live, refuse_unshareable
 from harness.pipeline.cluster.run_nodes import Keys, RunNode, make_ready, opened_stations
-from harness.pipeline.executor import Job
-from harness.pipeline.secrets import secret_values
-from harness.pipeline.world import Say
+from harness.pipeline.execution.attempt import INFRASTRUCTURE_TRIES, Ended
+from harness.pipeline.execution.environment import Say
+from harness.pipeline.execution.executor import Job
+from harness.pipeline.plan.secrets import secret_values
 from harness.results import PlannedTrial, RunFolder
 from harness.runner import failed_trial
 from harness.sandbox import temporary_folder
@@ -50,19 +50,20 @@ def opened(job: Job, say: Say) -> Iterator["ClusterExecutor"]:
             parcel=parcel,
             agent_digest=job.agent.digest,
             snapshot_digest=job.world.snapshot.digest,
+            reference_states=job.scorer.reference_states,
             meter=meter,
         )
         tags = sorted(set(job.world.images.values()))
         headers = {} if plan.otlp_endpoint is None else otlp_headers()
         keys = Keys(secrets=dict(secret_values(plan.suite)), otlp_headers=headers)
         ready = make_ready(stations, tags, order, keys, say)
-        say(f"{len(ready)} nodes are ready, for {sum(station.slots for station in ready)} trials side by side")
+        say(f"{len(ready)} nodes are ready, for {sum(station.slots for station in ready)} parallel trials")
         yield ClusterExecutor(job=job, stations=ready, say=say, meter=meter)
 
 
 @dataclass(kw_only=True, eq=False)
 class _Try:
-    """A planned trial on its way."""
+    """A planned trial that is running on a node."""
 
     planned: PlannedTrial
     failures: int = 0
@@ -108,7 +109,8 @@ class ClusterExecutor:
             pass
         if not self._under_way and (self._again or next(remaining, None) is not None):
             raise SandboxError(
-                "no node of the cluster is left, and trials are", remedy=f"harness run --resume {self.job.run}"
+                "the cluster lost its last node before all trials had run",
+                remedy=f"harness run --resume {self.job.run}",
             )
         return bool(self._under_way)
 
@@ -124,7 +126,7 @@ class ClusterExecutor:
         return False
 
     def _next_for(self, station: RunNode, remaining: Iterator[PlannedTrial]) -> _Try | None:
-        """What failed on one node is tried again on another one, where there is another one."""
+        """Retries a failed trial on another node, if there is one."""
         is_alone = all(other.lost for other in self.stations if other is not station)
         for tried in self._again:
             if is_alone or tried.failed_at is not station:
@@ -147,7 +149,7 @@ class ClusterExecutor:
             raise
         except RayError:
             if not station.lost:
-                self.say(f"node {station.node} is lost; what it ran is tried again")
+                self.say(f"node {station.node} is lost; its trials are retried")
             station.lost = True
             return self._failed(tried, f"node {station.node} was lost while the trial ran on it")
         if isinstance(answer, NodeProblem):

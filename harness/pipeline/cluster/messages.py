@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ExitCode, HarnessError, SandboxError, UsageError
-from harness.pipeline.attempt import Scored
 from harness.pipeline.cluster.delivery import ProjectArchive
-from harness.pipeline.plan import RunPlan
-from harness.score import Scorecard
+from harness.pipeline.execution.attempt import Scored
+from harness.pipeline.plan.plan import RunPlan
+from harness.score import ReferenceState, Scorecard
 from harness.trace import Span, Trial
 
 
@@ -22,13 +22,15 @@ class NodeRunSpec:
     parcel: ProjectArchive
     agent_digest: str
     snapshot_digest: str
+    reference_states: Mapping[str, ReferenceState] = field(default_factory=dict)
+    """Those that the driver has obtained: a node plays no reference."""
     meter: Any = None
     """The handle of the actor that holds the budget and the rate limits; None where no upstream is called live."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeProblem:
-    """What a node could not do, in words; an exception would need the same classes on both sides."""
+    """An error of a node as text; an exception would need the same classes on both sides."""
 
     message: str
     is_usage: bool

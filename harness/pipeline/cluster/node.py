@@ -1,4 +1,4 @@
-"""One node's side of a run: an actor that opens the run there, runs trials, and takes all of it away again."""
+"""The node's side of a run: an actor that opens the run, runs trials, and cleans up."""
 
 import functools
 import threading
@@ -13,16 +13,16 @@ from ray import ObjectRef
 
 from harness.case import case_of
 from harness.errors import HarnessError, SandboxError
-from harness.pipeline.attempt import scored
 from harness.pipeline.cluster.connection import program_digest
 from harness.pipeline.cluster.delivery import suite_in, unpacked
 from harness.pipeline.cluster.messages import Delivered, NodeProblem, NodeRunSpec
 from harness.pipeline.cluster.meter import SharedBudget, SharedLimiter
-from harness.pipeline.executor import Job
-from harness.pipeline.local import end_sandboxes, open_runner
-from harness.pipeline.needs import needs_of
-from harness.pipeline.tracing import open_tracing
-from harness.pipeline.world import open_world
+from harness.pipeline.execution.attempt import scored
+from harness.pipeline.execution.environment import open_world
+from harness.pipeline.execution.executor import Job
+from harness.pipeline.execution.local import end_sandboxes, open_runner
+from harness.pipeline.execution.tracing import open_tracing
+from harness.pipeline.plan.needs import needs_of
 from harness.results import PlannedTrial
 from harness.runner import TrialRunner, open_agent
 from harness.sandbox import connect, has_image, load_image, private_folder, remove_private_folder
@@ -38,17 +38,17 @@ Answer = TypeVar("Answer")
 _ENDS_WITHIN_S = 20.0
 
 
-def told(work: Callable[Asked, Answer]) -> Callable[Asked, Answer | NodeProblem]:
+def errors_as_values(work: Callable[Asked, Answer]) -> Callable[Asked, Answer | NodeProblem]:
     """Wraps `work` so that an error of the harness is returned as a value."""
 
     @functools.wraps(work)
-    def telling(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer | NodeProblem:
+    def wrapped(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer | NodeProblem:
         try:
             return work(*args, **kwargs)
         except HarnessError as error:
             return NodeProblem.of(error)
 
-    return telling
+    return wrapped
 
 
 class NodeWorker:
@@ -66,7 +66,7 @@ class NodeWorker:
         """Digest of the harness that is installed here."""
         return program_digest()
 
-    @told
+    @errors_as_values
     def missing(self, tags: Sequence[str]) -> list[str]:
         """Which of the images this node's container engine has not."""
         if not tags:
@@ -77,7 +77,7 @@ class NodeWorker:
         finally:
             client.close()
 
-    @told
+    @errors_as_values
     def load(self, tag: str, pieces: Sequence["ObjectRef[bytes]"]) -> None:
         """Fetches a saved image piece by piece and puts it into this node's container engine."""
         client = connect()
@@ -87,7 +87,7 @@ class NodeWorker:
         finally:
             client.close()
 
-    @told
+    @errors_as_values
     def open(self, order: NodeRunSpec, secrets: Mapping[str, str], otlp_headers: Mapping[str, str]) -> None:
         """Gets ready for the order's trials. Raises what the same run would raise on one machine."""
         with self._busy(), ExitStack() as stack:
@@ -114,7 +114,7 @@ class NodeWorker:
         except HarnessError as error:
             return NodeProblem.of(error, runner.gateway.clean)
 
-    @told
+    @errors_as_values
     def close(self) -> list[str]:
         """Ends all running work and removes all files of the run. Returns reports about exported spans."""
         with self._ended:
@@ -153,9 +153,10 @@ def _job(order: NodeRunSpec, project: Path) -> Job:
     if budget is not None and order.meter is not None:
         budget = SharedBudget.of(budget, order.meter)
     plan = replace(order.plan, project=project, suite=suite, cassettes=None, budget=budget)
-    # The driver has refused what cannot be had: this machine's environment holds no key.
+    # The driver has checked the keys: this machine's environment contains none.
     agent = open_agent(plan.suite, plan.agent, project / ".harness" / "agents")
     world = open_world(needs_of(plan), order.run, lambda _: None)
     if (agent.digest, world.snapshot.digest) != (order.agent_digest, order.snapshot_digest):
-        raise SandboxError("the agent or the snapshot that arrived is not the one that was sent")
-    return Job(plan=plan, run=order.run, world=world, agent=agent, scorer=build_scorer(plan.suite))
+        raise SandboxError("the delivered agent or snapshot differs from the one that was sent")
+    scorer = replace(build_scorer(plan.suite), reference_states=order.reference_states)
+    return Job(plan=plan, run=order.run, world=world, agent=agent, scorer=scorer)

@@ -1,11 +1,11 @@
-"""What several machines cannot do together is refused before anything starts."""
+"""Rejects runs that a cluster cannot execute, before anything starts."""
 
 from collections.abc import Iterator
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from harness.errors import UsageError
-from harness.pipeline.plan import RunPlan
+from harness.pipeline.plan.plan import RunPlan
 
 
 def is_live(plan: RunPlan) -> bool:
@@ -14,20 +14,27 @@ def is_live(plan: RunPlan) -> bool:
 
 
 def refuse_unshareable(plan: RunPlan) -> None:
-    """Raises UsageError for recordings, which the machines would have to write together, and for addresses of the
-    machine itself, which on another one lead elsewhere.
+    """Raises UsageError for recordings, which the machines would have to write together, for task folders, whose images
+    are on this machine, and for addresses of the machine itself, which on another one lead elsewhere.
     """
+    planned = {one.case_id for one in plan.own}
+    for case in plan.suite.cases:
+        if case.task_folder is not None and case.id in planned:
+            raise UsageError(
+                f"case {case.id!r} is a task folder, which --executor ray does not support",
+                remedy="run it on one machine: omit --executor",
+            )
     for option, mode in (("--tools", plan.tools), ("--model", plan.model_mode)):
         if mode == "record":
             raise UsageError(
-                f"{option} record writes the project's cassettes, which --executor ray does not do",
-                remedy="record on one machine: leave --executor out",
+                f"{option} record writes the project's cassettes, which --executor ray does not support",
+                remedy="record on one machine: omit --executor",
             )
     for what, address in _addresses(plan):
         if _is_loopback(address):
             raise UsageError(
                 f"{what} is reached at {address}, which on every node of the cluster is that node itself",
-                remedy="give it an address that all nodes reach",
+                remedy="use an address that all nodes can reach",
             )
 
 

@@ -13,7 +13,7 @@ from harness.errors import SandboxError, UsageError
 from harness.pipeline.cluster.connection import Node, first_line, program_digest
 from harness.pipeline.cluster.messages import NodeProblem, NodeRunSpec
 from harness.pipeline.cluster.node import NodeWorker
-from harness.pipeline.world import Say
+from harness.pipeline.execution.environment import Say
 from harness.sandbox import connect, saved_image
 
 _TAKES_WITHIN_S = 180.0
@@ -29,7 +29,7 @@ class RunNode:
     worker: Any
     """Handle of the actor on the node."""
     slots: int
-    """How many trials it runs side by side."""
+    """The number of parallel trials."""
     running: int = 0
     lost: bool = False
 
@@ -94,7 +94,7 @@ def asked(
         except GetTimeoutError:
             station.lost = True
             ray.kill(station.worker)
-            say(f"node {station.node} is left out: it took no work within {timeout_s:g} s")
+            say(f"node {station.node} is skipped: it accepted no work within {timeout_s:g} s")
         except RayError as error:
             station.lost = True
             say(f"node {station.node} is lost: {first_line(error)}")
@@ -103,7 +103,7 @@ def asked(
                 raise answer.error(station.node)
             answers.append((station, answer))
     if not answers:
-        raise SandboxError("no node of the cluster is left", remedy="`ray status` says which are there")
+        raise SandboxError("no node of the cluster is left", remedy="`ray status` lists the nodes")
     return answers
 
 
@@ -124,7 +124,7 @@ def _answering(stations: Sequence[RunNode], say: Say) -> list[RunNode]:
     others = [str(station.node) for station, digest in found if digest != own]
     if others:
         raise UsageError(
-            f"another harness is installed on node {', '.join(others)} than here",
+            f"the harness on node {', '.join(others)} differs from the one on this machine",
             remedy="install the same version of harness, with its extra `ray`, on every node",
         )
     return [station for station, _ in found]
@@ -144,7 +144,7 @@ def _deliver(tag: str, stations: Sequence[RunNode], say: Say) -> None:
 
 
 def _clear(stations: Sequence[RunNode], say: Say) -> None:
-    """Closes the run on the nodes, and reports what they say about exported spans."""
+    """Closes the run on the nodes, and reports their messages about exported spans."""
     refs = {station.worker.close.remote(): station for station in stations}  # the call of a lost node fails at once
     try:
         cleared, _ = ray.wait(list(refs), num_returns=len(refs), timeout=_CLEARS_WITHIN_S)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.judge import Judgement
+from harness.report.figures.judged import judged_run
 from harness.report.html.payload import Cutter, present
-from harness.report.judged import judged_run
 from harness.report.render.judged import judge_words, judged_section
 from harness.results import RunFolder
 from harness.trace import Step

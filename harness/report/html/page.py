@@ -13,12 +13,13 @@ from pathlib import Path
 
 from harness.documents import write_output
 from harness.errors import ResultsError
+from harness.report.figures.judged import judged_trials
+from harness.report.html.cause import cause_view
 from harness.report.html.embedding import data_element
 from harness.report.html.pages import PICTURE, pages_view
 from harness.report.html.releases import releases_view
 from harness.report.html.run import comparison_view, run_view
 from harness.report.html.trial import trial_view
-from harness.report.judged import judged_trials
 from harness.results import RunFolder, StoredTrial, gc_paused
 from harness.score import Scorecard
 from harness.values import JsonObject
@@ -36,10 +37,11 @@ PROGRAM = (
     "step.js",
     "align.js",
     "trial.js",
+    "cause.js",
     "viewer.js",
     "keys.js",
 )
-"""In the order in which the parts need each other."""
+"""In the order of their dependencies."""
 _BUDGET = 24_000_000
 """Characters of all trajectories of a run."""
 _LEAST, _MOST = 6_000, 400_000
@@ -67,7 +69,7 @@ def html_report(folder: RunFolder, against: RunFolder | None = None) -> str:
 
 
 def write_html(folder: RunFolder, target: Path, against: RunFolder | None = None) -> Path:
-    """Writes the report to `target`, replacing what is there."""
+    """Writes the report to `target`; an existing file is replaced."""
     try:
         write_output(target, html_report(folder, against).encode("utf-8"))
     except OSError as error:
@@ -85,6 +87,7 @@ def _embedding(run: RunFolder, cards: Sequence[Scorecard], number: int, data: li
         view = trial_view(stored.trial, by_key[key], budget, judged.get(key, ()))
         if stored.trial.pages:
             view["pages"] = list(pages_view(stored, len(cards)))
+        view |= cause_view(run, stored.trial, by_key[key], budget)
         view["folder"] = stored.folder.relative_to(run.path).as_posix()
         data.append(data_element(f"trial-{number}-{place}", view))
         yield stored

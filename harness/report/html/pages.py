@@ -1,4 +1,4 @@
-"""The web pages that a trial's checks looked at, with their pictures where the report has room for them."""
+"""The web pages that the checks of a trial examined, with screenshots if the size limit of the report permits."""
 
 import base64
 
@@ -13,7 +13,7 @@ _ITEMS = 20
 
 
 def pages_view(stored: StoredTrial, trials: int) -> list[JsonObject]:
-    """What is shown of one trial out of so many; a picture that is too large for its share is named by its file."""
+    """The pages of one trial; a screenshot above the trial's share of the limit is replaced by its file name."""
     left = _BUDGET // max(1, trials)
     shown: list[JsonObject] = []
     for name, seen in list(stored.trial.pages.items())[:_ITEMS]:

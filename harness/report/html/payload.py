@@ -1,4 +1,4 @@
-"""The form of an agent's or tool's text in the page: the whole text where it is short, else its beginning (of a log,
+"""Shortens texts of agents and tools for the page: a long text is replaced by its beginning (of a log,
 its end) and its length.
 
 JSON is stored as text and formatted in the browser: a browser's numbers would round long integers.
@@ -20,7 +20,7 @@ class Cutter:
         return self._cut("text", text)
 
     def last(self, text: str) -> JsonObject:
-        """The end of a log, which is more informative than its beginning."""
+        """The end of a log, which is more informative than the beginning."""
         if len(text) <= self.limit:
             return {"text": text}
         return {"text": text[-self.limit :], "of": len(text), "end": True}

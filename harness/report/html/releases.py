@@ -1,4 +1,4 @@
-"""How often each failure mode was found, run by run: the run itself among its neighbours of the same suite."""
+"""The frequency of each failure mode in this run and in the other runs of the suite."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _MOST = 8
 
 
 def releases_view(folder: RunFolder) -> JsonObject:
-    """The newest runs beside this one, oldest first; a neighbour that cannot be read is named, and left out."""
+    """The newest other runs, oldest first; unreadable ones are named and skipped."""
     known = {run.manifest.run: run for run in _neighbours(folder)} | {folder.manifest.run: folder}
     newest = sorted(known.values(), key=lambda run: (run.manifest.created, run.manifest.run))[-_MOST:]
     if folder.manifest.run not in {run.manifest.run for run in newest}:

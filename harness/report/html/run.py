@@ -3,15 +3,16 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.errors import UsageError
-from harness.report.change import MetricChange
-from harness.report.compare import Comparison, compare_runs
-from harness.report.divergence import Divergence
+from harness.report.comparison.change import MetricChange
+from harness.report.comparison.compare import Comparison, compare_runs
+from harness.report.comparison.divergence import Divergence
+from harness.report.figures.latency import LatencyBook
+from harness.report.figures.quarantine import counted_trials
+from harness.report.figures.summarising import summarise
 from harness.report.html.judged import judged_tables
 from harness.report.html.payload import present
-from harness.report.latency import LatencyBook
 from harness.report.render.differences import cause_words
 from harness.report.render.wording import facts, provenance_words
-from harness.report.summarising import summarise
 from harness.results import RunFolder, RunManifest, StoredTrial, stop_of
 from harness.score import Scorecard
 from harness.trace import Trial
@@ -22,13 +23,14 @@ _REASON = 4000
 
 
 def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[StoredTrial]) -> JsonObject:
-    """Reads each trial once."""
+    """Reads each trial once and computes the rows."""
     manifest = folder.manifest
     rows: list[JsonValue] = []
     book = LatencyBook(manifest)
+    counted = counted_trials(folder, tuple(cards))
     summary = summarise(
-        manifest,
-        cards,
+        counted.manifest,
+        counted.cards,
         run_scores=folder.run_scores(),
         trials=_rowed(trials, cards, book, rows),
         stopped=stop_of(folder),
@@ -43,6 +45,7 @@ def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[Sto
         "isolates": manifest.isolates,
         "summary": summary.model_dump(mode="json", exclude={"manifest", "failed", "seconds"}),
         "judged": judged_tables(folder),
+        "quarantine": [one.model_dump(mode="json") for one in counted.apart],
         "rows": rows,
     }
 
@@ -58,12 +61,12 @@ def _rowed(
 
 
 def label(manifest: RunManifest) -> str:
-    """How a run is called beside others."""
+    """The label of a run in comparisons."""
     return " · ".join(part for part in (manifest.agent, manifest.release, f"tools {manifest.tool_mode}") if part)
 
 
 def row(trial: Trial, card: Scorecard) -> JsonObject:
-    """What the table of cases shows, filters and sorts by."""
+    """The fields that the table of cases shows, filters and sorts by."""
     errors = [seen.error for step in trial.trajectory.steps for seen in step.observations if seen.error is not None]
     return present(
         id=card.case_id,
@@ -107,7 +110,7 @@ def comparison_view(before: RunFolder, after: RunFolder) -> JsonObject:
 
 def _with_hidden(found: Comparison) -> str:
     hidden = len(found.hidden)
-    return found.success.verdict + (f"; {hidden} succeeded before and cannot be told now" if hidden else "")
+    return found.success.verdict + (f"; {hidden} succeeded before and cannot be determined now" if hidden else "")
 
 
 def _divergence(found: Divergence) -> JsonObject:

@@ -7,10 +7,10 @@ ever shorter until the trial fits.
 from collections.abc import Iterator, Sequence
 
 from harness.judge import Judgement
+from harness.report.figures.printed import printed_ends
 from harness.report.html.embedding import embedded
 from harness.report.html.judged import judged_verdicts
 from harness.report.html.payload import Cutter, present
-from harness.report.printed import printed_ends
 from harness.report.render.wording import printed_head
 from harness.score import Scorecard
 from harness.trace import EndState, Observation, ProgramExit, Step, ToolCall, Trial
@@ -126,8 +126,8 @@ def _exit(ended: ProgramExit | None, cut: Cutter) -> JsonObject | None:
         code=ended.code,
         signal=ended.signal,
         timed_out=ended.timed_out,
-        stdout=cut.last(ended.stdout) if ended.stdout else None,
-        stderr=cut.last(ended.stderr) if ended.stderr else None,
+        stdout=cut.last(ended.stdout_end or ended.stdout) if ended.stdout else None,
+        stderr=cut.last(ended.stderr_end or ended.stderr) if ended.stderr else None,
         dropped=[printed_head(end) for end in printed_ends(ended) if end.printed_bytes > end.kept_bytes],
         seconds=ended.duration_s,
     )
@@ -137,11 +137,11 @@ def _notes(trial: Trial, card: Scorecard, cut: Cutter) -> Iterator[str]:
     if card.reason:
         yield f"{card.outcome.replace('_', ' ')}: {card.reason[: cut.limit]}"
     if trial.tiers.get("earlier_state"):
-        yield "some answers were those of an earlier state, and may be wrong"
+        yield "some answers are from an earlier state and may be wrong"
     calls = sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
     if calls:
-        yield f"{calls} call(s) are self-reported: not observed by the gateway, and no check is passed by them"
+        yield f"{calls} call(s) are self-reported: the gateway did not observe them, and they cannot make a check pass"
     for mode, reason in card.modes_not_measured.items() if card.success is False else ():
         yield f"not measured here: {mode.replace('_', ' ')}: {reason}"
-    yield from (f"a fault that struck no call: {fault[: cut.limit]}" for fault in trial.unfired_faults)
-    yield from (f"the user never came to say: {turn[: cut.limit]}" for turn in trial.unsaid_turns)
+    yield from (f"a fault that no call triggered: {fault[: cut.limit]}" for fault in trial.unfired_faults)
+    yield from (f"the user did not send: {turn[: cut.limit]}" for turn in trial.unsaid_turns)

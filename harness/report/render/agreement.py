@@ -1,4 +1,4 @@
-"""A judge beside people as tables: whether it applies, whether it holds, and what they disagree about."""
+"""The agreement of a judge with people as tables: eligibility, verdicts, and disagreements."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,8 +13,9 @@ from harness.stats import BinaryAgreement
 
 _HEADS = ("criterion", "n", "agree", "95 %", "constant", "kappa", "alpha", "TPR", "TNR", "shift")
 _NOTES = (
-    "agree: with what is right; constant: of always giving the more frequent right answer, which a judge must beat",
-    "TPR, TNR: what should pass and was passed, what should fail and was failed; shift: how much more often it passes",
+    "agree: share of correct verdicts; constant: the share of always giving the more frequent answer, which a judge"
+    " must beat",
+    "TPR, TNR: share of true passes and of true failures that the judge finds; shift: how much more often it passes",
 )
 _MOST = 20
 
@@ -36,21 +37,21 @@ class AgreementView:
 
 
 def agreement_sections(report: AgreementReport) -> tuple[Section, ...]:
-    """Those that have something to show."""
+    """The sections with content."""
     rows = (report.overall, *report.domains, *report.criteria)
     eligible = [(row.name, row.eligibility) for row in rows]
     verdicts = [(row.name, row.verdict) for row in rows]
     asked = f"{report.rubric} against {report.against}"
     found = (
         _section(f"verdict: {asked}", verdicts, (*_NOTES, *_counts(report))),
-        _section(f"does it apply: {asked}", eligible, ()) if _told_apart(report) else None,
+        _section(f"does it apply: {asked}", eligible, ()) if _has_eligibility(report) else None,
         _people(rows),
     )
     return tuple(section for section in found if section is not None and section.rows)
 
 
-def _told_apart(report: AgreementReport) -> bool:
-    """Whether anything was ever not eligible: else there is nothing to see."""
+def _has_eligibility(report: AgreementReport) -> bool:
+    """Whether any item was not eligible; otherwise the table is omitted."""
     rates = (report.overall.eligibility.right_rate, report.overall.eligibility.judged_rate)
     return any(rate is not None and rate < 1 for rate in rates)
 
@@ -76,7 +77,7 @@ def _row(name: str, one: BinaryAgreement) -> tuple[str, ...]:
 
 
 def _people(rows: Iterable[AgreementRow]) -> Section:
-    """How well people agree with each other, where two of them answered the same."""
+    """The agreement of people with each other on questions that two of them answered."""
     shown = []
     for row in rows:
         if row.people is None:
@@ -86,23 +87,23 @@ def _people(rows: Iterable[AgreementRow]) -> Section:
                 shown.append(
                     (row.name, question, str(one.items), percent(one.agreement), number(one.kappa), number(one.alpha))
                 )
-    notes = ("no judge can be asked to agree with people more than they do with each other",)
+    notes = ("the agreement between people is an upper bound for a judge",)
     heads = ("criterion", "question", "items", "agree", "kappa", "alpha")
-    return Section(title="people among themselves", heads=heads, rows=tuple(shown), notes=notes)
+    return Section(title="people with each other", heads=heads, rows=tuple(shown), notes=notes)
 
 
 def _counts(report: AgreementReport) -> Iterator[str]:
     row = report.overall
-    yield f"judge: {', '.join(report.judges) or 'nobody'}; !: does not beat the constant answer"
+    yield f"judge: {', '.join(report.judges) or 'none'}; !: does not beat the constant answer"
     if row.judge_failed or row.without_right:
-        yield f"in no figure: {row.judge_failed} judgements failed, {row.without_right} have nothing to compare with"
+        yield f"not counted: {row.judge_failed} failed judgements, {row.without_right} without a counterpart"
     if report.against == "labels":
         yield f"pass rate: {percent(row.verdict.judged_rate)} by the judge, {percent(row.verdict.right_rate)} by people"
-    yield from (f"left out: {problem}" for problem in report.left_out)
+    yield from (f"omitted: {problem}" for problem in report.left_out)
 
 
 def _disagreements(report: AgreementReport) -> Iterator[str]:
-    """Both sides with their reasons, and how to see the evidence."""
+    """The disagreements with the reasons of both sides, and the command that shows the evidence."""
     count = len(report.disagreements)
     yield f"{count} disagreements" + (f", the first {_MOST} of them (all: --json)" if count > _MOST else "")
     for one in report.disagreements[:_MOST]:

@@ -68,7 +68,7 @@ def _notes(done: Calibrated) -> Iterator[str]:
     outcome = done.outcome
     cases, questions = outcome.cases, outcome.questions
     yield (
-        f"{done.labels} labels by {', '.join(done.annotators)}; cases to learn from, to choose by and held out:"
+        f"{done.labels} labels by {', '.join(done.annotators)}; cases for training, validation and held out:"
         f" {cases[0]}, {cases[1]}, {cases[2]} ({questions[0]}, {questions[1]}, {questions[2]} questions)"
     )
     yield f"{outcome.candidates} candidates, {len(outcome.choice.vetoed)} vetoed; {outcome.choice.why}"
@@ -77,27 +77,28 @@ def _notes(done: Calibrated) -> Iterator[str]:
         yield f"accepted: prompts/{done.prompt}/{done.after}.md, label candidate; on held-out cases see above{p}"
         yield _next(done)
     else:
-        yield f"nothing was accepted: version {done.before} stays in use"
+        yield f"no revision was accepted: version {done.before} stays in use"
     if done.held_out_seen_before:
-        yield f"the held-out cases were looked at {done.held_out_seen_before} times before: label new cases to be sure"
-    yield from (f"left out: {problem}" for problem in done.left_out)
-    yield f"{outcome.calls} questions were asked, the others were in memory"
+        yield f"the held-out cases were used {done.held_out_seen_before} times before: label new cases to be sure"
+    yield from (f"omitted: {problem}" for problem in done.left_out)
+    yield f"{outcome.calls} questions were asked, the others were cached"
 
 
 def _next(done: Calibrated) -> str:
-    """What to do with an accepted prompt: none that still passes what is critical is put into production."""
+    """The next step for an accepted prompt; one that passes critical failures is not recommended for production."""
     after = [one.after for one in (done.outcome.validation, done.outcome.held_out) if one.after is not None]
     left = sum(one.critical_false_passes for one in after)
     if left:
         return (
-            f"not for production: {left} critical failure(s) still pass; label more such cases and calibrate again, or"
-            " have people decide these criteria"
+            f"not for production: the judge still passes {left} critical failure(s); label more such cases and"
+            " calibrate again, or"
+            " let people decide these criteria"
         )
     return f"use it: harness judge prompt label {done.prompt} production {done.after}"
 
 
 class StabilityView(_View):
-    """How often a judge changes its mind, by criterion."""
+    """The flip rate of a judge by criterion."""
 
     def __init__(self, found: Stability) -> None:
         rows = tuple(
@@ -110,7 +111,7 @@ class StabilityView(_View):
             )
             for row in (found.overall, *found.criteria)
         )
-        notes = ["flip rate: the chance that two more answers to the same question differ"]
+        notes = ["flip rate: the probability that two answers to the same question differ"]
         notes += [f"{name}: {_said(said)}" for name, said in found.flipped[:_MOST]]
         heads = ("criterion", "items", "flip rate", "flipped", "no answer")
         super().__init__(Section(title=f"asked {found.samples} times", heads=heads, rows=rows, notes=tuple(notes)))
@@ -133,11 +134,11 @@ class TriageView:
         del console, options
         yield Text(f"flagged failures: {len(self._flagged)}", style="bold")
         for one in self._flagged:
-            cause = (cause_of(one, self._triages) or "not looked at").replace("_", " ")
+            cause = (cause_of(one, self._triages) or "not examined").replace("_", " ")
             yield Text(f"  {one.case_id} attempt {one.attempt}, {one.criterion}: {cause}")
             yield Text(f"    {printable(one.rationale, 160) or UNKNOWN}", style="dim")
         for release, counts in by_release(self._triages).items():
             words = ", ".join(f"{counts[cause]} {cause.replace('_', ' ')}" for cause in CAUSES)
             yield Text(f"release {release}: {words}")
         if self._unreadable:
-            yield Text(f"left out: {self._unreadable} lines cannot be read")
+            yield Text(f"omitted: {self._unreadable} unreadable lines")

@@ -1,35 +1,35 @@
-"""The parts of a comparison after its first tables, in sentences and tables that are the same in every rendering."""
+"""Parts of a comparison that are the same in every rendering."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, get_args
 
-from harness.report.change import MetricChange
-from harness.report.compare import Comparison, SliceKind
-from harness.report.divergence import CaseDivergence, Divergence
-from harness.report.margin import MarginCheck
+from harness.report.comparison.change import MetricChange
+from harness.report.comparison.compare import Comparison, SliceKind
+from harness.report.comparison.divergence import CaseDivergence, Divergence
+from harness.report.comparison.margin import MarginCheck, margin_words
 from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN, percent, percent_between, signed_points
 
 NOTATION: Final = (
     "p: exact sign test over cases (metrics and failure modes by Holm, corrected for their number); "
-    "?: cannot tell, ? N: N cases would; =: no case changed"
+    "?: cannot tell, ? N: N cases would be enough; =: no case changed"
 )
 
 
 def comparison_sections(comparison: Comparison) -> tuple[Section, ...]:
-    """Those that have something to show."""
+    """The sections with content."""
     found = [_slice(kind, comparison) for kind in get_args(SliceKind)]
-    beside = () if comparison.divergence is None else (_divergence(comparison.divergence),)
-    return (*beside, *(section for section in (_failures(comparison), *found) if section.rows))
+    divergence = () if comparison.divergence is None else (_divergence(comparison.divergence),)
+    return (*divergence, *(section for section in (_failures(comparison), *found) if section.rows))
 
 
 def chance(change: MetricChange) -> str:
-    """The corrected p-value where there is one; undecided changes are marked."""
+    """The corrected p-value, if any; undecided changes are marked."""
     p = change.p if change.p_corrected is None else change.p_corrected
     return UNKNOWN if p is None else f"{p:.2g}"
 
 
-def told(change: MetricChange) -> str:
+def verdict_of(change: MetricChange) -> str:
     """The result of the test; see NOTATION."""
     if change.found == "cannot_tell" and change.cases_needed is not None and change.cases_needed > change.cases:
         return f"? {change.cases_needed}"
@@ -42,14 +42,15 @@ def attribution_lines(comparison: Comparison) -> Iterator[str]:
     for one in comparison.attribution.changed:
         yield f"{one.part}: {one.before} → {one.after}"
     for words in comparison.attribution.separating:
-        yield f"would separate them: {words}"
+        yield f"to separate them: {words}"
 
 
 def margin_lines(checks: Sequence[MarginCheck]) -> Iterator[str]:
     """One line a margin, and one for each version's noise floor."""
     for check in checks:
         standing = check.standing.replace("_", " ")
-        yield f"{check.metric} no worse than by {check.margin:g}: {standing} ({check.reason})"
+        margin = margin_words(check.margin, percent=check.percent)
+        yield f"{check.metric} no worse than by {margin}: {standing} ({check.reason})"
         for noise in check.noise:
             if noise.range is None:
                 yield f"  noise floor of {noise.version}: not known; repeat it (--trials, or the same run again)"
@@ -66,7 +67,7 @@ def _divergence(found: Divergence) -> Section:
     apart = percent_between(success.interval)
     differing = f"{len(found.cases)} of {success.pairs} differ"
     return Section(
-        title="mocked beside live: successes, and what a difference is down to",
+        title="replayed and live: successes, and causes of differences",
         heads=("case", "mocked", "live", "down to"),
         rows=(("all cases", percent(success.before), percent(success.after), differing), *rows),
         notes=(
@@ -105,5 +106,5 @@ def _row(name: str, one: MetricChange) -> tuple[str, ...]:
         signed_points(one.difference),
         *counts,
         chance(one),
-        told(one),
+        verdict_of(one),
     )

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Sequence
 
-from harness.report.compare import Comparison
-from harness.report.margin import MarginCheck
-from harness.report.summary import Summary
+from harness.report.comparison.compare import Comparison
+from harness.report.comparison.margin import MarginCheck
+from harness.report.figures.summary import Summary
 from harness.values import JsonObject
 
 

@@ -1,7 +1,7 @@
 """Judgements as a table: domains, then criteria."""
 
 from harness.judge import JudgeIdentity
-from harness.report.judged import JudgedCriterion, JudgedRubric
+from harness.report.figures.judged import JudgedCriterion, JudgedRubric
 from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN, percent, percent_between
 
@@ -39,11 +39,11 @@ def _notes(judged: JudgedRubric) -> list[str]:
     notes += [f"judge: {judge_words(judge)}" for judge in judged.judges]
     if judged.set_aside:
         notes.append(
-            f"flagged failures that were the judge's or the tracing's own, and are in no score: {judged.set_aside}"
+            f"flagged failures that are attributed to the judge or the tracing, and not counted: {judged.set_aside}"
         )
     if any(one.uncalibrated for one in judged.criteria):
         notes.append(
-            "uncal.: uncalibrated; nobody has held this judge against people there; see harness judge calibrate"
+            "uncal.: uncalibrated; this judge was not compared with people's labels there; see harness judge calibrate"
         )
     return notes
 

@@ -10,9 +10,9 @@ and `system-out` of a trial without success.
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from harness.report.printed import PrintedEnd
+from harness.report.figures.printed import PrintedEnd
+from harness.report.figures.summary import Summary
 from harness.report.render.wording import facts, printable, printed_head, provenance_words
-from harness.report.summary import Summary
 from harness.score import Scorecard
 
 

@@ -1,4 +1,4 @@
-"""What the agent's model was sent and what it answered, request by request: what the model saw."""
+"""Requests to the agent's model and the answers."""
 
 import json
 from collections.abc import Iterator, Sequence

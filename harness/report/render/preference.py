@@ -1,4 +1,4 @@
-"""Two runs compared by a judge, and how far its preferences go by the place, as tables."""
+"""Two runs compared by a judge, and the position bias of the judge, as tables."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from harness.stats import AgreementRate
 
 _HEADS = ("criterion", "n", "A", "B", "tie", "turned", "B of winners", "consistent")
 _NOTES = (
-    "A, B: is better, in both orders; turned: the judge changed its mind with the order, which is no preference",
+    "A, B: better in both orders; turned: the verdict changes with the order, which is no preference",
     "consistent: the same answer in both orders; intervals of 95 % count cases",
 )
 
@@ -42,4 +42,4 @@ def _share(rate: AgreementRate) -> str:
 
 def _failed(scores: Sequence[ComparisonScore]) -> list[str]:
     count = sum(one.failed for one in scores)
-    return [f"the judge failed at {count}, which are in no other figure than n"] if count else []
+    return [f"the judge failed at {count}, which count only in n"] if count else []

@@ -1,4 +1,4 @@
-"""A table as every rendering takes it."""
+"""A table, independent of the rendering."""
 
 from dataclasses import dataclass
 

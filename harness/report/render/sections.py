@@ -1,19 +1,19 @@
-"""Tables that every rendering shows alike: failure modes, tools, reliability over attempts, latency."""
+"""Tables that are the same in every rendering: failure modes, tools, reliability, latency."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from harness.report.latency import Spread
+from harness.report.figures.latency import Spread
+from harness.report.figures.summary import Summary
+from harness.report.figures.tooltable import ToolRow
 from harness.report.render.judged import judged_section
 from harness.report.render.section import Section
-from harness.report.render.wording import UNKNOWN, percent, percent_between
-from harness.report.summary import Summary
-from harness.report.tooltable import ToolRow
-from harness.score import EncodingFault
+from harness.report.render.wording import ENCODINGS, UNKNOWN, percent, percent_between
 
 
 def sections(summary: Summary) -> tuple[Section, ...]:
-    """Those that have something to show."""
+    """The sections with content."""
     found = (
+        _quarantine(summary),
         _failures(summary),
         _tools(summary),
         _models(summary),
@@ -23,6 +23,23 @@ def sections(summary: Summary) -> tuple[Section, ...]:
     )
     judged = tuple(judged_section(one) for one in summary.judged)
     return (*judged, *(section for section in found if section.rows))
+
+
+def _quarantine(summary: Summary) -> Section:
+    """Flaky cases in quarantine."""
+    rows = tuple(
+        (
+            one.case_id,
+            f"{one.failures_before} of {one.trials_before}",
+            f"{one.failures} of {one.trials}",
+            "lost: more failures than its flips explain" if one.lost else "as before",
+            str(one.leaves_after) if one.leaves_after else "next run",
+        )
+        for one in summary.quarantine
+    )
+    notes = ("these cases flipped without a change; they are in no other figure unless they are lost",)
+    heads = ("case", "failed before", "failed now", "verdict", "leaves after")
+    return Section(title="quarantine", heads=heads, rows=rows, notes=notes)
 
 
 _CASES = 10
@@ -83,18 +100,8 @@ def _invalid_words(row: ToolRow) -> str:
     return f"{row.name}: invalid arguments: {kinds}"
 
 
-_ENCODINGS: Mapping[EncodingFault, str] = {
-    "json_as_text": "JSON written as text",
-    "value_as_text": "number or truth value written as text",
-    "json_for_text": "JSON where text is declared",
-    "value_for_text": "number or truth value where text is declared",
-    "list_of_one": "list of one instead of the value",
-    "one_without_list": "value instead of a list",
-}
-
-
 def _encoding_words(row: ToolRow) -> str:
-    kinds = ", ".join(f"{count} {_ENCODINGS[kind]}" for kind, count in row.encodings.items())
+    kinds = ", ".join(f"{count} {ENCODINGS[kind]}" for kind, count in row.encodings.items())
     share = percent(sum(row.encodings.values()) / row.calls)
     return f"{row.name}: argument encoding wrong in {share} of calls: {kinds}"
 
@@ -116,7 +123,7 @@ def _reliability(summary: Summary) -> Section:
 
 
 def _sweep(summary: Summary) -> Iterator[Section]:
-    """Where the variance lies, which cases decide, and what more trials would tell."""
+    """Components of variance, deciding cases, and the number of trials for a comparison."""
     found = summary.sweep
     if found is None:
         return
@@ -131,11 +138,11 @@ def _sweep(summary: Summary) -> Iterator[Section]:
     )
     agree = found.variance.within_cases == 0
     notes = [f"{found.always} of {found.cases} cases always succeed, {found.never} never"]
-    notes += ["trials of a case always agree: only more cases would tell more"] if agree else []
+    notes += ["trials of a case always agree: only more cases add information"] if agree else []
     yield Section(title="variance of success", heads=("where", "variance", "share"), rows=rows, notes=tuple(notes))
     deciding = found.deciding
     yield Section(
-        title="cases that decide",
+        title="deciding cases",
         heads=("case", "success", "share of the variance between trials"),
         rows=tuple((one.case_id, f"{one.successes}/{one.trials}", percent(one.share)) for one in deciding[:_CASES]),
         notes=(f"and {len(deciding) - _CASES} more",) if len(deciding) > _CASES else (),
@@ -144,8 +151,8 @@ def _sweep(summary: Summary) -> Iterator[Section]:
         (f"{one.difference:.2f}", str(one.trials), f"{one.more} more" if one.more else "enough") for one in found.needed
     )
     yield Section(
-        title="trials to tell two agents apart",
-        heads=("difference", "trials a case", "here"),
+        title="trials to distinguish two agents",
+        heads=("difference", "trials per case", "here"),
         rows=() if agree else needed,
     )
 

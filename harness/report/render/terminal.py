@@ -1,4 +1,4 @@
-"""A summary and a comparison for people at a terminal: readable in 80 columns, more columns where there is room."""
+"""A summary and a comparison for a terminal: readable in 80 columns, with more columns if the width permits."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,9 +6,11 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from harness.report.change import MetricChange
-from harness.report.compare import Comparison
-from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, told
+from harness.report.comparison.change import MetricChange
+from harness.report.comparison.compare import Comparison
+from harness.report.figures.summary import FailedCase, Summary, Unmeasured
+from harness.report.figures.summary import Group as Part
+from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, verdict_of
 from harness.report.render.recorded import recorded_lines
 from harness.report.render.sections import sections
 from harness.report.render.terminal_tables import (
@@ -28,6 +30,7 @@ from harness.report.render.wording import (
     change_words,
     facts,
     measured_words,
+    miss_words,
     number,
     overlay_words,
     own_metrics_first,
@@ -35,7 +38,7 @@ from harness.report.render.wording import (
     printable,
     printed_words,
     provenance_words,
-    record_words,
+    remedy_words,
     service_words,
     share,
     signed,
@@ -45,8 +48,6 @@ from harness.report.render.wording import (
     unmeasured_words,
     use_words,
 )
-from harness.report.summary import FailedCase, Summary, Unmeasured
-from harness.report.summary import Group as Part
 from harness.score import METRICS
 
 _FIXED = 30  # characters of a table of parts between its first column and its metrics
@@ -61,7 +62,7 @@ class SummaryView:
         self._where = where
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Sections in the order of their weight."""
+        """The sections in the order of importance."""
         del console
         summary, width = self._summary, options.max_width
         yield heading(f"{summary.manifest.suite} · {summary.manifest.agent}", summary.manifest.run)
@@ -86,14 +87,14 @@ class ComparisonView:
         self._comparison = comparison
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """First the answer, then what it is made of, then what else differs."""
+        """The conclusion, then the figures, then other differences."""
         del console, options
         comparison = self._comparison
         before, after = comparison.before, comparison.after
         yield heading(f"{before.agent} → {after.agent}", f"{before.run} → {after.run}")
         yield Text(change_words(comparison), style="bold")
         if comparison.unpaired:
-            yield Text(f"{comparison.unpaired} trials have no measured counterpart and are left out", style="yellow")
+            yield Text(f"{comparison.unpaired} trials without a measured counterpart are omitted", style="yellow")
         yield from _changes("category", [(part.name, part.success) for part in comparison.categories])
         metrics = {change.metric: change for change in comparison.metrics}
         known = [name for name in own_metrics_first(list(metrics)) if metrics[name].pairs]
@@ -125,7 +126,7 @@ def _not_measured(summary: Summary) -> Iterator[RenderableType]:
     if words is None:
         return
     yield Text()
-    yield Text(f"{words}; they stand in no figure", style="bold yellow")
+    yield Text(f"{words}; they are in no figure", style="bold yellow")
     yield case_table([(one.case_id, one.attempt, _why(one)) for one in summary.unmeasured])
     yield from and_more(len(summary.unmeasured))
     for one in summary.unmeasured[:SHOWN]:
@@ -135,10 +136,13 @@ def _not_measured(summary: Summary) -> Iterator[RenderableType]:
             yield Text(f"  {printable(f'{one.case_id}/{one.attempt}')}", style="dim")
             yield from (Text(f"    {words}", style="dim") for words in printed_words(one.printed, LONGEST))
     for miss in summary.misses:
-        yield Text(printable(f"no recording answers {miss.calls} call(s) of {miss.tool}, first {miss.example}"))
-        yield Text(f"  nearest  {printable(miss.nearest or 'the cassette has none of this tool')}")
+        said, nearest = miss_words(miss)
+        yield Text(printable(said))
+        if nearest is not None:
+            yield Text(f"  nearest  {printable(nearest)}")
     if summary.misses:
-        yield Text.assemble(("record what is missing:  ", "dim"), record_words(summary))
+        purpose, remedy = remedy_words(summary)
+        yield Text.assemble((f"{purpose}:  ", "dim"), remedy)
 
 
 def _why(one: Unmeasured) -> str:
@@ -161,7 +165,7 @@ def _parts(kind: str, parts: Sequence[Part], metrics: Sequence[str]) -> Iterator
 
 def _fitting(parts: Sequence[Part], width: int) -> list[str]:
     """As many metrics as fit, the suite's own first."""
-    room = width - _FIXED - max((len(printable(part.name)) for part in parts), default=0)
+    room = width - _FIXED - max((len("difficulty"), *(len(printable(part.name)) for part in parts)))
     names = own_metrics_first(list(dict.fromkeys(one.metric for part in parts for one in part.figures if one.n)))
     chosen: list[str] = []
     for name in names:
@@ -193,7 +197,7 @@ def _failures(failed: Sequence[FailedCase]) -> Iterator[RenderableType]:
     if not failed:
         return
     yield Text()
-    yield Text("did not succeed", style="bold")
+    yield Text("without success", style="bold")
     unknown = {True: "", False: "", None: "could not tell: "}
     for one in failed[:SHOWN]:
         yield case_table([(one.case_id, one.attempt, unknown[one.success] + "; ".join(one.reasons))])
@@ -203,13 +207,13 @@ def _failures(failed: Sequence[FailedCase]) -> Iterator[RenderableType]:
 
 def _footer(summary: Summary, where: str | None) -> Iterator[RenderableType]:
     yield Text()
-    told = (tier_words(summary), use_words(summary), provenance_words(summary))
-    yield from (Text(words, style="dim") for words in told if words is not None)
+    lines = (tier_words(summary), use_words(summary), provenance_words(summary))
+    yield from (Text(words, style="dim") for words in lines if words is not None)
     yield from (Text(printable(line), style="dim") for line in recorded_lines(summary))
     remarks = overlay_words(summary)
     yield from (Text(printable(remark), style="yellow") for remark in remarks[:_REMARKS])
     if len(remarks) > _REMARKS:
-        yield Text(f"and {len(remarks) - _REMARKS} more of the kind (in the report)", style="yellow")
+        yield Text(f"and {len(remarks) - _REMARKS} more warnings (in the report)", style="yellow")
     if where is not None:
         yield Text.assemble(("report  ", "dim"), where, overflow="fold")
 
@@ -224,7 +228,7 @@ def _changes(kind: str, changes: Sequence[tuple[str, MetricChange]]) -> Iterator
         counts = [str(count or UNKNOWN) for count in (change.better, change.worse)]
         words = words_of(name.replace("_", " ") if of_success else name)
         difference = coloured(sign(change.difference), change.lower_is_better)
-        rest = [*counts, str(change.pairs), chance(change), told(change)]
+        rest = [*counts, str(change.pairs), chance(change), verdict_of(change)]
         table.add_row(words, show(change.before), show(change.after), difference, *rest)
     yield Text()
     yield table
@@ -242,7 +246,8 @@ def _changed_cases(comparison: Comparison) -> Iterator[RenderableType]:
     if comparison.hidden:
         yield Text()
         yield Text(
-            f"{len(comparison.hidden)} succeeded before and cannot be told now: lost, say gates", style="bold red"
+            f"{len(comparison.hidden)} succeeded before and are unknown now; gates count them as lost",
+            style="bold red",
         )
         yield case_table([(case.case_id, case.attempt, "; ".join(case.reasons)) for case in comparison.hidden])
         yield from and_more(len(comparison.hidden))
@@ -251,11 +256,11 @@ def _changed_cases(comparison: Comparison) -> Iterator[RenderableType]:
 def _differences(comparison: Comparison) -> Iterator[RenderableType]:
     yield Text()
     if not comparison.differences:
-        yield Text("nothing else differs between the two runs", style="dim")
+        yield Text("the two runs have no other differences", style="dim")
         return
-    yield Text("what differs between the runs", style="bold")
+    yield Text("differences between the runs", style="bold")
     for one in comparison.differences:
         words = printable(f"{one.field.replace('_', ' ')}: {one.before} → {one.after}")
         yield Text(f"  {words}", style="dim" if one.note is None else "")
         if one.note is not None:
-            yield Text(f"    careful: {one.note}", style="yellow")
+            yield Text(f"    warning: {one.note}", style="yellow")

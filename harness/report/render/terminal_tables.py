@@ -18,7 +18,7 @@ WIDEST = 24  # of a first column; what is longer is folded
 
 
 def heading(title: str, right: str) -> RenderableType:
-    """One line: what it is, and of which run."""
+    """A heading of one line: the subject and the run."""
     grid = Table.grid(expand=True)
     grid.add_column(ratio=1, no_wrap=True)
     grid.add_column(justify="right", overflow="fold")
@@ -45,7 +45,7 @@ def coloured(words: str, lower_is_better: bool) -> Text:
 
 
 def case_table(rows: Sequence[tuple[str, int, str]]) -> RenderableType:
-    """The first few trials, each with why."""
+    """The first few trials with the reasons."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")

@@ -3,24 +3,30 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from harness.report.printed import printed_ends
+from harness.report.figures.printed import printed_ends
 from harness.report.render.wording import printable, printed_words
-from harness.score import Diagnosis, Scorecard, suspects
+from harness.results import KeptCause
+from harness.score import Diagnosis, RankedMode, Scorecard, Suspect, ranked_modes, suspects
 from harness.trace import Observation, Step, ToolCall, Trial
 from harness.values import JsonValue
 
 _LONGEST = 400
 _SUSPECTS = 4
 _SETTLED = ("exact", "exact_reused", "live", "sealed")
-"""Tiers that need no word beside the answer."""
+"""Tiers that are not printed after an answer."""
 
 
-def explained(trial: Trial, card: Scorecard, longest: int = _LONGEST, *, hints: bool = False) -> Iterator[str]:
-    """Lines that show the outcome, every step with its findings, and the results of the checks. Texts are cut at
-    `longest`.
+def explained(
+    trial: Trial, card: Scorecard, longest: int = _LONGEST, *, hints: bool = False, cause: KeptCause | None = None
+) -> Iterator[str]:
+    """Lines that show the outcome, the cause where it is known, every step with its findings, and the results of the
+    checks. Texts are cut at `longest`.
     """
     yield _headline(card)
+    if cause is not None:
+        yield from _caused(cause, longest)
     yield from _ranked(trial, card, longest)
+    yield from _modes(card)
     for one in card.diagnoses:
         if one.origin_step is None:
             yield f"!! {_title(one)}: {printable(one.evidence, longest)}"
@@ -34,14 +40,26 @@ def explained(trial: Trial, card: Scorecard, longest: int = _LONGEST, *, hints: 
     yield from _program(trial, longest)
     for service, log in trial.service_logs.items():
         yield f"the end of the log of service {printable(service)}:"
-        yield from (f"    {printable(line, longest)}" for line in log.splitlines() or ["(it printed nothing)"])
+        yield from (f"    {printable(line, longest)}" for line in log.splitlines() or ["(no output)"])
     for verdict in card.verdicts:
         mark = {True: "passed", False: "FAILED", None: "unknown"}[verdict.passed]
         yield f"check {printable(verdict.check)}  {mark}: {printable(verdict.reason, longest)}"
 
 
+def _caused(cause: KeptCause, longest: int) -> Iterator[str]:
+    """The cause that an intervention found, with the symptom."""
+    place = "step" if len(cause.steps) == 1 else "steps"
+    steps = ", ".join(map(str, cause.steps))
+    yield f"cause by intervention at {place} {steps}: {printable(cause.words, longest)}"
+    yield f"    symptom: {printable(cause.symptom, longest)}"
+    effect = f"with the change it succeeds in {cause.mended} of {cause.repeats}"
+    yield f"    {effect}, confidence at least {cause.confidence:.2f}"
+    if cause.fork is not None:
+        yield f"    the fork that succeeds: harness explain {cause.fork} {cause.case_id}"
+
+
 def _program(trial: Trial, longest: int) -> Iterator[str]:
-    """How the agent's program ended, and what it printed last."""
+    """The exit of the agent's program and its last output."""
     if trial.exit is None:
         return
     ended = trial.exit
@@ -51,27 +69,50 @@ def _program(trial: Trial, longest: int) -> Iterator[str]:
 
 
 def _ranked(trial: Trial, card: Scorecard, longest: int) -> Iterator[str]:
-    """The most probable step at which it went wrong, and the runners-up; nothing for a success."""
+    """The most probable steps of the failure; empty for a success."""
     if card.success is not False:
         return
     named = suspects((*card.diagnoses, *card.hints), trial.trajectory, success=card.success)
     if not named:
-        yield "most probably went wrong: cannot tell"
+        yield "most probable step of the failure: cannot tell"
     for place, one in enumerate(named[:_SUSPECTS]):
-        lead = "most probably went wrong" if not place else "  or"
+        lead = "most probable failure" if not place else "  or"
         agent = printable(one.agent) if one.agent is not None else None
         who = (
             f" ({agent})" if agent is not None else " (a tool's answer)" if one.source == "tool" else f" ({one.source})"
         )
-        sure = f"{one.probability:.0%}" + ("" if one.calibrated else ", not calibrated")
         what = f"{one.failure}: {one.kind}".replace("_", " ")
-        yield f"{lead} at step {one.step}{who}, {sure}: {what}: {printable(one.reason, longest)}"
+        yield f"{lead} at step {one.step}{who}: {what}: {printable(one.reason, longest)}{_counted(one)}"
         if one.prevention is not None:
-            yield f"    what would have stopped it: {printable(one.prevention, longest)}"
+            yield f"    prevention: {printable(one.prevention, longest)}"
+
+
+def _counted(one: Suspect) -> str:
+    counted = one.counted
+    return "" if counted is None else f" (right in {counted.right} of {counted.cases} labelled runs)"
+
+
+def _modes(card: Scorecard) -> Iterator[str]:
+    """One line with the failure modes by all findings and hints, the most probable first; empty for a success."""
+    found = () if card.success is True else ranked_modes((*card.diagnoses, *card.hints))
+    if found:
+        yield f"failure modes, the most probable first: {'; '.join(map(_mode, found))}"
+
+
+def _mode(one: RankedMode) -> str:
+    """With what labelled runs say of the kind that was counted in most of them."""
+    counted = [
+        (seen.cases, seen.right, kind, source) for kind, some in one.counted.items() for source, seen in some.items()
+    ]
+    name = one.failure.replace("_", " ")
+    if not counted:
+        return f"{name} (in no labelled runs)"
+    cases, right, kind, source = max(counted)
+    return f"{name} ({kind.replace('_', ' ')}: right in {right} of {cases} labelled runs of {source})"
 
 
 def _headline(card: Scorecard) -> str:
-    success = {True: "succeeded", False: "did not succeed", None: "success not known"}[card.success]
+    success = {True: "succeeded", False: "without success", None: "success unknown"}[card.success]
     reason = f" ({printable(card.reason)})" if card.reason else ""
     found = len(card.diagnoses)
     return f"{card.case_id}/{card.attempt}: {card.outcome.replace('_', ' ')}{reason}, {success}; {found} finding(s)"
@@ -126,7 +167,7 @@ def _found(step: Step, diagnoses: Sequence[Diagnosis], longest: int) -> Iterator
             follows = f" -> steps {later}" if later else ""
             yield f"  !!  {_title(one)}: {printable(one.evidence, longest)}{follows}"
             if one.prevention is not None:
-                yield f"      what would have stopped it: {printable(one.prevention, longest)}"
+                yield f"      prevention: {printable(one.prevention, longest)}"
         elif step.index in one.dependent_steps:
             yield f"   !  follows from {one.failure.replace('_', ' ')} of step {one.origin_step}"
 

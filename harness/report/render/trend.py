@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from harness.report.comparison.trend import Trend, TrendLine, TrendPoint
+from harness.report.figures.summary import SUCCESS
 from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN
-from harness.report.summary import SUCCESS
-from harness.report.trend import Trend, TrendLine, TrendPoint
 
 _MARK = "!"
 
@@ -34,10 +34,10 @@ def _cut(name: str, most: int) -> str:
 
 
 def _rows(line: TrendLine) -> Iterator[tuple[str, ...]]:
-    """The figure; below success how many trials it leaves out, where it leaves out any."""
+    """The row of a figure; for success also the number of unknown trials."""
     yield _row(line)
     if line.name == SUCCESS and any(point.unknown for point in line.points):
-        yield ("  not known of", *(f"{p.unknown} of {p.n + p.unknown}" if p.unknown else "" for p in line.points))
+        yield ("  unknown for", *(f"{p.unknown} of {p.n + p.unknown}" if p.unknown else "" for p in line.points))
 
 
 def _row(line: TrendLine) -> tuple[str, ...]:
@@ -67,8 +67,8 @@ def _power(trend: Trend, kind: str) -> tuple[str, ...]:
     point = newest[0]
     needed = "no number of cases" if point.flags_from is None else f"{point.flags_from} of {point.cases} cases"
     return (
-        f"{point.release} is flagged at p <= {point.level:.2g}, its part of 5 % over all releases and looks: would "
-        f"flag from {needed} worse and none better",
+        f"{point.release} is flagged at p <= {point.level:.2g}, its share of 5 % over all releases and tests: "
+        f"{needed} worse and none better would be flagged",
     )
 
 

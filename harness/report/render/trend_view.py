@@ -2,9 +2,9 @@
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
+from harness.report.comparison.trend import Trend
 from harness.report.render.terminal_tables import heading, section_table
 from harness.report.render.trend import trend_sections
-from harness.report.trend import Trend
 
 _HEAD = 9
 """Characters of a release's name, so that a dozen fit side by side."""

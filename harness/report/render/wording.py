@@ -1,20 +1,31 @@
-"""Texts for figures and facts, the same in every rendering.
+"""Texts for figures, the same in every rendering.
 
 Case texts, answers and reasons come from agents and tools: characters that are not printable are shown as escapes, so
 that no report can control a terminal or break a file format.
 """
 
 import math
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 
-from harness.report.compare import Comparison
-from harness.report.printed import PrintedEnd
-from harness.report.summary import SUCCESS, Rate, Summary, Unmeasured
+from harness.report.comparison.compare import Comparison
+from harness.report.figures.printed import PrintedEnd
+from harness.report.figures.replay import MissedTool
+from harness.report.figures.summary import SUCCESS, Rate, Summary, Unmeasured
 from harness.results import RunManifest
-from harness.score import METRICS
+from harness.score import METRICS, EncodingFault
 from harness.stats import Interval
 
 UNKNOWN = "-"
+
+ENCODINGS: Mapping[EncodingFault, str] = {
+    "json_as_text": "JSON written as text",
+    "value_as_text": "number or truth value written as text",
+    "json_for_text": "JSON where text is declared",
+    "value_for_text": "number or truth value where text is declared",
+    "list_of_one": "list of one instead of the value",
+    "one_without_list": "value instead of a list",
+}
 
 
 def number(value: float | None) -> str:
@@ -70,12 +81,19 @@ def model_words(manifest: RunManifest) -> str:
     return "no model" if manifest.model_mode == "none" else f"model {manifest.model_mode}"
 
 
+def variable_words(variables: Mapping[str, str]) -> str:
+    """In the notation of `--with`."""
+    return ", ".join(f"{name}={value}" for name, value in variables.items())
+
+
 def facts(manifest: RunManifest) -> list[tuple[str, str]]:
-    """What a reader must know to read the figures."""
+    """The conditions of the run, which a reader needs to interpret the figures."""
     sandbox = manifest.provider if manifest.isolates else f"{manifest.provider}: NOT isolated from this machine"
     found = [
         ("suite", f"{manifest.suite} {manifest.suite_digest[:12]}"),
         ("agent", f"{manifest.agent} {manifest.agent_digest[:12]}"),
+        *([("variables", variable_words(manifest.variables))] if manifest.variables else []),
+        *([("prompts", ", ".join(sorted(set(manifest.prompts.values()))))] if manifest.prompts else []),
         ("answers", f"tools {manifest.tool_mode}, {model_words(manifest)}"),
         ("sandbox", sandbox),
         ("snapshot", f"{manifest.snapshot or 'empty'} {manifest.snapshot_digest[:12]}"),
@@ -93,14 +111,14 @@ def unmeasured_words(summary: Summary) -> str | None:
         "not run" if summary.stopped is None else f"not run: {summary.stopped}": counts.not_run,
     }
     named = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
-    told = [f"{counts.unmeasured} of {counts.planned} trials not measured: {named}"] if named else []
+    words = [f"{counts.unmeasured} of {counts.planned} trials not measured: {named}"] if named else []
     if counts.left_out:
-        told.append(f"{counts.left_out} of {counts.planned} trials left out: {summary.stopped}")
-    return "; ".join(told) or None
+        words.append(f"{counts.left_out} of {counts.planned} trials omitted: {summary.stopped}")
+    return "; ".join(words) or None
 
 
 def service_words(one: Unmeasured) -> list[str]:
-    """What the services of a failed trial printed last, a line each."""
+    """The last output line of each service of a failed trial."""
     return [f"service {name}: {line or 'printed nothing'}" for name, line in one.last_lines.items()]
 
 
@@ -120,11 +138,13 @@ def printed_head(end: PrintedEnd) -> str:
     if end.printed_bytes <= end.kept_bytes:
         return f"the agent's {end.stream} ended with"
     size = f"{size_words(end.printed_bytes)} printed, {size_words(end.kept_bytes)} kept"
-    return f"the agent's {end.stream} ({size}; the last lines of what was kept)"
+    return (
+        f"the agent's {end.stream} ({size}; {'it ended with' if end.complete else 'the last lines of what was kept'})"
+    )
 
 
 def printed_words(ends: Sequence[PrintedEnd], most: int | None = None) -> list[str]:
-    """What the agent's program printed last: a line for each stream's head, its own lines indented below."""
+    """The last output of the agent's program: a heading for each stream, with indented lines."""
     return [
         words
         for end in ends
@@ -137,15 +157,15 @@ def measured_words(summary: Summary) -> str:
     kinds = {"reached a limit": counts.limit_reached, "agent failed": counts.agent_failed}
     named = "".join(f", {count} {kind}" for kind, count in kinds.items() if count)
     known = counts.measured - counts.undecided
-    undecided = f"; of {counts.undecided} more the checks cannot tell" if counts.undecided else ""
+    undecided = f"; {counts.undecided} more are undecided by their checks" if counts.undecided else ""
     return f"{known} of {counts.planned} trials measured{named}{undecided}"
 
 
 def success_words(rate: Rate) -> str:
     if rate.rate is None:
-        return "success not known: no trial was measured"
+        return "success unknown: no trial was measured"
     interval = percent_between(rate.interval)
-    unknown = f"; not known of {unknown_words(rate)}" if rate.unknown else ""
+    unknown = f"; unknown for {unknown_words(rate)}" if rate.unknown else ""
     return (
         f"{rate.successes}/{rate.n} succeeded = {percent(rate.rate)}"
         + (f" (95 %: {interval})" if interval else "")
@@ -154,16 +174,49 @@ def success_words(rate: Rate) -> str:
 
 
 def crash_words(summary: Summary) -> list[str]:
-    """Of a run in which every trial crashed: how the first one ended, and what it printed last."""
+    """For a run in which every trial crashed: the end of the first trial and its last output."""
     first = summary.failed[0]
     why = first.reasons[0] if first.reasons else "agent_failed"
     lines = [f"  {end.stream}: {printable(line)}" for end in first.printed[:1] for line in end.lines]
     return [f"the agent crashed in every trial; {first.case_id}/{first.attempt}: {why}", *lines]
 
 
+def miss_words(miss: MissedTool) -> tuple[str, str | None]:
+    """The calls without a recording, and the nearest recording; None if there is none."""
+    match miss.user:
+        case "unrecorded":
+            said = f"no recording holds {miss.calls} message(s) of the simulated user, first {miss.example}"
+            return f"{said}: the agent's message is not recorded", None
+        case "diverged":
+            said = f"{miss.calls} conversation(s) diverged from the log without a model, first {miss.example}"
+            return said, miss.nearest
+        case None:
+            said = f"no recording answers {miss.calls} call(s) of {miss.tool}, first {miss.example}"
+            return said, miss.nearest or "the cassette has no recording of this tool"
+
+
 def record_words(summary: Summary) -> str:
-    manifest = summary.manifest
-    return f"harness record {manifest.suite} --agent {manifest.agent}"
+    """The command that records the missing calls."""
+    manifest, kinds = summary.manifest, {miss.user for miss in summary.misses}
+    verb = "run" if "unrecorded" in kinds and None not in kinds else "record"
+    words = ["harness", verb, manifest.suite, "--agent", manifest.agent]
+    words += [word for name, value in manifest.variables.items() for word in ("--with", f"{name}={value}")]
+    words += [word for version in sorted(set(manifest.prompts.values())) for word in ("--prompt", version)]
+    users = manifest.users
+    if users is not None and users.kind is not None:
+        words += ["--user", users.kind]
+    if users is not None and users.log_run is not None:
+        words += ["--user-log", users.log_run]
+    if "unrecorded" in kinds:
+        words += ["--user-mode", "record"]
+    return printable(shlex.join(words))
+
+
+def remedy_words(summary: Summary) -> tuple[str, str]:
+    """What can be done about calls and messages without a recording: in words, and as a command or a setting."""
+    if summary.misses and all(miss.user == "diverged" for miss in summary.misses):
+        return "let a model continue after a log", "`user: {model: NAME}` in suite.yaml"
+    return "record the missing answers", record_words(summary)
 
 
 def tier_words(summary: Summary) -> str | None:
@@ -179,12 +232,12 @@ _TAKEN_FROM = {
     "double": "from doubles",
     "trajectory": "from trajectories",
     "hand": "written by hand",
-    "unknown": "of unknown provenance (recorded before it was kept)",
+    "unknown": "of unknown provenance (recorded by an older version)",
 }
 
 
 def provenance_words(summary: Summary) -> str | None:
-    """Where the answers that the figures rest on were taken from; None where there were none, or all from services."""
+    """The provenance of the answers behind the figures; None without answers, or if all are from services."""
     found = {name: summary.provenances.get(name, 0) for name in _TAKEN_FROM}
     if not any(count for name, count in found.items() if name != "service"):
         return None
@@ -205,18 +258,18 @@ def use_words(summary: Summary) -> str | None:
 def overlay_words(summary: Summary) -> list[str]:
     """Notes about lenient answers, unfired faults, unused turns of the scripted user, and self-reported calls."""
     degraded = ", ".join(summary.degraded)
-    found = [f"answered in part as at an earlier state, which may be wrong: {degraded}"] if degraded else []
-    found += [f"fault that never fired: {one}" for one in summary.unfired_faults]
-    found += [f"never said by the user: {one}" for one in summary.unsaid_turns]
+    found = [f"some answers are from an earlier state and may be wrong: {degraded}"] if degraded else []
+    found += [f"fault that no call triggered: {one}" for one in summary.unfired_faults]
+    found += [f"message that the scripted user did not send: {one}" for one in summary.unsaid_turns]
     if summary.manifest.tool_mode == "imported":
-        return [*found, "imported trajectories: every call and result is self-reported, as the file tells it"]
+        return [*found, "imported trajectories: every call and result is self-reported"]
     calls = summary.self_reported_calls
     own = f"{calls} {'call is' if calls == 1 else 'calls are'} self-reported by agents: not observed by the gateway"
-    return [*found, f"{own}, and no check is passed by them"] if calls else found
+    return [*found, f"{own}, and they cannot make a check pass"] if calls else found
 
 
 def _floored(share: float) -> str:
-    """A share that is not whole is never shown as 100 %."""
+    """A percentage that is rounded down, so that only a complete share is shown as 100 %."""
     return f"{math.floor(1000 * share) / 10:g} %"
 
 
@@ -230,7 +283,7 @@ def change_words(comparison: Comparison) -> str:
     change = comparison.success
     if change.before is None or change.after is None:
         return "success cannot be compared: no trial was measured in both runs"
-    hidden = f"; {len(comparison.hidden)} succeeded before and cannot be told now" if comparison.hidden else ""
+    hidden = f"; {len(comparison.hidden)} succeeded before and cannot be determined now" if comparison.hidden else ""
     return (
         f"success {percent(change.before)} → {percent(change.after)} over {change.pairs} pairs: "
         f"{change.better} better, {change.worse} worse, {change.same} same; {change.verdict}{hidden}"

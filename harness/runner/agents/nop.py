@@ -14,6 +14,6 @@ class NopAgent:
     digest = digest_of("nop")
 
     def program(self, case: Case) -> AgentProgram:
-        """The same for every case."""
+        """The program, which is the same for every case."""
         del case
         return AgentProgram(command=("true",))

@@ -1,8 +1,9 @@
-"""The agent under test: a program that the suite declares, its files frozen by content before a run."""
+"""The agent under test: a program that the suite declares, its files copied by content before a run."""
 
 import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from harness.runner.agent import AgentProgram
 from harness.values import digest_of
 
 _DRIVER = Path(__file__).parent.parent / "programs" / "talk.py"
+_NO_CODE = {"files", "prompts", "prompt_versions", "variables"}
 _DRIVER_AT = ".harness/talk.py"
 
 
@@ -25,18 +27,36 @@ class ProgramAgent:
     sandbox's user can read the files whatever modes they have in the checkout.
     """
 
-    def __init__(self, suite: Suite, version: str, staging: Path) -> None:
+    def __init__(self, suite: Suite, version: str, staging: Path, texts: Mapping[str, str] | None = None) -> None:
+        """`texts` maps files of the agent, named as `prompts` names them, to contents that replace theirs.
+
+        Raises UsageError for an unknown file.
+        """
         self.name = version
+        versions = {one.file: one.text for one in suite.agent_prompts if one.agent == version}
+        self._texts = {name: text.encode() for name, text in {**versions, **(texts or {})}.items()}
         self._declared: AgentVersion = suite.agents[version]
         self._source = None if self._declared.files is None else suite.folder / self._declared.files
         self._staging = staging
+        unknown = sorted(self._texts.keys() - _agent_files(self._source).keys()) if self._texts else ()
+        if unknown:
+            raise UsageError(
+                f"agent {version!r} has no file {unknown[0][:200]!r}",
+                remedy=f"name a file inside {self._source or '`files`, which the agent does not declare'}",
+            )
 
     @cached_property
     def digest(self) -> str:
         """Sha-256 over the declaration and every file with its executable bit."""
-        declared = self._declared.model_dump(mode="json", exclude=None if self._is_driven else {"speaks", "chat"})
-        made: dict[str, object] = {"declared": declared, "files": _file_digests(self._source)}
+        unused = {"prompt_versions"} if self._is_driven else {"speaks", "chat", "prompt_versions"}
+        declared = self._declared.model_dump(mode="json", exclude=unused if self.variables else {*unused, "variables"})
+        made: dict[str, object] = {"declared": declared, "files": self._digests}
         return digest_of({**made, "driver": _sha256(_DRIVER)} if self._is_driven else made)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The values that the agent's variables have in this run."""
+        return self._declared.variables
 
     @property
     def _is_driven(self) -> bool:
@@ -47,37 +67,54 @@ class ProgramAgent:
         """Sha-256 over the declared prompt files; raises UsageError where one is missing."""
         if not self._declared.prompts:
             return None
-        assert self._source is not None  # what has prompts has files
+        assert self._source is not None  # an agent with prompts has files
         inside = self._source.resolve()
         for prompt in self._declared.prompts:
             place = self._source / prompt
             if not is_file(place) or not place.resolve().is_relative_to(inside):
                 raise UsageError(
-                    f"agent {self.name!r} declares in `prompts` {prompt[:200]!r}, which is none of its `files`",
+                    f"agent {self.name!r}, field 'prompts': {prompt[:200]!r} is not one of its `files`",
                     remedy=f"name a file inside {self._source}",
                 )
-        digests = {prompt: _sha256(self._source / prompt) for prompt in sorted(self._declared.prompts)}
+        digests = {prompt: self._sha256(prompt) for prompt in sorted(self._declared.prompts)}
         return digest_of(digests)
 
     @cached_property
+    def _digests(self) -> dict[str, list[str]]:
+        """Kind and content of every file, by its name inside the folder."""
+        own = _file_digests(self._source)
+        return own | {name: ["file", hashlib.sha256(text).hexdigest()] for name, text in self._texts.items()}
+
+    def _sha256(self, name: str) -> str:
+        assert self._source is not None  # an agent with prompts has files
+        text = self._texts.get(name)
+        return _sha256(self._source / name) if text is None else hashlib.sha256(text).hexdigest()
+
+    @cached_property
     def code_digest(self) -> str | None:
-        """Sha-256 over the declaration and every file but the prompts: what changed where the prompts did not."""
-        declared = self._declared.model_dump(mode="json", exclude={"files", "prompts"})
+        """Sha-256 over the declaration and every file but the prompts: it identifies changes to neither the prompts nor
+        the values of variables.
+        """
+        declared = self._declared.model_dump(mode="json", exclude=_NO_CODE)
         prompts = set(self._declared.prompts)
-        files = {name: digest for name, digest in _file_digests(self._source).items() if name not in prompts}
+        files = {name: digest for name, digest in self._digests.items() if name not in prompts}
         return digest_of({"declared": declared, "files": files})
 
     @cached_property
     def _files(self) -> Path:
         target = self._staging / self.digest[:24]
         if not target.is_dir():
-            _freeze(self._source, target, {_DRIVER_AT: _DRIVER} if self._is_driven else {})
+            with tempfile.TemporaryDirectory() as folder:
+                texts = {name: Path(folder) / str(number) for number, name in enumerate(self._texts)}
+                for name, path in texts.items():
+                    path.write_bytes(self._texts[name])
+                _freeze(self._source, target, {**texts, **({_DRIVER_AT: _DRIVER} if self._is_driven else {})})
         return target.resolve()
 
     def program(self, case: Case) -> AgentProgram:
-        """The declared command; the same for every case."""
-        del case
-        command, env = self._declared.command, self._declared.env
+        """The declared command; only the task differs from case to case."""
+        command = tuple(map(self._declared.filled, self._declared.command))
+        env = {name: self._declared.filled(value) for name, value in self._declared.env.items()}
         if self._is_driven:
             command = ("python3", f"{{agent}}/{_DRIVER_AT}", *command)
             env = {**env, "HARNESS_TALK": self._declared.model_dump_json(include={"speaks", "chat"})}
@@ -87,6 +124,7 @@ class ProgramAgent:
             env=env,
             image=self._declared.image,
             answer=self._declared.answer,
+            task=case.task,
         )
 
 
@@ -126,14 +164,14 @@ def _freeze(source: Path | None, target: Path, more: Mapping[str, Path]) -> None
         for folder in temporary.rglob("*"):
             if folder.is_dir() and not folder.is_symlink():
                 folder.chmod(0o755)
-        flush_tree(temporary)  # the name is the content's digest, and a folder of that name is trusted
+        flush_tree(temporary)  # the name is the digest of the content, and a folder of that name is not verified again
         temporary.rename(target)
         flush_folder(target.parent)
     except FileExistsError:
         shutil.rmtree(temporary)
     except OSError:
         shutil.rmtree(temporary, ignore_errors=True)
-        if not target.is_dir():  # another harness may have frozen the same files meanwhile
+        if not target.is_dir():  # another process may have copied the same files already
             raise
 
 

@@ -1,1 +1,1 @@
-"""What runs in the browser's own sandbox: a driver that keeps Chromium, and the small program that asks it."""
+"""What runs in the browser's own sandbox: a driver that keeps Chromium, and the small client program of the driver."""

@@ -1,4 +1,4 @@
-"""What the browser can be asked to do."""
+"""The actions that the browser can perform."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from page import ActRefused, Tab, words_of
 from playwright.async_api import Error, Locator, Page
 
-Told = dict[str, Any]
+PageState = dict[str, Any]
 
 _ELEMENTS_KEPT = 50
 _TEXT_KEPT = 4000
@@ -23,27 +23,27 @@ _VALUES = """(element, attributes) => ({
 })"""
 
 
-async def open_page(tab: Tab, request: dict[str, Any]) -> Told:
-    """Goes to an address. Raises Refused for one that is no page of a declared host."""
+async def open_page(tab: Tab, request: dict[str, Any]) -> PageState:
+    """Goes to an address. Raises Refused for an address that is no page of a declared host."""
     await _go(await tab.fresh(), request["url"], request["within_s"])
-    told: Told = await tab.told()
-    return told
+    state: PageState = await tab.state()
+    return state
 
 
 async def click(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
-    """Clicks the one element that the target means; `dialog` says what a question of the page is answered."""
+    """Clicks the one element that the target selects; `dialog` is the answer to a dialog of the page."""
     target = await _target(tab.page, request)
     tab.accepts_dialogs = request["dialog"] == "accept"
     try:
         await target.click(timeout=_left_ms(request))
     finally:
-        told: Told = await tab.told()
+        state: PageState = await tab.state()
         tab.accepts_dialogs = False
-    return told
+    return state
 
 
 async def type_text(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
-    """Replaces what a field holds, or chooses in a list; `submit` presses Enter after it."""
+    """Replaces the text of a field, or selects from a list; `submit` then presses Enter."""
     target = await _target(tab.page, request)
     if await target.evaluate("(element) => element.tagName") == "SELECT":
         await target.select_option(label=request["text"], timeout=_left_ms(request))
@@ -51,25 +51,25 @@ async def type_text(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
         await target.fill(request["text"], timeout=_left_ms(request))
     if request["submit"]:
         await target.press("Enter", timeout=_left_ms(request))
-    told: Told = await tab.told()
-    return told
+    state: PageState = await tab.state()
+    return state
 
 
 async def read(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
-    """The page, or the one element that the target means, as an outline of roles, names and texts."""
+    """The page, or the one element that the target selects, as an outline of roles, names and texts."""
     target = tab.page.locator("body") if request["target"] is None else await _target(tab.page, request)
     await tab.settle()
     outline = await target.aria_snapshot(timeout=_left_ms(request))
     most = request["most_chars"]
-    told: Told = await tab.told(outline=outline[:most])
-    return told if len(outline) <= most else {**told, "cut": f"the first {most} of {len(outline)} characters"}
+    state: PageState = await tab.state(outline=outline[:most])
+    return state if len(outline) <= most else {**state, "cut": f"the first {most} of {len(outline)} characters"}
 
 
 async def look(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
-    """What stands on a page, for the record: for each selector its elements; and a picture, if one is asked for."""
+    """The content of a page, as evidence: for each selector its elements, and a picture where one is requested."""
     if request["url"] is not None:
         await _go(await tab.fresh(), request["url"], request["within_s"])
-    seen = await tab.told()
+    seen = await tab.state()
     found = {selector: await _found(tab.page, selector, request["attributes"]) for selector in request["selectors"]}
     if request["picture"] is not None:
         await tab.page.screenshot(path=request["picture"], animations="disabled", caret="hide")
@@ -95,18 +95,18 @@ async def _go(page: Page, url: str, within_s: float) -> None:
         except Error as error:
             if "Timeout" in error.message:
                 raise ActRefused(408, f"the page did not load within {within_s * 0.9:g} s") from None
-            # The page that shows an earlier error may be on its way still, and comes in between.
+            # The page of an earlier error may still be loading, and interrupts this navigation.
             if "interrupted by another navigation" not in error.message or tried == _GO_TRIES - 1:
                 raise ActRefused(404, words_of(error)) from None
 
 
 async def _target(page: Page, request: dict[str, Any]) -> Locator:
-    """Raises Refused where it means no element, or several."""
+    """Raises Refused where the target selects no element, or several."""
     selector = request["target"]
     try:
         target = page.locator(selector)
         count = await target.count()
-        if count == 0:  # it may be about to come
+        if count == 0:  # the element may still be loading
             await target.first.wait_for(state="attached", timeout=min(2000, _left_ms(request)))
             count = await target.count()
     except Error as error:

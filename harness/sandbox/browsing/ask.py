@@ -1,4 +1,6 @@
-"""Hands one request to the driver and prints what it answers. Little of the standard library: it starts quickly."""
+"""Sends one request to the driver and prints its answer. Imports little of the standard library, so that it starts
+quickly.
+"""
 
 import socket
 import sys

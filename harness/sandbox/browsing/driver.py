@@ -1,10 +1,10 @@
-"""Keeps one Chromium and does what it is asked, one act after the other.
+"""Runs one Chromium and performs the requested actions, one after the other.
 
     python3 driver.py <socket> <settings as JSON>
 
-It writes `ready` when the browser is there. A request is one JSON object a connection, `{"do": ..., "within_s": ...}`;
-the answer is one too, `{"done": ...}` or `{"refused": {"status", "message"}}`. When Chromium itself is gone, so is
-this program, with exit status 3.
+It writes `ready` when the browser has started. A request is one JSON object a connection, `{"do": ..., "within_s":
+...}`; the answer is one too, `{"done": ...}` or `{"refused": {"status", "message"}}`. When Chromium itself ends, so
+does this program, with exit status 3.
 """
 
 import asyncio
@@ -40,17 +40,17 @@ Act = Callable[[Tab, dict[str, Any]], Awaitable[Any]]
 
 def main() -> None:
     path, settings = sys.argv[1], json.loads(sys.argv[2])
-    os._exit(asyncio.run(serve(path, settings)))  # threads of a browser that hangs must not hold this
+    os._exit(asyncio.run(serve(path, settings)))  # threads of a browser that hangs must not delay the exit
 
 
 async def serve(path: str, settings: dict[str, Any]) -> int:
-    """Until the browser is gone."""
+    """Serves requests until the browser has ended."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=_CHROMIUM,
             chromium_sandbox=False,  # it needs namespaces, which this sandbox refuses
             args=_ARGUMENTS,
-            # Nothing is reached past the gateway, the sandbox's own loopback included.
+            # Nothing but the gateway can be reached, not even the sandbox's own loopback.
             proxy={"server": settings["proxy"], "bypass": "<-loopback>"},
         )
         gone = asyncio.Event()
@@ -80,16 +80,16 @@ async def _context(browser: Browser, settings: dict[str, Any]) -> BrowserContext
         reduced_motion="reduce",
         accept_downloads=False,
         service_workers="block",
-        ignore_https_errors=True,  # everybody who answers here is the gateway, which vouches for the declared hosts
+        ignore_https_errors=True,  # only the gateway answers here, and it verifies the declared hosts
         storage_state=settings["profile"],
     )
-    # With a route in place nothing is cached: the same acts ask for the same pages in every run.
+    # A route disables the cache: the same actions request the same pages in every run.
     await context.route("**/*", lambda route: route.continue_())
     return context
 
 
 class _RequestQueue:
-    """Takes requests; they wait for each other."""
+    """Accepts requests and performs them one at a time."""
 
     def __init__(self, browser: Browser, settings: dict[str, Any], tab: Tab) -> None:
         self._browser = browser
@@ -100,15 +100,16 @@ class _RequestQueue:
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request = json.loads(await reader.read())
         async with self._turn:
-            told = await self._told(request)
-            # A page goes before its browser does; only who asks the browser itself knows which of the two has ended.
-            answers = "done" in told or told["refused"]["status"] not in _PERHAPS_GONE or await self._is_alive()
+            answer = await self._answer(request)
+            # A page ends before its browser does; only a request to the browser itself shows which of the two has
+            # ended.
+            answers = "done" in answer or answer["refused"]["status"] not in _PERHAPS_GONE or await self._is_alive()
         if answers:
-            writer.write(json.dumps(told).encode())
+            writer.write(json.dumps(answer).encode())
             await writer.drain()
         writer.close()
 
-    async def _told(self, request: dict[str, Any]) -> dict[str, Any]:
+    async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         within_s = request["within_s"]
         try:
             async with asyncio.timeout(within_s):

@@ -1,4 +1,4 @@
-"""The page that is looked at: which one it is, when it has settled, and what happened beside what was asked."""
+"""The current page: which one it is, when it has settled, and events that no action requested."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ from playwright.async_api import BrowserContext, Dialog, Download, Error, Page, 
 _BETWEEN_LOOKS_S = 0.05
 _QUIET_LOOKS = 2
 _NEVER_END = {"eventsource", "websocket", "media", "ping"}
-"""A page that is waiting for these has settled all the same."""
+"""A page that still waits for these counts as settled nevertheless."""
 _TITLE_TRIES = 4
 _START_WITHIN_S = 30.0
 _RESPONDS_WITHIN_S = 3.0
@@ -28,7 +28,7 @@ _NOT_LOADED = {
 
 
 class ActRefused(Exception):
-    """What was asked cannot be done on this page; `status` is an HTTP status of that kind."""
+    """The requested action is not possible on this page; `status` is an HTTP status of that kind."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -36,7 +36,9 @@ class ActRefused(Exception):
 
 
 class Tab:
-    """The browser's newest page. What pages do by themselves (dialogs, downloads, windows) is kept to be told."""
+    """The browser's newest page. Events that pages cause by themselves (dialogs, downloads, windows) are kept for the
+    next report.
+    """
 
     def __init__(self, context: BrowserContext, settle_s: float) -> None:
         self.context = context
@@ -57,7 +59,7 @@ class Tab:
         context.on("dialog", self._asked)
 
     async def begin(self, url: str | None) -> None:
-        """The first page. One that cannot be opened is found as it is by whoever looks first."""
+        """Opens the first page. A failure to open it is reported by the first action."""
         page = await self.context.new_page()
         if url is not None:
             try:
@@ -75,14 +77,14 @@ class Tab:
         return page
 
     async def fresh(self) -> Page:
-        """A page that can be sent somewhere: one that has crashed or hangs is put away first."""
+        """A page that can be sent somewhere: a page that has crashed or hangs is closed first."""
         if self._pages[-1] in self._crashed or not await self._responds():
             lost = self._pages[-1]
             self._under_way.clear()
             await self.context.new_page()
             self._events.clear()
             self._pages.remove(lost)
-            self._closing = asyncio.create_task(lost.close())  # one that hangs takes its time
+            self._closing = asyncio.create_task(lost.close())  # closing a page that hangs takes time
         return self._pages[-1]
 
     async def _responds(self) -> bool:
@@ -96,7 +98,7 @@ class Tab:
         return True
 
     async def settle(self) -> bool:
-        """Waits until the page is loaded and nothing has been asked for during a tenth of a second; False: too long."""
+        """Waits until the page is loaded and has sent no request for a tenth of a second; False: time limit reached."""
         deadline = asyncio.get_running_loop().time() + self._settle_s
         quiet = 0
         while quiet < _QUIET_LOOKS:
@@ -106,8 +108,8 @@ class Tab:
             quiet = quiet + 1 if await self._is_quiet() else 0
         return True
 
-    async def told(self, **more: Any) -> dict[str, Any]:
-        """Where the browser is now, and what has happened since it was last told."""
+    async def state(self, **more: Any) -> dict[str, Any]:
+        """Where the browser is now, and what has happened since the last report."""
         settled = await self.settle()
         page = self.page
         refusal = self._refusals.pop(page, None)
@@ -124,7 +126,7 @@ class Tab:
         return said
 
     async def _title(self, page: Page) -> str:
-        """A page that has just settled may still go elsewhere by itself."""
+        """Retries, because a page that has just settled may still navigate by itself."""
         for tried in range(1, _TITLE_TRIES + 1):
             try:
                 title: str = await page.title()
@@ -134,7 +136,7 @@ class Tab:
                 await self.settle()
             else:
                 return title
-        raise AssertionError("the last try returns or raises")
+        raise AssertionError("the last attempt returns or raises")
 
     async def _is_quiet(self) -> bool:
         page = self._pages[-1]
@@ -193,7 +195,7 @@ class Tab:
 
 
 def words_of(error: Error) -> str:
-    """The browser's error in one line, without the log of what was tried."""
+    """The browser's error in one line, without the log of its attempts."""
     first = _COLOUR.sub("", error.message).split("\nCall log:")[0].strip()
     for code, words in _NOT_LOADED.items():
         if code in first:

@@ -40,9 +40,9 @@ def checks(*, isolates: bool = True) -> tuple[Check, ...]:
 def run_conformance(
     provider: SandboxProvider, image: str | None, folder: Path, chosen: Iterable[Check] | None = None
 ) -> dict[str, str | None]:
-    """Runs what applies to the provider, of all checks or the chosen; check's name -> what is wrong, or None.
+    """Runs the chosen checks, or all, as far as they apply to the provider; returns check name -> problem, or None.
 
-    `image` is what sandboxes run in (None: they need none); `folder` is for files of the checks.
+    `image` is the image of the sandboxes (None: they need none); `folder` is for files of the checks.
     """
     found: dict[str, str | None] = {}
     for check in checks() if chosen is None else chosen:

@@ -1,4 +1,4 @@
-"""Programs and files beside a running program: what a tool does in the sandbox while the agent waits for it."""
+"""Programs and files while another program runs: what a tool does in the sandbox while the agent waits for it."""
 
 import threading
 from collections.abc import Iterator
@@ -34,9 +34,9 @@ def _running(sandbox: Sandbox) -> Iterator[Future[ProgramExit]]:
 def program_runs_beside_another(stand: Stand) -> None:
     sandbox = stand.start()
     with _running(sandbox) as program:
-        beside = shell(sandbox, "echo here; pwd; echo err >&2; exit 3")
-        expect("status", (beside.code, beside.timed_out, beside.stderr), (3, False, "err\n"))
-        expect("output", beside.stdout, f"here\n{sandbox.places.work}\n")
+        other = shell(sandbox, "echo here; pwd; echo err >&2; exit 3")
+        expect("status", (other.code, other.timed_out, other.stderr), (3, False, "err\n"))
+        expect("output", other.stdout, f"here\n{sandbox.places.work}\n")
         expect("the other one goes on", program.done(), False)
         sandbox.write_file("go", b"on\n")
         ended = program.result(30)
@@ -65,15 +65,15 @@ def slow_program_beside_is_ended_alone(stand: Stand) -> None:
 def many_programs_run_beside_at_once(stand: Stand) -> None:
     sandbox = stand.start()
     with _running(sandbox), ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(lambda number: shell(sandbox, f"echo {number}").stdout, range(_MANY)))
-        expect("answers", told, [f"{number}\n" for number in range(_MANY)])
+        printed = list(pool.map(lambda number: shell(sandbox, f"echo {number}").stdout, range(_MANY)))
+        expect("answers", printed, [f"{number}\n" for number in range(_MANY)])
 
 
 def programs_beside_end_with_the_program(stand: Stand) -> None:
     sandbox = stand.start()
     with ThreadPoolExecutor(1) as pool:
         with _running(sandbox) as program:
-            beside = pool.submit(shell, sandbox, "echo up > up; sleep 60")
+            other = pool.submit(shell, sandbox, "echo up > up; sleep 60")
             while not program.done():
                 try:
                     sandbox.read_file("up")
@@ -81,10 +81,27 @@ def programs_beside_end_with_the_program(stand: Stand) -> None:
                 except FileNotFoundError:
                     threading.Event().wait(0.01)
         expect("the program", program.result(30).code, 0)
-        expect("the one beside", (beside.result(30).signal, beside.result().timed_out), (9, False))
+        expect("the one beside", (other.result(30).signal, other.result().timed_out), (9, False))
     left = shell(sandbox, "ls /proc | grep -c '^[0-9]'" if stand.provider.isolates else "echo 0")
     if int(left.stdout) > 4:
         raise ProviderNotConforming(f"{left.stdout.strip()} processes are left")
+
+
+def program_is_ended_before_its_time(stand: Stand) -> None:
+    sandbox = stand.start()
+    sandbox.expire()  # nothing runs
+    with ThreadPoolExecutor(1) as pool:
+        program = pool.submit(sandbox.exec, ["sh", "-c", "echo a; : > begun; sleep 60 & sleep 60"], {}, 60)
+        while not program.done():
+            try:
+                sandbox.read_file("begun")
+                break
+            except FileNotFoundError:
+                threading.Event().wait(0.01)
+        sandbox.expire()
+        ended = program.result(30)
+    expect("status", (ended.timed_out, ended.signal, ended.stdout), (True, 9, "a\n"))
+    expect("the sandbox is still of use", shell(sandbox, "echo b").stdout, "b\n")
 
 
 CHECKS = tuple(
@@ -95,5 +112,6 @@ CHECKS = tuple(
         slow_program_beside_is_ended_alone,
         many_programs_run_beside_at_once,
         programs_beside_end_with_the_program,
+        program_is_ended_before_its_time,
     )
 )

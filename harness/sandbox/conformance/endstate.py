@@ -2,8 +2,8 @@
 
 from harness.case import Limits
 from harness.sandbox.conformance.stand import Stand, check, expect, python, shell, snapshot_entry
-from harness.sandbox.endstate import read_changed_file, read_end_state
-from harness.sandbox.snapshot import Snapshot, SnapshotEntry
+from harness.sandbox.state.endstate import read_changed_file, read_end_state
+from harness.sandbox.state.snapshot import Snapshot, SnapshotEntry
 from harness.trace import EndState
 
 
@@ -14,7 +14,7 @@ def nothing_done_is_no_change(stand: Stand) -> None:
     expect("archive", read_end_state(archive), EndState())
 
 
-def every_change_is_told_and_nothing_else(stand: Stand) -> None:
+def every_change_is_reported_and_nothing_else(stand: Stand) -> None:
     sandbox = stand.start(_some_files(stand))
     script = """
 set -e
@@ -55,7 +55,7 @@ printf t > "$TMPDIR/no-result"
     expect("contents", [read_changed_file(archive, path) for path in paths], [b"fresh", b"B", b"mode", None, None])
 
 
-def moved_folders_are_told_with_all_in_them(stand: Stand) -> None:
+def moved_folders_are_reported_with_all_in_them(stand: Stand) -> None:
     files = {"one/f": b"1", "one/in/g": b"g", "two/f": b"2", "three/f": b"3", "three/deep/h": b"h", "untouched/u": b"u"}
     sandbox = stand.start(stand.snapshot({f"/work/{path}": content for path, content in files.items()}))
     code = """
@@ -184,8 +184,8 @@ CHECKS = tuple(
     check(run)
     for run in (
         nothing_done_is_no_change,
-        every_change_is_told_and_nothing_else,
-        moved_folders_are_told_with_all_in_them,
+        every_change_is_reported_and_nothing_else,
+        moved_folders_are_reported_with_all_in_them,
         change_right_after_the_start_is_seen,
         odd_names_survive,
         closed_folders_are_read_too,

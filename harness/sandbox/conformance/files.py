@@ -13,7 +13,7 @@ from harness.sandbox.conformance.stand import (
     shell,
     snapshot_entry,
 )
-from harness.sandbox.snapshot import SnapshotEntry
+from harness.sandbox.state.snapshot import SnapshotEntry
 
 _LIST = """
 import os, json, sys, stat
@@ -102,7 +102,7 @@ def reading_has_a_limit(stand: Stand) -> None:
     expect_raises("past the limit", SandboxError, lambda: sandbox.read_file("ten", 9))
 
 
-def reading_what_is_no_file_is_told(stand: Stand) -> None:
+def reading_what_is_no_file_is_an_error(stand: Stand) -> None:
     sandbox = stand.start()
     shell(sandbox, "mkdir folder; mkfifo fifo; ln -s loop loop; echo x > closed; chmod 0 closed")
     expect_raises("missing", FileNotFoundError, lambda: sandbox.read_file("missing"))
@@ -192,7 +192,7 @@ CHECKS = (
             snapshot_with_a_missing_file_is_refused,
             what_is_written_can_be_read,
             reading_has_a_limit,
-            reading_what_is_no_file_is_told,
+            reading_what_is_no_file_is_an_error,
             links_lead_nowhere_outside,
             agent_files_are_laid,
         ),

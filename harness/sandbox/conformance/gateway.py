@@ -22,8 +22,8 @@ for n in range(3):
     answers.append(json.loads(c.getresponse().read()))
 print(json.dumps([[a["path"] for a in answers], os.environ["HARNESS_GATEWAY_URL"]]))
 """
-    told = answer_of("answers", python(sandbox, _ASK + code))
-    expect("paths and URL", told, [["/tools/0", "/tools/1", "/tools/2"], sandbox.places.gateway_url])
+    answers = answer_of("answers", python(sandbox, _ASK + code))
+    expect("paths and URL", answers, [["/tools/0", "/tools/1", "/tools/2"], sandbox.places.gateway_url])
 
 
 def gateway_answers_by_socket(stand: Stand) -> None:
@@ -35,8 +35,8 @@ s.connect(os.environ["HARNESS_GATEWAY_SOCKET"])
 s.sendall(b"GET /turn HTTP/1.0\\r\\n\\r\\n")
 print(json.dumps([s.makefile().readline().split()[1], os.environ["HARNESS_GATEWAY_SOCKET"]]))
 """
-    told = answer_of("answer", python(sandbox, _ASK + code))
-    expect("status and socket", told, ["200", sandbox.places.gateway_socket])
+    answer = answer_of("answer", python(sandbox, _ASK + code))
+    expect("status and socket", answer, ["200", sandbox.places.gateway_socket])
 
 
 def without_a_gateway_none_is_named(stand: Stand) -> None:

@@ -1,11 +1,11 @@
-"""What a program does on purpose to hide what it did, or to make the host fail where the program has."""
+"""Programs that try to hide what they did, or to make the host appear to have failed."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from harness.case import Limits
 from harness.sandbox.conformance.stand import Stand, check, expect, isolation_check, python, shell
-from harness.sandbox.endstate import read_changed_file
+from harness.sandbox.state.endstate import read_changed_file
 
 _THROUGH_A_MAPPING = """
 import mmap, os
@@ -33,7 +33,7 @@ open("end", "w").close()
 _READS = 20
 
 
-def what_is_written_through_a_mapping_is_told(stand: Stand) -> None:
+def what_is_written_through_a_mapping_is_reported(stand: Stand) -> None:
     sandbox = stand.start(stand.snapshot({"/work/list": b"A, C", "/work/other": b"1"}))
     expect("status", python(sandbox, _THROUGH_A_MAPPING).code, 0)
     archive = stand.archive()
@@ -66,7 +66,7 @@ def paths_that_no_program_can_name_are_said_to_be_left_out(stand: Stand) -> None
 
 
 def program_cannot_hold_up_what_the_host_does(stand: Stand) -> None:
-    """Whom it may stop, it stops: its own kind, and nothing that acts for the host."""
+    """A program may stop processes of its own user, and none that acts for the host."""
     sandbox = stand.start(stand.snapshot({"/work/list": b"A"}))
     with ThreadPoolExecutor(1) as pool:
         program = pool.submit(python, sandbox, _HOLD_UP, timeout_s=60)
@@ -82,7 +82,7 @@ def program_cannot_hold_up_what_the_host_does(stand: Stand) -> None:
 
 
 CHECKS = (
-    check(what_is_written_through_a_mapping_is_told),
+    check(what_is_written_through_a_mapping_is_reported),
     check(links_and_holes_that_are_more_than_the_disk_are_laid_again),
     check(paths_that_no_program_can_name_are_said_to_be_left_out),
     isolation_check(program_cannot_hold_up_what_the_host_does),

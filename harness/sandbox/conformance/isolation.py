@@ -210,8 +210,8 @@ def program_has_no_rights(stand: Stand) -> None:
 
 
 def dangerous_system_calls_are_refused(stand: Stand) -> None:
-    told = answer_of("system calls", python(stand.start(), _SYSTEM_CALLS))
-    expect("allowed calls, and missing families", told, [[], []])
+    answer = answer_of("system calls", python(stand.start(), _SYSTEM_CALLS))
+    expect("allowed calls, and missing families", answer, [[], []])
 
 
 def first_process_cannot_be_read(stand: Stand) -> None:
@@ -231,10 +231,10 @@ def all_else_is_read_only(stand: Stand) -> None:
 
 
 def sandbox_has_no_name_of_its_own(stand: Stand) -> None:
-    """A host name by chance would make two trials of the same thing differ."""
+    """A random host name would make two equal trials differ."""
     code = "import socket, json, os; print(json.dumps([socket.gethostname(), os.listdir('/work')]))"
-    told = [answer_of("name", python(stand.start(), code)) for _ in range(2)]
-    expect("names", told[0], told[1])
+    names = [answer_of("name", python(stand.start(), code)) for _ in range(2)]
+    expect("names", names[0], names[1])
 
 
 CHECKS = (

@@ -1,4 +1,4 @@
-"""Limits: whatever a program does to its sandbox, it does to itself alone."""
+"""Limits: a program that exhausts its sandbox's resources harms only itself."""
 
 from harness.case import Limits
 from harness.sandbox.conformance.stand import (
@@ -41,7 +41,7 @@ def memory_hog_is_ended(stand: Stand) -> None:
 
 
 def many_small_hogs_are_ended(stand: Stand) -> None:
-    """Each tries to make itself less of a victim than the launcher is."""
+    """Each process tries to make the launcher a likelier victim of the out-of-memory killer than itself."""
     code = """
 import os, time
 for _ in range(20):

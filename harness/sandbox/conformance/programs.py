@@ -40,7 +40,7 @@ while True:
 """
 
 
-def status_and_both_outputs_are_told(stand: Stand) -> None:
+def status_and_both_outputs_are_reported(stand: Stand) -> None:
     ended = shell(stand.start(), "echo out; echo err >&2; exit 3")
     expect("status", (ended.code, ended.signal, ended.timed_out), (3, None, False))
     expect("output", (ended.stdout, ended.stderr, ended.stdout_bytes, ended.stderr_bytes), ("out\n", "err\n", 4, 4))
@@ -48,7 +48,7 @@ def status_and_both_outputs_are_told(stand: Stand) -> None:
         raise ProviderNotConforming(f"duration: {ended.duration_s!r}")
 
 
-def signal_is_told(stand: Stand) -> None:
+def signal_is_reported(stand: Stand) -> None:
     ended = shell(stand.start(), "kill -ABRT $$")
     expect("status", (ended.code, ended.signal, ended.timed_out), (None, 6, False))
 
@@ -69,17 +69,17 @@ def program_that_may_not_run_is_126(stand: Stand) -> None:
 
 def working_directory_is_the_home(stand: Stand) -> None:
     sandbox = stand.start()
-    told = answer_of(
+    answer = answer_of(
         "directory", python(sandbox, "import os, json; print(json.dumps([os.getcwd(), os.environ['HOME']]))")
     )
-    expect("directory and HOME", told, [sandbox.places.work, sandbox.places.work])
+    expect("directory and HOME", answer, [sandbox.places.work, sandbox.places.work])
 
 
 def environment_is_pinned(stand: Stand) -> None:
     sandbox = stand.start()
-    told = answer_of("environment", shell(sandbox, "exec env -0 | python3 -c '" + _READ_ENV + "'"))
+    answer = answer_of("environment", shell(sandbox, "exec env -0 | python3 -c '" + _READ_ENV + "'"))
     free = {"PATH", "HOME", "TMPDIR", "PWD", "SHLVL", "_", "OLDPWD", "LC_CTYPE"}
-    expect("environment", {name: value for name, value in told.items() if name not in free}, _PINNED)
+    expect("environment", {name: value for name, value in answer.items() if name not in free}, _PINNED)
 
 
 _READ_ENV = 'import sys, json; print(json.dumps(dict(i.split("=", 1) for i in sys.stdin.read().split("\\0") if i)))'
@@ -88,8 +88,8 @@ _READ_ENV = 'import sys, json; print(json.dumps(dict(i.split("=", 1) for i in sy
 def given_environment_wins_over_the_snapshot(stand: Stand) -> None:
     sandbox = stand.start(stand.snapshot(env={"SEALED": "sealed", "BOTH": "sealed", "TZ": "Europe/Oslo"}))
     code = "import os, json; print(json.dumps([os.environ[n] for n in ('SEALED', 'BOTH', 'TZ', 'ODD')]))"
-    told = answer_of("environment", python(sandbox, code, env={"BOTH": "given", "ODD": "a=b\nc"}))
-    expect("environment", told, ["sealed", "given", "Europe/Oslo", "a=b\nc"])
+    answer = answer_of("environment", python(sandbox, code, env={"BOTH": "given", "ODD": "a=b\nc"}))
+    expect("environment", answer, ["sealed", "given", "Europe/Oslo", "a=b\nc"])
 
 
 def standard_input_is_empty(stand: Stand) -> None:
@@ -145,7 +145,7 @@ def _expect_still(sandbox: Sandbox) -> None:
 
 
 def many_orphans_are_reaped(stand: Stand) -> None:
-    """More than `limits.processes` in all: each that ended must make room."""
+    """Starts more than `limits.processes` processes in total: each that has ended must be reaped."""
     script = (
         "i=0; while [ $i -lt 100 ]; do (sh -c 'exit 0' &) || exit 9; sleep 0.002; i=$((i+1)); done; sleep 0.2; echo ok"
     )
@@ -177,8 +177,8 @@ def closed_sandbox_says_so(stand: Stand) -> None:
 CHECKS = tuple(
     check(run)
     for run in (
-        status_and_both_outputs_are_told,
-        signal_is_told,
+        status_and_both_outputs_are_reported,
+        signal_is_reported,
         missing_program_is_127,
         program_that_may_not_run_is_126,
         working_directory_is_the_home,

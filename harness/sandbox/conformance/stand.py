@@ -1,4 +1,4 @@
-"""What a check works with: sandboxes of the provider under test, made up snapshots, and a real little gateway."""
+"""The fixture of the checks: sandboxes of the provider under test, generated snapshots, and a small real gateway."""
 
 import hashlib
 import json
@@ -15,31 +15,31 @@ from typing import Any, Self
 from harness.case import Limits
 from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
-from harness.sandbox.snapshot import Snapshot, SnapshotEntry
+from harness.sandbox.state.snapshot import Snapshot, SnapshotEntry
 from harness.trace import ProgramExit
 
 
 class ProviderNotConforming(AssertionError):
-    """The provider does not do what every provider must."""
+    """The provider does not give a guarantee that every provider must give."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One promise of the seam."""
+    """One guarantee of the provider interface."""
 
     name: str
     run: Callable[["Stand"], None]
     needs_isolation: bool = False
-    """Only a provider that isolates can keep it."""
+    """Whether only a provider that isolates can give the guarantee."""
 
 
 def check(run: Callable[["Stand"], None]) -> Check:
-    """A promise of every provider, named by its function."""
+    """Makes a function a check for every provider, named after the function."""
     return Check(name=run.__name__.strip("_"), run=run)
 
 
 def isolation_check(run: Callable[["Stand"], None]) -> Check:
-    """A promise of providers that isolate."""
+    """Makes a function a check for providers that isolate."""
     return replace(check(run), needs_isolation=True)
 
 
@@ -57,7 +57,7 @@ def expect_raises(what: str, kinds: type[Exception] | tuple[type[Exception], ...
 
 
 class Stand:
-    """Sandboxes started here are closed with it."""
+    """Starts sandboxes, and closes them at the end."""
 
     def __init__(self, provider: SandboxProvider, image: str | None, folder: Path) -> None:
         self.provider = provider
@@ -76,7 +76,7 @@ class Stand:
         self._stack.close()
 
     def start(self, snapshot: Snapshot | None = None, limits: Limits | None = None, **spec: Any) -> Sandbox:
-        """A sandbox; `spec` are further fields of SandboxSpec."""
+        """Starts a sandbox; `spec` are further fields of SandboxSpec."""
         self._count += 1
         asked = SandboxSpec(trial_id=f"{self.folder.name}.{self._count}", limits=limits or Limits(), **spec)
         sandbox = self.provider.start(asked, snapshot or self.snapshot())
@@ -84,12 +84,14 @@ class Stand:
         return sandbox
 
     def archive(self) -> Path:
-        """A new place for an end state."""
+        """A new path for an end state."""
         self._count += 1
         return self.folder / f"end-{self._count}.tar"
 
     def snapshot(self, files: Mapping[str, bytes] | None = None, **fields: Any) -> Snapshot:
-        """A snapshot of these files (mode 0644, the agent's), and `fields` of Snapshot; `more` are other entries."""
+        """A snapshot of these files (mode 0644, owned by the agent), and `fields` of Snapshot; `more` are other
+        entries.
+        """
         self._count += 1
         folder = self.folder / f"snapshot-{self._count}"
         entries = [snapshot_entry(folder, path, content) for path, content in (files or {}).items()]
@@ -111,7 +113,7 @@ class Stand:
 
 
 def snapshot_entry(folder: Path, path: str, content: bytes, **fields: Any) -> SnapshotEntry:
-    """Lays the content where a snapshot in `folder` has it."""
+    """Writes the content to its path in a snapshot's `folder`."""
     target = folder / "files" / path.lstrip("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(content)
@@ -126,7 +128,7 @@ def python(
 
 
 def answer_of(what: str, ended: ProgramExit) -> Any:
-    """The JSON that a program printed; ProviderNotConforming where it did not get that far."""
+    """The JSON that a program printed; raises ProviderNotConforming where the program failed."""
     if ended.code != 0:
         raise ProviderNotConforming(f"{what}: the program ended with {ended!r}")
     return json.loads(ended.stdout)
@@ -137,7 +139,7 @@ def shell(sandbox: Sandbox, script: str, arguments: Sequence[str] = (), timeout_
 
 
 class EchoGateway:
-    """Answers every request with what it was: method, path and the digest of the body."""
+    """Answers every request with its own method, path and digest of the body."""
 
     def __init__(self) -> None:
         self.requests: list[str] = []
@@ -179,8 +181,8 @@ class _EchoHandler(BaseHTTPRequestHandler):
         assert isinstance(self.server, _SocketServer)
         self.server.seen.append(self.path)
         size = int(self.path.partition("?bytes=")[2] or 0)
-        told = {"method": self.command, "path": self.path, "sha256": hashlib.sha256(body).hexdigest()}
-        content = b"x" * size if size else json.dumps(told).encode()
+        request = {"method": self.command, "path": self.path, "sha256": hashlib.sha256(body).hexdigest()}
+        content = b"x" * size if size else json.dumps(request).encode()
         self.send_response(200)
         self.send_header("content-length", str(len(content)))
         self.end_headers()

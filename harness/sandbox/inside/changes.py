@@ -1,7 +1,7 @@
-"""What is no longer as it was laid when a trial ends.
+"""The files of a sandbox that differ from the restored ones when a trial ends.
 
-An entry whose stamp is the same is not read again, with one exception: what a program writes through a shared mapping
-changes no time of a file in a tmpfs. So the snapshot files that the agent may write are known by their content.
+An entry with an unchanged stamp is not read again, with one exception: writing through a shared mapping
+changes no time of a file in a tmpfs. Therefore the snapshot files that the agent may write are compared by content.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from harness.sandbox.inside.wire import Channel
 
 _PATH_MAX = 4095
-"""Longer ones cannot be named by any program, nor laid again."""
+"""No program can name longer paths, and they cannot be restored."""
 _PATHS_TOO_LONG = b"paths are longer than %d bytes" % _PATH_MAX
 _TOO_DEEP = b"folders are nested deeper than %d levels" % DEPTH_MAX
 _TOO_LARGE = b"the changed files are larger than is read back"
 _TOO_MANY = b"more entries changed than are read back"
 LISTS_ALL_CHANGES = (_PATHS_TOO_LONG, _TOO_DEEP, _TOO_LARGE)
-"""The problems with which every change of a path within the bounds is listed all the same, if not its content."""
+"""Problems with which paths within the limits are still listed, although without content."""
 _TICKS_CLOCK = 5  # CLOCK_REALTIME_COARSE, the clock of files' times
 
 
 def stamps(places: WritablePlaces) -> dict[bytes, tuple[int, ...]]:
-    """What each entry is recognised by; returns when a later change is sure to have another time."""
+    """The stamp of each entry; returns as soon as a later change certainly has another time."""
     found = {}
     latest = 0
     for path, _, _, _, state in walk(places):
@@ -45,7 +45,9 @@ def stamps(places: WritablePlaces) -> dict[bytes, tuple[int, ...]]:
 def changed(
     places: WritablePlaces, before: dict[bytes, tuple[int, ...]], sums: dict[bytes, bytes], gone: dict[bytes, None]
 ) -> Iterator[Entry]:
-    """As `files.walk`, what has not the stamp of `before` or not the content of `sums`; the rest of it is gone."""
+    """Entries in the form of `files.walk` whose stamp differs from `before` or whose content differs from `sums`; the
+    rest of `gone` was deleted.
+    """
     gone.update(dict.fromkeys(before))
     for path, folder, name, depth, state in walk(places):
         gone.pop(path, None)
@@ -54,7 +56,7 @@ def changed(
 
 
 class Changes:
-    """Sends what has changed, and stops at the bounds: each says that there was more."""
+    """Sends what has changed, up to the limits; a message names each limit that was exceeded."""
 
     def __init__(self, channel: Channel, request: dict[str, Any]) -> None:
         self._channel = channel
@@ -63,7 +65,7 @@ class Changes:
         self._problem: bytes | None = None
 
     def send(self, found: Iterator[Entry], gone: dict[bytes, None]) -> None:
-        """`gone` is known when all has been `found`."""
+        """`gone` is complete when all of `found` has been read."""
         for path, folder, name, depth, state in found:
             if len(path) > _PATH_MAX:
                 self._problem = _PATHS_TOO_LONG
@@ -72,7 +74,7 @@ class Changes:
                 self._problem = _TOO_DEEP
             if self._entries_left == 0:
                 self._problem = _TOO_MANY
-                gone.clear()  # what was not looked at is not gone
+                gone.clear()  # unexamined entries are not reported as deleted
                 break
             self._entries_left -= 1
             self._send_entry(path, folder, name, state)
@@ -97,7 +99,7 @@ class Changes:
 
 
 def _sum_of(folder: int, name: bytes) -> bytes:
-    from hashlib import sha256  # dear, and most states hold no file that the agent may write
+    from hashlib import sha256  # slow to import, and most states have no file that the agent may write
 
     found = sha256()
     fd = posix.open(name, posix.O_RDONLY | posix.O_NONBLOCK | NO_LINKS, dir_fd=folder)
@@ -123,7 +125,7 @@ def _send_file(channel: Channel, folder: int, name: bytes, size: int) -> None:
 
 
 def _stamp(state: posix.stat_result) -> tuple[int, ...]:
-    """A folder's time changes with each entry in it; only its mode is its own."""
+    """A folder's time changes with each entry in it; only its mode is its own property."""
     if state.st_mode & KIND == FOLDER:
         return (state.st_ino, state.st_mode)
     return (state.st_ino, state.st_mode, state.st_size, state.st_ctime_ns)

@@ -2,7 +2,7 @@
 
 `Confinement.build` is called in a forked child of the supervisor and returns in the first process of the new
 namespaces; after `Confinement.enter` this is as much the launcher of a sandbox as the first process of a container is.
-Everything goes by `ctypes`, which the supervisor has paid for once; no program of the trial reaches anything here.
+Everything uses `ctypes`, which the supervisor imports once; no program of the trial can reach this code.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NEW_NAMESPACES = _CLONE_NEWNS | 0x4000_0000 | 0x0800_0000 | 0x0400_0000 | 0x200
 """CLONE_NEWNS, NEWNET, NEWIPC, NEWUTS, NEWPID, NEWCGROUP."""
 _DETACH = 2
 _KEPT_CAPABILITIES = (2, 5, 6, 7)
-"""DAC_READ_SEARCH, KILL, SETGID, SETUID: what the launcher of a container has."""
+"""DAC_READ_SEARCH, KILL, SETGID, SETUID: the capabilities of a container's launcher."""
 _LAST_CAPABILITY = 63
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_CAP_AMBIENT = 1, 22, 24, 47
 _CAP_AMBIENT_CLEAR_ALL = 4
@@ -39,7 +39,7 @@ _HIDDEN = (
     "acpi", "asound", "interrupts", "kcore", "keys", "latency_stats", "sched_debug", "scsi", "timer_list", "timer_stats"
 )  # fmt: skip
 _FROZEN = ("bus", "fs", "irq", "sys", "sysrq-trigger")
-"""Below /proc, as the container engine hides and freezes them."""
+"""Paths below /proc, hidden or made read-only as the container engine does."""
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
                  "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}  # fmt: skip
@@ -48,16 +48,16 @@ _CALLS = {
     "x86_64": (0xC000_003E, {"pivot_root": 155, "mount": 165, "umount2": 166, "sethostname": 170, "unshare": 272}, 56),
     "aarch64": (0xC000_00B7, {"pivot_root": 41, "mount": 40, "umount2": 39, "sethostname": 161, "unshare": 97}, 220),
 }
-"""Audit architecture, the system calls that only the supervisor has, and `clone`."""
+"""Audit architecture, the system calls that only the supervisor may make, and `clone`."""
 _CLONE_NAMESPACES = 0x7E02_0080
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Confinement:
-    """The world of one trial: what all trials of a container have in common is built first.
+    """The environment of one trial; the part that all trials of a container share is built first.
 
-    Everything raises OSError, whose text says what failed.
+    Every method raises OSError, whose text names the failed operation.
     """
 
     def __init__(self, stage: str, shared: str, shared_memory: str, shown: tuple[str, ...]) -> None:
@@ -68,19 +68,19 @@ class Confinement:
         self._problem: OSError | None = None
 
     def lay_root(self, stage: str, layers: str) -> None:
-        """To be called once, in the supervisor. What fails is raised by `build`."""
+        """Must be called once, in the supervisor. `build` raises its error."""
         try:
             skeleton.build(stage, layers, mount)
         except OSError as error:
             self._problem = error
 
     def build(self) -> None:
-        """Returns in the first process of the new world; the process that called waits for it and ends with it."""
+        """Returns in the first process of the new namespaces; the calling process waits for it and ends with it."""
         if self._problem is not None:
             raise self._problem
         if _libc.unshare(_NEW_NAMESPACES) != 0:
             raise _error("unshare")
-        held = _descriptors()  # asked for now: the new world's /proc does not show the process that waits
+        held = _descriptors()  # read now, because the new /proc does not show the waiting process
         first = posix.fork()
         if first:
             _close(held)
@@ -94,9 +94,9 @@ class Confinement:
         self._build_root()
 
     def enter(self, request: dict[str, Any], kept: LayerCache) -> dict[bytes, int]:
-        """Adds what only this trial has, and gives up every way back and everything that built it.
+        """Adds the trial's own part, and drops all privileges that the construction needed.
 
-        For each place that is an overlay of what is `kept`: a descriptor of the folder of what the trial changes.
+        For each place that is an overlay of `kept` files: returns a descriptor of the folder with the trial's changes.
         """
         if request["low_ports"]:
             _put(self._root + "/proc/sys/net/ipv4/ip_unprivileged_port_start", b"0")
@@ -160,7 +160,7 @@ class Confinement:
         mount("shm", dev + "/shm", "tmpfs", _NOSUID | _NODEV | _NOEXEC, self._shared_memory)
 
     def _name_hosts(self, hosts: bytes) -> None:
-        """The engine's own file names the warm container's host name; this is the trial's."""
+        """Replaces the engine's hosts file, which contains the warm container's host name, by the trial's."""
         stage = self._root.rpartition("/")[0]
         _put(stage + "/hosts", hosts)
         _put(stage + "/hostname", b"sandbox\n")
@@ -175,7 +175,7 @@ class Confinement:
         mount("none", self._root + target, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
 
     def _turn_over(self) -> None:
-        """The new root in the old one's place, and the old one gone: nothing outside is reachable by any path."""
+        """Replaces the old root by the new one and unmounts the old: no path leads outside."""
         posix.chdir(self._root)
         number = _CALLS[platform.machine()][1]["pivot_root"]
         if _libc.syscall(number, b".", b".") != 0:
@@ -186,19 +186,19 @@ class Confinement:
 
 
 def unshare_mounts() -> None:
-    """What is mounted from now on is seen by nobody else, and gone with this process."""
+    """Makes later mounts private to this process; they vanish when it ends."""
     if _libc.unshare(_CLONE_NEWNS) != 0:
         raise _error("unshare")
     mount("none", "/", None, _REC | _PRIVATE)
 
 
 def die_with_parent() -> None:
-    """The supervisor's end is the end of what it forked."""
+    """Kills this process when the supervisor ends."""
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
 
 def close_all_but(*kept: int) -> None:
-    """No descriptor of the supervisor's is left but these; the standard ones lead nowhere."""
+    """Closes all descriptors of the supervisor but these; the standard ones are connected to /dev/null."""
     null = posix.open("/dev/null", posix.O_RDWR)
     for standard in (0, 1, 2):
         posix.dup2(null, standard)
@@ -214,11 +214,11 @@ def _close(descriptors: Iterable[int]) -> None:
         try:
             posix.close(number)
         except OSError:
-            continue  # the one that listed them
+            continue  # the descriptor that listed them
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
-    """As the system call; raises OSError that names the target."""
+    """The system call `mount`; raises OSError that names the target."""
     texts = [None if text is None else text.encode("utf-8", "surrogateescape") for text in (source, target, kind, data)]
     if _libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]) != 0:
         raise _error("mount of " + target)
@@ -234,7 +234,7 @@ def _loopback_up() -> None:
 def _give_up_capabilities() -> None:
     for number in range(_LAST_CAPABILITY + 1):
         if number not in _KEPT_CAPABILITIES and _libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0) != 0:
-            if ctypes.get_errno() == 22:  # beyond the last that this kernel has
+            if ctypes.get_errno() == 22:  # beyond the last capability of this kernel
                 break
             raise _error(f"dropping capability {number}")
     _prctl(_PR_CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL)
@@ -246,7 +246,7 @@ def _give_up_capabilities() -> None:
 
 
 def _forbid_what_built_this() -> None:
-    """The calls that only the supervisor's filter allows are refused again: what is left is a sandbox's own filter."""
+    """Refuses the calls that only the supervisor's filter allows: the result equals a sandbox's own filter."""
     architecture, denied, clone = _CALLS[platform.machine()]
     numbers = list(denied.values())
     load, equal, at_least, masked, give = 0x20, 0x15, 0x35, 0x45, 0x06

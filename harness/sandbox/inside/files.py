@@ -1,4 +1,4 @@
-"""Files of the sandbox: laid out from the snapshot, read, written, and walked through.
+"""Files of the sandbox: created from the snapshot, read, written, and listed.
 
 Paths are as the sandbox's contract shows them (`/work/...`); `WritablePlaces` says where they are, which differs
 only outside of a container. Folders are entered by descriptor and no link is followed on the way.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.sandbox.inside.wire import Channel
 
     Entry = tuple[bytes, int, bytes, int, posix.stat_result]
-    """Its path, its folder's descriptor, its name, how deep it lies, and its state."""
+    """Its path, its folder's descriptor, its name, its depth, and its state."""
 
 KIND = 0o170000
 FOLDER = 0o040000
@@ -28,18 +28,18 @@ NO_LINKS = posix.O_NOFOLLOW | posix.O_CLOEXEC
 
 
 class WritablePlaces:
-    """The writable places: as shown, and where they are."""
+    """The writable places: their paths in the sandbox, and their real paths."""
 
     def __init__(self, pairs: list[list[bytes]], *, confined: bool) -> None:
         self._pairs = [(shown, real) for shown, real in pairs]
         self._confined = confined
 
     def tracked(self) -> list[tuple[bytes, bytes]]:
-        """All but the temporary folder, which is nobody's result."""
+        """All places but the temporary folder, whose content is no result."""
         return [pair for pair in self._pairs if pair[0] != b"/tmp"]
 
     def without(self, left_out: Callable[[bytes], bool]) -> WritablePlaces:
-        """The others, by how they are shown."""
+        """The places without `left_out`, by their paths in the sandbox."""
         return WritablePlaces(
             [[shown, real] for shown, real in self._pairs if not left_out(shown)], confined=self._confined
         )
@@ -55,7 +55,7 @@ class WritablePlaces:
         return shown
 
     def check(self, fd: int) -> None:
-        """Outside of a container a link may lead anywhere: what was really opened must lie in a place."""
+        """Outside of a container a link may lead anywhere: the path of the opened file must be below a place."""
         if not self._confined:
             return
         target = posix.readlink(b"/proc/self/fd/%d" % fd)
@@ -64,9 +64,9 @@ class WritablePlaces:
 
 
 def lay(channel: Channel, count: int, places: WritablePlaces) -> None:
-    """Takes `count` entries from the channel and creates them as whoever this process is.
+    """Reads `count` entries from the channel and creates them as the current user.
 
-    Where one cannot be created, the first error is raised when all have been taken: the channel stays of use.
+    Where one cannot be created, the first error is raised after all have been read, so that the channel stays usable.
     """
     folders: list[tuple[bytes, int]] = []
     refused: OSError | None = None
@@ -86,7 +86,7 @@ def lay(channel: Channel, count: int, places: WritablePlaces) -> None:
 
 
 def read(path: bytes, limit: int, places: WritablePlaces) -> bytes:
-    """At most `limit` + 1 bytes, so that the caller sees that there are more."""
+    """At most `limit` + 1 bytes, so that the caller can detect a larger file."""
     fd = posix.open(places.real(path), posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)
     try:
         places.check(fd)
@@ -142,7 +142,7 @@ def _walk_folder(shown: bytes, folder: int, depth: int) -> Iterator[Entry]:
 
 
 class _Content:
-    """The bytes behind an entry, which have to be taken whether they are wanted or not."""
+    """The bytes after an entry, which must be read even where they are not needed."""
 
     def __init__(self, channel: Channel, size: int) -> None:
         self._channel = channel
@@ -189,7 +189,7 @@ def _make_parents(path: bytes) -> None:
         try:
             posix.mkdir(path[:at], 0o755)
         except OSError as error:
-            if error.errno not in (17, 13, 30):  # there already, or a higher folder that cannot be written
+            if error.errno not in (17, 13, 30):  # exists already, or a parent folder that cannot be written
                 raise
         at = path.find(b"/", at + 1)
 

@@ -21,7 +21,7 @@ _FAREWELL_S = 0.2
 
 
 class Forwarder:
-    """Accepts on some ports and passes every byte on, both ways, each way closed for itself."""
+    """Accepts on some ports and forwards every byte in both directions, each of which is closed separately."""
 
     def __init__(self, loop: Loop, path: bytes, ports: list[int]) -> None:
         self._loop = loop
@@ -33,7 +33,7 @@ class Forwarder:
         self._listen()
 
     def tick(self) -> float:
-        """Tries again what could not be done at once; in how many seconds to call again at the latest."""
+        """Retries operations that would have blocked; returns the seconds until the next call at the latest."""
         if len(self._connections) < _CONNECTIONS_MAX:
             self._listen()
         waiting, self._unconnected = self._unconnected, []
@@ -42,7 +42,9 @@ class Forwarder:
         return _RETRY_S if self._unconnected else 3600.0
 
     def finish(self) -> None:
-        """After the programs are dead: what they had sent still reaches the gateway, then all is closed."""
+        """Called after the programs have ended: data that they sent still reaches the gateway, then everything is
+        closed.
+        """
         deadline = time.monotonic() + _DRAIN_S
         for server in self._servers:
             self._accept(server)
@@ -71,7 +73,7 @@ class Forwarder:
                 upstream = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
             except BlockingIOError:
                 return
-            except OSError:  # no descriptors left: later, when a connection was closed
+            except OSError:  # no descriptors left: retried when a connection has been closed
                 break
             upstream.setblocking(False)
             client.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
@@ -101,7 +103,7 @@ def _listening(port: int) -> _socket.socket:
 
 
 class _Flow:
-    """One direction."""
+    """One direction of a connection."""
 
     def __init__(self, source: _socket.socket, sink: _socket.socket) -> None:
         self.source = source
@@ -111,7 +113,7 @@ class _Flow:
         self.shut = False
 
     def move(self) -> None:
-        """As much as is there and as is taken, at most one chunk."""
+        """Moves as much as can be read and written without blocking, at most one chunk."""
         if not self.waiting and not self.ended:
             self._take()
         if self.waiting:
@@ -138,7 +140,7 @@ class _Flow:
             self.waiting = self.waiting[self.sink.send(self.waiting) :]
         except BlockingIOError:
             pass
-        except OSError:  # nobody reads there any more; the other direction may still have something
+        except OSError:  # the peer has closed; the other direction may still have data
             self.waiting = b""
             self.ended = self.shut = True
 
@@ -158,7 +160,7 @@ class _Tunnel:
         try:
             self.up.move()
             self.down.move()
-        except OSError:  # whatever a program does to its connection, it does not end the launcher
+        except OSError:  # no error of a program's connection may end the launcher
             self.up.shut = self.down.shut = True
         if self.up.shut and self.down.shut:
             self.close()

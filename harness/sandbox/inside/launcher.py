@@ -1,4 +1,4 @@
-"""The first process of a sandbox: takes requests from the host, one after the other, on the one connection there is.
+"""The first process of a sandbox: handles requests of the host, one after the other, on a single connection.
 
 It is never the agent's user (who could trace it and forge what it reports), keeps no capability but SETUID, SETGID,
 KILL and DAC_READ_SEARCH, and connects before any program runs; the socket is gone by then. When the connection
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.sandbox.inside.files import Entry, WritablePlaces
     from harness.sandbox.inside.forward import Forwarder
     from harness.sandbox.inside.overlaid import Overlaid
+    from harness.sandbox.inside.program import Program
     from harness.sandbox.inside.side_processes import SideProcesses
 
 _ESRCH = 3
@@ -35,7 +36,7 @@ class Launcher:
     """Serves one sandbox."""
 
     def __init__(self, control: _socket.socket, overlaid: Overlaid | None = None) -> None:
-        """`overlaid`: the places in which everything lies already."""
+        """`overlaid`: the places whose files exist already."""
         self._control = control
         self._overlaid = overlaid
         self._channel = Channel(control)
@@ -46,7 +47,8 @@ class Launcher:
         self._forwarder: Forwarder | None = None
         self._laid: dict[bytes, tuple[int, ...]] = {}
         self._clock_offset_ns: int | None = None
-        self._beside: SideProcesses | None = None
+        self._running: Program | None = None
+        self._side_processes: SideProcesses | None = None
         self._wake_when_children_end()
 
     def serve(self) -> None:
@@ -88,7 +90,7 @@ class Launcher:
     def _do_lay(self, request: dict[str, Any]) -> None:
         from harness.sandbox.inside.files import lay
 
-        def work() -> None:  # the host sends nothing behind the entries before it has an answer
+        def work() -> None:  # the host sends nothing after the entries before it has an answer
             lay(Channel(BufferedReader(self._control)), request["count"], self._places)
             self._channel.send({})
 
@@ -107,11 +109,12 @@ class Launcher:
         from harness.sandbox.inside.side_processes import SideProcesses
 
         self._pin_clock(request)
-        beside = self._beside = SideProcesses(self._loop, self._uid, self._answer)
+        side_processes = self._side_processes = SideProcesses(self._loop, self._uid, self._answer)
         self._loop.watch(self._control.fileno(), READ, self._heard)
-        result = Program(self._loop, request, self._uid, self._between, beside.note).run(self._namespaced)
-        self._beside = None
-        beside.finish()
+        program = self._running = Program(self._loop, request, self._uid, self._between, side_processes.note)
+        result = program.run(self._namespaced)
+        self._running = self._side_processes = None
+        side_processes.finish()
         if self._forwarder is not None:
             self._forwarder.finish()
         self._loop.forget(self._control.fileno())
@@ -152,7 +155,7 @@ class Launcher:
         yield from changed(laid, self._laid, sums, gone)
 
     def _as(self, uid: int | None, work: Callable[[], None], request: dict[str, Any]) -> None:
-        """Does the work, its answer included, as that user: what is forbidden to it is refused by the kernel."""
+        """Does the work and sends its answer as that user, so that the kernel enforces the user's permissions."""
         if uid is None:
             work()
             return
@@ -176,23 +179,26 @@ class Launcher:
         self._answer(request, {"errno": error.errno or 5, "problem": error.strerror or str(error)})
 
     def _answer(self, request: dict[str, Any], answer: dict[str, Any]) -> None:
-        """An answer to what was asked beside a running program carries the number of what was asked."""
+        """An answer to a request made while a program runs carries the number of the request."""
         self._channel.send(answer | {"beside": request["beside"]} if "beside" in request else answer)
 
     def _between(self) -> float:
         forwarder_s = 3600.0 if self._forwarder is None else self._forwarder.tick()
-        return forwarder_s if self._beside is None else min(forwarder_s, self._beside.tick())
+        return forwarder_s if self._side_processes is None else min(forwarder_s, self._side_processes.tick())
 
     def _heard(self) -> None:
-        """The host asks for something while a program runs, or has closed the connection."""
+        """Handles a request that arrives while a program runs, or a closed connection."""
         try:
             request = self._channel.receive()
         except (EOFError, ConnectionError):
             return self._leave()
         try:
-            if request["do"] == b"run" and self._beside is not None:
+            if request["do"] == b"run" and self._side_processes is not None:
                 self._pin_clock(request)
-                self._beside.start(request)
+                self._side_processes.start(request)
+            elif request["do"] == b"expire" and self._running is not None:
+                self._running.expire()
+                self._answer(request, {})
             elif request["do"] in _BESIDE:
                 getattr(self, "_do_" + request["do"].decode())(request)
             else:
@@ -201,7 +207,7 @@ class Launcher:
             self._refuse(request, error)
 
     def _pin_clock(self, request: dict[str, Any]) -> None:
-        """The clock starts at the instant with the first program, and goes on with the next."""
+        """Starts the clock at the instant with the first program; it continues for later programs."""
         if "clock_ns" not in request:
             return
         posix.stat(request["clock_library"])
@@ -220,7 +226,7 @@ class Launcher:
         self._loop.watch(woken, READ, empty)
 
     def _leave(self) -> None:
-        """The host closed the connection while a program runs."""
+        """Handles that the host closed the connection while a program runs."""
         self.end()
         posix._exit(0)
 
@@ -231,7 +237,7 @@ def main(path: str) -> None:
     try:
         control.connect(path)
     except OSError:
-        posix._exit(1)  # the host has given up meanwhile, and tells why
+        posix._exit(1)  # the host has stopped waiting, and reports the reason
     serve(control)
 
 
@@ -241,7 +247,7 @@ def serve(control: _socket.socket, overlaid: Overlaid | None = None) -> None:
     try:
         launcher.serve()
     except ConnectionError:
-        pass  # the host is gone, in the middle of an answer
+        pass  # the host has disconnected in the middle of an answer
     finally:
         launcher.end()
         sys.stderr.flush()

@@ -1,7 +1,7 @@
-"""The snapshot files that a warm container keeps: laid once, and seen by every trial through an overlay of its own.
+"""The snapshot files that a warm container keeps: written once, and visible to every trial through its own overlay.
 
-A trial gets them at the cost of a mount, however many they are. What it changes lies in its own upper folder, in a
-tmpfs of the size that the place may have; what it leaves is told from the two (`overlaid`).
+A trial gets them at the cost of a mount, independent of their number. Its changes are stored in its own upper folder,
+in a tmpfs of the size of the place; its end state is computed from both (`overlaid`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 _NOSUID, _NODEV = 2, 4
 _REAL_NUMBER = (1 << 48) - 1
-"""What of an inode's number the overlay leaves as it is; above that it may say which of its layers has it."""
+"""The bits of an inode number that the overlay keeps; the bits above may contain the layer."""
 _EXDEV = 18
 _MOVED = ".moved"
 _OPTIONS = ",xino=on,redirect_dir=on,metacopy=off,index=off"
-"""As in an ordinary folder, one of the snapshot can be renamed."""
+"""Makes folders of the snapshot renameable, as ordinary folders are."""
 
 
 class LayerCache:
-    """The folders, and what is in them. All mounts are made in the supervisor's own namespace but for `lay_over`'s."""
+    """The folders and their content. All mounts are made in the supervisor's own namespace, except in `lay_over`."""
 
     def __init__(self, stage: str, mount: Mount) -> None:
         self._upper = stage + "/upper"
@@ -34,7 +34,7 @@ class LayerCache:
         self._mount = mount
         self._lower: dict[bytes, str] = {}
         self._laid: dict[bytes, dict[bytes, tuple[int, int]]] = {}
-        """By folder and name, each entry's number and mode."""
+        """The number and mode of each entry, by folder and name."""
         for folder in ("/upper", "/tried", "/kept"):
             posix.mkdir(stage + folder, 0o755)
 
@@ -47,14 +47,14 @@ class LayerCache:
             self._lower[place] = where
 
     def note(self) -> None:
-        """Everything has been laid; places in which nothing lies need no overlay."""
+        """Called when everything has been written; empty places need no overlay."""
         self._lower = {place: where for place, where in self._lower.items() if posix.listdir(where)}
         pairs = [[place, where.encode()] for place, where in self._lower.items()]
         for path, _, name, _, state in walk(WritablePlaces(pairs, confined=False)):
             self._laid.setdefault(path[: -len(name) - 1], {})[name] = (state.st_ino, state.st_mode)
 
     def try_out(self) -> None:
-        """Raises OSError where this kernel's overlays cannot do what is needed of them; in a namespace of its own."""
+        """Raises OSError where this kernel's overlays lack a needed feature; runs in a namespace of its own."""
         for place, lower in self._lower.items():
             self.lay_over(place, self._tried, "size=1m")
             names = posix.listdir(lower)
@@ -62,20 +62,20 @@ class LayerCache:
             name = (folders or names)[0]
             path = self._tried + "/" + name
             if not self.is_untouched(place, _bytes(name), posix.lstat(path)):
-                raise OSError(_EXDEV, "an overlay has numbers of its own for what lies below it")
-            posix.rename(path, path + _MOVED)  # it is folders that some cannot
+                raise OSError(_EXDEV, "an overlay has numbers of its own for what is below it")
+            posix.rename(path, path + _MOVED)  # some kernels cannot rename folders
 
     def forget(self) -> None:
-        """Lays over nothing: every trial is to have its own."""
+        """Uses no overlay: every trial gets its own copy."""
         self._lower.clear()
         self._laid.clear()
 
     def has(self, place: bytes) -> bool:
-        """Whether the place is to be seen through an overlay."""
+        """Whether the place is provided through an overlay."""
         return place in self._lower
 
     def lay_over(self, place: bytes, target: str, options: str) -> int:
-        """Mounts the place at `target` for one trial; gives a descriptor of the folder of what that changes."""
+        """Mounts the place at `target` for one trial; returns a descriptor of the folder with its changes."""
         lower = self._lower[place]
         self._mount("tmpfs", self._upper, "tmpfs", _NOSUID | _NODEV, options)  # over the last one, if any
         upper = self._upper + "/changed"
@@ -89,24 +89,24 @@ class LayerCache:
         return posix.open(upper, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
 
     def names(self, folder: bytes) -> list[bytes]:
-        """What was laid into a folder; nothing, if it is none."""
+        """The names that were created in a folder; empty for a path that is no folder."""
         return list(self._laid.get(folder, ()))
 
     def is_untouched(self, folder: bytes, name: bytes, state: posix.stat_result) -> bool:
-        """Whether what the trial has changed nothing of is what was laid under this name.
+        """Whether an entry that the trial has not changed is the one that was created under this name.
 
-        It is not where the trial has moved a folder: what is in it comes along, and belongs to other paths.
+        It is not where the trial has moved a folder: its content moves along, and belongs to other paths.
         """
         number, _ = self._laid.get(folder, {}).get(name, (0, 0))
         return number == state.st_ino & _REAL_NUMBER
 
     def is_folder_as_laid(self, folder: bytes, name: bytes, state: posix.stat_result) -> bool:
-        """Whether a folder is one that was laid there with this mode, whatever is in it now."""
+        """Whether a folder was created there with this mode, whatever its present content."""
         _, mode = self._laid.get(folder, {}).get(name, (0, 0))
         return mode == state.st_mode and mode & KIND == FOLDER
 
     def below(self, path: bytes) -> list[bytes]:
-        """The path, and everything that was laid below it."""
+        """The path, and everything that was created below it."""
         found = [path]
         for name in self.names(path):
             found += self.below(path + b"/" + name)

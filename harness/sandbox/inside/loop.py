@@ -13,14 +13,16 @@ WRITE = select.EPOLLOUT
 
 
 class Loop:
-    """Descriptors and who handles their events."""
+    """File descriptors and the handlers of their events."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._waiting: dict[int, tuple[int, Callable[[], None]]] = {}
 
     def watch(self, fd: int, events: int, handler: Callable[[], None]) -> None:
-        """Replaces what was watched for; no events: not at all, since a hang-up would be told again and again."""
+        """Replaces the watched events; without events the descriptor is removed, since a hang-up would be reported
+        repeatedly.
+        """
         before = self._waiting.pop(fd, None)
         if events:
             self._waiting[fd] = (events, handler)
@@ -33,11 +35,11 @@ class Loop:
             self._epoll.modify(fd, events)
 
     def forget(self, fd: int) -> None:
-        """To be called before `fd` is closed."""
+        """Must be called before `fd` is closed."""
         self.watch(fd, 0, _nothing)
 
     def turn(self, timeout_s: float) -> None:
-        """Waits at most so long, then handles what is ready."""
+        """Waits for at most `timeout_s`, then handles the descriptors that are ready."""
         for fd, _ in self._epoll.poll(max(timeout_s, 0), 256):
             waiting = self._waiting.get(fd)
             if waiting is not None:

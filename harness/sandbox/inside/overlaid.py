@@ -1,6 +1,6 @@
-"""What a trial has changed of files that it saw through an overlay: it costs what changed, not what exists.
+"""Finds a trial's changes to files behind an overlay; the cost depends on the changes, not on the number of files.
 
-Only folders that the trial has touched are in the overlay's upper folder, and only these are looked into, as the
+Only folders that the trial has touched are in the overlay's upper folder, and only these are read, as the
 trial saw them: what the upper folder has of its own is changed; of the rest, what is not the entry that was laid at
 this path has been moved there with its folder; and what was laid and is not seen is gone. So nothing of the overlay's
 own marks has to be read, which would need a capability that the launcher does not have.
@@ -30,11 +30,13 @@ class Overlaid:
         self._uppers = uppers
 
     def has(self, place: bytes) -> bool:
-        """Whether the place is one of them."""
+        """Whether the place is an overlay."""
         return place in self._uppers
 
     def changed(self, place: bytes, real: bytes, gone: dict[bytes, None]) -> Iterator[Entry]:
-        """As `files.walk`, what may have changed below a place; what is gone is put into `gone`."""
+        """Entries, in the form of `files.walk`, that may have changed below a place; deleted paths are added to
+        `gone`.
+        """
         upper = posix.open(".", _FOLDERS, dir_fd=self._uppers[place])
         return self._changed(place, posix.open(real, _FOLDERS), upper, 1, gone)
 

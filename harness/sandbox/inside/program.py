@@ -1,4 +1,4 @@
-"""Runs one program: its output through pipes and capped, its whole tree gone when it ends or its time is over."""
+"""Runs one program: its output is captured up to a limit, and its process tree ends with it or at its time limit."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 _CHUNK = 1 << 16
+_END = 1 << 14
 _AFTER_THE_END_S = 5.0
 _NOT_FOUND = 127
 _NOT_RUNNABLE = 126
 
 
 def _nobody(pid: int, status: int) -> None:
-    """Orphans end, and nobody asks."""
+    """Ignores the end of orphans."""
 
 
 class Output:
-    """What comes out of one pipe: the first bytes kept, all of them counted."""
+    """The output of one pipe: the first and last bytes are kept, all bytes are counted."""
 
     def __init__(self, loop: Loop, keep: int) -> None:
         self.read_end, self.write_end = posix.pipe2(posix.O_CLOEXEC)
@@ -33,6 +34,7 @@ class Output:
         self._loop = loop
         self._keep = keep
         self._kept: list[bytes] = []
+        self.end = b""
         self.total = 0
         self.open = True
         loop.watch(self.read_end, READ, self._read)
@@ -42,7 +44,7 @@ class Output:
         return b"".join(self._kept)
 
     def started(self) -> None:
-        """The program has its end of the pipe now."""
+        """Called when the program has its end of the pipe."""
         posix.close(self.write_end)
 
     def close(self) -> None:
@@ -59,6 +61,10 @@ class Output:
         if not data:
             self.close()
             return
+        most = min(self._keep, _END)
+        if self.total + len(data) > self._keep:
+            before = self.kept if self.total <= self._keep else self.end
+            self.end = data[-most:] if len(data) >= most else (before + data)[-most:]
         if self.total < self._keep:
             self._kept.append(data[: self._keep - self.total])
         self.total += len(data)
@@ -84,9 +90,14 @@ class Program:
         self._err = Output(loop, request["keep"])
         self._status: int | None = None
         self._pid = 0
+        self._deadline = time.monotonic_ns() + request["timeout_ms"] * 1_000_000
+
+    def expire(self) -> None:
+        """Ends the program as if its time limit were reached."""
+        self._deadline = 0
 
     def begin(self) -> int:
-        """Starts it for somebody else to wait for; its process id, which is its group's too."""
+        """Starts the program for a caller that waits for it; returns its process id, which is also its group's."""
         self._start()
         return self._pid
 
@@ -94,8 +105,8 @@ class Program:
     def output_ended(self) -> bool:
         return not (self._out.open or self._err.open)
 
-    def told(self, status: int, *, timed_out: bool, duration_ns: int) -> dict[str, Any]:
-        """What came of it; output that comes later is lost."""
+    def result(self, status: int, *, timed_out: bool, duration_ns: int) -> dict[str, Any]:
+        """The result of the program; later output is discarded."""
         self._out.close()
         self._err.close()
         return {
@@ -104,23 +115,24 @@ class Program:
             "duration_ns": duration_ns,
             "out": self._out.kept,
             "err": self._err.kept,
+            "out_end": self._out.end,
+            "err_end": self._err.end,
             "out_bytes": self._out.total,
             "err_bytes": self._err.total,
         }
 
     def run(self, namespaced: bool) -> dict[str, Any]:
         began = time.monotonic_ns()
-        deadline = began + self._request["timeout_ms"] * 1_000_000
         self._start()
-        while self._status is None and time.monotonic_ns() < deadline:
-            self._turn(deadline - time.monotonic_ns())
+        while self._status is None and time.monotonic_ns() < self._deadline:
+            self._turn(self._deadline - time.monotonic_ns())
             self._note(tree.reap()[0])
         timed_out = self._status is None
         ended = time.monotonic_ns()
         self._note(tree.end_all(namespaced=namespaced))
         self._drain()
-        assert self._status is not None  # nobody is left
-        return self.told(self._status, timed_out=timed_out, duration_ns=ended - began)
+        assert self._status is not None  # all processes have ended
+        return self.result(self._status, timed_out=timed_out, duration_ns=ended - began)
 
     def _start(self) -> None:
         self._pid = posix.fork()
@@ -143,14 +155,16 @@ class Program:
                 self._others(pid, status)
 
     def _drain(self) -> None:
-        """Nobody writes any more, so the ends come; the time limit is for a process that cannot be ended."""
+        """Reads to the end of the pipes: all writers have ended, unless a process cannot be killed (hence the time
+        limit).
+        """
         deadline = time.monotonic() + _AFTER_THE_END_S
         while (self._out.open or self._err.open) and time.monotonic() < deadline:
             self._turn(50_000_000)
 
     def _become_program(self) -> None:
         posix.setsid()
-        for ignored in (_signal.SIGPIPE, _signal.SIGXFSZ):  # by Python, and a program would inherit it
+        for ignored in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores these, and a program would inherit that
             _signal.signal(ignored, _signal.SIG_DFL)
         null = posix.open("/dev/null", posix.O_RDONLY)
         posix.dup2(null, 0)
@@ -174,7 +188,7 @@ class Program:
 
 
 def _execute(argv: list[bytes], environment: dict[bytes, bytes]) -> OSError:
-    """Returns only where nothing could be executed: the most telling error of all places tried."""
+    """Returns only where nothing could be executed: the most informative error of all attempts."""
     if b"/" in argv[0]:
         places = [argv[0]]
     else:

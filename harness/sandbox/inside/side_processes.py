@@ -1,4 +1,4 @@
-"""Programs that the host has started beside the agent's: they end with it at the latest."""
+"""Programs that the host starts while the agent's runs: they end with it at the latest."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _SIGKILL = 9
 _FOREVER_S = 3600.0
 _LATE_OUTPUT_NS = 200_000_000
-"""A program that has ended may have left others that hold its output open."""
+"""A program that has ended may have left processes that keep its output open."""
 
 
 class _Side:
-    """One of them."""
+    """One such program."""
 
     def __init__(self, program: Program, request: dict[str, Any]) -> None:
         self.program = program
@@ -34,7 +34,7 @@ class _Side:
 
 
 class SideProcesses:
-    """`answer` sends what came of a request. All of it happens in the turns of the main program's loop."""
+    """`answer` sends the result of a request. Everything runs in the turns of the main program's loop."""
 
     def __init__(self, loop: Loop, uid: int | None, answer: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
         self._loop = loop
@@ -48,13 +48,13 @@ class SideProcesses:
         self._sides[program.begin()] = side
 
     def note(self, pid: int, status: int) -> None:
-        """A process has ended; it may be one of these."""
+        """Notes that a process has ended; it may be one of these."""
         side = self._sides.get(pid)
         if side is not None:
             side.status, side.ended = status, time.monotonic_ns()
 
     def tick(self) -> float:
-        """Ends those whose time is over, answers for those that are done, and says when to be called again."""
+        """Ends programs at their time limit, answers for ended ones, and returns when to be called again."""
         wait_s = _FOREVER_S
         now = time.monotonic_ns()
         for pid, side in list(self._sides.items()):
@@ -70,19 +70,19 @@ class SideProcesses:
         return wait_s
 
     def finish(self) -> None:
-        """The main program has ended, and with it all of these."""
+        """Called when the main program has ended; ends all of these."""
         for pid, side in list(self._sides.items()):
             self._tell(pid, side, _SIGKILL if side.status is None else side.status)
 
     def _tell(self, pid: int, side: _Side, status: int) -> None:
         del self._sides[pid]
         ended = side.ended or time.monotonic_ns()
-        told = side.program.told(status, timed_out=side.timed_out, duration_ns=ended - side.began)
-        self._answer(side.request, told)
+        result = side.program.result(status, timed_out=side.timed_out, duration_ns=ended - side.began)
+        self._answer(side.request, result)
 
 
 def _kill_group(pid: int) -> None:
-    """The program leads a session, and so a group, of its own."""
+    """Kills the program's process group, which it leads."""
     try:
         posix.killpg(pid, _SIGKILL)
     except OSError:

@@ -1,8 +1,9 @@
-"""The root that all worlds of a warm container see: the image's, but for its uppermost folders, which lie in memory.
+"""The root file system of all trials of a warm container: the image's, except for its uppermost folders, which are in
+memory.
 
 Where the image's file system is one of user space (fuse-overlayfs), the kernel asks its daemon about each folder of a
-path, each time, for anybody who does not own the folder: a third of the start of a Python program. The folders that
-nearly every path leads through are therefore made anew, and what lies in them is bound there. Where the engine shows
+path, each time, for every user who does not own the folder: a third of the start of a Python program. The folders that
+nearly every path leads through are therefore created in memory, with their content bind-mounted. Where the engine shows
 the layers that the image is made of, `/usr` comes from them, laid over each other by the kernel.
 """
 
@@ -24,9 +25,9 @@ _KIND, _FOLDER, _LINK = 0o170000, 0o040000, 0o120000
 
 
 def build(stage: str, layers: str, mount: Mount) -> None:
-    """Mounts the root of the worlds at `root` in the folder `stage`; what it is made of, at `image` and `usr` there.
+    """Mounts the root at `root` in the folder `stage`, and its sources at `image` and `usr` there.
 
-    `layers` are folders divided by colons, the uppermost first; empty: the image is seen as the engine mounts it.
+    `layers` are folders divided by colons, the uppermost first; empty: the image is used as the engine mounts it.
     """
     image, root = stage + "/image", stage + "/root"
     mount("/", image, None, _BIND, None)
@@ -38,7 +39,7 @@ def build(stage: str, layers: str, mount: Mount) -> None:
 
 
 def _lay_over(layers: str, place: str, image: str, mount: Mount) -> bool:
-    """Whether the layers lie at `place`, and are what the engine shows."""
+    """Mounts the layers at `place`; returns whether they equal what the engine shows."""
     upper = layers.split(":")[:-1]
     try:
         if not upper or any(_leaves_out(layer + _USR) for layer in upper):
@@ -46,11 +47,11 @@ def _lay_over(layers: str, place: str, image: str, mount: Mount) -> bool:
         mount("overlay", place, "overlay", _RDONLY | _NOSUID | _NODEV, "lowerdir=" + layers)
         return _seen(place + _USR) == _seen(image + _USR)
     except OSError:
-        return False  # this kernel cannot, or may not
+        return False  # this kernel does not support it, or denies it
 
 
 def _leaves_out(folder: str) -> bool:
-    """Whether the layer says, in a way that the kernel does not know, that something below it is gone."""
+    """Whether the layer marks deleted files in a way that the kernel does not know."""
     waiting = [folder]
     while waiting:
         try:
@@ -76,7 +77,7 @@ class _Skeleton:
         self._mount = mount
 
     def make(self, folder: str) -> None:
-        """All that lies in a folder, then the folder's own mode and time."""
+        """Creates a folder with its whole content, then sets the folder's own mode and time."""
         for name in posix.listdir(self._image + folder):
             path = folder + "/" + name
             source = self._source(path)

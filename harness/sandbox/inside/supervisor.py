@@ -1,19 +1,20 @@
-"""The first process of a warm container: forks a world of its own for each trial, one after the other.
+"""The first process of a warm container: forks an environment for each trial, one after the other.
 
-It never runs anything of a trial. While nobody is in the container the next world is built, as far as it is the same
-for every trial; what it waits for is the trial's own part, with which it is handed the trial's control connection,
+It never runs anything of a trial. While no trial runs, it builds the next environment, as far as it is the same
+for every trial. The forked process then waits for the trial's own part and the trial's control connection,
 confines itself and serves as the launcher of an ordinary sandbox does. When the host's connection closes, the harness
-is done or dead: the container ends, and with it everything in it.
+has finished or died: the container ends with everything in it.
 """
 
 from __future__ import annotations
 
 import _signal
 import _socket
-import hashlib  # noqa: F401  # paid for once, as the next
+import hashlib  # noqa: F401  # imported once here, so that forked processes need not
 import posix
 import sys
 
+# The modules that nothing names here are imported once, so that forked processes need not.
 from harness.sandbox.inside import changes, confinement, files, forward, launcher, program, side_processes, tree  # noqa: F401
 from harness.sandbox.inside.layer_cache import LayerCache
 from harness.sandbox.inside.loop import READ, Loop
@@ -29,10 +30,10 @@ _PROBLEM_MAX = 4096
 
 
 class TrialProcess:
-    """A forked process that waits for its trial, or is in one."""
+    """A forked process that waits for its trial, or runs it."""
 
     def __init__(self, cell: confinement.Confinement, kept: LayerCache) -> None:
-        self._told, problem = posix.pipe2(posix.O_CLOEXEC)
+        self._problem, problem = posix.pipe2(posix.O_CLOEXEC)
         here, there = _socket.socketpair()
         self._supervisors = here
         self.status: int | None = None
@@ -44,7 +45,7 @@ class TrialProcess:
                 _become_launcher(cell, kept, there)
                 status = 0
             except EOFError:
-                pass  # the supervisor is gone
+                pass  # the supervisor has ended
             except OSError as error:
                 posix.write(problem, str(error).encode()[:_PROBLEM_MAX])
             finally:
@@ -53,7 +54,7 @@ class TrialProcess:
         there.close()
 
     def begin(self, request: dict[str, Any], control: int) -> None:
-        """Lets the trial in; one that has ended meanwhile is told of by its end."""
+        """Passes the trial to the process; `end` reports a process that has ended already."""
         try:
             send_with_fd(self._supervisors, request, control)
         except OSError:
@@ -63,20 +64,20 @@ class TrialProcess:
             self._supervisors.close()
 
     def end(self) -> dict[str, Any]:
-        """What came of it, once its status is known."""
+        """The result, once its status is known."""
         try:
-            return {"ended": self.status, "problem": posix.read(self._told, _PROBLEM_MAX)}
+            return {"ended": self.status, "problem": posix.read(self._problem, _PROBLEM_MAX)}
         finally:
-            posix.close(self._told)
+            posix.close(self._problem)
 
 
 def _become_launcher(cell: confinement.Confinement, kept: LayerCache, supervisor: _socket.socket) -> None:
     confinement.die_with_parent()
     _signal.set_wakeup_fd(-1)
     cell.build()
-    along = FdReceiver(supervisor)
-    request = Channel(along).receive()
-    control = _socket.socket(fileno=along.taken())
+    receiver = FdReceiver(supervisor)
+    request = Channel(receiver).receive()
+    control = _socket.socket(fileno=receiver.taken())
     uppers = cell.enter(request, kept)
     confinement.close_all_but(control.fileno(), *uppers.values())
     launcher.serve(control, Overlaid(kept, uppers) if uppers else None)
@@ -86,8 +87,8 @@ class Supervisor:
     """Serves the host."""
 
     def __init__(self, host: _socket.socket, cell: confinement.Confinement, kept: LayerCache) -> None:
-        self._along = FdReceiver(host)
-        self._channel = Channel(self._along)
+        self._receiver = FdReceiver(host)
+        self._channel = Channel(self._receiver)
         self._kept = kept
         self._cell = cell
         self._keep(self._channel.receive())
@@ -98,17 +99,17 @@ class Supervisor:
         self._next = TrialProcess(cell, kept)
 
     def serve(self) -> None:
-        """Goes on until the host's connection closes."""
+        """Serves until the host's connection closes."""
         while True:
             self._loop.turn(3600.0)
             self._reap()
 
     def _keep(self, request: dict[str, Any]) -> None:
-        """What every trial is to see is laid by a launcher, as for a sandbox, before there is any trial."""
+        """Lets a launcher write what every trial shall see, as for a sandbox, before the first trial."""
         if not request["places"]:
             return
         self._kept.prepare(request["places"])
-        control = _socket.socket(fileno=self._along.taken())
+        control = _socket.socket(fileno=self._receiver.taken())
         _forked(lambda: launcher.serve(control))
         control.close()
         self._kept.note()
@@ -127,10 +128,10 @@ class Supervisor:
         except (EOFError, ConnectionError):
             posix._exit(0)
         self._trial = self._next
-        self._trial.begin(request, self._along.taken())
+        self._trial.begin(request, self._receiver.taken())
 
     def _reap(self) -> None:
-        """Nobody is in the container when the next world is made."""
+        """Reaps ended processes; no trial runs when the next environment is built."""
         for pid, status in tree.reap()[0]:
             if pid == self._next.pid:
                 self._next.status = status
@@ -147,7 +148,7 @@ class Supervisor:
 
 
 def _forked(work: Callable[[], None]) -> bool:
-    """Whether a process of its own did the work without an error."""
+    """Whether the work succeeded in a forked process."""
     pid = posix.fork()
     if pid == 0:
         status = 1
@@ -155,7 +156,7 @@ def _forked(work: Callable[[], None]) -> bool:
             work()
             status = 0
         except OSError:
-            pass  # the parent has another way
+            pass  # the parent has a fallback
         finally:
             posix._exit(status)
     return posix.waitpid(pid, 0)[1] == 0
@@ -166,9 +167,9 @@ def _empty(fd: int) -> None:
 
 
 def main(control: str, shared: str, stage: str, shared_memory: str, layers: str, *shown: str) -> None:
-    """Connects to the host's socket at `control` and serves; each world sees the folders `shown`.
+    """Connects to the host's socket at `control` and serves; each trial sees the folders `shown`.
 
-    `shared` is the folder in which the host puts what each trial is given.
+    `shared` is the folder in which the host puts the files of each trial.
     """
     for name in ("root", "image", "usr"):
         posix.mkdir(stage + "/" + name, 0o755)
@@ -179,6 +180,6 @@ def main(control: str, shared: str, stage: str, shared_memory: str, layers: str,
     try:
         Supervisor(host, cell, LayerCache(stage, confinement.mount)).serve()
     except EOFError:
-        pass  # the harness is gone before there was any trial
+        pass  # the harness disconnected before the first trial
     finally:
         sys.stderr.flush()

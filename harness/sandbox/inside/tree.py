@@ -1,4 +1,4 @@
-"""The processes of the sandbox: who they run as, and how all of them are ended."""
+"""The processes of the sandbox: their user, and how all of them are ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StillAlive(Exception):
 
 
 def become(uid: int | None) -> None:
-    """Gives up everything that makes the launcher different from a program; None: it is no different (local)."""
+    """Drops all privileges of the launcher before a program starts; None: it has none (local)."""
     if uid is None:
         return
     posix.setgroups([])
@@ -28,14 +28,14 @@ def become(uid: int | None) -> None:
 
 
 def act_as(uid: int) -> None:
-    """What that user may not do is refused by the kernel, and no process of that user can signal this one."""
+    """Acts as that user, so that the kernel enforces its permissions; no process of that user can signal this one."""
     posix.setgroups([])
     posix.setresgid(uid, uid, uid)
     posix.setresuid(0, uid, 0)
 
 
 def first_to_go() -> None:
-    """Where memory is short, the programs are ended and not the launcher."""
+    """Makes programs, not the launcher, the victims of the out-of-memory killer."""
     fd = posix.open("/proc/self/oom_score_adj", posix.O_WRONLY)
     posix.write(fd, b"1000")
     posix.close(fd)
@@ -43,14 +43,14 @@ def first_to_go() -> None:
 
 def adopt_orphans() -> None:
     """Outside of a process namespace: what a program leaves behind becomes the launcher's child, and can be ended."""
-    import ctypes  # dear, and the container never needs it
+    import ctypes  # slow to import, and the container never needs it
 
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
 def end_all(*, namespaced: bool) -> list[tuple[int, int]]:
-    """Kills until nobody is left, for a fork may win against a kill; the statuses of those that ended."""
+    """Kills until no process is left, because a fork may outrun a kill; returns the statuses of those that ended."""
     kill_others: Callable[[], None] = _kill_namespace if namespaced else _kill_descendants
     ended: list[tuple[int, int]] = []
     deadline = time.monotonic() + _WITHIN_S
@@ -68,7 +68,7 @@ def end_all(*, namespaced: bool) -> list[tuple[int, int]]:
 
 
 def reap() -> tuple[list[tuple[int, int]], bool]:
-    """The children that ended, and whether any is left."""
+    """Reaps the children that ended; returns them, and whether any is left."""
     ended: list[tuple[int, int]] = []
     while True:
         try:
@@ -81,7 +81,7 @@ def reap() -> tuple[list[tuple[int, int]], bool]:
 
 
 def _kill_namespace() -> None:
-    """All but process 1, which is the launcher: every orphan of the namespace is its child."""
+    """Kills all processes but process 1, the launcher: every orphan of the namespace is its child."""
     try:
         posix.kill(-1, _SIGKILL)
     except ProcessLookupError:
@@ -100,7 +100,7 @@ def _kill_descendants() -> None:
             try:
                 posix.kill(pid, _SIGKILL)
             except OSError:
-                continue  # ended meanwhile, or another user's (a set-uid program): reaped when it ends
+                continue  # already ended, or another user's (a set-uid program): reaped when it ends
 
 
 def _parent_of(pid: str) -> int:

@@ -1,6 +1,6 @@
-"""How host and launcher talk: frames of bencode, each led by its length in eight hexadecimal digits.
+"""The protocol between host and launcher: bencode frames, each preceded by its length in eight hexadecimal digits.
 
-Bytes follow a frame as they are where a frame says how many (a file's content), so that no content is held twice.
+Where a frame says how many, raw bytes follow it (a file's content), so that no content is in memory twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Ancillary = list[tuple[int, int, bytes]]
 
     class UnixStream(Stream, Protocol):
-        """One whose messages can bring descriptors along."""
+        """A socket whose messages can carry descriptors."""
 
         def sendmsg(self, parts: list[bytes], ancillary: Ancillary, /) -> int: ...
         def recvmsg(self, size: int, room: int, flags: int, /) -> tuple[bytes, Ancillary, int, object]: ...
@@ -45,7 +45,7 @@ class Channel:
         self._stream.sendall(content)
 
     def receive(self) -> dict[str, Any]:
-        """The next frame. Raises EOFError when the other side is gone, ValueError when it talks nonsense."""
+        """The next frame. Raises EOFError when the peer has closed, ValueError for a malformed frame."""
         size = int(self.receive_content(8), 16)
         if not 0 <= size <= FRAME_MAX:
             raise ValueError("the frame is too long")
@@ -66,7 +66,7 @@ class Channel:
 
 
 class BufferedReader:
-    """A stream from which more is taken at once than is asked for: only where nothing else comes behind it."""
+    """A stream that reads ahead: only usable where no other reader follows on the connection."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -83,7 +83,7 @@ class BufferedReader:
 
 
 class FdReceiver:
-    """A stream from which descriptors are taken with the bytes that they came along with."""
+    """A stream that also receives the descriptors sent along with its bytes."""
 
     def __init__(self, stream: UnixStream) -> None:
         self._stream = stream
@@ -98,7 +98,7 @@ class FdReceiver:
         return part
 
     def taken(self) -> int:
-        """The descriptor that came first of those not asked for yet. Raises ValueError where there is none."""
+        """The oldest received descriptor that was not returned yet. Raises ValueError where there is none."""
         if not self._taken:
             raise ValueError("no descriptor came along")
         return self._taken.pop(0)
@@ -113,7 +113,7 @@ def send_with_fd(stream: UnixStream, message: dict[str, Any], descriptor: int) -
 
 
 def frame(message: dict[str, Any]) -> bytes:
-    """A message as it goes over the wire."""
+    """A message in its encoded form."""
     body = pack(message)
     return b"%08x" % len(body) + body
 
@@ -126,7 +126,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """What was packed, all text as bytes but for the keys of dictionaries. Raises ValueError for anything else."""
+    """The decoded value; all text is bytes, except keys of dictionaries. Raises ValueError for anything else."""
     try:
         value, end = _unpack(data, 0)
     except RecursionError:
@@ -173,7 +173,7 @@ def _unpack(data: bytes, at: int) -> tuple[Any, int]:
         return {key.decode(): item for key, item in zip(flat[::2], flat[1::2], strict=True)}, end
     colon = data.index(b":", at)
     end = colon + 1 + int(data[at:colon])
-    if not colon < end <= len(data):  # a negative length would be read again and again
+    if not colon < end <= len(data):  # a negative length would loop forever
         raise ValueError("the frame ends too early")
     return data[colon + 1 : end], end
 

@@ -2,18 +2,18 @@
 
 from pathlib import Path
 
-from harness.sandbox.capture import content_of
-from harness.sandbox.endstate import OpenEndState, open_end_state
 from harness.sandbox.inside.changes import LISTS_ALL_CHANGES
-from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.sql.tables import Unmeasurable
+from harness.sandbox.state.capture import content_of
+from harness.sandbox.state.endstate import OpenEndState, open_end_state
+from harness.sandbox.state.snapshot import Snapshot
 
 PARTS = ("", "-wal", "-journal")
-"""What a SQLite database is made of while a program has it open."""
+"""The suffixes of a SQLite database's files while a program has it open."""
 
 
 def snapshot_parts(snapshot: Snapshot, path: str) -> dict[str, bytes]:
-    """The files of the database that the sandbox began with; empty: there was none."""
+    """The files of the database in the snapshot; empty: the snapshot has none."""
     if snapshot.folder is None:
         return {}
     entries = {entry.path: entry for entry in snapshot.files if entry.kind == "file"}
@@ -40,11 +40,11 @@ def _changed(end: OpenEndState, path: str) -> dict[str, bytes | None]:
         change = changes.get(path + part)
         if change is None:
             if not end.state.complete and (end.state.problem or "").encode() not in LISTS_ALL_CHANGES:
-                raise Unmeasurable(f"whether {path + part} changed is not known: {end.state.problem}")
+                raise Unmeasurable(f"cannot tell whether {path + part} changed: {end.state.problem}")
         elif change.change == "deleted":
             found[part] = None
         elif change.kind != "file":
-            raise Unmeasurable(f"{path + part} is no regular file ({change.kind})")
+            raise Unmeasurable(f"{path + part} is not a regular file ({change.kind})")
         else:
             found[part] = end.content(path + part)
             if found[part] is None:

@@ -53,7 +53,7 @@ def read_rows(printed: bytes) -> list[JsonValue]:
     """Raises ServiceError for output that is not a list."""
     rows = _json(printed)
     if not isinstance(rows, list):
-        raise ServiceError("the database printed something that is no list of rows")
+        raise ServiceError("expected the database to print a list of rows, found another form")
     return rows
 
 
@@ -74,14 +74,14 @@ def _command(place: DatabasePlace, script: str, wanted: str, timeout_s: float) -
 
 
 def _json(text: bytes) -> JsonValue:
-    """Of what the rows hold, which may be JSON of any depth and numbers of any length."""
+    """The JSON of rows, which may have any depth and numbers of any length."""
     try:
         value: JsonValue = json.loads(text, parse_constant=_no_constant)
-        canonical_json(value)  # whoever compares rows needs it
+        canonical_json(value)  # the comparison of rows needs it
     except (ValueError, RecursionError) as error:
         raise Unmeasurable(f"a row cannot be read as JSON: {error}") from None
     return value
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")

@@ -3,7 +3,7 @@
 It is sent there as text and started as `python3 -I -S -B FILE REQUEST`. The request is a JSON file: `database` (a path;
 its `-wal` and `-journal` may lie beside it), `query` or `tables` (names, none: all), and the limits `cpu_s`,
 `memory_mb` and `answer_bytes`. It prints one JSON object with one of: `rows`; `tables`; `refused`, in the database's
-words; `unmeasurable`, why the file cannot be asked within the limits; `unable`, what this Python lacks.
+words; `unmeasurable`, why the file cannot be queried within the limits; `unable`, what this Python lacks.
 
 The file is hostile. SQLite opens it read-only and immutable, so that it opens no other file: no journal (which names
 files to delete), no write-ahead log, no attached database. A write-ahead log is read here instead.
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 _HEADER = b"SQLite format 3\0"
 _JOURNAL = bytes.fromhex("d9d505f920a163d7")
 _LOG_ORDERS = {0x377F0682: "<", 0x377F0683: ">"}
-"""By the log's magic number: the byte order of its checksums."""
+"""Maps the log's magic number to the byte order of its checksums."""
 _LOG_VERSION = 3007000
 _LOG_HEADER, _FRAME_HEADER = 32, 24
 _FILE_BYTES_MAX = 128 * 1024 * 1024
 _STEPS_BETWEEN_LOOKS = 10_000
 _READING_PRAGMAS = (
     *("table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list"),
-    "data_version",  # asked by full-text tables themselves
+    "data_version",  # full-text tables query it themselves
 )
 _CLOSED_FUNCTIONS = ("load_extension", "fts3_tokenizer")
 
 
 class LimitExceeded(Exception):
-    """The file cannot be asked within the limits."""
+    """The file cannot be queried within the limits."""
 
 
 def main(path: str) -> None:
@@ -60,7 +60,7 @@ def main(path: str) -> None:
 
 
 def _limit(request: dict[str, Any]) -> None:
-    """Limits of this process, beside those of the sandbox: a sandbox of the kind `local` has none."""
+    """Sets limits of this process, in addition to those of the sandbox: a sandbox of the kind `local` has none."""
     memory = request["memory_mb"] * 1024 * 1024
     seconds = math.ceil(request["cpu_s"])
     for kind, limit in (
@@ -75,7 +75,7 @@ def _limit(request: dict[str, Any]) -> None:
 
 
 def _answer(sqlite3: Any, request: dict[str, Any]) -> str:
-    """As JSON: rows are written as they are read, so that no answer is in memory twice."""
+    """The answer as JSON: rows are written as they are read, so that no answer is in memory twice."""
     deadline = time.process_time() + request["cpu_s"]
     try:
         _settle(request["database"])
@@ -84,19 +84,19 @@ def _answer(sqlite3: Any, request: dict[str, Any]) -> str:
             return f'{{"rows": {_rows(database, request["query"], RowBudget(request["answer_bytes"]))}}}'
         return f'{{"tables": {_tables(database, request["tables"], RowBudget(request["answer_bytes"]))}}}'
     except LimitExceeded as why:
-        told = {"unmeasurable": str(why)}
+        answer = {"unmeasurable": str(why)}
     except MemoryError:
-        told = {"unmeasurable": f"reading it takes more than {request['memory_mb']} MB of memory"}
+        answer = {"unmeasurable": f"reading it takes more than {request['memory_mb']} MB of memory"}
     except sqlite3.Error as error:
         if time.process_time() >= deadline:
-            told = {"unmeasurable": f"reading it takes more than {request['cpu_s']:g} s of processor time"}
+            answer = {"unmeasurable": f"reading it takes more than {request['cpu_s']:g} s of processor time"}
         else:
-            told = {"refused": str(error)}
-    return json.dumps(told)
+            answer = {"refused": str(error)}
+    return json.dumps(answer)
 
 
 class RowBudget:
-    """How many bytes of JSON the rows may still take."""
+    """The number of bytes of JSON that the rows may still take."""
 
     def __init__(self, size: int) -> None:
         self.size = self.left = size
@@ -128,7 +128,8 @@ def _authorizer(sqlite3: Any) -> Any:
     def allowed(action: int, first: str, second: str, *_: str) -> int:
         reads = (
             action in reading
-            or (action == sqlite3.SQLITE_UPDATE and first == "sqlite_master")  # how `json_each` and such are declared
+            # declares table functions such as `json_each`
+            or (action == sqlite3.SQLITE_UPDATE and first == "sqlite_master")
             or (action == sqlite3.SQLITE_FUNCTION and second not in _CLOSED_FUNCTIONS)
             or (action == sqlite3.SQLITE_PRAGMA and first.lower() in _READING_PRAGMAS)
         )
@@ -172,22 +173,22 @@ def _plain(value: Any) -> Any:
 
 
 def _settle(database: str) -> None:
-    """Brings in what a write-ahead log holds; refuses a database that was left in the middle of a transaction."""
+    """Applies the write-ahead log; raises LimitExceeded for a database that was left in the middle of a transaction."""
     with Path(database).open("r+b") as file:
         if file.read(len(_HEADER)) != _HEADER:
-            return  # SQLite says what it is
+            return  # SQLite reports the problem
         if _is_hot(Path(database + "-journal")):
-            raise LimitExceeded("it was left in the middle of a transaction: a rollback journal lies beside it")
+            raise LimitExceeded("it was left in the middle of a transaction: a rollback journal exists beside it")
         log = Path(database + "-wal")
         if log.exists():
             with log.open("rb") as stream:
                 _bring_in(stream, file)
         file.seek(18)
-        file.write(b"\1\1")  # "no write-ahead log": the versions that may write and read it
+        file.write(b"\1\1")  # "no write-ahead log": the format versions for writing and reading
 
 
 def _is_hot(path: Path) -> bool:
-    """Whether a rollback journal says that the database was being written."""
+    """Whether a rollback journal shows an unfinished transaction."""
     if not path.exists():
         return False
     with path.open("rb") as journal:
@@ -205,7 +206,7 @@ def _bring_in(log: BinaryIO, file: BinaryIO) -> None:
     known = version == _LOG_VERSION and 512 <= page_size <= 65536 and page_size & (page_size - 1) == 0
     sums = (0, 0) if order is None else _checksum(order, head[:24], (0, 0))
     if order is None or not known or sums != struct.unpack(">2I", head[24:]):
-        return  # SQLite takes no notice of such a log either
+        return  # SQLite ignores such a log too
     pages, size = _committed(log, order, page_size, tuple(salts), sums)
     if size is None:
         return

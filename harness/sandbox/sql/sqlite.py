@@ -15,18 +15,18 @@ from pydantic import ValidationError
 from harness.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
-from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.sql.tables import QueryFailed, Table, Unmeasurable
+from harness.sandbox.state.snapshot import Snapshot
 from harness.trace import ProgramExit
 from harness.values import Frozen, JsonObject, JsonValue
 
 Parts = Mapping[str, bytes]
-"""The files of one database by what their names end in: "" (the database), "-wal", "-journal"."""
+"""The files of one database by suffix: "" (the database), "-wal", "-journal"."""
 
 PART_BYTES_MAX = 64 * 1024 * 1024
-"""Of the parts together: what a sandbox reads back of a trial is no more."""
+"""The maximum size of all parts together: an end state contains no more."""
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
-"""Of the rows of one answer, as JSON."""
+"""The maximum size of the rows of one answer, as JSON."""
 MEMORY_MB = 512
 
 _WALL_S_PER_CPU_S = 2.0
@@ -43,7 +43,7 @@ class _TableRead(Frozen):
 
 
 class _ProgramAnswer(Frozen):
-    """What the program in the sandbox prints: one of these."""
+    """The output of the program in the sandbox: exactly one of these."""
 
     rows: list[JsonValue] | None = None
     tables: dict[str, _TableRead] | None = None
@@ -91,7 +91,7 @@ class SqliteReader:
             sandbox.close()
         if answer.unable is not None:
             raise SandboxError(
-                f"the database cannot be asked: python3 of image {self.image!r} says {answer.unable!r}",
+                f"the database cannot be queried: python3 of image {self.image!r} reports {answer.unable!r}",
                 remedy="the image of the environment needs python3 with the module sqlite3",
             )
         if answer.unmeasurable is not None:
@@ -122,10 +122,10 @@ class SqliteReader:
 
 
 def _read(ended: ProgramExit) -> _ProgramAnswer:
-    if ended.signal is not None:  # of the limits on processor time or memory, or a fault of SQLite
+    if ended.signal is not None:  # a limit of processor time or memory, or a crash of SQLite
         raise Unmeasurable(f"the program that reads the database was ended by signal {ended.signal}")
     if ended.code == _NOT_FOUND:
-        raise SandboxError("the database cannot be asked: there is no python3", remedy="the image needs python3")
+        raise SandboxError("the database cannot be queried: there is no python3", remedy="the image needs python3")
     try:
         return _ProgramAnswer.model_validate(json.loads(ended.stdout, parse_constant=_refuse_constant))
     except (ValidationError, ValueError, RecursionError):

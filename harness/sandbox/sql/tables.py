@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from harness.values import JsonObject, JsonValue, canonical_json, digest_of_text
 
 MOST_LISTED = 200
-"""Rows of one kind and table that are listed; `more` counts the others."""
+"""The number of listed rows of one kind and table; `more` counts the others."""
 
 
 class QueryFailed(Exception):
@@ -15,7 +15,7 @@ class QueryFailed(Exception):
 
 
 class Unmeasurable(Exception):
-    """The files cannot be measured within the limits, as the message describes; their author has caused that."""
+    """The files cannot be measured within the limits, as the message describes; the agent has caused that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +50,14 @@ class _Row:
 
 
 def _change(before: Table | None, after: Table | None, ignored: frozenset[str]) -> JsonObject:
-    told: JsonObject = {}
+    tables: JsonObject = {}
     if before is None or after is None:
-        told["table"] = "added" if before is None else "removed"
+        tables["table"] = "added" if before is None else "removed"
     key = () if before is None or after is None or before.key != after.key else after.key
     key = tuple(column for column in key if column not in ignored)
     old, new = _rows(before, key, ignored), _rows(after, key, ignored)
-    told |= {"rows": len(new), "digest": _digest(new)}
-    return told | (_by_key(key, old, new) if key and _is_apart(old) and _is_apart(new) else _by_row(old, new))
+    tables |= {"rows": len(new), "digest": _digest(new)}
+    return tables | (_by_key(key, old, new) if key and _is_apart(old) and _is_apart(new) else _by_row(old, new))
 
 
 def _rows(table: Table | None, key: tuple[str, ...], ignored: frozenset[str]) -> list[_Row]:

@@ -11,27 +11,29 @@ from harness.plugins import Registry
 from harness.score.protocols import Detector
 
 OTHER: Final = "other"
-OTHER_VERSION: Final = "1"
+OTHER_VERSION: Final = "2"
 """Of the finding that stands where a trial is known to have failed and no detector found anything."""
 
 DETECTORS: Final = Registry(
     seam="detector",
     built_in={
-        "loop_trap": "harness.score.failures.loop_trap:LoopTrap",
-        "stuck": "harness.score.failures.stuck:Stuck",
-        "tool_hallucination": "harness.score.failures.tool_hallucination:ToolHallucination",
-        "claims": "harness.score.failures.claims:Claims",
-        "assumptions": "harness.score.failures.assumptions:Assumptions",
-        "unsupported": "harness.score.failures.unsupported:Unsupported",
-        "goal_drift": "harness.score.failures.goal_drift:GoalDrift",
-        "objective": "harness.score.failures.objective:Objective",
-        "premature_commitment": "harness.score.failures.premature_commitment:PrematureCommitment",
-        "wrong_outcome": "harness.score.failures.wrong_outcome:WrongOutcome",
-        "cascading_error": "harness.score.failures.cascading_error:CascadingError",
-        "conversation": "harness.score.failures.conversation:BrokenConversation",
-        "lookups": "harness.score.failures.lookups:Lookups",
-        "wrong_sources": "harness.score.failures.wrong_sources:WrongSources",
-        "premises": "harness.score.failures.premises:Premises",
+        "loop_trap": "harness.score.failures.modes.loop_trap:LoopTrap",
+        "stuck": "harness.score.failures.modes.stuck:Stuck",
+        "barren": "harness.score.failures.modes.barren:Barren",
+        "tool_hallucination": "harness.score.failures.modes.tool_hallucination:ToolHallucination",
+        "claims": "harness.score.failures.modes.claims:Claims",
+        "assumptions": "harness.score.failures.modes.assumptions:Assumptions",
+        "unsupported": "harness.score.failures.modes.unsupported:Unsupported",
+        "goal_drift": "harness.score.failures.modes.goal_drift:GoalDrift",
+        "objective": "harness.score.failures.modes.objective:Objective",
+        "premature_commitment": "harness.score.failures.modes.premature_commitment:PrematureCommitment",
+        "wrong_outcome": "harness.score.failures.modes.wrong_outcome:WrongOutcome",
+        "cascading_error": "harness.score.failures.modes.cascading_error:CascadingError",
+        "conversation": "harness.score.failures.modes.conversation:BrokenConversation",
+        "figures": "harness.score.failures.modes.figures:Figures",
+        "lookups": "harness.score.failures.modes.lookups:Lookups",
+        "wrong_sources": "harness.score.failures.modes.wrong_sources:WrongSources",
+        "premises": "harness.score.failures.modes.premises:Premises",
     },
 )
 """Seam `harness.detector`. A new detector is its own file and one line here."""

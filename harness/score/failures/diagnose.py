@@ -1,24 +1,29 @@
 """All detectors over one trial."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from harness.errors import OutOfTime
 from harness.plugins import described
+from harness.score.comparison.alignment import Deviation, DeviationKind
+from harness.score.comparison.reference_match import deviations_from_reference
+from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
-from harness.score.failures.causes import by_cause
 from harness.score.failures.detectors import OTHER_VERSION, built_in_detectors
-from harness.score.failures.diagnosis import Diagnosis
-from harness.score.failures.fitted import Fitted, fitted
-from harness.score.failures.reading import has_failed
+from harness.score.failures.ranking.causes import by_cause
+from harness.score.failures.ranking.fitted import Fitted, fitted
+from harness.score.failures.signals.reading import has_failed
+from harness.score.made_calls import fed_calls, step_of_call
 from harness.score.protocols import Detector
 
 
 def diagnose(evidence: Evidence, own: Sequence[Detector] = ()) -> tuple[Diagnosis, ...]:
     """Every finding of the built-in detectors and of `own`, by origin step.
 
-    Pure and deterministic; the built-in ones take time linear in the trajectory. Successful trials are looked at too: a
-    loop that was left again was a loop. `failed_without_a_known_mode` (`other`) stands alone, where the trial is known
-    to have failed and no detector found anything. What raises in one of `own` is a finding of `other` at confidence 0.
+    Pure and deterministic; the built-in ones take time linear in the trajectory. Successful trials are examined too: a
+    loop that was left again was a loop. `other` stands alone, where the trial is known to have failed and
+    no detector found anything: its kind is the first place where the calls differ from the reference, or else
+    `failed_without_a_known_mode`. What raises in one of `own` is a finding of `other` at confidence 0.
     """
     return findings(evidence, own=own)[0]
 
@@ -62,14 +67,46 @@ def _order(one: Diagnosis) -> tuple[int, str, str, str]:
 
 
 def _other(evidence: Evidence) -> Diagnosis:
+    """The failure that no detector names: by the first place where the calls differ from the reference, if any does."""
     reasons = [f"{verdict.check}: {verdict.reason}" for verdict in evidence.verdicts if verdict.passed is False]
     if evidence.trial.reason is not None:
         reasons.append(evidence.trial.reason)
+    reason = "; ".join(reasons) or evidence.trial.outcome
+    place = _unlike_reference(evidence)
     return Diagnosis(
         failure="other",
-        kind="failed_without_a_known_mode",
-        origin_step=None,
-        evidence="; ".join(reasons) or evidence.trial.outcome,
-        confidence=1.0,
+        kind="failed_without_a_known_mode" if place is None else _KINDS[place[0].kind],
+        origin_step=None if place is None else place[1],
+        evidence=reason if place is None else f"{place[0].words}; {reason}",
+        confidence=1.0 if place is None else _BY_REFERENCE,
         version=OTHER_VERSION,
     )
+
+
+_BY_REFERENCE = 0.5
+"""Of a kind that the reference tells: another way than its may be right too."""
+_KINDS: Mapping[DeviationKind, Kind] = MappingProxyType(
+    {
+        "wrong_tool": "wrong_tool",
+        "wrong_arguments": "wrong_argument",
+        "missing_call": "missing_call",
+        "needless_write": "needless_write",
+        "wrong_order": "wrong_order",
+        "wrong_answer": "wrong_answer",
+    }
+)
+
+
+def _unlike_reference(evidence: Evidence) -> tuple[Deviation, int] | None:
+    """The first deviation that is no needless read, and its step; a wrong answer where the calls are right.
+
+    None without a reference, and for a trial that did not finish: what its calls lack tells nothing.
+    """
+    if evidence.case.reference is None or evidence.trial.outcome != "finished" or evidence.success is not False:
+        return None
+    calls = fed_calls(evidence.trial)
+    found = deviations_from_reference(calls, evidence.case.reference, evidence.tools)
+    first = next((one for one in found if one.kind != "needless_read"), None)
+    if first is None:
+        first = Deviation(kind="wrong_answer", at=len(calls))
+    return first, step_of_call(calls, evidence.trial, first.at)

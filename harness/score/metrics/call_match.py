@@ -8,8 +8,8 @@ and that were not made before since the last write. A repeated read is redundant
 
 from typing import ClassVar
 
+from harness.score.comparison.reference import Alignment, align
 from harness.score.evidence import Evidence
-from harness.score.reference import Alignment, align
 
 _NO_REFERENCE = "the case has no reference"
 

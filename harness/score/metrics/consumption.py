@@ -19,10 +19,10 @@ class Tokens:
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         used = [_tokens(usage) for usage in _usages(evidence)]
-        told = [tokens for tokens in used if tokens is not None]
-        if not told:
+        known = [tokens for tokens in used if tokens is not None]
+        if not known:
             return None, "no model reply told its tokens"
-        return float(sum(told)), f"{sum(told)} tokens in {len(told)} of {len(used)} replies"
+        return float(sum(known)), f"{sum(known)} tokens in {len(known)} of {len(used)} replies"
 
 
 class CostUsd:

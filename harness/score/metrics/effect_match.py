@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from harness.case import ReferenceCall, ToolSpec
-from harness.score.arguments import call_key
-from harness.score.comparing import same_effect
+from harness.score.comparison.arguments import call_key
+from harness.score.comparison.comparing import same_effect
+from harness.score.comparison.matching import match_calls
 from harness.score.evidence import Evidence
-from harness.score.failures.handing_over import is_hand_over
-from harness.score.failures.reading import Act, read
+from harness.score.failures.signals.handing_over import is_hand_over
+from harness.score.failures.signals.reading import Act, read
 from harness.score.imported_criteria import judged_by_state
-from harness.score.matching import match_calls
 
 
 class EffectMatch:
@@ -75,8 +75,8 @@ def _compared(wanted: Sequence[ReferenceCall], keys: Sequence[str], made: Sequen
     missing, extra = Counter(keys) - Counter(made), Counter(made) - Counter(keys)
     if missing or extra:
         parts = ((missing, "missing"), (extra, "not the reference's"))
-        told = [f"{words}: {', '.join(map(_short, sorted(some.elements())))}" for some, words in parts if some]
-        return 0.0, "; ".join(told)
+        sides = [f"{words}: {', '.join(map(_short, sorted(some.elements())))}" for some, words in parts if some]
+        return 0.0, "; ".join(sides)
     found = match_calls(wanted, keys, made)
     if len(found.pairs) == len(wanted):
         return 1.0, f"the {len(wanted)} writes of the reference and no other" if wanted else "nothing was changed"

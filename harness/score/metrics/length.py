@@ -25,16 +25,20 @@ class Steps:
 class Turns:
     """Times that the agent spoke to the user: steps of the agent with a message and without a call; a count.
 
-    A message beside calls is a remark, not a turn. None where there was neither a message nor an answer.
+    A message beside calls is a remark, not a turn, and what a sub-agent says is heard by its caller alone. None where
+    there was neither a message nor an answer.
     """
 
     name: ClassVar[str] = "turns"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     lower_is_better: ClassVar[bool] = True
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         steps = evidence.trial.trajectory.steps
-        spoken = sum(step.source == "agent" and step.message is not None and not step.calls for step in steps)
+        spoken = sum(
+            step.source == "agent" and step.parent is None and step.message is not None and not step.calls
+            for step in steps
+        )
         if not spoken and not evidence.answered:
             return None, "the agent said nothing"
         return float(max(spoken, 1)), f"{max(spoken, 1)} messages to the user"

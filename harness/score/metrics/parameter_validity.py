@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import ClassVar
 
-from harness.score.arguments import argument_faults
+from harness.score.comparison.arguments import argument_faults
 from harness.score.evidence import Evidence
 
 

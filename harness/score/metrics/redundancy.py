@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from harness.score.evidence import Evidence
-from harness.score.failures.reading import Act, read
+from harness.score.failures.signals.reading import Act, read
 
 
 class Redundancy:

@@ -30,14 +30,14 @@ class Routing:
         if not routes:
             return None, "the case has no routes"
         turns = list(_turns(evidence.trial.trajectory.steps, evidence.trial.trajectory.agent))
-        told = [(turn, route) for turn in turns if (route := _route_of(turn, routes)) is not None]
-        if not told:
+        routed = [(turn, route) for turn in turns if (route := _route_of(turn, routes)) is not None]
+        if not routed:
             return None, "no turn of the conversation is one that the case's routes name"
-        values = [_value(set(route.agents), set(turn.acted)) for turn, route in told]
-        words = f"{values.count(1.0)} of {len(told)} turns went to the expected agents only"
+        values = [_value(set(route.agents), set(turn.acted)) for turn, route in routed]
+        words = f"{values.count(1.0)} of {len(routed)} turns went to the expected agents only"
         rerouted = values.count(_REROUTED)
         words += f", {rerouted} rerouted" if rerouted else ""
-        wrong = [_words(turn, route) for (turn, route), value in zip(told, values, strict=True) if value < 1]
+        wrong = [_words(turn, route) for (turn, route), value in zip(routed, values, strict=True) if value < 1]
         return sum(values) / len(values), "; ".join([words, *wrong])
 
 

@@ -2,9 +2,9 @@
 
 from typing import ClassVar, Literal
 
+from harness.score.comparison.reference import align
 from harness.score.evidence import Evidence
 from harness.score.failures import loops
-from harness.score.reference import align
 from harness.score.selection import decisions
 
 Ending = Literal["success_stop", "premature", "overrun", "loop", "limit", "crash", "no_answer", "unknown"]

@@ -9,10 +9,12 @@ from harness.score.verifiers.files import Files
 from harness.score.verifiers.final_answer import FinalAnswer
 from harness.score.verifiers.json_schema import JsonSchema
 from harness.score.verifiers.no_failure import NoFailure
+from harness.score.verifiers.reference_state import EqualsReferenceState
 from harness.score.verifiers.reward import Reward
 from harness.score.verifiers.rules import Rules
 from harness.score.verifiers.sql import Sql
 from harness.score.verifiers.state import State
+from harness.score.verifiers.task_tests import TaskTests
 from harness.score.verifiers.tools import ForbiddenTools, RequiredTools
 from harness.score.verifiers.trajectory import TrajectoryVerifier
 
@@ -29,10 +31,12 @@ VERIFIERS: dict[str, type] = {
     "max_tokens": MaxTokens,
     "required_tools": RequiredTools,
     "no_failure": NoFailure,
+    "reference_state": EqualsReferenceState,
     "reward": Reward,
     "rules": Rules,
     "sql": Sql,
     "state": State,
+    "task_tests": TaskTests,
     "trajectory": TrajectoryVerifier,
 }
 
@@ -42,6 +46,7 @@ __all__ = [
     "CheckAnswer",
     "Command",
     "Dom",
+    "EqualsReferenceState",
     "Files",
     "FinalAnswer",
     "ForbiddenTools",
@@ -54,5 +59,6 @@ __all__ = [
     "Rules",
     "Sql",
     "State",
+    "TaskTests",
     "TrajectoryVerifier",
 ]

@@ -6,8 +6,8 @@ import jsonpath
 from pydantic import Field, field_validator, model_validator
 
 from harness.case import Suite
+from harness.score.comparison.jsonvalue import json_contains, json_equal
 from harness.score.evidence import Evidence
-from harness.score.jsonvalue import json_contains, json_equal
 from harness.score.probing import probe_problem
 from harness.score.unmeasured import BY_AGENT, unmeasurable_state
 from harness.validation import found_at

@@ -55,7 +55,7 @@ def _tokens(evidence: Evidence) -> tuple[float | None, str]:
     trial = evidence.trial
     if trial.model_use is not None:
         return float(trial.model_use.input_tokens + trial.model_use.output_tokens), "as the gateway counted"
-    told, why = Tokens().measure(evidence)
-    if told is None and trial.exit is not None:  # we ran it, and no model replied
+    used, why = Tokens().measure(evidence)
+    if used is None and trial.exit is not None:  # we ran it, and no model replied
         return 0.0, "no model replied"
-    return told, why
+    return used, why

@@ -35,7 +35,7 @@ class CheckAnswer(FinalAnswer):
         except UsageError as error:
             return f"with.function: {error.message}"
         if not callable(found):
-            return f"with.function: {self.function!r} is no function"
+            return f"with.function: {self.function!r} is not a function"
         self._loaded = found
         return None
 

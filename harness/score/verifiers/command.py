@@ -9,8 +9,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from harness.case import CommandCheck
+from harness.score.comparison.textrule import TextRule
 from harness.score.evidence import Evidence
-from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
 from harness.trace import CommandResult
 from harness.values import Frozen, JsonObject
@@ -50,8 +50,8 @@ class Command(Frozen):
             return None, f"{why}: run again", {}
         end = evidence.trial.end_state
         if end is not None and not end.complete:
-            told = f"the command saw a part of the end state only: {end.problem or 'it was too large'}"
-            return None, told, BY_AGENT
+            note = f"the command saw a part of the end state only: {end.problem or 'it was too large'}"
+            return None, note, BY_AGENT
         ended = result.exit
         seen: JsonObject = {"code": ended.code, "signal": ended.signal, "stdout": ended.stdout[:2000]}
         if ended.timed_out:

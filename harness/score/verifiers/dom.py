@@ -11,8 +11,8 @@ from pydantic import Field, model_validator
 
 from harness.case import Suite, page_look
 from harness.case.browsing import Whose
+from harness.score.comparison.textrule import TextRule
 from harness.score.evidence import Evidence
-from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
 from harness.trace import ElementSeen, ElementsSeen, PageSeen
 from harness.values import Frozen, JsonObject
@@ -119,16 +119,16 @@ class Dom(Frozen):
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         seen = self._seen(evidence)
         if seen is None:
-            looked = bool(evidence.trial.pages)
-            return None, "the check looks elsewhere since: run again" if looked else "no page was looked at", {}
+            visited = bool(evidence.trial.pages)
+            return None, "the check looks elsewhere since: run again" if visited else "no page was examined", {}
         if seen.problem is not None:
             by_agent = BY_AGENT if self.browser == "agent" else {}
             return None, f"there is no page to see: {seen.problem}", {"url": seen.url} | by_agent
         problems = list(self._problems(seen))
-        told: JsonObject = {"url": seen.url, "title": seen.title, "screenshot": seen.screenshot}
+        details: JsonObject = {"url": seen.url, "title": seen.title, "screenshot": seen.screenshot}
         if problems:
-            return False, "; ".join(problems), told | {"seen": _shown(seen)}
-        return True, f"{seen.url} is as expected", told
+            return False, "; ".join(problems), details | {"seen": _shown(seen)}
+        return True, f"{seen.url} is as expected", details
 
     def _seen(self, evidence: Evidence) -> PageSeen | None:
         digest = page_look("", self.model_dump(mode="json")).digest

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import ClassVar, Literal
 
+from harness.score.comparison.textrule import TextRule
 from harness.score.evidence import Evidence
-from harness.score.textrule import TextRule
 from harness.score.unmeasured import BY_AGENT
 from harness.trace import EndState, FileChange, FileKind
 from harness.values import Frozen, JsonObject
@@ -67,7 +67,7 @@ class Files(Frozen):
         folders: set[str] = set()
         rest: list[FileChange] = []
         for change in end.changes:
-            if self._expects(change) or _meets(change.path, self.allow):
+            if self._expects(change) or matches_any(change.path, self.allow):
                 folders.update(str(folder) for folder in PurePosixPath(change.path).parents)
             else:
                 rest.append(change)
@@ -83,22 +83,22 @@ class Files(Frozen):
         """Of what meets no pattern: a new folder above, or among, what does."""
         if change.kind != "directory" or change.change != "added":
             return False
-        return change.path in folders or _meets(change.path, self.added)
+        return change.path in folders or matches_any(change.path, self.added)
 
     def _missing(self, end: EndState) -> str | None:
         for kind in _CHANGES:
             changes = [change for change in end.changes if change.change == kind]
             for pattern in self._patterns(kind):
                 if not any(_is_meant(change, pattern) for change in changes):
-                    return self._told_missing(kind, pattern, changes)
+                    return self._missing_words(kind, pattern, changes)
         links = {change.path: change.link for change in end.changes if change.kind == "link"}
         for path, target in self.links.items():
             if links.get(_absolute(path)) != target:
                 return f"{path!r} is not a link to {target!r}"
         return None
 
-    def _told_missing(self, kind: Change, pattern: str, changes: Sequence[FileChange]) -> str:
-        other = next((change for change in changes if _meets(change.path, (pattern.rstrip("/"),))), None)
+    def _missing_words(self, kind: Change, pattern: str, changes: Sequence[FileChange]) -> str:
+        other = next((change for change in changes if matches_any(change.path, (pattern.rstrip("/"),))), None)
         if other is None:
             return f"nothing that meets {pattern!r} was {kind}"
         wanted = _KINDS["directory" if pattern.endswith("/") else "file"]
@@ -147,12 +147,13 @@ def _absolute(path: str) -> str:
 def _is_meant(change: FileChange, pattern: str) -> bool:
     """Whether the change matches the pattern and its kind; a deleted entry may have been of any kind."""
     if change.change == "deleted":
-        return _meets(change.path, (pattern.rstrip("/"),))
+        return matches_any(change.path, (pattern.rstrip("/"),))
     kind = "directory" if pattern.endswith("/") else "file"
-    return change.kind == kind and _meets(change.path, (pattern.rstrip("/"),))
+    return change.kind == kind and matches_any(change.path, (pattern.rstrip("/"),))
 
 
-def _meets(path: str, patterns: tuple[str, ...]) -> bool:
+def matches_any(path: str, patterns: tuple[str, ...]) -> bool:
+    """Whether the absolute path matches one of the patterns, which begin at `/work/` where they begin with no `/`."""
     return any(_fits(path, _absolute(pattern)) for pattern in patterns)
 
 

@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from harness.score.comparison.jsonvalue import json_equal, parsed_json
+from harness.score.comparison.textrule import TextRule
 from harness.score.evidence import Evidence
-from harness.score.jsonvalue import json_equal, parsed_json
-from harness.score.textrule import TextRule
 from harness.values import JsonObject, JsonValue
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w])")

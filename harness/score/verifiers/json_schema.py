@@ -9,8 +9,8 @@ from pydantic import Field, field_validator, model_validator
 from referencing.exceptions import Unresolvable
 
 from harness.case import Suite
+from harness.score.comparison.jsonvalue import parsed_json
 from harness.score.evidence import Evidence
-from harness.score.jsonvalue import parsed_json
 from harness.score.probing import probe_problem
 from harness.score.unmeasured import BY_AGENT, unmeasurable_state
 from harness.validation import Schema

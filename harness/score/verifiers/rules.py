@@ -9,9 +9,9 @@ from typing import ClassVar, Final
 from pydantic import Field, field_validator
 
 from harness.case import Suite
+from harness.score.comparison.jsonvalue import json_contains
 from harness.score.events import EVENTS, Event, events
 from harness.score.evidence import Evidence
-from harness.score.jsonvalue import json_contains
 from harness.values import Frozen, JsonObject
 
 _EVENT: Final = r"((?:tool:)?[A-Za-z_][\w.-]*(?:\s*\{.*\})?)"

@@ -6,9 +6,9 @@ from typing import ClassVar
 from pydantic import Field, model_validator
 
 from harness.case import Suite
+from harness.score.comparison.jsonvalue import json_contains, json_equal
+from harness.score.comparison.pairing import unmatched
 from harness.score.evidence import Evidence
-from harness.score.jsonvalue import json_contains, json_equal
-from harness.score.pairing import unmatched
 from harness.score.probing import sql_problem
 from harness.score.unmeasured import BY_AGENT, unmeasurable_state
 from harness.values import Frozen, JsonObject, JsonValue, canonical_json
@@ -99,10 +99,10 @@ class Sql(Frozen):
     def _changes(self, tables: JsonValue, expected: dict[str, TableChange]) -> tuple[bool | None, str, JsonObject]:
         if not isinstance(tables, dict):
             return None, f"the probe {self.probe!r} compared no tables when the trial ran: run again", {}
-        seen: JsonObject = {name: told for name, told in tables.items() if _changed(told)}
+        seen: JsonObject = {name: changes for name, changes in tables.items() if _changed(changes)}
         problems = [f"there is no table {name!r}" for name in expected if name not in tables]
-        for name, told in tables.items():
-            problem = _problem_with_table(told, expected.get(name, TableChange()))
+        for name, changes in tables.items():
+            problem = _problem_with_table(changes, expected.get(name, TableChange()))
             problems += [] if problem is None else [f"table {name!r}: {problem}"]
         if not problems:
             return True, f"{self.probe}: the expected rows changed, and nothing else", seen
@@ -110,22 +110,22 @@ class Sql(Frozen):
         return False, f"{self.probe}: {problems[0]}{more}", seen
 
 
-def _changed(told: JsonValue) -> bool:
-    return isinstance(told, dict) and bool(told.keys() - {"rows", "digest"})
+def _changed(change: JsonValue) -> bool:
+    return isinstance(change, dict) and bool(change.keys() - {"rows", "digest"})
 
 
-def _problem_with_table(told: JsonValue, expected: TableChange) -> str | None:
-    if not isinstance(told, dict):
+def _problem_with_table(change: JsonValue, expected: TableChange) -> str | None:
+    if not isinstance(change, dict):
         return "nothing was told of it"
-    if "table" in told:
-        return f"it was {told['table']}"
+    if "table" in change:
+        return f"it was {change['table']}"
     for kind, rows in (("added", expected.added), ("removed", expected.removed)):
-        if f"more_{kind}" in told:
+        if f"more_{kind}" in change:
             return f"more rows were {kind} than are listed"
-        problem = _problem_with_rows(kind, _objects(told.get(kind)), rows)
+        problem = _problem_with_rows(kind, _objects(change.get(kind)), rows)
         if problem is not None:
             return problem
-    return _problem_with_changes(told, expected.changed)
+    return _problem_with_changes(change, expected.changed)
 
 
 def _problem_with_rows(kind: str, got: list[JsonObject], expected: Sequence[JsonObject]) -> str | None:
@@ -137,10 +137,10 @@ def _problem_with_rows(kind: str, got: list[JsonObject], expected: Sequence[Json
     return f"{_short(missing[0])} was not {kind}" if missing else None
 
 
-def _problem_with_changes(told: JsonObject, expected: Sequence[RowChange]) -> str | None:
-    if "more_changed" in told:
+def _problem_with_changes(change: JsonObject, expected: Sequence[RowChange]) -> str | None:
+    if "more_changed" in change:
         return "more rows changed than are listed"
-    got = [{"key": one["key"], "set": one["after"]} for one in _objects(told.get("changed"))]
+    got = [{"key": one["key"], "set": one["after"]} for one in _objects(change.get("changed"))]
     missing, surplus = unmatched(got, [one.model_dump() for one in expected], json_equal)
     if surplus and missing:
         return f"row {_short(surplus[0])} changed, where {_short(missing[0])} is expected"

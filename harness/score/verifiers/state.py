@@ -5,8 +5,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from harness.case import Suite
+from harness.score.comparison.jsonvalue import Absent, at_pointer, json_contains, json_equal
 from harness.score.evidence import Evidence
-from harness.score.jsonvalue import Absent, at_pointer, json_contains, json_equal
 from harness.score.probing import probe_problem
 from harness.score.unmeasured import BY_AGENT, unmeasurable_state
 from harness.values import Frozen, JsonObject, JsonValue

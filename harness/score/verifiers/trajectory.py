@@ -12,11 +12,11 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from harness.case import Case, ReferenceCall, Suite
-from harness.score.arguments import call_key, key_of
+from harness.score.comparison.arguments import call_key, key_of
+from harness.score.comparison.jsonvalue import json_contains
+from harness.score.comparison.matching import match_calls
+from harness.score.comparison.reference import neutral_calls
 from harness.score.evidence import Evidence
-from harness.score.jsonvalue import json_contains
-from harness.score.matching import match_calls
-from harness.score.reference import neutral_calls
 from harness.trace import ToolCall
 from harness.values import Frozen, JsonObject
 

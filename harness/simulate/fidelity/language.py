@@ -1,4 +1,4 @@
-"""Which language a message is in, by its script and its most frequent words; None where that cannot be told."""
+"""Which language a message is in, by its script and its most frequent words; None where that cannot be determined."""
 
 import re
 import unicodedata

@@ -10,7 +10,8 @@ _LABEL: Final = re.compile(
 )
 _OFFERS_HELP: Final = re.compile(
     r"\bhow (?:can|may) i (?:help|assist)(?: you)?\b|\b(?:can|may) i (?:help|assist) you\b|"
-    r"\bis there (?:any|some)thing else i can\b|\banything else i can (?:help|assist|do for) you\b|"
+    r"\bis there (?:any|some)thing else i can (?!provide|give|show|tell|try|use|send)\b|"
+    r"\banything else i can (?:help|assist|do for) you\b|"
     r"\bi(?:'d| would| will|'ll| can| am|'m)(?: be)? (?:be )?(?:happy|glad|here) to (?:help|assist) you\b|"
     r"\bi(?:'m| am) (?:here|ready) to (?:help|assist)\b|"
     r"\bi can (?:help|assist) you with\b|\blet me know if there'?s (?:any|some)thing else i can\b|"

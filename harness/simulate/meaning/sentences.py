@@ -6,21 +6,25 @@ from typing import Final
 LONGEST: Final = 20_000
 """Characters of a message that are read."""
 
-_MARKUP: Final = re.compile(r"[*_`#>|]+|^[ \t]*(?:[-•]|\d{1,2}[.)])\s+", re.MULTILINE)
+_EMPHASIS: Final = re.compile(r"[*_`#>|]+")
+_BULLET: Final = re.compile(r"\n[ \t]*(?:[-•]|\d{1,2}[.)])\s+")
 _END: Final = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|\n+|(?<=:)\s*\n")
 _ABBREVIATED: Final = re.compile(r"\b(?:e\.g|i\.e|mr|mrs|ms|dr|vs|approx|no|st|inc)\.$", re.IGNORECASE)
 
 _OFFERS_MORE: Final = re.compile(
     r"\b(?:(?:any|some)thing else|any (?:other|more|further|additional) (?:question|request|concern|help|"
-    r"assistance|item)|"
+    r"assistance|item|setting|order|change|update|issue|need)|"
     r"(?:else|other|more|further) (?:that )?(?:i|we) can|what else|else (?:to|for) (?:you|today)|"
-    r"need (?:any )?(?:more|further) (?:help|assistance)|how else|feel free to|don'?t hesitate|do not hesitate|"
-    r"if you (?:have|need|want|would like|change your mind)\b[^?]{0,200}(?:let me know|here|ask|reach)|"
+    r"(?:any|more|further|additional|other) (?:help|assistance|support|questions?|concerns?|clarification)|"
+    r"how else|feel free to|don'?t hesitate|do not hesitate|"
+    r"(?:if|in case|should) you (?:\w+ )?(?:have|need|want|require|like|wish|change your mind)\b[^?]{0,200}"
+    r"(?:let me know|tell me|just say|here|ask|reach)|"
     r"let me know if (?:you|there)(?!(?:'d| would)? (?:like|want|prefer)\b)|happy to help|here to help|"
     r"(?:with|for) (?:anything|something) else)"
 )
 _OFFER_WORDS: Final = (
     "else",
+    "any ",
     "other",
     "more",
     "further",
@@ -29,12 +33,13 @@ _OFFER_WORDS: Final = (
     "hesitate",
     "let me know",
     "to help",
-    "if you",
+    " you ",
 )
 _ASKS: Final = re.compile(
     r"\?|\b(?:please|kindly)\b(?! (?:note|be |wait|hold|wait|feel|keep|remember|rest|accept|allow|understand|see |"
     r"find|stand|bear))|"
-    r"\b(?:let me know|tell me)\b|"
+    r"\b(?:let me know|tell me|say so|(?:ask|request|invite|want) (?:that )?you|"
+    r"(?:need|like|have) to (?:know|hear|have|get))\b|"
     r"\b(?:need|require)\b.{0,20}\b(?:your|you to|the following|some|a few|to know|to verify|to confirm|"
     r"information|details)\b|"
     r"\bjust (?:say|reply)\b"
@@ -43,16 +48,34 @@ _REQUEST: Final = re.compile(
     r"\b(?:could|can|would|will|may) (?:you|i)\b(?: \w+){0,2} (?:provide|give|share|tell|confirm|verify|specify|"
     r"clarify|have|get|send|let)"
 )
+_PROPOSES: Final = re.compile(
+    r"\b(?:like|want|prefer|ok(?:ay)?|happy|wish|need) (?:for )?(?:me|us) to\b|"
+    r"\b(?:ok(?:ay)?|fine|alright|agreeable|about|mind|what) (?:with you )?(?:if |that |were )?(?:i|we)\b|"
+    r"\b(?:shall|should|may|can|could) (?:i|we)\b|\b(?:proceed|go ahead|continue|carry on|move forward|move ahead)\b"
+)
+_OF_FACT: Final = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|does|did|will)(?:n't| not)? (?:your|the|this|these|those|my|our|it|they)\b"
+    r"(?! (?:correct|right|ok|okay|fine|good|acceptable|accurate|alright|work)\b)"
+)
+_OPEN_WORDS: Final = re.compile(r"\b(?:what|which|who|whom|whose|when|where|why|how)\b")
+"""A question with one of them asks for something that is missing, as a request does."""
+_INVERTED: Final = re.compile(
+    r"(?:is|are|was|were|has|have|had|does|did|will)(?:n't)? (?:your|the|this|these|those|my|our)\b"
+)
+"""How a question of fact begins, though it lacks its mark."""
 _PROMISES: Final = re.compile(
-    r"\b(?:i'll|i will|i am going to|i'm going to|i shall|let me|we'll|we will|allow me to|give me a)\b|"
+    r"\b(?:i'll|i will|i am going to|i'm (?:going to|gonna)|i shall|let me|we'll|we will|allow me to|give me a)\b|"
     r"\b(?:one|just a|a|bear with me for a|hold on a?) (?:moment|minute|second|sec)\b|\bplease (?:wait|hold|stand "
     r"by)\b|"
     r"\bhold on\b|\bbear with me\b|\bright away\b|"
     r"\b(?:i'm|i am|we're|we are) (?:now |currently )?(?:checking|looking|processing|placing|working|adding|updating|"
-    r"cancell?ing|searching|transferring|retrieving|fetching|booking|verifying)\b|\bworking on it\b"
+    r"cancell?ing|searching|transferring|retrieving|fetching|booking|verifying)\b|\bworking on it\b|"
+    r"^will (?:now |then )?(?!be\b)[a-z]+\b"
 )
 _NO_PROMISE: Final = re.compile(
-    r"let me know|let me (?:summari[sz]e|clarify|explain|recap|confirm)|i(?:'ll| will) be (?:here|glad|happy|unable)|"
+    r"let me know|tell me|\b(?:if|once|when|whenever|as soon as|after) (?:you|that|it|they|the|there)\b|"
+    r"\b(?:we|i)(?:'ll| will) keep\b|let me (?:summari[sz]e|clarify|explain|recap|confirm)|"
+    r"i(?:'ll| will| shall|'m going to| am going to|'m gonna) be (?:here|glad|happy|unable)|"
     r"transferr|transfer you|human agent|(?:will|i'll) not|won't|(?:i'll|will|going to|i would|i'd|we'll) (?:need|"
     r"require)|we(?:'ll| will) (?:see you|be here|need)"
 )
@@ -61,6 +84,7 @@ _PROMISE_WORDS: Final = (
     "ll ",
     "will",
     "going to",
+    "gonna",
     "let me",
     "allow me",
     "give me",
@@ -108,9 +132,8 @@ _REFUSAL_WORDS: Final = ("can", "unable", "not ", "won", "unfortun", "sorry", "a
 
 def sentences(text: str) -> tuple[str, ...]:
     """The sentences of a message, without markup; lines of a list are sentences of their own."""
-    plain = _MARKUP.sub(" ", text[:LONGEST].replace("\u2019", "'"))
     found: list[str] = []
-    for piece in _END.split(plain):
+    for piece in _END.split(without_markup(text)):
         part = " ".join(piece.split())
         if found and part and _ABBREVIATED.search(found[-1]):
             found[-1] = f"{found[-1]} {part}"
@@ -119,9 +142,22 @@ def sentences(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def without_markup(text: str) -> str:
+    """What is read of a message, without marks of emphasis and the bullets and numbers of lists."""
+    text = text[:LONGEST].replace("\u2019", "'")
+    if "\\" in text:  # a reply that is a JSON document
+        text = text.replace("\\n", "\n").replace('\\"', '"')
+    return _EMPHASIS.sub(" ", _BULLET.sub("\n ", f"\n{text}"))
+
+
 def is_open_question(text: str) -> bool:
     """Whether a message asks something that the user has to answer; an offer of further help does not count."""
-    return any(asks(one) and not offers_more(one) for one in sentences(text))
+    return any(asks(one) and not only_offers(one) for one in sentences(text))
+
+
+def only_offers(sentence: str) -> bool:
+    """Whether one sentence offers further help, and puts no question of fact before that."""
+    return offers_more(sentence) and _INVERTED.match(_plain(sentence)) is None
 
 
 def is_open_promise(text: str) -> bool:
@@ -151,7 +187,12 @@ def transfers(text: str) -> bool:
 def offers_more(text: str) -> bool:
     """Whether a message asks whether there is anything else."""
     plain = _plain(text)
-    return any(word in plain for word in _OFFER_WORDS) and _OFFERS_MORE.search(plain) is not None
+    return may_offer_more(plain) and _OFFERS_MORE.search(plain) is not None
+
+
+def may_offer_more(plain: str) -> bool:
+    """Whether a text in lower case holds a word that every such offer has."""
+    return any(word in plain for word in _OFFER_WORDS)
 
 
 def refuses(text: str) -> bool:
@@ -170,7 +211,21 @@ def promises(sentence: str) -> bool:
 
 def puts_a_question(sentence: str) -> bool:
     """Whether one sentence is a question to be answered, and no request in the form of one."""
-    return "?" in sentence and _REQUEST.search(_plain(sentence)) is None
+    plain = _plain(sentence)
+    return ("?" in plain or _INVERTED.match(plain) is not None) and _REQUEST.search(plain) is None
+
+
+def proposes(sentence: str) -> bool:
+    """Whether one sentence asks for leave to do something, as a question or in another form."""
+    return _PROPOSES.search(_plain(sentence)) is not None
+
+
+def questions_a_fact(sentence: str) -> bool:
+    """Whether one sentence asks whether something is so, or has happened."""
+    plain = _plain(sentence)
+    if _INVERTED.match(plain) is not None:
+        return True
+    return "?" in plain and _OF_FACT.search(plain) is not None and _OPEN_WORDS.search(plain) is None
 
 
 def asks(sentence: str) -> bool:

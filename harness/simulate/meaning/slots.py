@@ -2,11 +2,14 @@
 
 import re
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
-from harness.simulate.meaning.words import deciding
+from harness.simulate.meaning.forms import normal_form, plain_number
+from harness.simulate.meaning.words import deciding, is_of_domain, listed
 
 _MONTHS: Final = {
     name: number
@@ -23,49 +26,17 @@ _MONTHS: Final = {
 _NUMBERS: Final = {
     name: number
     for number, name in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-            "twenty",
-        ]
+        (
+            *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
+            *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
+        )
     )
-} | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100, "dozen": 12}
-_NEGATIONS: Final = frozenset(
-    (
-        "not",
-        "no",
-        "never",
-        "without",
-        "cannot",
-        "can't",
-        "unable",
-        "neither",
-        "nor",
-        "none",
-        "nothing",
-        "non",
-        "n't",
-        "nobody",
-    )
+} | {"both": 2, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100, "dozen": 12}
+_NEGATIONS: Final = listed("not no never without cannot can't unable neither nor none nothing non n't nobody")
+_JOINED: Final = re.compile(
+    r"\s(?:(?<=\d\s)(?=[ap]\.?m\b|usd\b|eur\b|dollars?\b|euros?\b|bucks\b|percent\b|%)|(?<=[$\u20ac\u00a3]\s)(?=\d))"
 )
+"""The space between a number and the unit that belongs to its value."""
 _TOKEN: Final = re.compile(
     r"[^\w.!?\n;#$\u20ac\u00a3]{0,50}(?:(?P<word>[a-z]+(?:'[a-z]+)?(?![\w@]|-\d|[.+][\w.+-]{0,64}@))|"
     r"(?P<money>(?:(?:us|usd|eur|gbp)\s?)?[$\u20ac\u00a3]\s?-?\d[\d,]*(?:\.\d+)?|\d[\d,]*(?:\.\d+)?\s?(?:usd|eur|dollars?|euros?|bucks)\b)"
@@ -75,7 +46,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<email>[\w.+-]{1,64}@[\w-]+\.[\w.]*\w)"
     r"|(?P<slashed>\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b)"
     r"|(?P<ident>#?\b(?=[\w-]{0,60}\d)(?=[\w-]{0,60}[a-z_])[a-z0-9][\w-]*\w|#\w+)"
-    r"|(?P<number>\d[\d,]*(?:\.\d+)?)"
+    r"|(?P<number>\d+(?:,\d{3})*(?:\.\d+)?)"
     r"|(?P<other>[^\W\d_]+(?:'[^\W\d_]+)?)"
     r"|(?P<stop>[.!?\n;]))"
 )
@@ -84,78 +55,152 @@ _UNIT: Final = re.compile(
 )
 
 
+_DIGITS: Final = "0123456789"
+_VALUES: Final = listed("money iso time percent email slashed ident number")
+_ACTS: Final = listed(
+    "i you we they please kindly can could will would shall should may might must let's i'll you'll we'll "
+    "they'll i'd you'd we'd i've we've you've don't doesn't didn't can't won't wouldn't couldn't do does "
+    "did let me us"
+)
+"""Words after which an unknown word is a verb."""
+_IS_DOING: Final = listed("am i'm we're you're by before after while when keep start")
+"""Words after which an unknown word in -ing is a verb."""
+_JOINS: Final = listed("to and or then")
+_OBJECTS: Final = listed("the a an your my our their it them me us any all each these those")
+"""Words before which an unknown word is a verb, where it begins a sentence or follows one of `_JOINS`."""
+_WORDS: Final = ("deciding", "open", "open-ing")
+"""Roles of words that count; the open ones are not known."""
+_TELLING: Final = _ACTS | _IS_DOING | _JOINS | _OBJECTS | {"of"}
+_LONGEST_CHUNK: Final = 40
+"""Characters of a piece of text, from space to space, whose reading is kept: longer ones are not the language's."""
+
+Token = tuple[str, str]
+"""The role of a word or the kind of a value, and its form."""
+
+
 @dataclass(kw_only=True)
 class Read:
     """A text, read: values by kind, deciding words, and what is bound to what."""
 
     values: Counter[tuple[str, str]] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
+    manner: set[str] = field(default_factory=set)
+    """Of the words, those that stand only where they say how somebody speaks or acts: what one wording has in place of
+    another.
+    """
     bound: set[tuple[str, str]] = field(default_factory=set)
     """Number and the deciding word after it; amount and the one before it."""
     negated: list[frozenset[str]] = field(default_factory=list)
     """For each negation, the words of its sentence that follow it."""
-    soft: int = 0
-    """Words that may differ."""
+
+    def without(self, other: "Read") -> "Read":
+        """What is left without a part of the text that holds no value."""
+        words = self.words - other.words
+        left = list(self.negated)
+        for negated in other.negated:
+            if negated in left:
+                left.remove(negated)
+        return Read(values=self.values, words=words, manner=self.manner & words.keys(), bound=self.bound, negated=left)
+
+    @property
+    def things(self) -> Set[str]:
+        """The words that another wording has to have too."""
+        return self.words.keys() - self.manner
 
 
 def read_values(text: str) -> Read:
     """The values and deciding words of a text in lower case."""
-    tokens = [(kind, match[kind]) for match in _TOKEN.finditer(text) if (kind := match.lastgroup) is not None]
-    reader = _Reader(tokens)
-    reader.run()
-    return reader.found
+    if any(digit in text for digit in _DIGITS):
+        text = _JOINED.sub("", text)
+    if "\n" in text:
+        text = text.replace("\n", " ; ")
+    chunks = text.split()
+    read = _tokens if max(map(len, chunks), default=0) <= _LONGEST_CHUNK else _tokens_of_any
+    return _Reader(list(chain.from_iterable(map(read, chunks)))).read()
+
+
+def _tokens_of_any(chunk: str) -> tuple[Token, ...]:
+    return _tokens(chunk) if len(chunk) <= _LONGEST_CHUNK else _tokens.__wrapped__(chunk)
 
 
 @lru_cache(maxsize=65_536)
-def _role_of(text: str) -> tuple[str, str]:
-    """What a word is to the comparison: `soft`, `deciding`, `negation`, `number`, `month` or `may`; and its value."""
+def _tokens(chunk: str) -> tuple[Token, ...]:
+    found: list[Token] = []
+    for match in _TOKEN.finditer(chunk):
+        kind = match.lastgroup
+        if kind is not None:
+            found.append(_role_of(match[kind]) if kind in ("word", "other") else (kind, match[kind]))
+    return tuple(found)
+
+
+def _role_of(text: str) -> Token:
+    """What a word is to the comparison: `soft`, `deciding`, `manner` (where it stands as a verb), `negation`, `number`,
+    `month` or `may`; and its form. Soft words that tell where a verb stands keep their own.
+    """
     if text in _MONTHS:
         return ("may", "5") if text == "may" else ("month", str(_MONTHS[text]))
     if text in _NEGATIONS or text.endswith("n't"):
         return "negation", text
     if text in _NUMBERS:
-        return ("soft", "") if text in ("one", "zero") else ("number", str(_NUMBERS[text]))
+        return ("soft", "") if text in ("one", "zero") else ("spelt", str(_NUMBERS[text]))
     word = deciding(text)
-    return ("soft", "") if word is None else ("deciding", word)
+    if word is None:
+        return "soft", text if text in _TELLING else ""
+    return "deciding" if is_of_domain(word) else "open-ing" if text.endswith("ing") else "open", word
 
 
 class _Reader:
-    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+    def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
-        self.found = Read()
-        self._waiting: list[tuple[str, str]] = []
+        self._values: list[tuple[str, str]] = []
+        self._bound: set[tuple[str, str]] = set()
+        self._negated: list[frozenset[str]] = []
+        self._things: list[str] = []
+        self._manner: list[str] = []
+        self._waiting: list[str] = []
         self._last = ""
         self._negations: list[set[str]] = []
 
-    def run(self) -> None:
-        place, tokens, soft = 0, self._tokens, 0
-        while place < len(tokens):
-            kind, text = tokens[place]
-            if kind in {"word", "other"}:
-                role, value = _role_of(text)
-                if role == "soft":
-                    soft += 1
-                    place += 1
-                else:
-                    place += self._word(place, role, value)
-            elif kind == "stop":
-                self._sentence_ends()
+    def read(self) -> Read:
+        place, tokens, many = 0, self._tokens, len(self._tokens)
+        while place < many:
+            role, value = tokens[place]
+            if role == "soft":
                 place += 1
+            elif role in _WORDS:
+                if role != "deciding" and self._is_manner(place, role):
+                    self._manner.append(value)
+                elif self._waiting or self._negations:
+                    self._take(value)
+                else:  # as `_take`, where nothing waits for a word
+                    self._things.append(value)
+                    self._last = value
+                place += 1
+            elif role in _VALUES:
+                place += self._value(place, role, value)
             else:
-                place += self._value(place, kind, text)
+                place += self._other(place, role, value)
         self._sentence_ends()
-        self.found.soft = soft
+        return Read(
+            values=Counter(self._values),
+            words=Counter(self._things + self._manner),
+            manner=set(self._manner).difference(self._things),
+            bound=self._bound,
+            negated=self._negated,
+        )
 
     def _sentence_ends(self) -> None:
         if self._negations:
-            self.found.negated += [frozenset(words) for words in self._negations]
+            self._negated += map(frozenset, self._negations)
             self._negations = []
-        self._waiting, self._last = [], ""
+        if self._waiting:
+            self._waiting = []
+        self._last = ""
 
-    def _word(self, place: int, role: str, value: str) -> int:
+    def _other(self, place: int, role: str, value: str) -> int:
         match role:
-            case "deciding":
-                self._take(value)
+            case "stop":
+                self._sentence_ends()
             case "month":
                 return self._date(place, int(value))
             case "may":
@@ -163,14 +208,25 @@ class _Reader:
             case "negation":
                 self._negations.append(set())
             case _:
-                self._add("number", value)
+                self._add("number", value)  # one that is spelt
         return 1
 
+    def _is_manner(self, place: int, role: str) -> bool:
+        """Whether a word that is not known stands where a verb does: after who acts, or before what is acted on."""
+        role_before, before = self._tokens[place - 1] if place else ("stop", "")
+        if before in _ACTS or (role == "open-ing" and before in _IS_DOING):
+            return True
+        return (before in _JOINS or role_before == "stop") and self._following(place) in _OBJECTS
+
+    def _following(self, place: int) -> str:
+        role, text = self._tokens[place + 1] if place + 1 < len(self._tokens) else ("", "")
+        return text if role == "soft" else ""
+
     def _take(self, word: str) -> None:
-        self.found.words[word] += 1
-        for value in self._waiting:
-            self.found.bound.add((value[1], word))
-        self._waiting = []
+        self._things.append(word)
+        if self._waiting:
+            self._bound.update((value, word) for value in self._waiting)
+            self._waiting = []
         self._last = word
         for words in self._negations:
             words.add(word)
@@ -178,24 +234,24 @@ class _Reader:
     def _value(self, place: int, kind: str, text: str) -> int:
         if kind == "number" and (month := self._month_after(place)) is not None:
             self._add("date", f"{month}-{int(float(text.replace(',', '')))}")
-            return 3 if self._tokens[place + 1][1] == "of" else 2
+            return self._past_date(place)
         if kind == "ident" and (unit := _UNIT.fullmatch(text)) is not None:
             if unit[2] in ("st", "nd", "rd", "th") and (month := self._month_after(place)) is not None:
                 self._add("date", f"{month}-{unit[1]}")
-                return 3 if self._tokens[place + 1][1] == "of" else 2
-            self._add("number", _plain_number(unit[1]))
+                return self._past_date(place)
+            self._add("number", plain_number(unit[1]))
             if unit[2] not in ("st", "nd", "rd", "th", "x"):
                 self._take(unit[2].rstrip("s"))
             return 1
-        self._add(*_normal(kind, text))
+        self._add(*normal_form(kind, text))
         return 1
 
     def _add(self, kind: str, value: str) -> None:
-        self.found.values[kind, value] += 1
+        self._values.append((kind, value))
         if kind == "number":
-            self._waiting.append((kind, value))
+            self._waiting.append(value)
         elif kind == "money" and self._last:
-            self.found.bound.add((value, self._last))
+            self._bound.add((value, self._last))
 
     def _date(self, place: int, month: int) -> int:
         day = self._day_after(place)
@@ -203,7 +259,19 @@ class _Reader:
             self._take(f"month-{month}")
             return 1
         self._add("date", f"{month}-{day}")
-        return 2
+        return 3 if self._is_year(place + 2) else 2
+
+    def _past_date(self, place: int) -> int:
+        """How many tokens a date takes that begins with its day."""
+        taken = 3 if self._tokens[place + 1][1] == "of" else 2
+        return taken + self._is_year(place + taken)
+
+    def _is_year(self, place: int) -> bool:
+        """Whether a year follows a day: dates are compared by month and day, as those without a year are."""
+        if place >= len(self._tokens):
+            return False
+        kind, text = self._tokens[place]
+        return kind == "number" and len(text) == 4 and text[:2] in ("19", "20")
 
     def _day_after(self, place: int) -> int | None:
         if place + 1 >= len(self._tokens):
@@ -212,40 +280,7 @@ class _Reader:
         return int(found[1]) if found is not None and 1 <= int(found[1]) <= 31 else None
 
     def _month_after(self, place: int) -> int | None:
-        following = [text for _, text in self._tokens[place + 1 : place + 3]]
-        if following[:1] == ["of"]:
-            following = following[1:]
-        return _MONTHS.get(following[0]) if following and following[0] != "may" else None
-
-
-def _normal(kind: str, text: str) -> tuple[str, str]:
-    """The kind of a value and its one form; dates are month and day."""
-    digits = re.findall(r"\d+", text)
-    match kind:
-        case "money" | "percent" | "number":
-            return kind, _plain_number(re.sub(r"[^\d.]", "", text).strip("."))
-        case "iso":
-            return "date", f"{int(digits[1])}-{int(digits[2])}"
-        case "slashed":
-            return "date", f"{int(digits[0])}-{int(digits[1])}"
-        case "time":
-            return "time", _time(text)
-        case _:
-            return "id", text.strip("#-_")
-
-
-def _time(text: str) -> str:
-    digits = [int(part) for part in re.findall(r"\d+", text)]
-    hour, minute = digits[0], digits[1] if len(digits) > 1 else 0
-    if "p" in text and hour < 12:
-        hour += 12
-    elif "a" in text and hour == 12:
-        hour = 0
-    return f"{hour}:{minute:02}"
-
-
-def _plain_number(text: str) -> str:
-    try:
-        return f"{float(text):g}" if len(text) < 12 else text
-    except ValueError:
-        return text
+        at = place + 2 if self._tokens[place + 1 : place + 2] == [("soft", "of")] else place + 1
+        role, value = self._tokens[at] if at < len(self._tokens) else ("", "")
+        is_month = role == "month" or (role == "may" and (at > place + 1 or self._is_year(at + 1)))
+        return int(value) if is_month else None

@@ -1,57 +1,37 @@
 """Two texts of an agent, compared by what they do, by their values, and by the words that decide.
 
-Offers of further help, greetings, thanks and apologies do not count. Everything else has to agree: a question asked or
-not, a refusal or not, each value (and what it belongs to), each negation, and every word that is not known to be
-without weight.
+Offers of further help, greetings, thanks and apologies do not count. Everything else has to agree: each value (and what
+it belongs to), each word that names a thing or an action, each negation, and what the text does: ask for something,
+propose something, put a question of fact, answer yes or no, promise. How it is worded may differ: a request may be a
+question, an imperative or a note, an unknown word that stands as a verb of manner may be another one, and unknown
+words may stand in place of mere manner (see `substitution.py`).
 Texts that share nothing but weightless words have to be nearly the same.
 """
 
 import re
 from collections import Counter
+from collections.abc import Set
 from functools import cached_property, lru_cache
-from typing import Final, Literal
+from typing import Final
 
-from harness.simulate.meaning.sentences import asks, offers_more, promises, puts_a_question, refuses, sentences
+from harness.simulate.meaning.difference import Difference
+from harness.simulate.meaning.politeness import is_polite, may_be_polite, without_set_phrases
+from harness.simulate.meaning.requests import requests_of_user, wants_something
+from harness.simulate.meaning.sentences import (
+    may_offer_more,
+    offers_more,
+    only_offers,
+    promises,
+    proposes,
+    puts_a_question,
+    questions_a_fact,
+    sentences,
+    without_markup,
+)
 from harness.simulate.meaning.slots import Read, read_values
-from harness.simulate.meaning.words import stem
+from harness.simulate.meaning.substitution import only_reworded
+from harness.simulate.meaning.words import opposed, stem
 
-Kind = Literal["slots", "act", "meaning"]
-_POLITE: Final = re.compile(
-    r"\b(?:thank(?:s| you)|you'?re welcome|hello|hi there|good (?:morning|afternoon|evening|day|bye)|goodbye|have "
-    r"a|welcome to|"
-    r"sorry (?:to hear|for|about)|i apologi[sz]e|apologies|i understand|i appreciate|no (?:problem|worries)|my "
-    r"pleasure|"
-    r"of course|certainly|sure thing|absolutely|great choice|got it|glad|happy to|take care|safe travels|enjoy|"
-    r"don'?t hesitate|feel free|here to help|thanks for your patience)\b"
-)
-_POLITE_WORDS: Final = (
-    "thank",
-    "welcome",
-    "hello",
-    "hi ",
-    "good",
-    "have a",
-    "sorry",
-    "apolog",
-    "understand",
-    "appreciate",
-    "no ",
-    "pleasure",
-    "course",
-    "certain",
-    "sure",
-    "absolute",
-    "great",
-    "got it",
-    "glad",
-    "happy",
-    "care",
-    "safe",
-    "enjoy",
-    "hesitate",
-    "free",
-    "to help",
-)
 _WORD: Final = re.compile(r"[a-z']+")
 _YES_NO: Final = re.compile(
     r"(?:yes|yep|yeah|no|nope)\b(?! (?:problem|worries))|correct\b|that(?:'s| is) (?:right|correct)"
@@ -60,85 +40,208 @@ _LEAST_SHARED: Final = 0.34
 """Of the words of two texts without any value or deciding word."""
 
 
+_SAME_ROOT: Final = 5
+"""Letters at least that two forms of one word begin with."""
+
+
 class _Text:
     """A text, read as far as it was asked for."""
 
     def __init__(self, text: str) -> None:
-        self.told = tuple(one.lower() for one in sentences(text))
-        self.told = tuple(one for one in self.told if not _is_polite(one))
-        self.plain = " \n ".join(self.told)
-        self.read = read_values(self.plain)
+        self.text = text
+
+    @cached_property
+    def whole(self) -> Read:
+        """Everything; polite sentences hold no value, so that the values are those of `read`."""
+        return read_values(without_set_phrases(without_markup(self.text).lower()))
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The sentences that are there for what they say."""
+        return self._parts[0]
+
+    @cached_property
+    def read(self) -> Read:
+        """What the sentences of `told` hold."""
+        left = self.whole
+        for polite in self._parts[1]:
+            left = left.without(polite)
+        return left
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[str, ...], list[Read]]:
+        parts: list[str] = []
+        polite: list[Read] = []
+        for sentence in map(str.lower, sentences(without_set_phrases(self.text))):
+            read = _read_if_polite(sentence)
+            if read is None:
+                parts.append(sentence)
+            else:
+                polite.append(read)
+        return tuple(parts), polite
+
+    @cached_property
+    def acts(self) -> tuple[str, ...]:
+        """The sentences that are no offer of further help."""
+        return tuple(one for one in self.statements if not only_offers(one))
 
     @cached_property
     def asks(self) -> bool:
         """Whether a sentence asks for something."""
-        return any(asks(one) and not offers_more(one) for one in self.told)
+        return any(wants_something(one) for one in self.acts)
 
     @cached_property
     def questions(self) -> int:
         """How many sentences put a question, requests in the form of one apart."""
-        return sum(puts_a_question(one) and not offers_more(one) for one in self.told)
+        return sum(puts_a_question(one) and not requests_of_user(one) for one in self.acts)
 
     @cached_property
-    def refuses(self) -> bool:
-        return refuses(self.plain)
+    def proposes(self) -> bool:
+        """Whether a sentence asks for leave to do something."""
+        return any(proposes(one) for one in self.acts)
+
+    @cached_property
+    def facts_questioned(self) -> int:
+        """How many sentences ask whether something is so."""
+        return sum(questions_a_fact(one) for one in self.acts)
 
     @cached_property
     def promises(self) -> bool:
-        return any(promises(one) for one in self.told)
+        return any(promises(one) for one in self.statements)
 
     @cached_property
     def answer(self) -> str:
         """`yes` or `no`, where it begins with one; else empty."""
-        found = _YES_NO.match(self.told[0]) if self.told else None
+        found = _YES_NO.match(self.statements[0]) if self.statements else None
         return "" if found is None else "no" if found[0].startswith("n") else "yes"
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        return frozenset(stem(word) for word in _WORD.findall(self.plain))
+    def words(self) -> Counter[str]:
+        """The stems of all words, those without weight included."""
+        return Counter(stem(word) for one in self.statements for word in _WORD.findall(one))
 
     @property
     def is_empty(self) -> bool:
-        return not self.plain.strip()
+        return not self.statements
 
 
-def texts_differ(then: str, now: str) -> tuple[Kind, str] | None:
-    """What differs first, and in which words; None where both mean the same."""
-    if then == now or " ".join(then.split()).casefold() == " ".join(now.split()).casefold():
+def texts_differ(then: str, now: str) -> Difference | None:
+    """What differs first, and in which words; None where both mean the same. Values and denials come first."""
+    if then == now or _same_letters(then, now):
         return None
     was, is_ = _text(then), _text(now)
-    return _values_differ(was.read, is_.read) or _acts_differ(was, is_) or _words_differ(was, is_)
+    return (
+        _values_differ(was.whole, is_.whole)
+        or _denials_differ(was, is_)
+        or _things_differ(was, is_)
+        or _opposites_differ(was, is_)
+        or _acts_differ(was, is_)
+        or _words_differ(was, is_)
+    )
 
 
-def _values_differ(was: Read, is_: Read) -> tuple[Kind, str] | None:
-    if was.values != is_.values:
+def _same_letters(then: str, now: str) -> bool:
+    """Whether two texts are the same but for spaces and capitals."""
+    was, is_ = then.split(), now.split()
+    return len(was) == len(is_) and " ".join(was).casefold() == " ".join(is_).casefold()
+
+
+def _values_differ(was: Read, is_: Read) -> Difference | None:
+    if was.values != is_.values and not _said_more_often(was.values, is_.values):
         gone, new = _shown(was.values - is_.values), _shown(is_.values - was.values)
-        return "slots", f"the log has {gone or 'no further value'}, the agent {new or 'none in its place'}"
-    gone_words, new_words = sorted(was.words - is_.words), sorted(is_.words - was.words)
-    # A word that is said less often, and none in its place, is still said.
-    if was.words.keys() != is_.words.keys() or (gone_words and new_words):
-        return "slots", f"the log speaks of {gone_words[:5]}, the agent of {new_words[:5]}"
-    if was.bound != is_.bound:
-        changed = sorted(was.bound ^ is_.bound)[:4]
-        return "slots", f"values belong to other things: {changed}"
+        return _slots(f"the log has {gone or 'no further value'}, the agent {new or 'none in its place'}")
+    changed = _bound_otherwise(was.bound, is_.bound)
+    return _slots(f"values belong to other things: {changed[:4]}") if changed else None
+
+
+def _things_differ(then: _Text, now: _Text) -> Difference | None:
+    was, is_ = then.read, now.read
+    gone = _without_forms(was.things - is_.words.keys(), is_)
+    new = _without_forms(is_.things - was.words.keys(), was)
+    if not gone and new and only_reworded(then.text, now.text, {*new}):
+        new = []
+    if not new and gone and only_reworded(now.text, then.text, {*gone}):
+        gone = []
+    if gone or new:
+        return _slots(f"the log speaks of {gone[:5]}, the agent of {new[:5]}", of_wording=True)
+    less, more = was.words - is_.words, is_.words - was.words
+    # A word that is said less often, and none in its place, is still said; an unknown verb may stand in its place.
+    fewer = sorted(less.keys() & (was.things | (was.manner - is_.words.keys())))
+    oftener = sorted(more.keys() & (is_.things | (is_.manner - was.words.keys())))
+    if fewer and oftener and ({*fewer} & was.things or {*oftener} & is_.things):
+        return _slots(f"the log speaks more of {fewer[:5]}, the agent of {oftener[:5]}", of_wording=True)
     return None
 
 
-def _acts_differ(was: _Text, is_: _Text) -> tuple[Kind, str] | None:
-    if was.questions != is_.questions:
-        return "act", f"the log puts {was.questions} question(s), the agent {is_.questions}"
+def _opposites_differ(was: _Text, is_: _Text) -> Difference | None:
+    found = opposed((was.words - is_.words).keys(), (is_.words - was.words).keys())
+    return None if found is None else _slots(f"the log says {found[0]!r}, the agent {found[1]!r}")
+
+
+def _said_more_often(was: Counter[tuple[str, str]], is_: Counter[tuple[str, str]]) -> bool:
+    """Whether both have the same values, and one of them only repeats some."""
+    return was.keys() == is_.keys() and (was <= is_ or is_ <= was)
+
+
+def _without_forms(words: Set[str], other: Read) -> list[str]:
+    """The words of which the other text has no other form either."""
+    return sorted(
+        word
+        for word in words
+        if len(word) < _SAME_ROOT or not any(_is_form(word, one) for one in other.words if one[:3] == word[:3])
+    )
+
+
+def _is_form(one: str, other: str) -> bool:
+    """Whether two words are forms of one: `verify` and `verification` are."""
+    least = max(_SAME_ROOT, 2 * min(len(one), len(other)) // 3)
+    return one[:least] == other[:least]
+
+
+def _bound_otherwise(was: set[tuple[str, str]], is_: set[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Values that belong to nothing in one text that they belong to in the other."""
+    if was == is_:
+        return []
+    values = {value for value, _ in was} & {value for value, _ in is_}
+    moved = [
+        value
+        for value in values
+        if not {word for one, word in was if one == value} & {word for one, word in is_ if one == value}
+    ]
+    return sorted(pair for pair in was ^ is_ if pair[0] in moved)
+
+
+def _denials_differ(was: _Text, is_: _Text) -> Difference | None:
     if was.answer != is_.answer:
-        return "act", f"the log answers {was.answer or 'neither yes nor no'}, the agent {is_.answer or 'neither'}"
-    for what in ("asks", "refuses", "promises"):
-        if getattr(was, what) != getattr(is_, what):
-            who, other = ("the log", "the agent") if getattr(was, what) else ("the agent", "the log")
-            return "act", f"{who} {what} something, {other} does not"
+        said = f"the log answers {was.answer or 'neither yes nor no'}, the agent {is_.answer or 'neither'}"
+        return Difference(kind="act", reason=said)
     if not _same_negations(was.read.negated, is_.read.negated):
-        return (
-            "act",
-            f"{len(was.read.negated)} negation(s) in the log, {len(is_.read.negated)} by the agent, or of other things",
-        )
+        many = f"{len(was.read.negated)} negation(s) in the log, {len(is_.read.negated)} by the agent"
+        return Difference(kind="act", reason=f"{many}, or of other things")
     return None
+
+
+def _acts_differ(was: _Text, is_: _Text) -> Difference | None:
+    if was.asks != is_.asks:
+        return _only_one("asks", was.asks)
+    if was.questions != is_.questions:
+        if was.proposes != is_.proposes:
+            return _only_one("proposes", was.proposes)
+        if was.facts_questioned != is_.facts_questioned:
+            many = f"{was.facts_questioned} question(s) of fact, the agent {is_.facts_questioned}"
+            return Difference(kind="act", reason=f"the log puts {many}", of_wording=True)
+    if not was.asks and was.promises != is_.promises:  # beside a question it waits for the answer
+        return _only_one("promises", was.promises)
+    return None
+
+
+def _only_one(does: str, the_log: bool) -> Difference:
+    who, other = ("the log", "the agent") if the_log else ("the agent", "the log")
+    return Difference(kind="act", reason=f"{who} {does} something, {other} does not", of_wording=True)
+
+
+def _slots(reason: str, *, of_wording: bool = False) -> Difference:
+    return Difference(kind="slots", reason=reason, of_wording=of_wording)
 
 
 def _same_negations(was: list[frozenset[str]], is_: list[frozenset[str]]) -> bool:
@@ -147,14 +250,14 @@ def _same_negations(was: list[frozenset[str]], is_: list[frozenset[str]]) -> boo
     return all(any(not one or not other or one & other for other in is_) for one in was)
 
 
-def _words_differ(was: _Text, is_: _Text) -> tuple[Kind, str] | None:
+def _words_differ(was: _Text, is_: _Text) -> Difference | None:
     if was.is_empty != is_.is_empty:
-        return "meaning", "only one of both says anything"
+        return Difference(kind="meaning", reason="only one of both says anything")
     if was.read.values or was.read.words or was.is_empty:
         return None
-    shared, every = len(was.words & is_.words), len(was.words | is_.words)
+    shared, every = len(was.words.keys() & is_.words.keys()), len(was.words.keys() | is_.words.keys())
     if every and shared / every < _LEAST_SHARED:
-        return "meaning", f"{shared} of {every} words are shared"
+        return Difference(kind="meaning", reason=f"{shared} of {every} words are shared", of_wording=True)
     return None
 
 
@@ -163,13 +266,17 @@ def _text(text: str) -> _Text:
     return _Text(text)
 
 
-def _is_polite(sentence: str) -> bool:
-    """Whether a sentence is there for its manner: it holds no value, and few words that decide."""
-    offers = offers_more(sentence)
-    if not offers and not (any(word in sentence for word in _POLITE_WORDS) and _POLITE.search(sentence)):
-        return False
+def _read_if_polite(sentence: str) -> Read | None:
+    """What a sentence holds that is there for its manner: no value, and few words that decide; None for any other."""
+    offers = may_offer_more(sentence)
+    if not offers and not may_be_polite(sentence):
+        return None
     read = read_values(sentence)
-    return not read.values and len(read.words) <= 1 and (offers or not read.negated)
+    if read.values or len(read.things) > 1:
+        return None
+    if (offers and offers_more(sentence)) or (not read.negated and is_polite(sentence)):
+        return read
+    return None
 
 
 def _shown(values: Counter[tuple[str, str]]) -> str:

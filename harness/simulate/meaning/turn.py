@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from harness.simulate.meaning.calls import ComparedCall, calls_differ
+from harness.simulate.meaning.difference import Difference
 from harness.simulate.meaning.texts import texts_differ
 
 
@@ -16,14 +16,6 @@ class AgentTurn:
     said: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """The first thing that is not the same."""
-
-    kind: Literal["calls", "slots", "act", "meaning"]
-    reason: str
-
-
 def difference(then: AgentTurn, now: AgentTurn) -> Difference | None:
     """Why two turns do not mean the same to the user, by rules; None where they do.
 
@@ -33,5 +25,4 @@ def difference(then: AgentTurn, now: AgentTurn) -> Difference | None:
     called = calls_differ(then.calls, now.calls)
     if called is not None:
         return Difference(kind="calls", reason=called)
-    found = texts_differ(then.said, now.said)
-    return None if found is None else Difference(kind=found[0], reason=found[1])
+    return texts_differ(then.said, now.said)

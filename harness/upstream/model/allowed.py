@@ -15,7 +15,7 @@ from harness.values import JsonObject
 
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@+-]{0,199}")
 _MOST_SEGMENTS: Final = 4
-"""A model's id may have slashes: who published it, and its name."""
+"""A model's id may contain slashes between the publisher and the name."""
 _MOST_PAIRS: Final = 20
 LONGEST_MODEL: Final = 200
 """The number of characters of a model's name, which every report shows."""
@@ -25,7 +25,12 @@ _QUERY: Final[Mapping[str, frozenset[str]]] = {
     "/v1/messages": frozenset({"beta"}),
     "/v1/messages/count_tokens": frozenset({"beta"}),
     "/v1/models": _PAGES | {"beta"},
+    "/v1beta/models": frozenset({"pageSize", "pageToken"}),
 }
+_AZURE_QUERY: Final = frozenset({"api-version"})
+_GEMINI_QUERY: Final = frozenset({"alt", "key", "$alt"})
+"""`key` is the agent's own, and never passed on; the form of the answer is part of the endpoint."""
+_ANSWERED_AS: Final = frozenset({"json", "sse", "json;enum-encoding=int"})
 _HEADERS: Final = frozenset(
     {
         "accept",
@@ -37,6 +42,7 @@ _HEADERS: Final = frozenset(
         "idempotency-key",
         "openai-beta",
         "user-agent",
+        "x-goog-api-client",
         "x-client-request-id",
         "x-title",
     }
@@ -58,6 +64,11 @@ _SAMPLING: Final = _named(
     "truncate_prompt_tokens typical_p use_beam_search",
 )
 """What compatible servers (llama.cpp, vLLM, SGLang, Ollama) know beside OpenAI's own fields."""
+_GEMINI: Final = "/v1beta/models/{{model}}:{}"
+_GENERATING: Final = _named(
+    "contents generationConfig generation_config labels safetySettings safety_settings serviceTier service_tier store",
+    "systemInstruction system_instruction toolConfig tool_config tools",
+)
 _FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "/v1/chat/completions": _SAMPLING
     | _named(
@@ -85,14 +96,28 @@ _FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "betas cache_control context_management messages model output_config output_format system",
         "thinking tool_choice tools",
     ),
+    _GEMINI.format("generateContent"): _GENERATING,
+    _GEMINI.format("streamGenerateContent"): _GENERATING,
+    _GEMINI.format("countTokens"): frozenset({"contents"}),
+    _GEMINI.format("embedContent"): _named(
+        "content outputDimensionality output_dimensionality taskType task_type title"
+    ),
+    _GEMINI.format("batchEmbedContents"): frozenset({"requests"}),
+    "/model/{model}/converse": _named(
+        "additionalModelRequestFields additionalModelResponseFieldPaths inferenceConfig messages outputConfig",
+        "performanceConfig requestMetadata serviceTier system toolConfig",
+    ),
 }
 _HOSTED: Final[Mapping[str, frozenset[str]]] = {
-    "/v1/chat/completions": frozenset({"web_search_options"}),
+    "/v1/chat/completions": frozenset({"data_sources", "web_search_options"}),
     "/v1/responses": frozenset({"background", "conversation", "prompt"}),
     "/v1/messages": frozenset({"container", "mcp_servers"}),
     "/v1/messages/count_tokens": frozenset({"mcp_servers"}),
+    _GEMINI.format("generateContent"): _named("cachedContent cached_content"),
+    _GEMINI.format("streamGenerateContent"): _named("cachedContent cached_content"),
+    "/model/{model}/converse": frozenset({"guardrailConfig", "promptVariables"}),
 }
-"""Known fields that have the provider do or fetch something by itself."""
+"""Known fields that make the provider run or fetch something by itself."""
 _NOTHING: Final[tuple[object, ...]] = (None, [], "", False)
 
 
@@ -111,15 +136,29 @@ def plain_path(path: str) -> str | None:
 def plain_query(endpoint: Endpoint, query: str) -> str:
     """The query in one spelling. Raises ValueError for a parameter that the endpoint does not know."""
     pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_PAIRS)
-    known = _QUERY.get("/v1/models" if endpoint.operation == "models" else endpoint.path, frozenset())
+    known = _known_parameters(endpoint)
     unknown = next((name for name, _ in pairs if name not in known), None)
     if unknown is not None:
         raise ValueError(f"{endpoint.path} takes no query parameter {unknown[:100]!r} here{_only(known)}")
+    if endpoint.provider == "gemini":
+        form = next((value for name, value in pairs if name.endswith("alt") and value not in _ANSWERED_AS), None)
+        if form is not None:
+            raise ValueError(f"{endpoint.path} answers as JSON or as events here, not as {form[:100]!r}")
+        pairs = [(name, value) for name, value in pairs if name not in _GEMINI_QUERY]
     return urlencode(pairs)
 
 
+def _known_parameters(endpoint: Endpoint) -> frozenset[str]:
+    if endpoint.provider == "azure":
+        return _AZURE_QUERY
+    path = endpoint.known_as
+    if endpoint.operation == "models":
+        path = "/v1beta/models" if endpoint.provider == "gemini" else "/v1/models"
+    return _QUERY.get(path, frozenset()) | (_GEMINI_QUERY if endpoint.provider == "gemini" else frozenset())
+
+
 def plain_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Those of an agent's headers that the provider is sent."""
+    """The agent's headers that are sent to the provider."""
     return {
         name: value
         for name, value in headers.items()
@@ -129,15 +168,16 @@ def plain_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 def hosted_field(endpoint: Endpoint, body: JsonObject) -> str | None:
     """The name of a field that enables a tool of the provider; a field without a value is ignored."""
-    hosted = _HOSTED.get(endpoint.path, frozenset())
+    hosted = _HOSTED.get(endpoint.known_as, frozenset())
     return next(
         (f"the field {name!r}" for name, value in body.items() if name in hosted and value not in _NOTHING), None
     )
 
 
 def unknown_field(endpoint: Endpoint, body: JsonObject, spec: ModelSpec) -> str | None:
-    """Why a field or the model of a request is not passed on."""
-    known = _FIELDS.get(endpoint.path, frozenset()) | _HOSTED.get(endpoint.path, frozenset())
+    """Why a field or the model of a request is not passed on; None: all are known."""
+    known = _FIELDS.get(endpoint.known_as, frozenset()) | _HOSTED.get(endpoint.known_as, frozenset())
+    known |= {"model"} if endpoint.model is not None else frozenset()
     name = next((name for name in body if name not in known and name not in {*spec.allow_fields, *spec.ignore}), None)
     if name is not None:
         return (

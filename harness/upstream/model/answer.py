@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.cassette import Outcome
+from harness.upstream.model.wire.events import Framing, events_in
+from harness.values import JsonObject
 
-EVENT_STREAM = "text/event-stream"
+_FRAMINGS: dict[str, Framing] = {"text/event-stream": "sse", "application/vnd.amazon.eventstream": "aws"}
 
 
 @dataclass(kw_only=True)
@@ -19,7 +21,20 @@ class ModelAnswer:
     """Milliseconds since the call, and length, of each piece of a stream."""
     first_chunk_ms: float | None = None
     outcome: Outcome = "answer"
+    is_array: bool = False
+    """Whether the endpoint streams a JSON array, which no header says."""
+
+    @property
+    def framing(self) -> Framing | None:
+        """How the answer is streamed; None: it is not streamed."""
+        content_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return "array" if self.is_array and self.status // 100 == 2 else _FRAMINGS.get(content_type)
 
     @property
     def streamed(self) -> bool:
-        return self.headers.get("content-type", "").startswith(EVENT_STREAM)
+        return self.framing is not None
+
+    @property
+    def events(self) -> list[JsonObject]:
+        """The events of a streamed answer."""
+        return [] if self.framing is None else events_in(self.body, self.framing)

@@ -1,4 +1,4 @@
-"""The recordings of what the harness itself asks a model, and the options that decide whether they are used."""
+"""The recordings of the harness's own model requests, and the options for their use."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -36,16 +36,18 @@ class ModelClientOptions:
 
     mode: AskMode = "auto"
     cassettes: Path | None = None
-    """The folder of cassettes; None where there are none, whatever the mode."""
+    """The folder of cassettes; None disables them in every mode."""
     suite: str = "judge"
-    """Their folder."""
+    """The suite's folder of cassettes."""
     beside_others: bool = False
-    """The recordings go to the case's own cassette, beside those of its tools; else a new cassette is JSON."""
+    """Whether recordings are added to the case's own cassette, with those of its tools; else a new JSON cassette is
+    used.
+    """
     secrets: Mapping[str, str] = field(default_factory=dict)
     budget: Budget | None = None
     tries: int = 5
     first_wait_s: float = 0.5
-    """The pause before the second try; doubled each time, unless the provider states a duration."""
+    """The pause before the second attempt; doubled each time, unless the provider states a duration."""
     sampling: Sampling | None = None
     """The parameters of every request; None leaves the parameters of its body."""
     say: Callable[[str], None] = lambda _: None
@@ -53,7 +55,7 @@ class ModelClientOptions:
 
 
 class ModelCassette:
-    """The recordings of one case, opened for asking."""
+    """The opened recordings of one case."""
 
     def __init__(self, options: ModelClientOptions, spec: ModelSpec, case: str) -> None:
         self._options = options
@@ -84,7 +86,7 @@ class ModelCassette:
         return ModelAnswer(status=one.status, headers=one.headers, body=one.body, outcome=one.mark.outcome)
 
     def keep(self, exchange: ModelExchange) -> None:
-        """A reply that the provider gave."""
+        """Keeps a reply of the provider."""
         options = self._options
         if self._path is None or options.cassettes is None:
             return

@@ -14,7 +14,7 @@ from typing import Final
 
 import aiohttp
 
-from harness.case import ModelSpec, Provider
+from harness.case import ClientProvider, ModelSpec
 from harness.cassette import (
     KEPT_HEADERS,
     Redactor,
@@ -25,7 +25,7 @@ from harness.errors import GatewayError, UsageError
 from harness.upstream.budget import OutOfBudget
 from harness.upstream.client import header_text
 from harness.upstream.model.answer import ModelAnswer
-from harness.upstream.model.busy import hold_where_busy, told_to_wait_s
+from harness.upstream.model.busy import hold_where_busy, requested_wait_s
 from harness.upstream.model.cassette import ModelCassette, ModelClientOptions
 from harness.upstream.model.endpoints import Endpoint, endpoint_of
 from harness.upstream.model.exchange import ModelExchange
@@ -36,7 +36,7 @@ from harness.upstream.model.wire.format import Replied
 from harness.upstream.rate import RateLimiter
 from harness.values import JsonObject
 
-_PATHS: Final[dict[Provider, str]] = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
+_PATHS: Final[dict[ClientProvider, str]] = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}
 _REFUSED_KEY: Final = frozenset({401, 403})
 _LONGEST_WAIT_S: Final = 60.0
 _PATIENCE_S: Final = 5.0
@@ -52,7 +52,7 @@ class ModelReply:
     recorded: bool
     problem: str | None = None
     refused: bool = False
-    """Whether the provider refused what was asked, by a status of 400 to 499."""
+    """Whether the provider refused the request, with a status of 400 to 499."""
 
 
 @dataclass(kw_only=True)
@@ -60,7 +60,7 @@ class ModelSpend:
     """The number and cost of requests, over all cassettes."""
 
     calls: int = 0
-    """Requests that reached the provider, repetitions included."""
+    """The number of requests that reached the provider, including retries."""
     recorded: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -71,14 +71,14 @@ class ModelSpend:
 class ModelClient:
     """Sends requests to one model; an asynchronous context manager."""
 
-    def __init__(self, spec: ModelSpec, provider: Provider, options: ModelClientOptions) -> None:
-        """Raises UsageError where the provider is not declared or its key is not there."""
+    def __init__(self, spec: ModelSpec, provider: ClientProvider, options: ModelClientOptions) -> None:
+        """Raises UsageError where the provider is not declared or its key is not set."""
         if provider not in spec.servers:
-            raise UsageError(f"the judge is to be asked as {provider!r}, which its `providers` do not name")
+            raise UsageError(f"expected the provider {provider!r} in the judge's `providers`, found no such entry")
         if options.mode != "replay":
-            check_keys(spec, "live", options.secrets)
+            check_keys(spec, "live", options.secrets, otherwise=None)
         self.spec = spec
-        self.provider: Provider = provider
+        self.provider: ClientProvider = provider
         self.options = options
         self.spent = ModelSpend()
         endpoint = endpoint_of("POST", _PATHS[provider], anthropic=provider == "anthropic")
@@ -103,9 +103,7 @@ class ModelClient:
             headers={"User-Agent": "trial-harness", "Accept": "application/json"},
             trust_env=False,
         )
-        self._upstream = ProviderUpstream(
-            self.provider, server, self.options.secrets.get(server.api_key or ""), self._client
-        )
+        self._upstream = ProviderUpstream(self.provider, server, self.options.secrets, self._client)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -122,11 +120,11 @@ class ModelClient:
             await asyncio.to_thread(cassette.close)
 
     def open_cassette(self, case: str) -> ModelCassette:
-        """As `cassette`, for whoever closes it."""
+        """Like `cassette`, for a caller that closes it itself."""
         return ModelCassette(self.options, self.spec, case)
 
     async def ask(self, cassette: ModelCassette, body: JsonObject) -> ModelReply:
-        """The model's reply, or why there is none. A sampling parameter that the model refuses is left out.
+        """The model's reply, or the problem. A sampling parameter that the model refuses is omitted.
 
         Raises OutOfBudget where the budget is spent, GatewayError where the provider refuses the key or a model without
         a price is to be paid from a budget.
@@ -150,7 +148,7 @@ class ModelClient:
             self._first_is_back.set()
 
     async def _wait_for_the_first(self) -> None:
-        """Lets the first request learn what is refused, so that not all of them have to."""
+        """Lets the first request find out which parameters are refused, so that the others need not."""
         if not self._first_is_back.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._first_is_back.wait(), _PATIENCE_S)
@@ -162,7 +160,7 @@ class ModelClient:
         return exchange
 
     def _recorded(self, cassette: ModelCassette, complete: JsonObject) -> ModelReply | None:
-        """What the cassette answers to this request, or to the same one without what the model has refused."""
+        """The recorded answer to this request, or to the same request without the parameters that the model refused."""
         if cassette.is_empty:
             return None
         for body in self.parameters.variants(complete):
@@ -178,7 +176,7 @@ class ModelClient:
         return None
 
     def _learns(self, sent: JsonObject, answer: ModelAnswer) -> bool:
-        """Whether the answer is the refusal of a parameter; it is reported and left out from now on."""
+        """Whether the answer is the refusal of a parameter; it is reported and omitted from then on."""
         name = self.parameters.learn(sent, answer)
         if name is None:
             return False
@@ -189,7 +187,7 @@ class ModelClient:
         return True
 
     async def _asked(self, cassette: ModelCassette, exchange: ModelExchange) -> ModelReply | None:
-        """None: a parameter was refused, and the request is to be sent without it."""
+        """Sends the request; None: a parameter was refused, and the request must be sent without it."""
         problem, wait_s = "", self.options.first_wait_s
         for attempt in range(self.options.tries):
             if attempt:
@@ -205,7 +203,7 @@ class ModelClient:
             if is_transient_of_model(answer.status):
                 problem = f"the model answered with status {answer.status}"
                 hold_where_busy(self._limiter, self._endpoint.server, answer.status, answer.headers)
-                wait_s = min(max(wait_s, told_to_wait_s(answer.headers)), _LONGEST_WAIT_S)
+                wait_s = min(max(wait_s, requested_wait_s(answer.headers)), _LONGEST_WAIT_S)
                 continue
             if self._learns(exchange.body, answer):
                 return None
@@ -217,7 +215,7 @@ class ModelClient:
         return ModelReply(replied=Replied(), recorded=False, problem=f"{problem} ({self.options.tries} tries)")
 
     async def _sent(self, exchange: ModelExchange) -> ModelAnswer:
-        assert self._upstream is not None, "the asker is not entered"
+        assert self._upstream is not None, "the client's context was not entered"
         self.spent.calls += 1
         headers = {"Content-Type": "application/json", "anthropic-version": "2023-06-01"}
         async with self._upstream.ask(self._endpoint, "", headers, exchange.raw) as response:
@@ -237,7 +235,7 @@ class ModelClient:
         name = self.spec.servers[self.provider].api_key
         raise GatewayError(
             f"the provider {self.provider!r} refused the request with status {status}: {said}",
-            remedy="name the variable that holds the key" if name is None else f"look at the key in {name}",
+            remedy="name the variable that holds the key" if name is None else f"check the key in the variable {name}",
         )
 
     def _admit(self, exchange: ModelExchange) -> None:
@@ -247,7 +245,8 @@ class ModelClient:
         model = exchange.asked.model or ""
         if budget.usd is not None and self.spec.price_of(model) is None:
             raise GatewayError(
-                f"the model {model!r} has no price, so a budget in USD cannot be held", remedy="give it one in `prices`"
+                f"the model {model!r} has no price, so a budget in USD cannot be enforced",
+                remedy="give it one in `prices`",
             )
         if not budget.admits_model():
             raise OutOfBudget(budget.reached)

@@ -1,19 +1,34 @@
-"""The paths of the model endpoints, and how their errors are worded."""
+"""The paths of the model endpoints."""
 
-import json
-from dataclasses import dataclass
-from typing import Literal
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Literal
+from urllib.parse import parse_qs, quote
 
 from harness.case import Provider
 from harness.trace import names
 from harness.upstream.model.wire.anthropic import AnthropicMessages
+from harness.upstream.model.wire.bedrock import BedrockConverse
+from harness.upstream.model.wire.errors import error_in_format
 from harness.upstream.model.wire.format import WireFormat
+from harness.upstream.model.wire.gemini import GeminiContent
 from harness.upstream.model.wire.openai_chat import OpenAIChat
 from harness.upstream.model.wire.openai_responses import OpenAIResponses
 
-PREFIX = "/v1/"
-OWN_TRACES = "/v1/traces"
-_MODELS = "/v1/models"
+PREFIXES: Final = ("/v1/", "/v1beta/", "/v1alpha/", "/openai/", "/model/")
+OWN_TRACES: Final = "/v1/traces"
+CHAT, RESPONSES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/embeddings"
+_MODELS: Final = "/v1/models"
+_GEMINI_MODELS: Final = "/v1beta/models"
+_MODEL: Final = "{model}"
+_SSE: Final = "?alt=sse"
+_NAMES_OF_CONVENTIONS: Final[dict[Provider, str]] = {
+    "gemini": "gcp.gemini",
+    "azure": "azure.ai.openai",
+    "bedrock": "aws.bedrock",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,43 +37,120 @@ class Endpoint:
 
     provider: Provider
     path: str
+    """The path, with `{model}` in place of the model's name."""
     operation: str
     wire: WireFormat | None = None
     method: Literal["GET", "POST"] = "POST"
+    rules: str = ""
+    """The path whose known fields and parameters apply here, too; empty: its own path."""
+    streams_array: bool = False
+    """Whether its answer is a JSON array whose items are streamed."""
+    model: str | None = None
+    """The model's name where the path of the request contains it; else it is in the body."""
 
     @property
     def server(self) -> str:
-        """What the cassette calls it; no tool server can have this name's state."""
+        """The server's name on the cassette; no tool server can have this name."""
         return f"model:{self.provider}"
 
     @property
     def name(self) -> str:
-        return self.path.lstrip("/")
+        return self.path.replace(f"/{_MODEL}", "").lstrip("/")
 
-    def error(self, kind: str, message: str) -> bytes:
-        """An error as the provider words it, so that the agent's client shows the message."""
-        if self.provider == "anthropic":
-            return json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
-        told = {"message": message, "type": kind, "param": None, "code": kind}
-        return json.dumps({"error": told}).encode()
+    @property
+    def known_as(self) -> str:
+        """The path under which its fields and parameters are declared."""
+        return self.rules or self.path
+
+    @property
+    def provider_name(self) -> str:
+        """The provider in OpenTelemetry's conventions."""
+        return _NAMES_OF_CONVENTIONS.get(self.provider, self.provider)
+
+    def path_for(self, model: str | None) -> str:
+        """The path of a request for this model."""
+        return self.path.replace(_MODEL, quote(model or "", safe=""))
+
+    def error(self, status: int, kind: str, message: str) -> bytes:
+        """An error in the provider's format."""
+        return error_in_format(self.provider, status, kind, message)
 
 
-_POSTED = {
+def _gemini(version: str) -> Iterator[Endpoint]:
+    def of(method: str, operation: str, wire: WireFormat | None = None, *, array: bool = False) -> Endpoint:
+        path = f"/{version}/models/{_MODEL}:{method}"
+        rules = f"/v1beta/models/{_MODEL}:{method.partition('?')[0]}"
+        return Endpoint(provider="gemini", path=path, operation=operation, wire=wire, rules=rules, streams_array=array)
+
+    streamed = GeminiContent(streams=True)
+    yield of("generateContent", names.CHAT, GeminiContent())
+    yield of("streamGenerateContent", names.CHAT, streamed, array=True)
+    yield of(f"streamGenerateContent{_SSE}", names.CHAT, streamed)
+    yield of("countTokens", "count_tokens")
+    yield of("embedContent", "embeddings")
+    yield of("batchEmbedContents", "embeddings")
+
+
+def _azure() -> Iterator[Endpoint]:
+    """The older paths name a deployment, which is the model; the newer ones are OpenAI's under `/openai/v1`."""
+    of = partial(Endpoint, provider="azure")
+    for path, operation, wire in (
+        (CHAT, names.CHAT, OpenAIChat()),
+        (RESPONSES, names.CHAT, OpenAIResponses()),
+        (EMBEDDINGS, "embeddings", None),
+    ):
+        yield of(path=f"/openai{path}", operation=operation, wire=wire, rules=path)
+        if path != RESPONSES:
+            deployed = f"/openai/deployments/{_MODEL}{path.removeprefix('/v1')}"
+            yield of(path=deployed, operation=operation, wire=wire, rules=path)
+    yield of(path="/openai/responses", operation=names.CHAT, wire=OpenAIResponses(), rules=RESPONSES)
+
+
+_POSTED: Final = {
     endpoint.path: endpoint
     for endpoint in (
-        Endpoint(provider="openai", path="/v1/chat/completions", operation=names.CHAT, wire=OpenAIChat()),
-        Endpoint(provider="openai", path="/v1/responses", operation=names.CHAT, wire=OpenAIResponses()),
-        Endpoint(provider="openai", path="/v1/embeddings", operation="embeddings"),
+        Endpoint(provider="openai", path=CHAT, operation=names.CHAT, wire=OpenAIChat()),
+        Endpoint(provider="openai", path=RESPONSES, operation=names.CHAT, wire=OpenAIResponses()),
+        Endpoint(provider="openai", path=EMBEDDINGS, operation="embeddings"),
         Endpoint(provider="anthropic", path="/v1/messages", operation=names.CHAT, wire=AnthropicMessages()),
         Endpoint(provider="anthropic", path="/v1/messages/count_tokens", operation="count_tokens"),
+        *(endpoint for version in ("v1", "v1beta", "v1alpha") for endpoint in _gemini(version)),
+        *_azure(),
+        Endpoint(provider="bedrock", path=f"/model/{_MODEL}/converse", operation=names.CHAT, wire=BedrockConverse()),
+        Endpoint(
+            provider="bedrock",
+            path=f"/model/{_MODEL}/converse-stream",
+            operation=names.CHAT,
+            wire=BedrockConverse(streams=True),
+            rules=f"/model/{_MODEL}/converse",
+        ),
     )
 }
+_WITH_MODEL: Final = (
+    re.compile(r"(?P<before>/v1(?:beta|alpha)?/models)/(?P<model>[^/:]+)(?P<after>:\w+)"),
+    re.compile(r"(?P<before>/openai/deployments)/(?P<model>[^/]+)(?P<after>/.+)"),
+    re.compile(r"(?P<before>/model)/(?P<model>.+)(?P<after>/converse(?:-stream)?)"),  # an ARN has slashes
+)
 
 
-def endpoint_of(method: str, path: str, *, anthropic: bool) -> Endpoint | None:
+def endpoint_of(method: str, path: str, *, anthropic: bool, query: str = "") -> Endpoint | None:
     """The endpoint of a request; `anthropic` states that the request names Anthropic, which only `/v1/models` needs."""
     if method == "POST":
-        return _POSTED.get(path)
+        return _POSTED.get(path) or _with_model(path, query)
+    if method == "GET" and (path == _GEMINI_MODELS or path.startswith(f"{_GEMINI_MODELS}/")):
+        return Endpoint(provider="gemini", path=path, operation="models", method="GET")
     if method == "GET" and (path == _MODELS or path.startswith(f"{_MODELS}/")):
         return Endpoint(provider="anthropic" if anthropic else "openai", path=path, operation="models", method="GET")
+    return None
+
+
+def _with_model(path: str, query: str) -> Endpoint | None:
+    for form in _WITH_MODEL:
+        found = form.fullmatch(path)
+        if found is None:
+            continue
+        general = f"{found['before']}/{_MODEL}{found['after']}"
+        as_events = _POSTED.get(f"{general}{_SSE}") if parse_qs(query).get("alt") == ["sse"] else None
+        endpoint = as_events or _POSTED.get(general)
+        return None if endpoint is None else replace(endpoint, model=found["model"])
     return None

@@ -1,10 +1,10 @@
-"""One request to a model endpoint as it crosses the gateway, and its span."""
+"""One request to a model endpoint as it passes the gateway, and its span."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.case import ModelSpec, Provenance
+from harness.case import AgentPrompt, ModelSpec, Provenance
 from harness.cassette import CallKey
 from harness.strict_json import NotJson, parse_json
 from harness.trace import ReplayTier, TraceRecorder, names
@@ -15,46 +15,74 @@ from harness.upstream.model.endpoints import Endpoint
 from harness.upstream.model.keys import RequestKeys
 from harness.upstream.model.pricing import cost_usd
 from harness.upstream.model.wire.format import Asked, Replied
-from harness.upstream.model.wire.sse import events_of
 from harness.values import JsonObject, JsonValue, canonical_json
 
-_OWN_ATTRIBUTES = frozenset({"model", "messages", "input", "instructions", "system", "tools", "functions"})
-"""Fields of a request that have attributes of their own."""
+_OWN_ATTRIBUTES = frozenset(
+    {"model", "messages", "input", "instructions", "system", "tools", "functions", "contents", "systemInstruction"}
+    | {"system_instruction"}
+)
+"""Fields of a request that have separate attributes."""
 
 
 @dataclass(kw_only=True)
 class ModelExchange:
-    """The data of one request; completed while it is handled."""
+    """The data of one request; completed while it is handled.
+
+    A model that the path names is the member `model` of `body` while the request is handled, as in the other formats.
+    """
 
     endpoint: Endpoint
     started_ns: int
     body: JsonObject = field(default_factory=dict)
     raw: bytes = b""
     query: str = ""
-    """As it is passed on."""
+    """The body that is passed on."""
     parent: str | None = None
-    """Id of the agent's own span that the request was made in."""
+    """Id of the agent's own span that contains the request."""
     key: CallKey | None = None
     occurrence: int = 0
     answer: ModelAnswer | None = None
     tier: ReplayTier | None = None
     kept: bool = False
-    """Whether its answer is one that a recording may hold: no failure of the moment."""
+    """Whether its answer may be recorded: it is no transient error."""
     provenance: Provenance | None = None
     """The provenance in the recording, where the answer was replayed."""
     error: tuple[str, str] | None = None
-    """Why the gateway itself refused: type and message."""
+    """Why the gateway itself rejected the request: type and message."""
     nearest: tuple[JsonObject, ...] = ()
+    unchanged_body: JsonObject | None = None
+    """The request as the agent sent it, where an intervention changed it; None: it was not changed."""
+    _read: tuple[JsonObject, Asked] | None = field(default=None, repr=False, compare=False)
+    """A body and its parsed content. No body is changed in place."""
 
     @property
     def plain(self) -> bytes:
         """The body to send: serialised again from the parsed body, so that no other parser can read it differently."""
         if not self.raw.strip():
             return b""
-        return json.dumps(self.body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        in_path = self.endpoint.model is not None
+        body = {name: value for name, value in self.body.items() if name != "model"} if in_path else self.body
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+    @property
+    def path(self) -> str:
+        """The path to send."""
+        return self.endpoint.path_for(self.asked.model)
+
+    @property
+    def unchanged_system(self) -> JsonValue:
+        """The system prompt that the agent sent, where an intervention changed the request."""
+        wire = self.endpoint.wire
+        return None if wire is None or self.unchanged_body is None else wire.asked(self.unchanged_body).system
 
     @property
     def asked(self) -> Asked:
+        """The parsed content of `body`; parsed once for each body."""
+        if self._read is None or self._read[0] is not self.body:
+            self._read = (self.body, self._asked())
+        return self._read[1]
+
+    def _asked(self) -> Asked:
         wire = self.endpoint.wire
         if wire is not None:
             return wire.asked(self.body)
@@ -68,7 +96,7 @@ class ModelExchange:
         if answer is None or answer.status // 100 != 2:
             return Replied()
         if wire is not None and answer.streamed:
-            return wire.streamed(events_of(answer.body))
+            return wire.streamed(answer.events)
         try:
             body = parse_json(answer.body)
         except NotJson:
@@ -76,15 +104,28 @@ class ModelExchange:
         return wire.replied(body) if wire is not None and isinstance(body, dict) else Replied()
 
 
+def _prompt_in(system: str | None, prompts: Sequence[AgentPrompt]) -> AgentPrompt | None:
+    found = [one for one in prompts if one.text.strip() and one.text.strip() in (system or "")]
+    return max(found, key=lambda one: len(one.text), default=None)
+
+
 def trace_exchange(
-    exchange: ModelExchange, replied: Replied, recorder: TraceRecorder, keys: RequestKeys, spec: ModelSpec
+    exchange: ModelExchange,
+    replied: Replied,
+    recorder: TraceRecorder,
+    keys: RequestKeys,
+    spec: ModelSpec,
+    prompts: Sequence[AgentPrompt] = (),
 ) -> None:
-    """Records one span with the request and the reply."""
+    """Records one span with the request and the reply; it names the longest of `prompts` that occurs in the system
+    message.
+    """
     asked, answer = exchange.asked, exchange.answer
+    prompt = _prompt_in(asked.system, prompts)
     attributes: dict[str, JsonValue] = {
         names.OPERATION: exchange.endpoint.operation,
         names.STEP_KIND: names.MODEL,
-        names.PROVIDER: exchange.endpoint.provider,
+        names.PROVIDER: exchange.endpoint.provider_name,
         names.REQUEST_MODEL: asked.model and asked.model[:LONGEST_MODEL],
         names.RESPONSE_MODEL: replied.model and replied.model[:LONGEST_MODEL],
         names.RESPONSE_ID: replied.id,
@@ -93,6 +134,9 @@ def trace_exchange(
         names.MODEL_OPTIONS: {name: value for name, value in exchange.body.items() if name not in _OWN_ATTRIBUTES}
         or None,
         names.SYSTEM: asked.system,
+        names.PROMPT_NAME: None if prompt is None else prompt.name,
+        names.PROMPT_VERSION: None if prompt is None else prompt.version,
+        names.UNCHANGED_SYSTEM: exchange.unchanged_system,
         names.INPUT_MESSAGES: list(asked.messages) if exchange.endpoint.wire is not None else None,
         names.OUTPUT_MESSAGES: None if replied.message is None else [replied.message],
         names.TOOL_DEFINITIONS: list(asked.tools) or None,
@@ -125,9 +169,9 @@ def summary_of(exchange: ModelExchange) -> JsonObject:
 
 
 def recorded_summary(arguments: JsonValue) -> JsonObject:
-    """A recorded request in short."""
+    """A summary of a recorded request."""
     body = arguments if isinstance(arguments, dict) else {}
-    history = next((body[name] for name in ("messages", "input") if name in body), None)
+    history = next((body[name] for name in ("messages", "input", "contents") if name in body), None)
     messages = history if isinstance(history, list) else [history]
     return {"model": body.get("model"), "messages": len(messages), "last": _shown(messages[-1] if messages else None)}
 

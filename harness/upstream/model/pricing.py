@@ -1,4 +1,4 @@
-"""What a reply has cost, by the suite's prices."""
+"""The cost of a reply, by the suite's prices."""
 
 from harness.case import Price
 from harness.upstream.model.wire.format import Used
@@ -8,8 +8,8 @@ _BYTES_PER_TOKEN = 4
 
 
 def cost_usd(price: Price | None, used: Used) -> float | None:
-    """None where the model has no price or the provider reported no usage."""
-    if price is None or not used.told:
+    """The cost; None where the model has no price or the provider reported no usage."""
+    if price is None or not used.is_known:
         return None
     cached = used.cache_read or 0
     fresh = max((used.input or 0) - cached, 0)
@@ -22,6 +22,6 @@ def cost_usd(price: Price | None, used: Used) -> float | None:
 
 def estimated(used: Used, asked_bytes: int, replied_bytes: int) -> Used:
     """The usage for limits where the provider reports none (a stream without usage): one token for every four bytes."""
-    if used.told:
+    if used.is_known:
         return used
     return Used(input=-(-asked_bytes // _BYTES_PER_TOKEN), output=-(-replied_bytes // _BYTES_PER_TOKEN))

@@ -2,17 +2,19 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 import aiohttp
 from yarl import URL
 
-from harness.case import ModelMode, ModelServer, ModelSpec, Provider
+from harness.case import AWS_KEYS, ModelMode, ModelServer, ModelSpec, Provider
 from harness.cassette import SECRET_HEADERS
 from harness.errors import UsageError
 from harness.upstream.client import header_text
 from harness.upstream.model.allowed import plain_headers
 from harness.upstream.model.endpoints import Endpoint
+from harness.upstream.model.signing import AwsSigner
 from harness.upstream.retrying import Tries, begun
 
 _NOT_PASSED_BACK = SECRET_HEADERS | {
@@ -38,20 +40,37 @@ _NOT_PASSED_BACK = SECRET_HEADERS | {
 }
 
 
-class ProviderUpstream:
-    """One provider as a live call reaches it."""
+_KEY_HEADERS: dict[Provider, str] = {"anthropic": "x-api-key", "gemini": "x-goog-api-key", "azure": "api-key"}
+"""The header in which a provider expects its key; the others expect a bearer token."""
+_AWS_SERVICE = "bedrock"
+_VERSIONED = ("openai", "anthropic")
 
-    def __init__(self, provider: Provider, server: ModelServer, key: str | None, client: aiohttp.ClientSession) -> None:
+
+class ProviderUpstream:
+    """One provider, for the live calls of a trial."""
+
+    def __init__(
+        self, provider: Provider, server: ModelServer, secrets: Mapping[str, str], client: aiohttp.ClientSession
+    ) -> None:
+        """`secrets` maps variable names to values; the variables that the server names are used."""
         self._provider = provider
         self._server = server
-        self._key = key
+        self._key = secrets.get(server.api_key or "")
         self._client = client
+        self._aws = _aws_signer(server, secrets) if server.signs else None
 
     @asynccontextmanager
     async def ask(
-        self, endpoint: Endpoint, query: str, headers: Mapping[str, str], body: bytes, tries: Tries | None = None
+        self,
+        endpoint: Endpoint,
+        query: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        tries: Tries | None = None,
+        *,
+        model: str | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Sends a request that was made plain before.
+        """Sends a request that was made plain before; `model` is for endpoints whose paths name it.
 
         It is sent again where the connection failed before an answer began and `tries` allows.
 
@@ -59,13 +78,17 @@ class ProviderUpstream:
         """
         passed = plain_headers(headers)
 
+        path = self._url(endpoint.path_for(model))
+        url = URL(f"{path}{('&' if '?' in path else '?') if query else ''}{query}", encoded=True)
+
         async def send() -> aiohttp.ClientResponse:
+            credentials = self._credentials(endpoint.method, url, body)
             return await begun(
                 self._client.request(
                     endpoint.method,
-                    URL(f"{self._url(endpoint.path)}{'?' if query else ''}{query}", encoded=True),
+                    url,
                     data=body or None,
-                    headers={**passed, "Accept-Encoding": "identity", **self._server.headers, **self._credentials()},
+                    headers={**passed, "Accept-Encoding": "identity", **self._server.headers, **credentials},
                     allow_redirects=False,
                 )
             )
@@ -77,25 +100,48 @@ class ProviderUpstream:
         base = (self._server.base_url or "").rstrip("/")
         versioned = bool(urlsplit(base).path) if self._provider == "openai" else base.endswith("/v1")
         # The base address of OpenAI's clients contains the version, that of Anthropic's does not.
-        return base + (path.removeprefix("/v1") if versioned else path)
+        return base + (path.removeprefix("/v1") if versioned and self._provider in _VERSIONED else path)
 
-    def _credentials(self) -> dict[str, str]:
+    def _credentials(self, method: str, url: URL, body: bytes) -> dict[str, str]:
+        if self._aws is not None:
+            return self._aws.headers(method, url, body, datetime.now(UTC))
         if self._key is None:
             return {}
-        return {"x-api-key": self._key} if self._provider == "anthropic" else {"Authorization": f"Bearer {self._key}"}
+        header = _KEY_HEADERS.get(self._provider)
+        return {"Authorization": f"Bearer {self._key}"} if header is None else {header: self._key}
+
+
+def _aws_signer(server: ModelServer, secrets: Mapping[str, str]) -> AwsSigner:
+    access, secret, token = (secrets.get(name) for name in AWS_KEYS)
+    return AwsSigner(
+        access_key=access or "",
+        secret_key=secret or "",
+        session_token=token,
+        region=server.region or "",
+        service=_AWS_SERVICE,
+    )
 
 
 def headers_back(headers: Mapping[str, str]) -> dict[str, str]:
-    """Those of a provider's answer that the agent's client may read."""
+    """The headers of a provider's answer that are passed to the agent."""
     return {str(name): header_text(value) for name, value in headers.items() if name.lower() not in _NOT_PASSED_BACK}
 
 
-def check_keys(spec: ModelSpec, mode: ModelMode, secrets: Mapping[str, str]) -> None:
-    """Raises UsageError for a key that is not in the environment."""
+def check_keys(
+    spec: ModelSpec,
+    mode: ModelMode,
+    secrets: Mapping[str, str],
+    *,
+    model: str = "the model",
+    otherwise: str | None = "--model replay",
+) -> None:
+    """Raises UsageError for a key that is not in the environment; `otherwise` are options that need no key."""
     for provider, server in spec.servers.items():
-        if server.api_key is not None and not secrets.get(server.api_key):
+        needed = AWS_KEYS[:2] if server.signs else (server.api_key,) if server.api_key is not None else ()
+        missing = next((name for name in needed if not secrets.get(name)), None)
+        if missing is not None:
             raise UsageError(
-                f"the model is to answer ({mode}), but the key of the provider {provider!r} is not there: "
-                f"the environment variable {server.api_key} is not set",
-                remedy="set it, or run with --model replay",
+                f"{model} is called in mode {mode}, but the key of the provider {provider!r} is missing: "
+                f"the environment variable {missing} is not set",
+                remedy="set it" if otherwise is None else f"set it, or run with {otherwise}",
             )

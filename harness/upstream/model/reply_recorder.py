@@ -1,22 +1,22 @@
-"""Model replies on their way to the cassette, and the bond between a reply's id and the request that it answers."""
+"""Records model replies, and maps a reply's id to the request that it answers."""
 
 from collections import defaultdict
 
 from harness.case import Provenance
 from harness.cassette import Journal, Mark, Recording, Redactor, initial_state, is_transient_of_model
+from harness.upstream.model.endpoints import RESPONSES
 from harness.upstream.model.exchange import ModelExchange
 from harness.upstream.model.keys import RequestKeys
-
-_KEEPS_HISTORY = "/v1/responses"
+from harness.upstream.model.wire.aws_frames import with_payloads
 
 
 class ReplyRecorder:
-    """Keeps the replies of one trial; without a journal it only remembers what they answer."""
+    """Records the replies of one trial; without a journal it only stores which requests they answer."""
 
     def __init__(
         self, journal: Journal | None, keys: RequestKeys, redactor: Redactor, provenance: Provenance = "service"
     ) -> None:
-        """`provenance`: of every reply."""
+        """`provenance` applies to every reply."""
         self._journal = journal
         self._keys = keys
         self._redactor = redactor
@@ -25,7 +25,7 @@ class ReplyRecorder:
 
     @property
     def records(self) -> bool:
-        """Whether replies go to a cassette."""
+        """Whether replies are recorded on a cassette."""
         return self._journal is not None
 
     def keep(self, exchange: ModelExchange) -> None:
@@ -55,14 +55,17 @@ class ReplyRecorder:
             provenance=self._provenance,
         )
         clean = self._redactor.everywhere
-        body = clean(answer.body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        body = with_payloads(answer.body, self._clean) if answer.framing == "aws" else self._clean(answer.body)
         headers = {name: clean(value) for name, value in answer.headers.items()}
         self._journal.add(
             Recording(mark=mark, arguments=key.arguments, status=answer.status, headers=headers, body=body)
         )
 
+    def _clean(self, content: bytes) -> bytes:
+        return self._redactor.everywhere(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
     def bind(self, exchange: ModelExchange) -> None:
         """Stores the key of a returned reply, whatever its source."""
         assert exchange.key is not None
-        if exchange.endpoint.path == _KEEPS_HISTORY:
+        if exchange.endpoint.known_as == RESPONSES:
             self._keys.bind(exchange.replied.id, exchange.key.key, exchange.occurrence)

@@ -13,7 +13,7 @@ from typing import Final
 
 from pydantic import Field
 
-from harness.case import Provider
+from harness.case import ClientProvider
 from harness.strict_json import NotJson, parse_json
 from harness.upstream.model.answer import ModelAnswer
 from harness.values import Frozen, JsonObject
@@ -21,7 +21,7 @@ from harness.values import Frozen, JsonObject
 _RENAMED: Final = "max_completion_tokens"
 _LEARNABLE: Final = ("top_p", "seed", "temperature", "max_tokens", _RENAMED)
 """The order in which parameters are dropped where an error names several."""
-_NEEDED: Final[dict[Provider, frozenset[str]]] = {"anthropic": frozenset({"max_tokens"}), "openai": frozenset()}
+_NEEDED: Final[dict[ClientProvider, frozenset[str]]] = {"anthropic": frozenset({"max_tokens"}), "openai": frozenset()}
 _STATUSES: Final = frozenset({400, 422})
 _REFUSAL: Final = re.compile(
     r"unsupported|not support|deprecated|not permitted|not allowed|cannot|can't|unrecogni[sz]ed|unknown|unexpected"
@@ -33,35 +33,35 @@ _ANTHROPIC_TOKENS: Final = 1024
 
 
 class Sampling(Frozen):
-    """What is sent with every request; null leaves a parameter out."""
+    """The parameters that are sent with every request; null omits a parameter."""
 
     temperature: float | None = Field(default=0, ge=0, le=2)
-    """How freely the model chooses; 0: the likeliest words."""
+    """The sampling temperature; 0 selects the most probable tokens."""
     top_p: float | None = Field(default=None, gt=0, le=1)
-    """Share of the likeliest words that it chooses from."""
+    """The share of probability mass of the most probable tokens to sample from."""
     seed: int | None = None
-    """Seed of its choices, where the provider takes one."""
+    """The seed, where the provider accepts one."""
     max_tokens: int | None = Field(default=None, gt=0)
-    """Of the answer. Null: the provider's own limit, and 1024 where its wire format needs one."""
+    """The maximum tokens of the answer. Null: the provider's own limit, or 1024 where its wire format needs one."""
 
-    def parameters(self, provider: Provider) -> JsonObject:
-        """As a request carries them."""
-        told: JsonObject = {name: value for name, value in self.model_dump().items() if value is not None}
+    def parameters(self, provider: ClientProvider) -> JsonObject:
+        """The parameters in the form of a request."""
+        values: JsonObject = {name: value for name, value in self.model_dump().items() if value is not None}
         if provider == "anthropic":
-            told.pop("seed", None)  # not in the wire format
-            told.setdefault("max_tokens", _ANTHROPIC_TOKENS)
-        return told
+            values.pop("seed", None)  # the wire format has no seed
+            values.setdefault("max_tokens", _ANTHROPIC_TOKENS)
+        return values
 
 
 @dataclass(kw_only=True)
 class SentParameters:
-    """The sampling parameters of one model's requests, less those that it was seen to refuse."""
+    """The sampling parameters of one model's requests, without those that it has refused."""
 
-    provider: Provider
+    provider: ClientProvider
     sampling: Sampling | None = None
     """None leaves the parameters of the request's body."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Parameter -> the provider's words."""
+    """Parameter -> the provider's message."""
     _renames: bool = False
 
     def complete(self, body: JsonObject) -> JsonObject:
@@ -69,12 +69,12 @@ class SentParameters:
         return body if self.sampling is None else self.sampling.parameters(self.provider) | body
 
     def accepted(self, body: JsonObject) -> JsonObject:
-        """The complete body without what is known to be refused."""
+        """The complete body without the parameters that were refused."""
         return self._without(body, frozenset(self.refused), renames=self._renames)
 
     def variants(self, body: JsonObject) -> Iterator[JsonObject]:
-        """What may have been sent in place of a complete body, the likeliest first: for recordings of a model that
-        has refused some of it."""
+        """Bodies that may have been sent in place of a complete one, the most likely first: for recordings of a model
+        that has refused some of it."""
         first = self.accepted(body)
         yield first
         there = [name for name in _LEARNABLE if name in body and name not in _NEEDED[self.provider]]
@@ -85,17 +85,17 @@ class SentParameters:
                     yield other
 
     def adopt(self, body: JsonObject, sent: JsonObject) -> None:
-        """Leaves out from now on what a recorded request has left out."""
+        """Omits from now on the parameters that a recorded request omitted."""
         for name in _LEARNABLE:
             if name in body and name not in sent:
                 self.refused.setdefault(name, "left out when this was recorded")
         self._renames = self._renames or (_RENAMED in sent and _RENAMED not in body)
 
     def learn(self, sent: JsonObject, answer: ModelAnswer) -> str | None:
-        """Takes in an error; the parameter that it refuses, or None where it is about something else."""
+        """Parses an error; returns the parameter that it refuses, or None where it has another reason."""
         if answer.status not in _STATUSES:
             return None
-        message, parameter = _told(answer.body)
+        message, parameter = _problem_in(answer.body)
         for name in _LEARNABLE:
             names_it = parameter == name or re.search(rf"(?<![\w.]){name}(?!\w)", message) is not None
             if name not in sent or name in _NEEDED[self.provider] or not names_it:
@@ -115,8 +115,10 @@ class SentParameters:
         return kept
 
 
-def _told(body: bytes) -> tuple[str, str | None]:
-    """An error's message and the parameter that it names, as OpenAI, Anthropic and their likes write them."""
+def _problem_in(body: bytes) -> tuple[str, str | None]:
+    """An error's message and the parameter that it names, in the formats of OpenAI, Anthropic and compatible
+    servers.
+    """
     text = body.decode("utf-8", "replace")
     try:
         value = parse_json(body)

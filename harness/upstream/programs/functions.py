@@ -94,11 +94,11 @@ def answer(tools: dict[str, FunctionTool], request: dict[str, Any]) -> dict[str,
 
 def _called(tool: FunctionTool, arguments: dict[str, Any]) -> dict[str, Any]:
     try:
-        told, failed = {"result": tool.call(arguments)}, False
-        json.dumps(told, allow_nan=False)
+        answer, failed = {"result": tool.call(arguments)}, False
+        json.dumps(answer, allow_nan=False)
     except Exception as error:  # noqa: BLE001  # the function's own: what it raises is its answer
-        told, failed = {"error": type(error).__name__, "message": str(error)}, True
-    return {"content": [{"type": "text", "text": json.dumps(told)}], "structuredContent": told, "isError": failed}
+        answer, failed = {"error": type(error).__name__, "message": str(error)}, True
+    return {"content": [{"type": "text", "text": json.dumps(answer)}], "structuredContent": answer, "isError": failed}
 
 
 def main() -> None:

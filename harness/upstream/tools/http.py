@@ -32,14 +32,14 @@ _OF_THE_CONNECTION = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class ToolUpstream:
-    """A tool server as one trial reaches it."""
+    """A tool server, for the calls of one trial."""
 
     base_url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     service: str | None = None
     """The environment's service; None for an external server."""
     retries: int = 0
-    """Of live reads; see `harness.upstream.retrying`."""
+    """The number of retries of live reads; see `harness.upstream.retrying`."""
 
 
 class HttpSource:
@@ -113,7 +113,7 @@ class HttpSource:
             await self._limiter.wait(request.tool)
         upstream = self._upstreams[request.tool.server]
         route = request.tool.http
-        assert route is not None  # the caller has looked up the tool's source
+        assert route is not None  # the caller has checked the tool's source
         body = _body(route, request.arguments)
         headers = dict(upstream.headers) | ({} if body is None else {"Content-Type": "application/json"})
         url = route_url(upstream.base_url, route, request.arguments)
@@ -139,12 +139,12 @@ class HttpSource:
 
 def _head_result(status: int, headers: Mapping[str, str]) -> bytes:
     """The result of a tool with the method HEAD, whose answer has no body."""
-    told: JsonObject = {name: value for name, value in headers.items() if name not in _OF_THE_CONNECTION}
-    return canonical_json({"status": status, "headers": told}).encode()
+    response_headers: JsonObject = {name: value for name, value in headers.items() if name not in _OF_THE_CONNECTION}
+    return canonical_json({"status": status, "headers": response_headers}).encode()
 
 
 def unroutable(tool: ToolSpec, arguments: JsonObject) -> str | None:
-    """What makes a path out of the arguments that leads elsewhere than the tool's route."""
+    """Why the arguments would make a path outside of the tool's route; None: they do not."""
     if tool.http is None:
         return None
     for name in _PLACEHOLDER.findall(tool.http.path):
@@ -155,13 +155,13 @@ def unroutable(tool: ToolSpec, arguments: JsonObject) -> str | None:
 
 
 def _climbs(text: str) -> bool:
-    """Whether a server that decodes the value, even twice more, may be led out of the path; also by a NUL byte."""
+    """Whether a server that decodes the value up to twice more may leave the path; also for a NUL byte."""
     decoded = unquote(unquote(text)).replace("\\", "/")
     return "\0" in decoded or any(part.partition(";")[0] in {".", ".."} for part in decoded.split("/"))
 
 
 def route_url(base_url: str, route: HttpRoute, arguments: JsonObject) -> URL:
-    """The address of one call; what the arguments hold stays inside its own path segment or query parameter."""
+    """The address of one call; each argument stays inside its own path segment or query parameter."""
     path = _PLACEHOLDER.sub(lambda found: quote(_text(arguments[found[1]]), safe=""), route.path)
     pairs: list[tuple[str, str]] = []
     for parameter, source in route.query.items():

@@ -1,4 +1,4 @@
-"""Answers from tool sources that packages and suites bring (`harness.tool_source`): each opened once per trial."""
+"""Answers from tool sources of packages and suites (`harness.tool_source`), each opened once per trial."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 ERROR_STATUS = 400
 """The status of a result with `is_error`: the tool reported an error."""
 _WITHIN_S = 60.0
-"""The time that a tool source has for its listing, and for its end."""
+"""The time limit of a tool source for its listing, and for closing."""
 
 T = TypeVar("T")
 Open = Callable[[], OpenToolSource]
@@ -30,7 +30,7 @@ class RegisteredSource:
     def __init__(
         self, opens: Mapping[str, Open], limiter: RateLimiter, tier: Reached, waits: Waits = nullcontext
     ) -> None:
-        """`opens` maps the name of each server to what opens its source."""
+        """`opens` maps the name of each server to the function that opens its source."""
         self._opens = opens
         self._limiter = limiter
         self._tier: Reached = tier
@@ -83,7 +83,7 @@ class RegisteredSource:
 
 
 def registered_sources(suite: Suite, secrets: Mapping[str, str]) -> dict[str, Open]:
-    """Server -> what opens its tool source, for the servers of the suite that have one."""
+    """Server -> the function that opens its tool source, for servers with a tool source."""
     return {
         name: _opening(name, server, suite, secrets)
         for name, server in suite.servers.items()
@@ -98,7 +98,7 @@ def _opening(name: str, server: ToolServer, suite: Suite, secrets: Mapping[str, 
 
 
 async def registered_listing(server: str, open_source: Open) -> list[JsonObject]:
-    """The tools that the source describes now. Raises ServiceError where it cannot be asked, or describes no tools."""
+    """The tools that the source describes now. Raises ServiceError where it cannot be queried, or lists no tools."""
     source = _opened(server, open_source)
     try:
         tools = await _within(server, "its tools", source.tools())
@@ -139,9 +139,9 @@ async def _within(server: str, what: str, asked: Awaitable[T]) -> T:
             return await asked
     except (TimeoutError, ConnectionError) as error:
         reason = str(error) or f"no answer within {_WITHIN_S:g} s"
-        raise ServiceError(f"tool source of server {server!r}: {what} cannot be had: {reason}") from error
+        raise ServiceError(f"tool source of server {server!r}: {what} cannot be read: {reason}") from error
     except Exception as error:  # a plug-in's own code
-        raise _defect(server, f"raised {described(error)} when it was asked for {what}") from error
+        raise _defect(server, f"raised {described(error)} when {what} was requested") from error
 
 
 def _defect(server: str, what: str) -> GatewayError:

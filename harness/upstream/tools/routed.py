@@ -1,4 +1,4 @@
-"""Sends each call to the source that its server has."""
+"""Routes each call to the source of its server."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from harness.upstream.tools.source import ToolAnswer, ToolMiss, ToolRequest, Too
 
 
 class RoutedSource:
-    """`by_server` answers for the servers that it names, `otherwise` for all others."""
+    """`by_server` answers for its servers, `otherwise` for all others."""
 
     def __init__(self, by_server: Mapping[str, ToolSource], otherwise: ToolSource) -> None:
         self._by_server = by_server

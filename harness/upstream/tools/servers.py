@@ -1,4 +1,4 @@
-"""Where the suite's tool servers are reached, and whether they may be."""
+"""The addresses of the suite's tool servers, and whether the tool mode permits their use."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -13,7 +13,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def check_servers(suite: Suite, mode: ToolMode, secrets: Mapping[str, str]) -> None:
-    """Refuses, before any trial, what the mode cannot do with the suite's servers. Raises UsageError."""
+    """Checks before any trial that the mode supports the suite's servers. Raises UsageError."""
     if mode == "replay":
         return
     for name, server in suite.reached.items():
@@ -54,7 +54,7 @@ def _asks_databases(suite: Suite) -> bool:
 def upstreams(
     suite: Suite, services: Mapping[str, str], secrets: Mapping[str, str], session_id: str
 ) -> dict[str, ToolUpstream]:
-    """Every server as one session reaches it. Raises ServiceError for a service that was not started."""
+    """Every server, for the calls of one session. Raises ServiceError for a service that was not started."""
     return {
         name: ToolUpstream(
             base_url=_base_url(name, server, services),
@@ -68,7 +68,7 @@ def upstreams(
 
 
 def resolved_headers(name: str, server: ToolServer, suite: Suite, secrets: Mapping[str, str]) -> dict[str, str]:
-    """The declared headers with `${NAME}` filled in. Raises UsageError for a name that is not known to be secret."""
+    """The declared headers with `${NAME}` filled in. Raises UsageError for a name that is not declared as a secret."""
     return filled(name, "headers", server.headers, suite.secrets, secrets)
 
 
@@ -110,12 +110,12 @@ def _base_url(name: str, server: ToolServer, services: Mapping[str, str]) -> str
 def _check_address(name: str, server: ToolServer, mode: ToolMode) -> None:
     if mode == "sealed":
         raise UsageError(
-            f"server {name!r} is no service of the environment, so it cannot be sealed",
+            f"server {name!r} is not a service of the environment, so it cannot be sealed",
             remedy="use `--tools replay` or `--tools live`, or serve it from the environment",
         )
     address = urlsplit(server.base_url or "")
     if address.scheme not in {"http", "https"} or not address.netloc:
-        raise UsageError(f"server {name!r}: base_url {server.base_url!r} is no http(s) URL")
+        raise UsageError(f"server {name!r}: base_url: expected an http(s) URL, found {server.base_url!r}")
 
 
 def _check_tool_source(name: str, tool_source: str, suite: Suite, mode: ToolMode) -> None:

@@ -1,4 +1,4 @@
-"""The seam between the gateway and whatever answers a call."""
+"""The interface between the gateway and the sources that answer a call."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ class ToolRequest:
 
     tool: ToolSpec
     arguments: JsonObject
-    """With the schema's defaults filled in."""
+    """The arguments, with the schema's defaults filled in."""
     key: CallKey
     probe: bool = False
-    """The harness's own read."""
+    """Whether the harness itself makes the read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +36,14 @@ class ToolAnswer:
     provenance: Provenance | None = None
     """The provenance in the recording, where the answer was replayed."""
     once_recorded: bool = False
-    """See Played.once_recorded."""
+    """See `Played.once_recorded`."""
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     fault: str | None = None
-    """Kind of the fault that was done to this answer on purpose."""
+    """Kind of the fault that was injected into this answer."""
     retried: tuple[str, ...] = ()
-    """How the transport failed each time before the call was sent again (live reads only)."""
+    """How the transport failed before each retry (live reads only)."""
     pace_s: float = 0.0
     """The body is sent to the agent in pieces over this time."""
 
@@ -60,5 +60,5 @@ class ToolSource(Protocol):
     """Answers the calls of one trial."""
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
-        """Never raises for what the tool does, only HarnessError for what the harness could not."""
+        """Never raises for failures of the tool; raises HarnessError for failures of the harness."""
         ...

@@ -21,7 +21,7 @@ from harness.upstream.waiting import Waits
 
 @dataclass(frozen=True)
 class Upstreams:
-    """What every trial of a run reaches in the same way; `waits` is its own."""
+    """The services that all trials of a run share; `waits` belongs to the trial."""
 
     suite: Suite
     client: aiohttp.ClientSession
@@ -36,7 +36,7 @@ class Upstreams:
         closing: ExitStack,
         wait_for: Callable[[Coroutine[Any, Any, None]], None],
     ) -> ToolSource:
-        """What answers one trial. What it begins is ended with `closing`, on the gateway's own thread."""
+        """The source for one trial. `closing` ends everything that it opens, on the gateway's own thread."""
         http = HttpSource(self.client, upstreams, self.limiter, tier, self.waits)
         starts = {
             name: ServerStart(

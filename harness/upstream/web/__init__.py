@@ -1,1 +1,1 @@
-"""Real hosts that an agent asks by HTTP(S) itself."""
+"""Real hosts to which an agent itself sends HTTP(S) requests."""

@@ -22,7 +22,7 @@ class HostPort:
     port: int
 
     def covers(self, other: "HostPort") -> bool:
-        """Whether a connection that was made here may ask for something there."""
+        """Whether a connection to this place may carry requests for the other."""
         return self.host == other.host and self.port in {0, other.port}
 
     @property
@@ -45,7 +45,7 @@ class Address:
 
 
 def place_of(authority: str, scheme: Scheme) -> HostPort | None:
-    """Reads `host` or `host:port`. None: it is neither."""
+    """Parses `host` or `host:port`. None: the text is neither."""
     found = _AUTHORITY.match(authority)
     if found is None:
         return None
@@ -55,7 +55,7 @@ def place_of(authority: str, scheme: Scheme) -> HostPort | None:
 
 
 def is_absolute(target: str) -> bool:
-    """Whether a request's target is a whole URL, as proxies are sent it."""
+    """Whether a request's target is an absolute URL, as in requests to proxies."""
     return target[:8].lower().startswith(("http://", "https://"))
 
 
@@ -73,7 +73,7 @@ def absolute_address(target: str) -> Address:
 
 
 def address_at(place: HostPort, target: str) -> Address:
-    """A path with its query at a place. Raises Refusal for a path that leads out of itself."""
+    """A path with its query at a place. Raises Refusal for a path that leaves its root."""
     path, _, query = target.partition("#")[0].partition("?")
     if not path.startswith("/") or _UNSAFE.search(target) or _climbs(path):
         raise _no_address(target)
@@ -81,7 +81,7 @@ def address_at(place: HostPort, target: str) -> Address:
 
 
 def _climbs(path: str) -> bool:
-    # Decoded twice: what the next server decodes once more must not climb either.
+    # Decoded twice: the path must not leave its root when the next server decodes it once more, either.
     decoded = unquote(unquote(path)).replace("\\", "/")
     return any(part in {".", ".."} for part in decoded.split("/")) or "\x00" in decoded
 

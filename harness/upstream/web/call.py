@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from harness.case import HostSpec
-from harness.case.volatile import without
+from harness.case.endpoints.volatile import without
 from harness.cassette import CallKey, Redactor, key_digest
 from harness.strict_json import NotJson, parse_json
 from harness.upstream.refusal import Refusal
@@ -25,7 +25,7 @@ _CHOOSING = (
     "soapaction",
     "x-http-method-override",
 )
-"""Request headers after which the same URL has another answer. `Accept` is one too, unless it takes anything."""
+"""Request headers on which the answer of a URL depends. `Accept` is one too, unless it accepts every type."""
 
 _SHOWN_BYTES = 262_144
 _TEXT_BYTES = 32_768
@@ -41,7 +41,7 @@ class WebCall:
     address: Address
     method: str
     headers: Mapping[str, str]
-    """As the agent sent them."""
+    """The headers as the agent sent them."""
     body: bytes
     asked: JsonObject
     """The whole request, for the trace; it still contains secrets."""
@@ -54,7 +54,7 @@ class Incoming:
 
     method: str
     headers: Mapping[str, str]
-    """Names in any case."""
+    """Header names in any case."""
     body: bytes
 
 
@@ -152,7 +152,7 @@ def _text(body: bytes) -> JsonObject:
 
 
 def _without_boundary(body: bytes, content_type: str) -> bytes:
-    """Clients make up a new boundary for every request."""
+    """Clients generate a new boundary for every request."""
     found = _BOUNDARY.search(content_type)
     return body if found is None else body.replace(found[1].encode("utf-8", "surrogateescape"), b"boundary")
 

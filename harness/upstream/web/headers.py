@@ -1,4 +1,4 @@
-"""Which headers pass, and which belong to one connection, to one moment, or to the gateway."""
+"""Decides which headers pass, and which belong to one connection, to one time, or to the gateway."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ _NOT_FORWARDED = _OF_A_CONNECTION | {
     "baggage",
 }
 _OF_A_PART = frozenset({"if-range", "range", "request-range"})
-"""A secret could be fetched in pieces by them. An answer that is whole is an answer to a request for a range too."""
+"""They could be used to fetch a secret in pieces. A complete answer is a valid answer to a range request, too."""
 _NOT_PASSED_BACK = _OF_A_CONNECTION | {
     "age",
     "alt-svc",  # would lead the client past the proxy
@@ -43,16 +43,16 @@ _NOT_PASSED_BACK = _OF_A_CONNECTION | {
     "report-to",
     "server",
     "server-timing",
-    "strict-transport-security",  # would outlive the trial in nothing, and hinders plain HTTP in it
+    "strict-transport-security",  # has no effect after the trial, and prevents plain HTTP in it
     "via",
     "x-request-id",
     "x-runtime",
 }
-"""The same in every mode, so that a replayed answer has the headers of the recorded one."""
+"""The headers are the same in every mode, so that a replayed answer has the headers of the recorded one."""
 _OF_THE_BYTES = frozenset(
     {"accept-ranges", "content-digest", "content-length", "content-md5", "digest", "repr-digest", "want-content-digest"}
 )
-"""True of a body only as long as no secret is taken out of it."""
+"""Headers that are valid only for a body from which no secret was removed."""
 
 
 def forwarded(headers: Mapping[str, str], more: Mapping[str, str], *, whole: bool) -> CIMultiDict[str]:
@@ -71,7 +71,7 @@ def forwarded(headers: Mapping[str, str], more: Mapping[str, str], *, whole: boo
 
 
 def is_part(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether the body is a piece of what is there."""
+    """Whether the body is a part of the resource."""
     kind = headers.get("content-type", "").lower()
     return status == 206 or "content-range" in headers or kind.startswith("multipart/byteranges")
 

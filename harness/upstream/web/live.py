@@ -25,7 +25,7 @@ from harness.upstream.web.source import Sink
 
 @dataclass(kw_only=True)
 class _Received:
-    """What has come so far."""
+    """The part of an answer received so far."""
 
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -33,9 +33,9 @@ class _Received:
 
 
 class LiveWeb:
-    """The hosts of a suite for one trial, as the agent may see them: known secrets stay in the gateway.
+    """The hosts of a suite for one trial; known secrets in their answers stay in the gateway.
 
-    Redirects are not followed: they are the agent's to follow.
+    Redirects are not followed: the agent decides whether to follow them.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class LiveWeb:
 
 @dataclass
 class _BodyStream:
-    """One answer's body on its way to the agent."""
+    """Streams one answer's body to the agent."""
 
     come: _Received
     sink: Sink

@@ -1,4 +1,4 @@
-"""The seam between the gateway and whatever answers a request to a host."""
+"""The interface between the gateway and the sources that answer a request to a host."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -23,5 +23,5 @@ class WebSource(Protocol):
     """
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
-        """Never raises for what the host does, only HarnessError for what the harness could not."""
+        """Never raises for failures of the host; raises HarnessError for failures of the harness."""
         ...

@@ -33,7 +33,11 @@ def answer_to(body: Json) -> Json:
     """The chat completion of a request."""
     conversation = conversation_of(body)
     mind = next((mind for tool, mind in _MINDS.items() if tool in conversation.tools), None)
-    decided = "I have no tools for this." if mind is None else mind(conversation)
+    try:
+        decided = "I have no tools for this." if mind is None else mind(conversation)
+    except (KeyError, IndexError, TypeError, ValueError):
+        # A tool that was struck or exchanged answers otherwise than its rules know: a model would still say something.
+        decided = "I could not read what the tool answered."
     text, calls = (decided, []) if isinstance(decided, str) else (None, decided)
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:12]
     message: Json = {"role": "assistant", "content": text}

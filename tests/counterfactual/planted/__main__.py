@@ -1,39 +1,55 @@
 """Planted causes: trials in which exactly one step was made wrong at the gateway, and what names that step.
 
-    python -m tests.counterfactual.planted [--least 300] [--json FILE] SUITE[:AGENT] ...
+    python -m tests.counterfactual.planted [--most 100] [--json FILE] SUITE[:AGENT][,MOST] ...
 
 Of each suite the agent's passing trials are mutated; a mutant that fails and in which one step is wrong is a planted
 trial. `blame` is asked once with the reference alone and once with a passing trial of the case too; the detectors'
 first guess is read from the same scorecards. A call that is missing lies between two steps: either is right, for all.
+Where the case has no reference, only the passing trial is asked for.
+A suite with a model of rules is answered by it: a call that is wrong leads to requests that no cassette holds.
 """
 
 import argparse
 import json
+import subprocess
+import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 
-from harness.case import TrialVariant, load_suite
+from harness.case import ModelMode, TrialVariant, load_suite
 from harness.counterfactual import (
     BlameRequest,
     Mutant,
     Mutating,
     Subject,
     blame_on,
-    fed_calls,
     mutants,
     open_subject_of,
     pool_of,
-    step_of_call,
 )
-from harness.pipeline import RunOptions, VariantBench, VariantRequest, open_variants, plan_of, variant_tool_mode
+from harness.pipeline import (
+    RunOptions,
+    RunPlan,
+    VariantBench,
+    VariantRequest,
+    open_variants,
+    plan_of,
+    variant_tool_mode,
+)
 from harness.results import RunFolder
+from harness.score import fed_calls, step_of_call
 from harness.trace import Trial
 
 PROJECT = Path(__file__).resolve().parents[3]
 BESIDE = frozenset({"call_dropped", "read_skipped", "policy_step_left_out", "stopped_early"})
 BASES = ("reference", "passing trial")
+LONG = 20
+"""Steps of a trial from which on the time of its `blame` is printed apart."""
 
 
 @dataclass
@@ -41,9 +57,12 @@ class Figures:
     planted: int = 0
     guessed: int = 0
     guess_made: int = 0
+    asked: Counter[str] = field(default_factory=Counter)
     exact: Counter[str] = field(default_factory=Counter)
     answered: Counter[str] = field(default_factory=Counter)
     trials: int = 0
+    times: list[tuple[int, float]] = field(default_factory=list, repr=False)
+    """Steps of a planted trial, and the time of its `blame` beside that of the passing trial."""
 
 
 def right_steps(mutant: Mutant, trial: Trial) -> set[int]:
@@ -60,13 +79,15 @@ class Plan:
     agent: str | None
     most: int
     sandbox: str
+    model: ModelMode
 
 
 def measured(plan: Plan, figures: Figures, rows: list[dict]) -> None:
     suite = load_suite(PROJECT, plan.suite)
     mode = variant_tool_mode(suite)
-    options = RunOptions(suite=plan.suite, agent=plan.agent, tools=mode, sandbox=plan.sandbox)
-    with open_variants(plan_of(PROJECT, options), print) as bench:
+    model = None if suite.model is None else plan.model
+    options = RunOptions(suite=plan.suite, agent=plan.agent, tools=mode, sandbox=plan.sandbox, model=model)
+    with answered_by_rules(plan_of(PROJECT, options)) as run_plan, open_variants(run_plan, print) as bench:
         plain = bench.run([VariantRequest(case=case) for case in suite.cases])
         passing = {one.request.case.id: one.scored.trial for one in plain if one.success}
         pool = pool_of(list(passing.values()), suite.cases, suite.tools)
@@ -76,9 +97,28 @@ def measured(plan: Plan, figures: Figures, rows: list[dict]) -> None:
             if case.id in passing
             for one in mutants(Mutating(case=case, trial=passing[case.id], tools=suite.tools, pool=pool))
             if one.single
-        ][: plan.most or None]
+        ]
+        made = made[:: max(len(made) // plan.most, 1)][: plan.most] if plan.most else made
         print(f"{suite.name}: {len(passing)} of {len(plain)} pass, {len(made)} mutants of one step, tools {mode}")
         planted(bench, made, passing, figures, rows)
+
+
+@contextmanager
+def answered_by_rules(plan: RunPlan) -> Iterator[RunPlan]:
+    """The plan with the suite's own model of rules as its live model, where the suite has one."""
+    program, model = plan.suite.folder / "model", plan.suite.model
+    if model is None or not program.is_dir():
+        yield plan
+        return
+    command = [sys.executable, str(program), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().split()[-1]
+            reached = plan.suite.model_copy(update={"model": model.model_copy(update={"base_url": url})})
+            yield replace(plan, suite=reached, model="live")
+        finally:
+            process.terminate()
 
 
 def planted(
@@ -106,11 +146,15 @@ def asked_of(bench: VariantBench, subject: Subject, mutant: Mutant, passing: Tri
     figures.guess_made += bool(subject.guesses)
     figures.guessed += bool(subject.guesses) and subject.guesses[0] in right
     row = {"case": mutant.case_id, "operator": mutant.operator, "right": sorted(right)}
-    for basis in BASES:
+    for basis in BASES if subject.case.reference is not None else BASES[1:]:
         request = BlameRequest(repeats=1, passing=passing if basis == "passing trial" else None)
+        began = time.monotonic()
         found = blame_on(bench, subject, request)
+        beside = (time.monotonic() - began) / (passing.duration_s or 1.0)
+        figures.times.append((len(subject.trial.trajectory.steps), beside))
         steps = () if found.cause is None else found.cause.steps
         figures.trials += found.trials
+        figures.asked[basis] += 1
         figures.answered[basis] += bool(steps)
         figures.exact[basis] += len(steps) == 1 and steps[0] in right
         row |= {basis: list(steps), f"{basis} reason": found.reason or ""}
@@ -120,22 +164,31 @@ def asked_of(bench: VariantBench, subject: Subject, mutant: Mutant, passing: Tri
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="*", default=["drive_thru", "basics", "library_desk"])
-    parser.add_argument("--most", type=int, default=0, help="mutants of each suite at most; 0: all")
+    parser.add_argument("--most", type=int, default=0, help="mutants of each suite, evenly spread; 0: all")
     parser.add_argument("--sandbox", default="docker-warm")
+    parser.add_argument("--model", choices=["replay", "live"], default="replay", help="who answers for the model")
     parser.add_argument("--json", type=Path, help="where each planted trial is written to")
     asked = parser.parse_args()
     figures, rows, began = Figures(), list[dict](), time.monotonic()
     for one in asked.suites:
-        name, _, agent = one.partition(":")
-        measured(Plan(name, agent or None, asked.most, asked.sandbox), figures, rows)
+        chosen, _, most = one.partition(",")
+        name, _, agent = chosen.partition(":")
+        measured(Plan(name, agent or None, int(most or asked.most), asked.sandbox, asked.model), figures, rows)
     if asked.json is not None:
         asked.json.write_text(json.dumps(rows, indent=1))
     print(f"planted trials          {figures.planted}")
+    if not figures.planted:
+        raise SystemExit("no mutant of one step made a trial fail: nothing was planted")
     share = figures.guessed / figures.planted
     print(f"detectors, exact step   {figures.guessed} ({share:.1%}); a guess in {figures.guess_made}")
     for basis in BASES:
-        exact = figures.exact[basis]
-        print(f"blame by {basis:14} {exact} ({exact / figures.planted:.1%}); an answer in {figures.answered[basis]}")
+        exact, of = figures.exact[basis], figures.asked[basis]
+        share = f"{exact / of:.1%}" if of else "not asked"
+        print(f"blame by {basis:14} {exact} of {of} ({share}); an answer in {figures.answered[basis]}")
+    long = [beside for steps, beside in figures.times if steps >= LONG]
+    if long:
+        words = f"{median(long):.1f} in the median, {max(long):.1f} at most"
+        print(f"its time, {LONG} steps up   {len(long)} causes: {words}, in times of a whole trial")
     print(f"trials run for it       {figures.trials}, {time.monotonic() - began:.0f} s in all")
 
 

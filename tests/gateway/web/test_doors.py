@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.case import HostSpec
-from harness.cassette.check import check_cassette
+from harness.cassette.upkeep.check import check_cassette
 from harness.errors import UsageError
 from harness.trace.projection import trajectory_from
 from tests.gateway.web.conftest import order_an_egg

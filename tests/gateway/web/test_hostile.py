@@ -61,7 +61,7 @@ def test_slow_clients_hold_up_neither_others_nor_the_end(started) -> None:
         began = time.monotonic()
         session.end()
         session.close()
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 9  # the head of a request may take 10 s
 
 
 def test_a_tunnel_that_is_not_used_ends_with_the_session(started) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.cassette.cassette import load_cassette
-from harness.cassette.live import live_cassettes
+from harness.cassette.recorder.live import live_cassettes
 from tests.gateway.web.conftest import order_an_egg
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.case import HostSpec
 from tests.gateway.web.hostile import HOST
-from tests.walks.test_second_agent import serve_notes
+from tests.walks.recordings.test_second_agent import serve_notes
 
 
 def noting(seen: list[Any], *, tags: bool):

@@ -13,7 +13,7 @@ from aiohttp import web
 from harness.case import HostSpec
 from tests.gateway.web.hostile import HOST
 from tests.judge.judge.serving import served
-from tests.soak.canaries import UNDECLARED, forms, found_in
+from tests.qa.soak.canaries import UNDECLARED, forms, found_in
 
 KEY = 'h0st-l1ve/+"key=0815 4711'
 SECRETS = {"HOST_KEY": KEY}

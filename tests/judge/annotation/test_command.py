@@ -63,7 +63,7 @@ def test_ctrl_c_is_a_good_end(tmp_path: Path) -> None:
     [
         (("--criterion", "tone"), "has no criterion tone"),
         (("--case", "case-77"), "has no case 'case-77'"),
-        (("--as", "a b"), "cannot be an annotator's name"),
+        (("--as", "a b"), "'a b'"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_served(tmp_path: Path, words: tuple[str, ...], why: str) -> None:

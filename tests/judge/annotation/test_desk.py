@@ -1,5 +1,6 @@
 """Who is asked what, in which order, and what becomes of the answers."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -101,13 +102,13 @@ def test_who_answered_cannot_adjudicate(tmp_path: Path) -> None:
     questions = work("a")
     for name, answer in (("ann", "pass"), ("ben", "fail")):
         queue(tmp_path, name, questions).answer(0, answer)
-    with pytest.raises(UsageError, match="ann answered 1 of the 1 contested"):
+    with pytest.raises(UsageError, match="--as NAME"):
         queue(tmp_path, "ann", questions, role="adjudicator")
 
 
 def test_answers_that_cannot_be_are_refused(tmp_path: Path) -> None:
     one = queue(tmp_path, "ann", work("a"))
-    with pytest.raises(UsageError, match="always applies"):
+    with pytest.raises(UsageError, match="'complete'"):
         one.answer(0, "not_eligible")
     with pytest.raises(UsageError, match="no question 9"):
         one.answer(8, "pass")
@@ -119,7 +120,7 @@ def test_answers_that_cannot_be_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "../ann", "ann smith", "-ann", "x" * 61])
 def test_a_name_that_cannot_be_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="cannot be an annotator's name"):
+    with pytest.raises(UsageError, match=re.escape(repr(name))):
         AnnotatorSession.of(name)
 
 

@@ -15,10 +15,10 @@ from harness.judge.lab.calibration import (
     Question,
     choose,
     figures,
-    noise_margin,
     paired_p,
 )
 from harness.report.render.calibration import CalibrationView
+from harness.stats import noise_margin
 
 
 def _figures(*answers: str, critical: bool = True) -> Figures:
@@ -122,6 +122,6 @@ def _shown(after: Figures) -> str:
 
 def test_a_judge_that_still_passes_critical_failures_is_not_put_into_production() -> None:
     left = _shown(LENIENT)
-    assert "not for production: 1 critical failure(s) still pass" in left
+    assert "not for production: the judge still passes 1 critical failure(s)" in left
     assert "use it" not in left
     assert "use it: harness judge prompt label judge production 2" in _shown(BETTER)

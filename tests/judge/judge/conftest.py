@@ -10,7 +10,7 @@ from harness.judge.prompts import Prompt, PromptRegistry
 from harness.judge.rubric import Rubric
 from harness.judge.rule_model import RuleModel
 from harness.judge.settings import JudgeSettings
-from harness.pipeline.judging import Judged, JudgeRequest, judge_run
+from harness.pipeline.judge.judging import Judged, JudgeRequest, judge_run
 from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.score import Scorecard
 from harness.trace import Outcome, Trajectory, Trial

@@ -9,7 +9,7 @@ from harness.errors import GatewayError, UsageError
 from harness.judge.prompting.answer import JudgeFailed, read_answer
 from harness.judge.rubric import Rubric
 from harness.judge.rule_model import RuleModel
-from harness.report.judged import judged_rubric
+from harness.report.figures.judged import judged_rubric
 from harness.results.judgements import read_judgements
 from harness.upstream.model.wire.format import Replied
 from tests.judge.judge.material import GROUNDED, MIND, POLITE, REFUNDED, dialogue
@@ -24,7 +24,7 @@ RIGHT = {"right": dialogue("It costs 2.19.")}
         ("prose", "not JSON"),
         ("wrong_id", "answered the criterion 'grounded_of_another_kind'"),
         ("half_json", "not JSON"),
-        ("nothing", "said nothing|no message"),
+        ("nothing", "no text|no message"),
         ("refusal", "not JSON: 'I cannot help"),
     ],
 )
@@ -112,13 +112,13 @@ def test_a_fence_around_the_whole_answer_is_taken_off():
     [
         (GOOD | {"eligible": False}, "contradicts itself"),
         (GOOD | {"verdict": None}, "contradicts itself"),
-        (GOOD | {"verdict": "PASS"}, "another form"),
-        (GOOD | {"eligible": "true"}, "another form"),
-        (GOOD | {"confidence": 1}, "another form"),
-        (GOOD | {"refs": ["s99"]}, "there is not"),
-        (GOOD | {"criterion": "grounded"}, "answered the criterion 'grounded'"),
-        ([GOOD], "no object"),
-        ("pass", "no object"),
+        (GOOD | {"verdict": "PASS"}, "verdict"),
+        (GOOD | {"eligible": "true"}, "eligible"),
+        (GOOD | {"confidence": 1}, "confidence"),
+        (GOOD | {"refs": ["s99"]}, "s99"),
+        (GOOD | {"criterion": "grounded"}, "'grounded'"),
+        ([GOOD], "object"),
+        ("pass", "object"),
     ],
 )
 def test_an_answer_in_another_form_is_none(answer, why):

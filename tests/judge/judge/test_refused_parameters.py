@@ -7,8 +7,8 @@ import pytest
 
 from harness.judge.rule_model import RuleModel
 from harness.judge.settings import JudgeSettings
-from harness.pipeline.judging import Judged, JudgeRequest, judge_run
-from harness.report.judged import judged_rubric
+from harness.pipeline.judge.judging import Judged, JudgeRequest, judge_run
+from harness.report.figures.judged import judged_rubric
 from harness.report.render.judged import judged_section
 from harness.results import RunFolder
 from tests.judge.judge.conftest import StoredRun

@@ -7,8 +7,8 @@ from harness.judge.prompts import PromptRegistry
 from harness.judge.rule_model import RuleModel
 from harness.judge.rules import Mind, ModelRule
 from harness.judge.settings import JudgeSettings
-from harness.pipeline.judging import JudgeRequest, judge_run
-from harness.report.judged import JudgedRubric, judged_rubric
+from harness.pipeline.judge.judging import JudgeRequest, judge_run
+from harness.report.figures.judged import JudgedRubric, judged_rubric
 from harness.trace import Observation, Step, ToolCall
 from tests.judge.judge.conftest import StoredRun
 

@@ -1,8 +1,12 @@
 """What a label file holds, and which of it counts."""
 
+import os
 from pathlib import Path
 from threading import Thread
 
+import pytest
+
+from harness.errors import InvalidDocument
 from harness.judge.labels import Label, LabelFile, label_path, sort_labels
 from tests.judge.labelling import RUBRIC, label
 
@@ -127,3 +131,14 @@ def test_two_people_write_the_same_file_at_a_time(tmp_path: Path) -> None:
     found = sort_labels(LabelFile(path), RUBRIC)
     assert found.left_out == ()
     assert [len(one.labels) for one in found.items] == [2] * 10
+
+
+def test_a_label_file_that_is_a_link_or_a_fifo_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    kept = _file(tmp_path / "kept", label("a")).path
+    for name, make in (("link", lambda place: place.symlink_to(kept)), ("fifo", os.mkfifo)):
+        place = label_path(tmp_path / name, "suite", "counter")
+        place.parent.mkdir(parents=True)
+        make(place)
+        with pytest.raises(InvalidDocument, match=r"cannot be read: is a (link|FIFO)"):
+            list(LabelFile(place).lines())
+    assert 1 == len(list(LabelFile(kept).lines()))

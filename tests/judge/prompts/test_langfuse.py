@@ -90,14 +90,14 @@ def test_a_prompt_that_is_not_there_falls_back(server):
     )
     with pytest.raises(LangfuseError, match="404"):
         langfuse.prompt("nobody")
-    with pytest.raises(LangfuseError, match="is no prompt"):
+    with pytest.raises(LangfuseError, match="'broken'"):
         langfuse.prompt("broken")
 
 
 def test_a_server_that_is_away_falls_back_too(server):
     gone = Langfuse("http://127.0.0.1:9", "pk", "sk")
     assert "Hi." == gone.prompt("greeter", fallback="Hi.").text
-    with pytest.raises(LangfuseError, match="cannot be asked"):
+    with pytest.raises(LangfuseError, match=r"http://127\.0\.0\.1:9"):
         gone.prompt("greeter")
 
 

@@ -1,7 +1,7 @@
 """Spans that name the prompt of a model call: the trajectory knows it, the scorecard too, and compare slices by it."""
 
 from harness.case import Case
-from harness.report.compare import compare
+from harness.report.comparison.compare import compare
 from harness.results import PlannedTrial, RunManifest
 from harness.score import Evidence, Scorecard
 from harness.score.tooluse import prompt

@@ -1,5 +1,7 @@
 """The prompt registry: files by name and version, labels that move, versions that do not."""
 
+import re
+
 import pytest
 
 from harness.errors import InvalidDocument, UsageError
@@ -43,7 +45,7 @@ def test_a_prompt_that_is_nowhere_falls_back_to_the_callers_text(registry):
         registry.get("nobody", fallback="Hello.").version,
         registry.get("nobody", fallback="Hello.").text,
     )
-    with pytest.raises(UsageError, match="there is no prompt 'nobody'"):
+    with pytest.raises(UsageError, match=r"prompts/nobody/1\.md"):
         registry.get("nobody")
 
 
@@ -63,19 +65,19 @@ def test_the_shopping_judge_is_there_in_two_versions():
 def test_a_version_never_changes(registry):
     registry.write("greeter", "1", "Say hello.")
     registry.write("greeter", "1", "Say hello.")
-    with pytest.raises(UsageError, match="a changed prompt is a new version"):
+    with pytest.raises(UsageError, match="new version"):
         registry.write("greeter", "1", "Say goodbye.")
 
 
 def test_a_label_cannot_name_what_is_not_there(registry):
     registry.write("greeter", "1", "Say hello.")
-    with pytest.raises(UsageError, match="no version '2'"):
+    with pytest.raises(UsageError, match="'2'"):
         registry.set_label("greeter", "production", "2")
 
 
 @pytest.mark.parametrize("name", ["../secrets", "a/b", "", ".hidden", "a" * 200])
 def test_a_name_cannot_leave_the_folder(registry, name):
-    with pytest.raises(UsageError, match="cannot be the name"):
+    with pytest.raises(UsageError, match=re.escape(repr(name))):
         registry.get(name)
 
 

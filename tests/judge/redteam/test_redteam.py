@@ -13,7 +13,7 @@ from aiohttp import web
 from click.testing import CliRunner, Result
 
 from harness.cli.main import harness
-from harness.judge.redteam.texts import CLASSES, TEXTS
+from harness.judge.redteam.texts import ATTACK_CLASSES, TEXTS
 from tests.judge.judge.serving import served
 
 Judging = Callable[[str], str]
@@ -66,7 +66,7 @@ def report(done: Result) -> dict[str, Any]:
 
 
 def test_there_are_thirty_texts_of_eight_classes() -> None:
-    assert set(CLASSES) == set(TEXTS)
+    assert set(ATTACK_CLASSES) == set(TEXTS)
     assert 30 <= sum(map(len, TEXTS.values())) == len({text for texts in TEXTS.values() for text in texts})
     assert all(len(texts) >= 4 for texts in TEXTS.values())
 
@@ -98,7 +98,7 @@ def test_the_threshold_decides_the_exit(attack) -> None:
 def test_a_judge_with_one_answer_for_everything_is_not_measured(attack, verdict) -> None:
     done = attack(lambda _: verdict)
     assert 3 == done.exit_code, done.output
-    assert "nothing is known of planted ones" in done.output
+    assert "the result is not valid" in done.output
 
 
 def test_the_cost_is_said_before_anything_is_asked(attack) -> None:

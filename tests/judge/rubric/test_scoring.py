@@ -138,9 +138,9 @@ def test_the_items_of_a_checklist_are_criteria_of_their_own_that_share_the_point
         ("given twice", lambda: rubric(Criterion(id="a", statement="a"), Criterion(id="a", statement="b"))),
         ("have no weight", lambda: rubric(Criterion(id="a", statement="a", domain="x"), y=1)),
         ("without a criterion", lambda: rubric(Criterion(id="a", statement="a", domain="x"), x=1, y=1)),
-        ("names its 'code'", lambda: Criterion(id="a", statement="a", kind="code")),
+        ("'code'", lambda: Criterion(id="a", statement="a", kind="code")),
         ("invalid JSONPath", lambda: Criterion(id="a", statement="a", eligible_when="$.steps[")),
-        ("no view", lambda: Criterion(id="a", statement="a", evidence=())),
+        ("'evidence'", lambda: Criterion(id="a", statement="a", evidence=())),
     ],
 )
 def test_a_rubric_that_does_not_hang_together_is_refused(problem, made):

@@ -8,7 +8,7 @@ from harness.case import AgentVersion, Case, Suite
 from harness.judge.labels import Label, LabelFile, label_path
 from harness.judge.loading import read_rubric
 from harness.judge.rules import Mind, ModelRule
-from harness.pipeline.bench import Runs
+from harness.pipeline.judge.bench import Runs
 from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.score import Scorecard
 from harness.score.evidence import Verdict

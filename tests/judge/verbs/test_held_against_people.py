@@ -10,7 +10,7 @@ from harness.judge.judgement import JudgeIdentity, Judgement
 from harness.judge.lab.agreement import item_of
 from harness.judge.loading import read_rubric
 from harness.judge.rule_model import RuleModel
-from harness.pipeline.bench import Runs
+from harness.pipeline.judge.bench import Runs
 from harness.results.judgements import read_judgements
 from tests.judge.verbs.stored import TOLD, WRONG, label_all, mind
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_compared_is_said(tmp_path, run, model, typed, rubric) ->
     status, told = typed("agreement", "night", *rubric)
     assert (3, True) == (status, "harness annotate night" in told)
     status, told = typed("calibrate", "night", *rubric, *_asking(model))
-    assert (3, True) == (status, "nobody has labelled" in told)
+    assert (3, True) == (status, "is labelled by" in told)
     assert 2 == typed("agreement", "night", *rubric, "--against", "verifier:none")[0]
     assert 2 == typed("agreement", "night", *rubric, "--against", "opinion")[0]
 

@@ -1,4 +1,4 @@
-"""Agreement: a judge beside people, beside verdicts, and people beside each other."""
+"""Agreement of a judge with people, of a judge with verdicts, and of people with each other."""
 
 from harness.judge.lab.agreement.comparing import (
     AgreementReport,

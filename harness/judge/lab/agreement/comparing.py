@@ -19,20 +19,20 @@ T = TypeVar("T")
 
 
 class Right(Frozen):
-    """What counts as right about one judged criterion."""
+    """The reference answer for one judged criterion."""
 
     passed: bool | None
-    """None: it does not apply."""
+    """None: the criterion does not apply."""
     tells_eligibility: bool = True
     """False for a verdict without information about eligibility; then the items are compared where the judge answers
     "applies".
     """
     notes: tuple[str, ...] = ()
-    """What people wrote."""
+    """Notes that people wrote."""
 
 
 class Disagreement(Frozen):
-    """One judgement that is not what counts as right."""
+    """One judgement that differs from the reference."""
 
     run: str
     case_id: str
@@ -46,46 +46,46 @@ class Disagreement(Frozen):
 
 
 class AgreementRow(Frozen):
-    """One criterion, one domain, or everything."""
+    """One criterion, one domain, or all criteria."""
 
     name: str
     version: str | None = None
-    """Of a criterion."""
+    """The version of the criterion."""
     eligibility: BinaryAgreement
     verdict: BinaryAgreement
-    """Of what both call eligible."""
+    """The agreement on items that both call eligible."""
     people: People | None = None
     """The agreement of people with each other, which is the upper bound for a judge; None where there is only one
     source.
     """
     judge_failed: int = 0
-    """Judgements that failed: in no figure."""
+    """The number of failed judgements, which are in no figure."""
     without_right: int = 0
     """The number of judgements without a reference: nobody labelled the item, or people did not agree on it."""
 
 
 class AgreementReport(Frozen):
-    """A judge's judgements of one rubric beside what counts as right."""
+    """A judge's judgements by one rubric, compared with a reference."""
 
     rubric: str
     rubric_version: str
     against: str
     """`labels`, `reward`, or `verifier:<name>`."""
     judges: tuple[str, ...]
-    """Prompt, version and model of everybody who judged."""
+    """Prompt, version and model of every judge."""
     overall: AgreementRow
     domains: tuple[AgreementRow, ...]
     criteria: tuple[AgreementRow, ...]
     disagreements: tuple[Disagreement, ...]
     left_out: tuple[str, ...] = ()
-    """Labels that do not count, in words."""
+    """Descriptions of labels that do not count."""
 
 
 RightOf = Callable[[Judgement], Right | None]
 
 
 def against_labels(judgements: Iterable[Judgement], labels: SortedLabels, rubric: Rubric) -> AgreementReport:
-    """The judgements against people's labels; of several of the same item, as equal attempts have, the last counts."""
+    """The judgements compared with people's labels; of several of one item, as from equal attempts, the last counts."""
     last = {item_of(one): one for one in judgements if one.rubric == rubric.name}
     by_item = labels.by_item
     report = compare(list(last.values()), lambda one: _settled(by_item.get(item_of(one))), rubric, "labels")
@@ -122,12 +122,12 @@ def compare(judgements: Sequence[Judgement], right_of: RightOf, rubric: Rubric, 
 
 
 def item_of(judgement: Judgement) -> LabelItem:
-    """What a label would have to be about."""
+    """The item that a label of this judgement would have."""
     return LabelItem(case_id=judgement.case_id, trajectory=judgement.trajectory, criterion=judgement.criterion)
 
 
 class _Grouped(Generic[T]):
-    """The same things by criterion, and by domain."""
+    """Judgements or labels, grouped by criterion and by domain."""
 
     def __init__(self, criteria: Mapping[str, Sequence[T]], domains: Mapping[str, Sequence[T]]) -> None:
         self.criteria = criteria
@@ -149,7 +149,7 @@ def _by_row(things: Iterable[T], rubric: Rubric, criterion_of: Callable[[T], str
 
 
 def _place(judgement: Judgement) -> tuple[str, str, int, str]:
-    """Judgements come in as judges answer; they are shown in an order of their own."""
+    """The sort key of a judgement: judgements arrive in any order, and are displayed in a fixed one."""
     return judgement.run, judgement.case_id, judgement.attempt, judgement.criterion
 
 
@@ -214,8 +214,8 @@ def _answer(right: Right) -> Literal["pass", "fail", "not_eligible"]:
 def _settled(labelled: LabelledItem | None) -> Right | None:
     if labelled is None or labelled.answer is None:
         return None
-    said = labelled.labels if labelled.adjudication is None else (*labelled.labels, labelled.adjudication)
-    notes = tuple(f"{label.annotator}: {label.note}" for label in said if label.note)
+    labels_in_order = labelled.labels if labelled.adjudication is None else (*labelled.labels, labelled.adjudication)
+    notes = tuple(f"{label.annotator}: {label.note}" for label in labels_in_order if label.note)
     return Right(passed=None if labelled.answer == "not_eligible" else labelled.answer == "pass", notes=notes)
 
 

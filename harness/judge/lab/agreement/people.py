@@ -1,4 +1,4 @@
-"""How well people agree with each other: the ceiling of every judge."""
+"""How well people agree with each other: the upper bound for every judge."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -15,22 +15,22 @@ class PeopleAgreement(Frozen):
 
     items: int
     agreement: float | None
-    """Share of pairs of answers to one item that are the same."""
+    """Share of pairs of equal answers to one item."""
     kappa: float | None
-    """Cohen's, where the same two people answered all of the items."""
+    """Cohen's kappa, where the same two people answered all items."""
     alpha: float | None
-    """Krippendorff's, for any number of people."""
+    """Krippendorff's alpha, for any number of people."""
 
 
 class People(Frozen):
-    """The two questions apart. Answers `unsure` are left out."""
+    """The agreement on each of the two questions. Answers `unsure` are omitted."""
 
     eligibility: PeopleAgreement
     verdict: PeopleAgreement
 
 
 def people_agreement(labelled: Sequence[LabelledItem]) -> People:
-    """How annotators agree before any adjudication, which is a decision and no second opinion."""
+    """The annotators' agreement before adjudication, which is a decision and not a second opinion."""
     eligible, passed = [], []
     for one in labelled:
         answers = {label.annotator: label.answer for label in one.labels if label.answer != "unsure"}

@@ -30,7 +30,7 @@ class QueueEntry(Frozen):
 
 
 class AnnotatorSession(Frozen):
-    """Who annotates."""
+    """The annotator of a session."""
 
     name: Annotator
     role: Literal["annotator", "adjudicator"] = "annotator"
@@ -38,18 +38,18 @@ class AnnotatorSession(Frozen):
 
     @classmethod
     def of(cls, name: str, role: Literal["annotator", "adjudicator"] = "annotator", per_item: int = PER_ITEM) -> Self:
-        """Raises UsageError for a name that cannot be one."""
+        """Raises UsageError for an invalid name."""
         try:
             return cls(name=name, role=role, per_item=per_item)
         except ValidationError:
             raise UsageError(
-                f"{name!r} cannot be an annotator's name",
-                remedy="letters, digits, '.', '_', '@' and '-', beginning with a letter or digit, at most 60",
+                f"invalid annotator name {name!r}",
+                remedy="use at most 60 letters, digits, '.', '_', '@' and '-', beginning with a letter or digit",
             ) from None
 
 
 class AnnotationQueue:
-    """Safe from several threads."""
+    """Safe to use from several threads."""
 
     def __init__(
         self,
@@ -69,8 +69,8 @@ class AnnotationQueue:
         self._now = now
         self._lock = Lock()
         labelled = {one.item: one for one in sort_labels(file, rubric).items}
-        own = {item: _own(one, annotator) for item, one in labelled.items()}
-        self._said = {item: label for item, label in own.items() if label is not None}
+        answered = {item: _answer_of(one, annotator) for item, one in labelled.items()}
+        self._labels = {item: label for item, label in answered.items() if label is not None}
         self._others = {item: _others(one, annotator.name) for item, one in labelled.items()}
         if annotator.role == "adjudicator":
             self.queue = self._to_adjudicate(work, labelled)
@@ -84,16 +84,16 @@ class AnnotationQueue:
                 number=number,
                 case_id=one.item.case_id,
                 criterion=one.item.criterion,
-                answer=self._said[one.item].answer if one.item in self._said else None,
+                answer=self._labels[one.item].answer if one.item in self._labels else None,
             )
             for number, one in enumerate(self.queue)
         ]
 
     def question(self, number: int) -> JsonObject:
-        """Everything that the page shows of one question. Raises UsageError where there is none."""
+        """The page's data of one question. Raises UsageError for an unknown number."""
         work = self._work(number)
         criterion, trial = work.criterion, work.subject.trial
-        said = self._said.get(work.item)
+        label = self._labels.get(work.item)
         case = work.subject.case
         return {
             "number": number,
@@ -111,20 +111,20 @@ class AnnotationQueue:
                 {"ref": piece.ref, "kind": piece.kind, "who": piece.who, "text": piece.text, "trimmed": piece.trimmed}
                 for piece in work.evidence
             ],
-            "answer": None if said is None else said.answer,
-            "note": "" if said is None else said.note,
+            "answer": None if label is None else label.answer,
+            "note": "" if label is None else label.note,
             "others": self._shown_others(work.item),
         }
 
     def answer(self, number: int, answer: PersonAnswer, note: str = "") -> Label:
-        """Writes the label and gives it; the same answer and note again write nothing. Raises UsageError."""
+        """Writes the label and returns it; an unchanged answer and note write nothing. Raises UsageError."""
         work = self._work(number)
         if answer == "not_eligible" and work.criterion.eligibility is None:
             raise UsageError(f"criterion {work.criterion.id!r} always applies")
         if len(note) > _MAX_NOTE:
             raise UsageError(f"a note has at most {_MAX_NOTE} characters")
         with self._lock:
-            earlier = self._said.get(work.item)
+            earlier = self._labels.get(work.item)
             if earlier is not None and (earlier.answer, earlier.note) == (answer, note):
                 return earlier
             label = Label(
@@ -143,7 +143,7 @@ class AnnotationQueue:
                 revises=earlier is not None,
             )
             self._file.append(label)
-            self._said[work.item] = label
+            self._labels[work.item] = label
             return label
 
     def _work(self, number: int) -> Work:
@@ -159,24 +159,24 @@ class AnnotationQueue:
 
     def _to_label(self, work: Sequence[Work]) -> list[Work]:
         waiting = {item: len(labels) for item, labels in self._others.items()}
-        mine = [one for one in work if one.item in self._said]
-        missing = [one for one in work if one.item not in self._said]
+        mine = [one for one in work if one.item in self._labels]
+        missing = [one for one in work if one.item not in self._labels]
         open_ones = [one for one in missing if waiting.get(one.item, 0) < self.annotator.per_item]
         return [*mine, *sorted(open_ones, key=lambda one: -waiting.get(one.item, 0))]
 
     def _to_adjudicate(self, work: Sequence[Work], labelled: Mapping[LabelItem, LabelledItem]) -> list[Work]:
         contested = {item for item, one in labelled.items() if one.settled == "contested"}
-        found = [one for one in work if one.item in contested or one.item in self._said]
-        own = sum(self.annotator.name in {label.annotator for label in labelled[one.item].labels} for one in found)
-        if own:
+        found = [one for one in work if one.item in contested or one.item in self._labels]
+        answered = sum(self.annotator.name in {label.annotator for label in labelled[one.item].labels} for one in found)
+        if answered:
             raise UsageError(
-                f"{self.annotator.name} answered {own} of the {len(found)} contested questions",
+                f"{self.annotator.name} answered {answered} of the {len(found)} contested questions",
                 remedy="let somebody else adjudicate them, under another --as NAME",
             )
         return found
 
 
-def _own(labelled: LabelledItem, annotator: AnnotatorSession) -> Label | None:
+def _answer_of(labelled: LabelledItem, annotator: AnnotatorSession) -> Label | None:
     if annotator.role == "adjudicator":
         decided = labelled.adjudication
         return decided if decided is not None and decided.annotator == annotator.name else None

@@ -1,4 +1,6 @@
-"""The annotation page: one document whose style and program are named by their digests, and nothing else may run."""
+"""The annotation page: one document; its content security policy allows only its own style and program, by their
+digests.
+"""
 
 import base64
 import hashlib

@@ -1,7 +1,7 @@
-"""The annotation page, served to this machine alone.
+"""The annotation page, served only to this machine.
 
 It listens on 127.0.0.1, on a port of the system's choice. Every request carries the token of the printed address; the
-host that it names must be this one, so that a page of the network cannot reach it under a name of its own.
+Host header must name this machine, so that a page on the network cannot reach it under another name.
 """
 
 import hmac
@@ -26,7 +26,7 @@ _JSON: Final = "application/json; charset=utf-8"
 
 
 class Given(Frozen):
-    """What the page sends with an answer."""
+    """The body of the page's answer request."""
 
     answer: PersonAnswer
     note: str = ""
@@ -48,7 +48,7 @@ class AnnotationServer:
 
     @property
     def url(self) -> str:
-        """What the annotator opens."""
+        """The address that the annotator opens."""
         return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
     def __enter__(self) -> Self:
@@ -94,7 +94,7 @@ class _PageHandler(BaseHTTPRequestHandler):
         elif (number := _number(path)) is not None:
             self._tried(lambda: queue.question(number))
         else:
-            self._send_json(404, {"error": "there is nothing here"})
+            self._send_json(404, {"error": "no such page"})
 
     def do_POST(self) -> None:
         path = urlsplit(self.path).path
@@ -109,7 +109,7 @@ class _PageHandler(BaseHTTPRequestHandler):
         elif (number := _number(path)) is not None:
             self._tried(lambda: self._answered(number, body))
         else:
-            self._send_json(404, {"error": "there is nothing here"})
+            self._send_json(404, {"error": "no such page"})
 
     def log_message(self, format: str, *args: Any) -> None:
         """Logs nothing, because the address contains the token."""
@@ -130,12 +130,12 @@ class _PageHandler(BaseHTTPRequestHandler):
         owner = self.server.owner
         here = {f"127.0.0.1:{owner.port}", f"localhost:{owner.port}"}
         if self.headers.get("Host") not in here:
-            self._send_json(403, {"error": "this page answers to 127.0.0.1 alone"})
+            self._send_json(403, {"error": "expected the host 127.0.0.1"})
             return False
         query = parse_qs(urlsplit(self.path).query)
         shown = self.headers.get("X-Token") or next(iter(query.get("token", [])), "")
         if not hmac.compare_digest(shown.encode(), owner.token.encode()):
-            self._send_json(403, {"error": "open the whole address that was printed: it carries the key"})
+            self._send_json(403, {"error": "missing or wrong token: open the complete printed address"})
             return False
         return True
 

@@ -1,4 +1,4 @@
-"""What there is to label: the criteria of a run's trajectories that no code decides, each once."""
+"""The questions to label: the criteria of a run's trajectories that no code decides, each once."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Work:
 
     @property
     def evidence(self) -> list[Piece]:
-        """The very pieces that a judge would be shown."""
+        """The same pieces that a judge would receive."""
         return view(self.subject.transcript, self.criterion.evidence, self.criterion.agents)
 
 

@@ -5,7 +5,7 @@ separate data.
 from harness.judge.lab.calibration.answer_cache import AnswerCache
 from harness.judge.lab.calibration.calibrate import Measured, Outcome, Settings, calibrate, select
 from harness.judge.lab.calibration.calibrated import Calibrated
-from harness.judge.lab.calibration.choice import Choice, choose, noise_margin, paired_p
+from harness.judge.lab.calibration.choice import Choice, choose, paired_p
 from harness.judge.lab.calibration.figures import Figures, figures
 from harness.judge.lab.calibration.question import Answered, PromptedJudge, Question, Reflector
 from harness.judge.lab.calibration.record import (
@@ -39,7 +39,6 @@ __all__ = [
     "calibrate",
     "choose",
     "figures",
-    "noise_margin",
     "paired_p",
     "read_records",
     "record_path",

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.judge.lab.calibration.answer_cache import AnswerCache
-from harness.judge.lab.calibration.choice import Choice, choose, noise_margin, paired_p
+from harness.judge.lab.calibration.choice import Choice, choose, paired_p
 from harness.judge.lab.calibration.figures import Figures, figures, score
 from harness.judge.lab.calibration.optimizer import IsUsable, Optimizer, any_text
 from harness.judge.lab.calibration.question import Question
 from harness.judge.lab.calibration.split import Split, split_by_case
+from harness.stats import noise_margin
 from harness.values import Frozen, digest_of_text
 
 Say = Callable[[str], None]
@@ -26,19 +27,19 @@ class Measured(Frozen):
 
 
 class Outcome(Frozen):
-    """What a calibration found."""
+    """The result of a calibration."""
 
     way: Literal["calibration", "selection"]
-    """`selection`: among prompts that were there already; nothing was proposed."""
+    """`selection`: a choice among existing prompts, without proposals."""
     cases: tuple[int, int, int]
     """The number of training, validation and held-out cases."""
     questions: tuple[int, int, int]
     margin: float
-    """By how much a prompt had to be ahead on validation: the judge's own noise."""
+    """The margin on validation that a prompt had to exceed: the judge's own noise."""
     candidates: int
     choice: Choice
     prompt: str
-    """The text that was chosen; the one in use where none was."""
+    """The chosen text; the current one where none was chosen."""
     validation: Measured
     held_out: Measured
     """The figures of the held-out part, measured once, after all decisions."""
@@ -53,7 +54,7 @@ class Settings:
 
     seed: int = 0
     max_calls: int = 600
-    """Questions after which no further prompt is proposed."""
+    """The number of questions after which no further prompt is proposed."""
     noise_samples: int = 3
     """How often each validation question is sent with the current prompt, to measure the judge's own noise."""
     minibatch: int = 8
@@ -82,9 +83,9 @@ def calibrate(
 def select(
     book: AnswerCache, questions: Sequence[Question], prompts: Sequence[str], settings: Settings | None = None
 ) -> Outcome:
-    """Chooses among prompts that are there, the first of them being the one in use.
+    """Chooses among existing prompts, the first of which is the current one.
 
-    Nothing is learnt, so the training part is chosen by too.
+    Nothing is trained, so the training part is used for the choice, too.
     """
     used = settings or Settings()
     split = split_by_case(questions, used.seed)

@@ -10,12 +10,12 @@ class Calibrated(Frozen):
     outcome: Outcome
     prompt: str
     before: str
-    """Version that was in use."""
+    """The version that was current before."""
     after: str | None
     """The new version, which has the label `candidate`; None: no revision was accepted."""
     model: str
     labels: int
     annotators: tuple[str, ...]
     left_out: tuple[str, ...]
-    """Labels that do not count, in words."""
+    """Descriptions of labels that do not count."""
     held_out_seen_before: int

@@ -1,4 +1,4 @@
-"""How one prompt did on one part of the questions."""
+"""The figures of one prompt on one part of the questions."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from harness.values import Frozen
 
 
 class Figures(Frozen):
-    """Over pass, fail and "not eligible" together; a judge that failed agrees with nothing."""
+    """Figures over pass, fail and "not eligible" together; a failed judge agrees with no answer."""
 
     questions: int
     agreement: float
@@ -17,39 +17,39 @@ class Figures(Frozen):
     verdict: BinaryAgreement
     """The agreement on verdicts, where both people and judge state that the criterion applies."""
     false_passes: int
-    """Judged a pass, where right is a fail."""
+    """Failures that were judged a pass."""
     critical_false_passes: int
-    """Of criteria that are critical; of all, where the rubric has none."""
+    """False passes of critical criteria; of all criteria, where the rubric has no critical one."""
     judge_failed: int
 
 
 def figures(questions: Sequence[Question], answers: Sequence[Answered]) -> Figures:
-    """Of at least one question."""
-    asked = list(zip(questions, answers, strict=True))
-    lenient = [question for question, said in asked if is_false_pass(question, said)]
+    """The figures of at least one question."""
+    pairs = list(zip(questions, answers, strict=True))
+    lenient = [question for question, answer in pairs if is_false_pass(question, answer)]
     some_critical = any(question.critical for question in questions)
     return Figures(
         questions=len(questions),
-        agreement=sum(score(question, said) for question, said in asked) / len(questions),
-        kappa=cohen_kappa([(question.right, said.answer) for question, said in asked]),
+        agreement=sum(score(question, answer) for question, answer in pairs) / len(questions),
+        kappa=cohen_kappa([(question.right, answer.answer) for question, answer in pairs]),
         verdict=binary_agreement(
             [
-                Pair(question.case_id, question.right == "pass", said.answer == "pass")
-                for question, said in asked
-                if question.right in ("pass", "fail") and said.answer in ("pass", "fail")
+                Pair(question.case_id, question.right == "pass", answer.answer == "pass")
+                for question, answer in pairs
+                if question.right in ("pass", "fail") and answer.answer in ("pass", "fail")
             ]
         ),
         false_passes=len(lenient),
         critical_false_passes=sum(question.critical or not some_critical for question in lenient),
-        judge_failed=sum(said.answer == "judge_failed" for _, said in asked),
+        judge_failed=sum(answer.answer == "judge_failed" for _, answer in pairs),
     )
 
 
-def score(question: Question, said: Answered) -> float:
-    """1 where the judge's answer is right, else 0."""
-    return float(said.answer == question.right)
+def score(question: Question, answer: Answered) -> float:
+    """1 where the judge's answer is correct, else 0."""
+    return float(answer.answer == question.right)
 
 
-def is_false_pass(question: Question, said: Answered) -> bool:
-    """Whether the judge let through what should fail: the error that costs most."""
-    return question.right == "fail" and said.answer == "pass"
+def is_false_pass(question: Question, answer: Answered) -> bool:
+    """Whether the judge passed a failure: the most costly error."""
+    return question.right == "fail" and answer.answer == "pass"

@@ -1,7 +1,7 @@
-"""The seams of a calibration, filled with models: the judge itself, and whatever revises its prompt."""
+"""The interfaces of a calibration implemented with models: the judge, and the reflector that revises its prompt."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
@@ -27,16 +27,16 @@ class AskingJudge:
 
     judge: Judge
     places: Mapping[str, tuple[Subject, Criterion]]
-    """By a question's id."""
+    """Subject and criterion by a question's id."""
     in_flight: int
 
     def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[Answered]:
-        """Raises OutOfBudget, and what the gateway cannot do."""
+        """Returns the answers; raises OutOfBudget, and errors of the gateway."""
         del sample  # every question is sent
         text = Prompt(name=self.judge.prompt.name, version=_CASSETTE, text=prompt)
-        return asyncio.run(self._asked(replace(self.judge, prompt=text, samples=1), questions))
+        return asyncio.run(self._ask_all(replace(self.judge, prompt=text, samples=1), questions))
 
-    async def _asked(self, judge: Judge, questions: Sequence[Question]) -> list[Answered]:
+    async def _ask_all(self, judge: Judge, questions: Sequence[Question]) -> list[Answered]:
         seats = asyncio.Semaphore(self.in_flight)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(judge.asker)
@@ -45,9 +45,11 @@ class AskingJudge:
             async def one(question: Question) -> Answered:
                 subject, criterion = self.places[question.id]
                 async with seats:
-                    said = await judge.judge(subject, criterion, (cassette,))
+                    judgement = await judge.judge(subject, criterion, (cassette,))
                 shown = "\n".join(f"{piece.who}: {piece.text}" for piece in judge.evidence(subject, criterion))
-                return Answered(answer=said.answer, rationale=said.failure or said.rationale, shown=shown)
+                return Answered(
+                    answer=judgement.answer, rationale=judgement.failure or judgement.rationale, shown=shown
+                )
 
             return list(await _gathered([one(question) for question in questions]))
 
@@ -60,10 +62,10 @@ class ModelReflector:
     model: str
 
     def __call__(self, request: str) -> str:
-        """Its whole text; raises HarnessError where there is none, OutOfBudget where nothing may be spent."""
-        return asyncio.run(self._asked(request))
+        """The whole text of the reply; raises HarnessError where it is empty, OutOfBudget where the budget is spent."""
+        return asyncio.run(self._ask_all(request))
 
-    async def _asked(self, request: str) -> str:
+    async def _ask_all(self, request: str) -> str:
         body: JsonObject = {"model": self.model, "messages": [{"role": "user", "content": request}]}
         if self.asker.provider == "anthropic":
             body["max_tokens"] = _MAX_TOKENS
@@ -72,19 +74,21 @@ class ModelReflector:
         text = _text(reply.replied)
         if reply.problem is not None or not text.strip():
             raise HarnessError(
-                f"the model {self.model!r} revised no prompt: {reply.problem or 'it said nothing'}",
-                remedy="run the same command again: nothing that was answered is asked again",
+                f"the model {self.model!r} returned no revised prompt: {reply.problem or 'its answer is empty'}",
+                remedy="run the same command again: stored answers are reused",
             )
         return text
 
 
-async def _gathered(asked: Sequence[object]) -> Sequence[Answered]:
-    """All answers; the first error where there is one, when the others have ended, so that nothing is left running."""
-    found = await asyncio.gather(*asked, return_exceptions=True)  # type: ignore[call-overload]
+async def _gathered(asked: Sequence[Awaitable[Answered]]) -> Sequence[Answered]:
+    """All answers; raises the first error after all requests have ended, so that none is left running."""
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    answers: list[Answered] = []
     for one in found:
         if isinstance(one, BaseException):
             raise one
-    return list(found)
+        answers.append(one)
+    return answers
 
 
 def _text(replied: Replied) -> str:

@@ -1,4 +1,4 @@
-"""The questions of a calibration, and the seam to judges that answer them."""
+"""The questions of a calibration, and the interface of judges that answer them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,14 +11,14 @@ class Question(Frozen):
     """One labelled item: a criterion of a trajectory, with the label of people."""
 
     id: str
-    """Unique among all questions of a calibration, whatever split they fall into."""
+    """Unique among all questions of a calibration."""
     case_id: str
     criterion: str
     statement: str
     critical: bool = False
     right: Answer
     notes: tuple[str, ...] = ()
-    """What people wrote about it."""
+    """Notes that people wrote."""
 
 
 class Answered(Frozen):
@@ -27,7 +27,7 @@ class Answered(Frozen):
     answer: Answer
     rationale: str = ""
     shown: str = ""
-    """The evidence that the judge was shown, for whoever is to improve the prompt."""
+    """The evidence that the judge received, for the reflector."""
 
 
 class PromptedJudge(Protocol):
@@ -42,6 +42,6 @@ class PromptedJudge(Protocol):
 
 
 class Reflector(Protocol):
-    """Whatever proposes a better prompt: a language model, or rules."""
+    """Proposes a better prompt: a language model, or rules."""
 
     def __call__(self, request: str) -> str: ...

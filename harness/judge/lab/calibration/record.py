@@ -52,12 +52,12 @@ def read_records(path: Path) -> tuple[CalibrationRecord, ...]:
 
 
 def add_record(path: Path, record: CalibrationRecord) -> None:
-    """Adds a line; what is there stays."""
+    """Adds a line; existing lines stay."""
     append_line(path, record)
 
 
 def asked_by(rubric: Rubric, criterion: Criterion) -> str:
-    """Digest of everything that a judge's answer could depend on; points, domain and weight are not among it."""
+    """Digest of everything that a judge's answer could depend on; points, domain and weight are excluded."""
     plain = criterion.model_dump(mode="json", by_alias=True, exclude={"points", "domain", "critical"})
     return digest_of([plain, dict(rubric.checklists) if criterion.kind == "checklist" else {}])
 
@@ -94,16 +94,18 @@ def agreements(
         known = rubric.criterion(one.criterion)
         if known is None or known.id in lacking:
             continue
-        asked = asked_by(rubric, known)
-        covering = [record for record in records if _is_covered([record], known.id, asked, one.judge)]
+        question_digest = asked_by(rubric, known)
+        covering = [record for record in records if _is_covered([record], known.id, question_digest, one.judge)]
         if covering:
             found[known.id] = covering[-1].held_out_agreement
     return found
 
 
-def _is_covered(records: Sequence[CalibrationRecord], criterion: str, asked: str, judge: JudgeIdentity) -> bool:
+def _is_covered(
+    records: Sequence[CalibrationRecord], criterion: str, question_digest: str, judge: JudgeIdentity
+) -> bool:
     return any(
-        record.criteria.get(criterion) == asked
+        record.criteria.get(criterion) == question_digest
         and record.prompt_digest == judge.prompt_digest
         and record.model == judge.model
         for record in records

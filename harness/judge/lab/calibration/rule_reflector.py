@@ -1,4 +1,4 @@
-"""The public fake of a model that revises prompts: it has a list of rules, and adds one at a time.
+"""A double of a model that revises prompts: it has a list of rules, and adds one at a time.
 
 With the rule model as the judge, which follows only its prompt, it shows that a calibration works: correct rules
 improve the agreement, and wrong rules do not. It does not show how well a language model would perform.
@@ -24,8 +24,8 @@ class RuleReflector:
         self._rules = rules
 
     def __call__(self, request: str) -> str:
-        """The prompt of the request with one more rule, if there is one left: about the first criterion that the judge
-        was wrong about, and which of them depends on the request."""
+        """The prompt of the request with one more rule, if one is left, for the first criterion that the judge
+        answered wrongly; the request determines which rule."""
         prompt = request.split("```")[1].strip()
         wrong = [found["id"] for found in _EXAMPLE.finditer(request) if "The judge was wrong" in found["told"]]
         for criterion in (*wrong, ANY):

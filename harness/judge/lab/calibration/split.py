@@ -45,6 +45,12 @@ def split_by_case(questions: Sequence[Question], seed: int = 0) -> Split:
     return Split(train=train, validation=validation, held_out=held_out)
 
 
+def deal_cases(cases: set[str], seed: int = 0) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Training, validation and held-out cases (40, 30, 30 %) of at least three, by the digests of their ids."""
+    train, validation, held_out = _dealt(_shuffled(cases, seed), (set(), set(), set()))
+    return tuple(train), tuple(validation), tuple(held_out)
+
+
 def _shuffled(cases: set[str], seed: int) -> list[str]:
     return sorted(cases, key=lambda case: hashlib.sha256(f"{seed}:{case}".encode()).digest())
 

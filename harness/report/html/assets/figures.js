@@ -96,13 +96,13 @@ function changesTable(name, rows) {
   return rows.length ? plainTable(name, [name, OTHER.run, RUN.run, "Pairs", "Told", "How sure"], shown, [4, 5]) : null;
 }
 
-/** Mocked beside live: the same agent with recorded answers and with the real services. */
+/** Replayed and live: the same agent with recorded answers and with the real services. */
 function divergenceView({ mocked, live, success, interval: apart, cases }) {
   const points = (share) => (share > 0 ? "+" : "") + fixed(100 * share, 0);
   const range = apart ? ` (95 %: ${points(apart.low)} to ${points(apart.high)})` : "";
   const rows = cases.map((one) => [one.case_id, `${one.mocked.successes}/${one.mocked.n}`, `${one.live.successes}/${one.live.n}`, one.cause, one.because]);
   return [el("p", {}, `Mocked ${percent(success.before)} (${mocked}), live ${percent(success.after)} (${live}): ${points(success.difference)} points${range} over ${success.pairs} cases.`),
-    rows.length ? plainTable("Mocked beside live", ["Case", "Mocked", "Live", "Down to", "Because"], rows, [3, 4]) : el("p", {}, "No case differs.")];
+    rows.length ? plainTable("Replayed and live", ["Case", "Mocked", "Live", "Cause", "Evidence"], rows, [3, 4]) : el("p", {}, "No case differs.")];
 }
 
 function changeView() {
@@ -152,6 +152,12 @@ function lastLines(one) {
   return Object.entries(one.last_lines || {}).map(([name, line]) => el("p", { class: "dim" }, `service ${name}: `, line ? el("code", {}, line) : "printed nothing"));
 }
 
+/** Cases that flip without a change, apart from all figures. */
+function quarantineView() {
+  const rows = (RUN.quarantine || []).map((one) => [one.case_id, `${one.failures_before} of ${one.trials_before}`, `${one.failures} of ${one.trials}`, one.lost ? "lost: more than its flips explain" : "as before"]);
+  return rows.length ? section(`Quarantine (${rows.length})`, plainTable("Cases that flip without a change", ["Case", "Failed before", "Failed now", "Verdict"], rows, [3]), true) : null;
+}
+
 function section(name, filled, open) {
   return filled ? el("details", { open }, el("summary", {}, name), filled) : null;
 }
@@ -160,8 +166,9 @@ function drawDetails() {
   const { tools, models, reliability, unmeasured = [] } = RUN.summary;
   const rest = unmeasured.slice(0, 500).map((one) => [`${one.case_id}/${one.attempt}`, words(one.outcome), [one.reason || "", lastLines(one)]]);
   replaceChildren(byId("details"),
-    REPORT.comparison?.divergence ? section("Mocked beside live", divergenceView(REPORT.comparison.divergence), true) : null,
+    REPORT.comparison?.divergence ? section("Replayed and live", divergenceView(REPORT.comparison.divergence), true) : null,
     OTHER && !REPORT.comparison.refused ? section("What changed, and why", changeView(), true) : null,
+    quarantineView(),
     judgedSections(),
     section(`All figures (${RUN.summary.figures.length})`, figuresTable()),
     tools?.length ? section(`Tools (${tools.length})`, [toolsTable("Tool", tools), models?.length ? toolsTable("Model", models) : null]) : null,

@@ -19,7 +19,7 @@ function drawSheet() {
   const trial = prepare(trialOf(0, row));
   const other = prepare(trialOf(1, row.other));
   const both = other && sheet.beside;
-  const main = both ? [pairsView(trial, other)] : [verdictsView(trial), judgedView(trial), unplaced(trial), marksView(trial), stripView(trial), stepsView(trial)];
+  const main = both ? [causeView(trial), pairsView(trial, other)] : [causeView(trial), verdictsView(trial), judgedView(trial), unplaced(trial), marksView(trial), stripView(trial), stepsView(trial), branchView(trial)];
   replaceChildren(byId("viewer"), sheetHead(row, other), el("div", { class: "sheet-body" + (both ? " wide" : ""), tabindex: "0", role: "group", "aria-label": "Trial" },
     (trial.notes || []).map((note) => el("p", { class: "alert" }, note)), main, leftBehind(trial),
     el("p", { class: "dim" }, `Everything: ${RUN.run}/${trial.folder}/${trial.trace ? " · trace " + trial.trace : ""}`)));

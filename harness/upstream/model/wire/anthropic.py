@@ -24,7 +24,7 @@ from harness.upstream.model.wire.format import (
 from harness.values import JsonObject, JsonValue
 
 _OWN_TOOLS = re.compile(r"custom|(?:bash|text_editor|memory|computer)_\d{8}")
-"""Tools of Anthropic's own making that the client runs."""
+"""Tools defined by Anthropic that the client runs."""
 _INLINE = {"base64", "text", "content"}
 _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
 
@@ -37,7 +37,7 @@ class AnthropicMessages:
     def asked(self, body: JsonObject) -> Asked:
         return Asked(
             model=text_of(body.get("model")),
-            messages=tuple(m for told in objects_of(body.get("messages")) for m in _messages(told)),
+            messages=tuple(m for message in objects_of(body.get("messages")) for m in _messages(message)),
             system=_text(body.get("system")),
             tools=tuple(objects_of(body.get("tools"))),
             streams=body.get("stream") is True,
@@ -92,8 +92,8 @@ def _with_inner(blocks: list[JsonObject]) -> Iterator[JsonObject]:
         yield from _with_inner(objects_of(object_of(block.get("source")).get("content")))
 
 
-def _messages(told: JsonObject) -> Iterator[JsonObject]:
-    role, content = text_of(told.get("role")) or "user", told.get("content")
+def _messages(message: JsonObject) -> Iterator[JsonObject]:
+    role, content = text_of(message.get("role")) or "user", message.get("content")
     blocks = objects_of([{"type": "text", "text": content}] if isinstance(content, str) else content)
     results = [block for block in blocks if str(block.get("type")).endswith("tool_result")]
     rest = [block for block in blocks if block not in results]
@@ -140,7 +140,7 @@ def _used(usage: JsonObject) -> Used:
 
 @dataclass(kw_only=True)
 class _Blocks:
-    """A message put together from its events."""
+    """A message assembled from its events."""
 
     message: JsonObject = field(default_factory=dict)
     blocks: dict[int, JsonObject] = field(default_factory=dict)
@@ -176,13 +176,13 @@ class _Blocks:
     def body(self) -> JsonObject:
         blocks: list[JsonValue] = []
         for index, block in sorted(self.blocks.items()):
-            told = self.inputs.get(index)
-            blocks.append(block | {"input": _input(told)} if told else block)
+            text = self.inputs.get(index)
+            blocks.append(block | {"input": _input(text)} if text else block)
         return self.message | {"content": blocks}
 
 
-def _input(told: str) -> JsonValue:
+def _input(text: str) -> JsonValue:
     try:
-        return parse_json(told.encode("utf-8", "replace"))
+        return parse_json(text.encode("utf-8", "replace"))
     except NotJson:
-        return told
+        return text

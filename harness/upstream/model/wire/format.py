@@ -1,7 +1,7 @@
 """The common data of all wire formats, in the shape of OpenTelemetry's GenAI conventions.
 
 A message is `{"role", "parts"}`; parts are `text`, `reasoning`, `tool_call` and `tool_call_response`. Other parts of a
-format are named in brackets: the trace shows their presence, the cassette holds their bytes.
+format are named in brackets: the trace shows their presence, the cassette contains their bytes.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ class Asked:
 
     model: str | None
     messages: tuple[JsonObject, ...] = ()
-    """Without the system's own."""
+    """The messages without the system prompt."""
     system: str | None = None
     tools: tuple[JsonObject, ...] = ()
     streams: bool = False
@@ -38,7 +38,7 @@ class Used:
     cache_write: int | None = None
 
     @property
-    def told(self) -> bool:
+    def is_known(self) -> bool:
         return self.input is not None or self.output is not None
 
 
@@ -65,11 +65,11 @@ class WireFormat(Protocol):
     def replied(self, body: JsonObject) -> Replied: ...
 
     def streamed(self, events: list[JsonObject]) -> Replied:
-        """The reply that a whole stream of events makes."""
+        """The reply that a complete stream of events represents."""
         ...
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
-        """What the provider would do by itself, outside of the sandbox: each in words."""
+        """Descriptions of actions that the provider would take by itself, outside of the sandbox."""
         ...
 
 
@@ -112,13 +112,18 @@ def joined(texts: list[str]) -> str | None:
 
 
 def misshapen_tools(tools: JsonValue) -> Iterator[str]:
-    """Tools in another shape than a list of objects, which another reader may understand."""
-    if tools is not None and not (isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools)):
-        yield "`tools` that is no list of objects"
+    """Rejects tools that are not a list of objects, because another parser may accept them."""
+    yield from misshapen("tools", tools)
+
+
+def misshapen(name: str, value: JsonValue) -> Iterator[str]:
+    """A field in another shape than a list of objects."""
+    if value is not None and not (isinstance(value, list) and all(isinstance(item, dict) for item in value)):
+        yield f"`{name}` that is no list of objects"
 
 
 def fetched(part: JsonObject) -> Iterator[str]:
-    """What of a part of a message the provider would have to fetch: `image_url`, `file_url` and their like, and a
+    """The content of a message part that the provider would have to fetch: `image_url`, `file_url` and similar, and a
     `file_id` of its own store."""
     for name, value in part.items():
         url = object_of(value).get("url") if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, and what speaks like them."""
+"""OpenAI's chat completions, and compatible interfaces."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -85,19 +85,19 @@ def _is_system(message: JsonObject) -> bool:
     return message.get("role") in ("system", "developer")
 
 
-def _message(told: JsonObject) -> JsonObject:
-    role = text_of(told.get("role")) or "assistant"
-    text = _text(told.get("content")) or text_of(told.get("refusal"))
+def _message(message: JsonObject) -> JsonObject:
+    role = text_of(message.get("role")) or "assistant"
+    text = _text(message.get("content")) or text_of(message.get("refusal"))
     if role in ("tool", "function"):
-        return {"role": "tool", "parts": [result_part(told.get("tool_call_id", told.get("name")), text)]}
+        return {"role": "tool", "parts": [result_part(message.get("tool_call_id", message.get("name")), text)]}
     parts: list[JsonValue] = []
-    thought = text_of(told.get("reasoning_content")) or text_of(told.get("reasoning"))
+    thought = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
     if thought:
         parts.append(reasoning_part(thought))
     if text:
         parts.append(text_part(text))
-    calls = objects_of(told.get("tool_calls"))
-    older = object_of(told.get("function_call"))
+    calls = objects_of(message.get("tool_calls"))
+    older = object_of(message.get("function_call"))
     parts += [_call(call) for call in calls] + ([_call({"function": older})] if older else [])
     return {"role": role, "parts": parts}
 
@@ -134,7 +134,7 @@ def _used(usage: JsonObject) -> Used:
 
 @dataclass(kw_only=True)
 class _Deltas:
-    """A message put together from its pieces."""
+    """A message assembled from its pieces."""
 
     any: bool = False
     texts: dict[str, str] = field(default_factory=dict)

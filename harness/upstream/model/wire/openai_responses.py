@@ -31,8 +31,8 @@ class OpenAIResponses:
     provider: Provider = "openai"
 
     def asked(self, body: JsonObject) -> Asked:
-        told = body.get("input")
-        items = objects_of([{"role": "user", "content": told}] if isinstance(told, str) else told)
+        given = body.get("input")
+        items = objects_of([{"role": "user", "content": given}] if isinstance(given, str) else given)
         system = [text_of(body.get("instructions")) or ""]
         system += [_text(item.get("content")) or "" for item in items if _is_system(item)]
         return Asked(

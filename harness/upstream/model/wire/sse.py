@@ -8,7 +8,7 @@ _END = "[DONE]"
 
 
 def events_of(body: bytes) -> list[JsonObject]:
-    """The data of each event that is a JSON object; comments and the closing mark are passed over."""
+    """The data of each event that is a JSON object; comments and the closing marker are skipped."""
     text = body.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     found: list[JsonObject] = []
     for block in text.split("\n\n"):
@@ -19,7 +19,7 @@ def events_of(body: bytes) -> list[JsonObject]:
         try:
             value = json.loads(data, parse_constant=lambda _: None)
         except (ValueError, RecursionError):
-            continue  # half an event, where the stream was cut
+            continue  # a truncated event at the end of the stream
         if isinstance(value, dict):
             found.append(value)
     return found

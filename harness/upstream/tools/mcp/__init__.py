@@ -1,1 +1,1 @@
-"""Answers from MCP servers: uses an own JSON-RPC client, so that no part of a server's answer is lost."""
+"""Answers from MCP servers, through a JSON-RPC client that keeps every part of a server's answer."""

@@ -1,4 +1,4 @@
-"""One conversation with an MCP server: the handshake, requests and their answers, whatever carries them."""
+"""One connection to an MCP server: the handshake, requests and answers, over any transport."""
 
 from typing import Protocol
 
@@ -22,11 +22,11 @@ class Oversized(Exception):
 
 
 class Garbled(Exception):
-    """The server answered something that is not its protocol."""
+    """The server's answer violates the protocol."""
 
 
 class ServerError(Exception):
-    """The server answered with a JSON-RPC error: `error` is that member, word for word."""
+    """The server answered with a JSON-RPC error: `error` is that member, unchanged."""
 
     def __init__(self, error: JsonObject) -> None:
         super().__init__(str(error.get("message", "")))
@@ -34,14 +34,16 @@ class ServerError(Exception):
 
 
 class McpTransport(Protocol):
-    """Carries messages to one server."""
+    """Transports messages to one server."""
 
     async def open(self) -> None:
-        """Raises ServiceError where no server answers."""
+        """Opens the transport; raises ServiceError where no server answers."""
         ...
 
     async def request(self, method: str, params: JsonObject, version: str | None) -> JsonObject:
-        """The `result`. Raises ServerError, Lost, Oversized or Garbled; on cancellation, it notifies the server."""
+        """Returns the `result`. Raises ServerError, Lost, Oversized or Garbled; on cancellation, it notifies the
+        server.
+        """
         ...
 
     async def notify(self, method: str, version: str | None) -> None: ...
@@ -49,7 +51,7 @@ class McpTransport(Protocol):
     async def close(self) -> None: ...
 
     def said(self) -> str:
-        """What the server wrote for people, the last of it; empty where there is nothing."""
+        """The end of the server's log output; empty where it wrote none."""
         ...
 
 
@@ -73,11 +75,11 @@ class McpConnection:
             written = self._channel.said()
             raise ServiceError(
                 f"the MCP server {self._name!r} did not start: {error}" + (f"\n{written}" if written else ""),
-                remedy="start it by hand, as the suite's `tools:` says",
+                remedy="start it by hand with the command in the suite's `tools:`",
             ) from None
 
     async def tools(self) -> list[JsonObject]:
-        """All pages of its listing, word for word."""
+        """All pages of its listing, unchanged."""
         tools: list[JsonObject] = []
         cursor: JsonValue = None
         for _ in range(_MAX_PAGES):
@@ -90,7 +92,7 @@ class McpConnection:
         raise ServiceError(f"the MCP server {self._name!r} lists more than {_MAX_PAGES} pages of tools")
 
     async def call(self, tool: str, arguments: JsonObject) -> JsonObject:
-        """The CallToolResult, word for word. Raises ServerError, Lost, Oversized or Garbled."""
+        """The CallToolResult, unchanged. Raises ServerError, Lost, Oversized or Garbled."""
         return await self._ask("tools/call", {"name": tool, "arguments": arguments})
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""An MCP server that is reached over streamable HTTP: a POST a message, answered in JSON or as a stream of events."""
+"""An MCP server over streamable HTTP: one POST for each message, answered with JSON or a stream of events."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ _SESSION = "Mcp-Session-Id"
 
 
 class HttpTransport:
-    """Keeps the session that the server gives, and ends it."""
+    """Stores the session id that the server assigns, and ends the session."""
 
     def __init__(self, name: str, client: aiohttp.ClientSession, url: str, headers: Mapping[str, str]) -> None:
         self._name = name
@@ -28,7 +28,7 @@ class HttpTransport:
         self._number = 0
 
     async def open(self) -> None:
-        """Nothing is to be opened before the first request."""
+        """Does nothing: the first request opens the connection."""
 
     async def request(self, method: str, params: JsonObject, version: str | None) -> JsonObject:
         self._number += 1
@@ -67,7 +67,7 @@ class HttpTransport:
             async with asyncio.timeout(2.0), ended as response:
                 await response.read()
         except (aiohttp.ClientError, ConnectionError, TimeoutError):
-            return  # the server forgets by itself
+            return  # the server ends the session by itself
 
     def said(self) -> str:
         return ""

@@ -22,17 +22,17 @@ _FUNCTIONS = Path(__file__).parent.parent.parent / "programs" / "functions.py"
 
 @dataclass(frozen=True, kw_only=True)
 class ServerStart:
-    """All that is needed to begin a conversation with one server; called, it begins one."""
+    """The data for a connection to one server; calling it opens a connection."""
 
     name: str
     server: ToolServer
     folder: Path
-    """The suite's."""
+    """The suite's declaration."""
     client: aiohttp.ClientSession
     base_url: str = ""
     headers: Mapping[str, str]
     env: Mapping[str, str]
-    """With the secrets filled in."""
+    """The environment variables, with secrets filled in."""
 
     def __call__(self, closing: ExitStack) -> McpConnection:
         """`closing` removes the server's working folder."""
@@ -56,12 +56,12 @@ def filled_command(server: McpServer, suite: Path, work: Path) -> list[str]:
 
 
 def functions_command(file: Path) -> list[str]:
-    """The program that serves a file's functions; -P: the file's folder does not hide the standard library."""
+    """The program that serves a file's functions; with -P the file's folder cannot shadow the standard library."""
     return [sys.executable, "-P", str(_FUNCTIONS), str(file)]
 
 
 def check_program(name: str, server: ToolServer, suite: Path) -> None:
-    """Refuses, before any trial, a program that is not there. Raises UsageError."""
+    """Checks before any trial that the program exists. Raises UsageError."""
     if server.python is not None and not is_file(suite / server.python):
         raise UsageError(f"server {name!r}: there is no file {server.python!r} in the suite")
     if server.mcp is None or not server.mcp.command:
@@ -69,7 +69,7 @@ def check_program(name: str, server: ToolServer, suite: Path) -> None:
     program = filled_command(server.mcp, suite, Path("/"))[0]
     if shutil.which(program) is None:
         raise UsageError(
-            f"server {name!r}: there is no program {program!r}", remedy="install it, or say its whole path"
+            f"server {name!r}: there is no program {program!r}", remedy="install it, or give its full path"
         )
     if server.mcp.files is not None and not is_folder(suite / server.mcp.files):
         raise UsageError(f"server {name!r}: there is no folder {server.mcp.files!r} in the suite")

@@ -64,7 +64,7 @@ class McpSource:
         return self._answer(SAID_ERROR if result.get("isError") is True else 200, result)
 
     async def close(self) -> None:
-        """Closes every connection, and ends the processes that were started for it."""
+        """Closes every connection, and ends its processes."""
         try:
             await asyncio.gather(*(conversation.close() for conversation in self._begun.values()))
         finally:
@@ -86,11 +86,11 @@ class McpSource:
 
     def _returned(self, result: JsonObject) -> ToolAnswer:
         """A function's answer is its return value or exception, not the form in which MCP carries it."""
-        told = result.get("structuredContent")
-        assert isinstance(told, dict)  # our own program wrote it
+        structured = result.get("structuredContent")
+        assert isinstance(structured, dict)  # the harness's own program wrote it
         if result.get("isError") is True:
-            return self._answer(SAID_ERROR, told)
-        return ToolAnswer(outcome="answer", tier=self._tier, status=200, body=json.dumps(told["result"]).encode())
+            return self._answer(SAID_ERROR, structured)
+        return ToolAnswer(outcome="answer", tier=self._tier, status=200, body=json.dumps(structured["result"]).encode())
 
     def _answer(self, status: int, body: JsonObject) -> ToolAnswer:
         text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
@@ -98,4 +98,4 @@ class McpSource:
 
 
 STARTS_WITHIN_S = 60.0
-"""Programs that are installed on their first start take long."""
+"""A program that installs itself on its first start needs a long time."""

@@ -23,7 +23,7 @@ _KEPT_LINE = 500
 
 
 class StdioTransport:
-    """Starts the program in a process group of its own and ends all of it."""
+    """Starts the program in a process group of its own, and ends the whole group."""
 
     def __init__(self, name: str, command: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
         self._name = name
@@ -52,7 +52,7 @@ class StdioTransport:
         except OSError as error:
             raise ServiceError(
                 f"the MCP server {self._name!r} cannot be started: {self._command[0]}: {error.strerror}",
-                remedy="install it, or say its whole path in the suite's `tools:`",
+                remedy="install it, or set its full path in the suite's `tools:`",
             ) from None
         self._process = process
         self._readers = [asyncio.create_task(self._listen(process)), asyncio.create_task(self._overhear(process))]
@@ -89,10 +89,11 @@ class StdioTransport:
             await asyncio.wait_for(process.wait(), _ENDS_WITHIN_S)
         with contextlib.suppress(ProcessLookupError):  # no process of the group remains
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
         for reader in self._readers:
             reader.cancel()
         await asyncio.gather(*self._readers, return_exceptions=True)
+        with contextlib.suppress(TimeoutError):  # a process outside of the group holds the pipes open
+            await asyncio.wait_for(_drained(process), _ENDS_WITHIN_S)
         self._process = None
 
     def said(self) -> str:
@@ -133,7 +134,7 @@ class StdioTransport:
             message: JsonValue = parse_json(line)
         except NotJson:
             self._said.append(line.decode("utf-8", "replace").rstrip()[:_KEPT_LINE])
-            if line.lstrip().startswith(b"{"):  # anything else is a print of the program's own
+            if line.lstrip().startswith(b"{"):  # other lines are log output of the program
                 self._settle_all(Garbled("a message that is not JSON"))
             return
         if not isinstance(message, dict):
@@ -154,8 +155,16 @@ class StdioTransport:
                 self._said.append(line[:_KEPT_LINE])
 
 
+async def _drained(process: asyncio.subprocess.Process) -> None:
+    """Waits for the end; asyncio reports it only after all that the program wrote was read."""
+    for stream in (process.stdout, process.stderr):
+        while stream is not None and await stream.read(65536):
+            pass
+    await process.wait()
+
+
 def settle(answer: asyncio.Future[JsonObject], message: JsonObject) -> None:
-    """Gives a response to the one who waits for it."""
+    """Completes the future that waits for a response."""
     error, result = message.get("error"), message.get("result")
     if isinstance(error, dict):
         answer.set_exception(ServerError(error))

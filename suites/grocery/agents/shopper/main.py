@@ -2,6 +2,8 @@
 
 Each agent is a prompt (prompts/<agent>.md) and some tools. The orchestrator's tools are the other agents: a request in
 plain text, answered in plain text. It remembers the conversation; the others begin anew with each request.
+
+Where HARNESS_AGENT names one of the three, the program is that agent alone: each message is a request to it.
 """
 
 import os
@@ -27,6 +29,10 @@ ROLES = {
 
 def main() -> None:
     gateway = Gateway()
+    alone = os.environ.get("HARNESS_AGENT")
+    if alone is not None:
+        answer_alone(gateway, alone)
+        return
     orchestrator: Agent | None = None
     for turn in gateway.turns():
         text = turn["message"]
@@ -35,6 +41,15 @@ def main() -> None:
             profile = turn.get("profile") or {}
             text = "".join(f"[{name}: {value}]\n" for name, value in sorted(profile.items())) + text
         gateway.reply(orchestrator.run(text))
+
+
+def answer_alone(gateway: Gateway, name: str) -> None:
+    """Answers every message as the agent `name` answers a request of the orchestrator."""
+    if name not in TOOLS:
+        raise SystemExit(f"HARNESS_AGENT is {name!r}; expected one of {', '.join(TOOLS)}")
+    listed = gateway.tools()
+    for turn in gateway.turns():
+        gateway.reply(sub_agent(gateway, listed, name).run(turn["message"]))
 
 
 def shopper(gateway: Gateway) -> Agent:
@@ -51,9 +66,9 @@ def shopper(gateway: Gateway) -> Agent:
     )
 
 
-def _ask(gateway: Gateway, listed: dict[str, Json], name: str, arguments: Json, span: str) -> str:
-    """What the agent `name`, begun anew, answers to the request."""
-    agent = Agent(
+def sub_agent(gateway: Gateway, listed: dict[str, Json], name: str) -> Agent:
+    """The agent `name`, begun anew."""
+    return Agent(
         name=name,
         model=MODEL,
         prompt=_prompt(name),
@@ -61,7 +76,11 @@ def _ask(gateway: Gateway, listed: dict[str, Json], name: str, arguments: Json, 
         definitions=[_definition(listed[tool]) for tool in TOOLS[name] if tool in listed],
         tools={tool: partial(_call, gateway, tool) for tool in TOOLS[name]},
     )
-    return agent.run(str(arguments.get("request", "")), span)
+
+
+def _ask(gateway: Gateway, listed: dict[str, Json], name: str, arguments: Json, span: str) -> str:
+    """What the agent `name`, begun anew, answers to the request."""
+    return sub_agent(gateway, listed, name).run(str(arguments.get("request", "")), span)
 
 
 def _call(gateway: Gateway, tool: str, arguments: Json, _span: str) -> str:

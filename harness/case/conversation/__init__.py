@@ -1,0 +1,1 @@
+"""Conversations: who plays the user, how, and what the user says."""

@@ -1,0 +1,1 @@
+"""What an agent can reach: tools, hosts and models, as a suite declares them."""

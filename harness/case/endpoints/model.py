@@ -1,0 +1,176 @@
+"""The models that a suite's agent may reach, and how."""
+
+from fnmatch import fnmatchcase
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from harness.case.endpoints.provenance import Provenance
+from harness.case.endpoints.tool import RateLimit
+from harness.values import Frozen
+
+ModelMode = Literal["replay", "record", "live"]
+ToolMode = Literal["replay", "record", "live", "sealed"]
+"""`replay`: from the cassette. `record`: from the real service, and onto the cassette. `live`: from the real service.
+`sealed`: from a service of the trial's own, restored from the snapshot."""
+"""`replay`: from the cassette. `record`: from the real provider, and onto the cassette. `live`: from the real provider.
+"""
+
+Provider = Literal["openai", "anthropic", "gemini", "azure", "bedrock"]
+"""A wire format's family: `/v1/chat/completions`, `/v1/responses` and `/v1/embeddings`; `/v1/messages`; Gemini's
+`generateContent` and `streamGenerateContent`; OpenAI's formats at Azure's paths; Bedrock's Converse and ConverseStream.
+"""
+ClientProvider = Literal["openai", "anthropic"]
+"""The families that the harness's own client speaks: for judges, simulated users and reflectors."""
+
+_DEFAULTS: dict[Provider, tuple[str | None, str | None]] = {
+    "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+    "gemini": ("https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
+    "azure": (None, "AZURE_OPENAI_API_KEY"),
+    "bedrock": (None, None),
+}
+_AT_ONE_ADDRESS: tuple[Provider, ...] = ("openai", "anthropic")
+"""What a compatible server is expected to speak where the suite names no `providers`."""
+AWS_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+"""The variables with AWS's credentials; the last one is set for temporary credentials only."""
+
+
+class ModelServer(Frozen):
+    """The server of one family of wire formats. Fields that are not set have the provider's own values."""
+
+    base_url: str | None = None
+    """As the provider's own client takes it."""
+    api_key: str | None = None
+    """Name of the environment variable that holds the key. None: the provider's usual one at the provider's own
+    address, and no key anywhere else."""
+    headers: dict[str, str] = {}
+    """Sent with every live call."""
+    region: str | None = Field(default=None, pattern=r"^[a-z0-9-]{1,40}$")
+    """AWS region of Bedrock: its address is derived from it, and requests are signed for it with the credentials in
+    `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, unless `api_key` names a Bedrock API key."""
+
+    @property
+    def signs(self) -> bool:
+        """Whether requests are signed in place of being sent with a key."""
+        return self.region is not None and self.api_key is None
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        return _address(value)
+
+
+class Price(Frozen):
+    """The price of a million tokens; cached input is priced as input where it has no price of its own."""
+
+    input_usd_per_mtok: float = Field(ge=0)
+    """US dollars for a million input tokens."""
+    output_usd_per_mtok: float = Field(ge=0)
+    """US dollars for a million output tokens."""
+    cached_input_usd_per_mtok: float | None = Field(default=None, ge=0)
+    """US dollars for a million input tokens that the provider had cached. None: as input."""
+
+
+class ModelSpec(Frozen):
+    """The suite's `model:` section. Without `providers`, one address serves all wire formats, or OpenAI's own does."""
+
+    base_url: str | None = None
+    """A compatible server that speaks the wire formats; None: the providers' own."""
+    api_key: str | None = None
+    """Name of the environment variable that holds the key."""
+    providers: dict[Provider, ModelServer] = {}
+    """Family of wire formats (`openai`, `anthropic`, `gemini`, `azure`, `bedrock`) -> where it is served. Empty: one
+    address serves those of OpenAI and Anthropic."""
+    double: bool = False
+    """States that a double answers in place of the model: a program with rules, or a stub. Its recordings are marked,
+    and so are reports whose figures depend on them.
+    """
+    mode: ModelMode = "replay"
+    """The mode unless the command line sets another one."""
+    prices: dict[str, Price] = {}
+    """By model, by the beginning of its name (the longest that fits), or by a pattern in which `*` stands for any text
+    (the first that fits)."""
+    price_list: str | None = None
+    """Where prices come from that `prices` does not have: a file of patterns beside suite.yaml, with the packaged list
+    behind it, or `packaged` for that list alone. None: nowhere."""
+    allow_hosted_tools: bool = False
+    """Whether the provider may run tools of its own (web search, code, remote MCP), outside of the sandbox."""
+    allow_fields: tuple[str, ...] = ()
+    """Top-level fields of a request that are passed on, beside those of the providers' interfaces that are known."""
+    models: tuple[str, ...] = ()
+    """The models that the agent may ask; none: any."""
+    ignore: tuple[str, ...] = ()
+    """Top-level fields of a request that are left out of the cassette key, beside those that never matter."""
+    rate_limit: RateLimit | None = None
+    """Of each provider, over all trials together; live calls only."""
+    timeout_s: float = Field(default=300.0, gt=0)
+    """Seconds for the reply to begin, and between its pieces."""
+    pace: Literal["at_once", "recorded"] = "at_once"
+    """How a streamed reply is replayed."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        return _address(value)
+
+    @model_validator(mode="after")
+    def _every_provider_has_an_address(self) -> "ModelSpec":
+        for provider, server in self.servers.items():
+            if server.base_url is None:
+                missing = "`region` or `base_url`" if provider == "bedrock" else "`base_url`, the resource's endpoint"
+                raise ValueError(f"providers.{provider} needs {missing}")
+            if server.region is not None and provider != "bedrock":
+                raise ValueError(f"providers.{provider} has no `region`: only bedrock's requests are signed for one")
+        return self
+
+    @property
+    def provenance(self) -> Provenance:
+        """The provenance of every live reply."""
+        return "double" if self.double else "service"
+
+    @property
+    def servers(self) -> dict[Provider, ModelServer]:
+        """Every provider that the agent may reach, with address and key filled in."""
+        declared: dict[Provider, ModelServer] = dict(self.providers)
+        if not declared:
+            declared = (
+                {"openai": ModelServer()} if self.base_url is None else dict.fromkeys(_AT_ONE_ADDRESS, ModelServer())
+            )
+        return {provider: self._filled(provider, server) for provider, server in declared.items()}
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The names of the keys."""
+        servers = self.servers.values()
+        keys = [server.api_key for server in servers if server.api_key is not None]
+        keys += AWS_KEYS if any(server.signs for server in servers) else ()
+        return tuple(dict.fromkeys(keys))
+
+    def price_of(self, model: str) -> Price | None:
+        """None where no price is declared for it."""
+        matching = [name for name in self.prices if model == name or model.startswith(f"{name}-")]
+        if matching:
+            return self.prices[max(matching, key=len)]
+        return next((price for name, price in self.prices.items() if "*" in name and fnmatchcase(model, name)), None)
+
+    def _filled(self, provider: Provider, server: ModelServer) -> ModelServer:
+        usual_url, usual_key = _DEFAULTS[provider]
+        if provider == "bedrock" and server.region is not None:
+            usual_url = f"https://bedrock-runtime.{server.region}.amazonaws.com"
+        base_url = server.base_url or self.base_url
+        if provider == "azure":  # every resource has an address of its own
+            return server.model_copy(
+                update={"base_url": base_url, "api_key": server.api_key or self.api_key or usual_key}
+            )
+        key = server.api_key or self.api_key or (usual_key if base_url is None else None)
+        return server.model_copy(update={"base_url": base_url or usual_url, "api_key": key})
+
+
+def _address(value: str | None) -> str | None:
+    if value is not None:
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or not parts.netloc:
+            raise ValueError(f"expected an http(s) URL, found {value!r}")
+    return value

@@ -1,0 +1,1 @@
+"""A suite's folder read into values; errors name file, line and field."""

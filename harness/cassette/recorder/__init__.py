@@ -1,0 +1,1 @@
+"""Recording: the journal of a trial, and the rules by which it is merged into a cassette."""

@@ -1,0 +1,1 @@
+"""Secrets found in every encoded form, and removed before anything is stored."""

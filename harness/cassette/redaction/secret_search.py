@@ -1,0 +1,191 @@
+"""Finds known secrets in bytes, in every encoded form.
+
+One regular expression finds the possible first characters of a form; from there the form is matched token by token. The
+expression therefore stays small however long the secrets are, and a text that ends in the middle of a form can be
+distinguished from one without any.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from harness.cassette.redaction.secret_forms import BACKSLASHES, Form, Spelling, forms_of
+
+FIELD_PSEUDONYM: Final = r"[a-z]+:[0-9a-f]{8}"
+_ANCHORED: Final = 4
+"""The number of characters of a form that the expression examines; no secret is shorter."""
+_MARK: Final = b"<secret:"
+_LONGEST_NAME: Final = 200
+_OPEN_MARK: Final = re.compile(rb"<(?:s(?:e(?:c(?:r(?:e(?:t(?::[A-Za-z0-9_:]{0,200})?)?)?)?)?)?)?\Z")
+
+
+_GLANCE: Final = 3
+_MOST_GLANCES: Final = 65_536
+
+
+class SecretMatch(NamedTuple):
+    """The position of a secret."""
+
+    start: int
+    end: int
+    name: str
+
+
+class SecretSearch:
+    """Searches for a set of secrets; of two that begin at one position, the longer is found."""
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        """`secrets`: names and values; none is empty."""
+        known = "|".join(sorted(map(re.escape, secrets)))
+        self._kept = re.compile(f"<secret:(?:{known}|{FIELD_PSEUDONYM})>".encode())
+        self._ways: dict[int, list[tuple[str, Form]]] = {}
+        self._widest = len(_MARK) + _LONGEST_NAME
+        self._glances: dict[bytes, bool] = {}
+        branches: dict[int, dict[bytes, None]] = {_MARK[0]: {_MARK[1:]: None}}
+        for name, value in sorted(secrets.items(), key=lambda item: len(item[1]), reverse=True):
+            for form in forms_of(value):
+                self._widest = max(self._widest, sum(token.width for token in form[:_ANCHORED]))
+                for first, anchor in _anchors(form):
+                    branches.setdefault(first, {})[anchor] = None
+                    self._ways.setdefault(first, []).append((name, form))
+        # Each branch begins with a different byte, so that the engine skips all bytes that begin none.
+        self._anchor = re.compile(b"|".join(_byte(first) + _any_of(rests) for first, rests in branches.items()))
+        self._first = re.compile(_one_of(branches))
+
+    def found(self, text: bytes) -> Iterator[SecretMatch]:
+        """The secrets in the text, from left to right. Existing pseudonyms are skipped."""
+        at = 0
+        while (found := self.next(text, at)) is not None:
+            yield found
+            at = found.end
+
+    def next(self, text: bytes, at: int = 0) -> SecretMatch | None:
+        """The first secret that begins at `at` or later."""
+        for start in self._anchors_in(text, at):
+            found = self._at(text, start, ends=True)
+            if isinstance(found, SecretMatch):
+                return found
+        return None
+
+    def next_or_open(self, text: bytes, at: int) -> SecretMatch | int:
+        """The first secret, or the position at which an incomplete one may start; the text's length where there is
+        neither.
+        """
+        tail = max(at, len(text) - self._widest)
+        for start in self._anchors_in(text, at):
+            if start >= tail:
+                break
+            found = self._found_or_open(text, start)
+            if found is not None:
+                return found
+        for first in self._first.finditer(text, tail):
+            start = first.start()
+            if self._may_begin(text[start : start + _GLANCE]):
+                found = self._found_or_open(text, start)
+                if found is not None:
+                    return found
+        return len(text)
+
+    def _anchors_in(self, text: bytes, at: int) -> Iterator[int]:
+        while (anchor := self._anchor.search(text, at)) is not None:
+            start = anchor.start()
+            kept = self._kept.match(text, start)
+            at = start + 1 if kept is None else kept.end()
+            if kept is None:
+                yield start
+
+    def _may_begin(self, glance: bytes) -> bool:
+        """Whether a form may begin with these few bytes; cached, because texts repeat the same few."""
+        known = self._glances.get(glance)
+        if known is None:
+            known = bool(_OPEN_MARK.match(glance)) or self._at(glance, 0, ends=False) is not None
+            if len(self._glances) < _MOST_GLANCES:
+                self._glances[glance] = known
+        return known
+
+    def _found_or_open(self, text: bytes, start: int) -> SecretMatch | int | None:
+        if _OPEN_MARK.match(text, start):
+            return start
+        found = self._at(text, start, ends=False)
+        return start if found == "open" else found
+
+    def _at(self, text: bytes, start: int, *, ends: bool) -> SecretMatch | Literal["open"] | None:
+        """The secret that begins there; `open`: more text could complete a secret, unless the text `ends` here."""
+        for name, form in self._ways.get(text[start], ()):
+            end = _followed(form, text, start, ends=ends)
+            if end == "open":
+                return end
+            if end is not None:
+                return SecretMatch(start, end, name)
+        return None
+
+
+@lru_cache(maxsize=64)
+def search_for(secrets: tuple[tuple[str, str], ...]) -> SecretSearch:
+    """The search for these names and values: the same for every trial of a run."""
+    return SecretSearch(dict(secrets))
+
+
+def _followed(form: Form, text: bytes, at: int, *, ends: bool) -> int | Literal["open"] | None:
+    """The end of the form that begins at `at`."""
+    for token in form:
+        if not ends and (at == len(text) or token.beginning.match(text, at)):
+            return "open"
+        found = token.whole.match(text, at)
+        if found is None:
+            return None
+        at = found.end()
+    return at
+
+
+def _anchors(form: Form) -> Iterable[tuple[int, bytes]]:
+    """What a form begins with: its first byte, and an expression for the next tokens."""
+    rests: dict[int, list[bytes]] = {}
+    for spelling in form[0].spellings:
+        for first, piece in _first_bytes(spelling):
+            rests.setdefault(first, []).append(piece + b"".join(spelling[1:]))
+    following = _following(form[1:_ANCHORED])
+    for first, pieces in rests.items():
+        yield first, _any_of(pieces) + following
+
+
+def _following(tokens: Form) -> bytes:
+    """The next tokens, each as one byte; of a longer spelling two pieces are examined, and nothing after them."""
+    if not tokens:
+        return b""
+    plain = {first for spelling in tokens[0].spellings if len(spelling) == 1 for first, _ in _first_bytes(spelling)}
+    longer = dict.fromkeys(b"".join(spelling[:2]) for spelling in tokens[0].spellings if len(spelling) > 1)
+    return _any_of([*([_one_of(plain) + _following(tokens[1:])] if plain else []), *longer])
+
+
+def _first_bytes(spelling: Spelling) -> Iterable[tuple[int, bytes]]:
+    """Each byte that the spelling may begin with, and the rest of the piece after that byte."""
+    piece = spelling[0]
+    if piece == BACKSLASHES:
+        yield ord("\\"), rb"\\{0,15}"
+    elif piece.startswith(b"[") and len(piece) > 1:
+        optional = b"{0," in piece
+        for byte in _members(piece):
+            yield byte, b"" if not piece.endswith(b"}") else piece[: piece.rindex(b"{")] + b"{0,80}"
+        if optional:
+            yield from _first_bytes(spelling[1:])
+    else:
+        yield piece[-1], b""
+
+
+def _members(piece: bytes) -> Iterable[int]:
+    expression = re.compile(piece[: piece.rindex(b"]") + 1])
+    return (byte for byte in range(256) if expression.match(bytes([byte])))
+
+
+def _any_of(expressions: Iterable[bytes]) -> bytes:
+    return b"(?:" + b"|".join(expressions) + b")"
+
+
+def _one_of(members: Iterable[int]) -> bytes:
+    return b"[" + b"".join(map(_byte, sorted(members))) + b"]"
+
+
+def _byte(byte: int) -> bytes:
+    return re.escape(bytes([byte]))

@@ -1,0 +1,1 @@
+"""Existing cassettes checked, converted, excerpted and refreshed."""

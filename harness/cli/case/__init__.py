@@ -1,0 +1,1 @@
+"""`harness case`: a suite's cases checked, covered and mutated."""

@@ -1,0 +1,125 @@
+"""`harness case`: checks the cases of a suite, and makes cases from failed trials."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from harness.cli.case.coverage import coverage
+from harness.cli.case.from_data import from_data
+from harness.cli.case.mutate import mutate
+from harness.cli.case.new import new
+from harness.cli.online.group import store_option
+from harness.cli.options import TOOL_MODES, jobs_option, sandbox_option, selection_options
+
+if TYPE_CHECKING:
+    from harness.case import ToolMode
+    from harness.cli.case.drafting import DraftOptions
+
+
+@click.group("case")
+def command() -> None:
+    """Check a suite's cases, and draft new ones."""
+
+
+@command.command("check")
+@click.argument("suite")
+@click.option(
+    "--tools",
+    type=click.Choice(TOOL_MODES),
+    help="Tool mode; default: `sealed` if the suite has services and no other servers, else `replay`.",
+)
+@sandbox_option
+@selection_options
+@jobs_option
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.pass_context
+def check(ctx: click.Context, /, suite: str, tools: "ToolMode | None", as_json: bool, **typed: object) -> None:
+    """Run the agents `oracle` and `nop` on SUITE; exit 1 if a case is wrong.
+
+    \b
+    harness case check drive_thru
+
+    `oracle` makes the reference calls of a case, replies with its `expected_output`, and must pass it. `nop` does
+    nothing and must fail it, unless the case declares `nop_passes: true`.
+    """
+    from harness.cli.case.checking import check_suite
+    from harness.cli.output.console import print_json, say
+    from harness.errors import ExitCode
+    from harness.pipeline import RunOptions
+
+    project: Path = ctx.obj
+    findings = check_suite(project, tools, RunOptions.model_validate({"suite": suite, **typed}))
+    wrong = [finding for finding in findings if finding.problem is not None]
+    if as_json:
+        print_json([finding.model_dump() for finding in findings])
+    for finding in wrong:
+        click.echo(f"{finding.case_id}: {finding.problem}", err=as_json)
+    for finding in findings:
+        if finding.warning is not None:
+            click.echo(f"{finding.case_id}: warning: {finding.warning}", err=as_json)
+    say(f"{len(findings)} cases checked, {len(wrong)} wrong")
+    ctx.exit(ExitCode.VERDICT if wrong else ExitCode.DONE)
+
+
+@command.command("from-trace")
+@click.argument("run", required=False)
+@click.argument("case", required=False)
+@click.option("--session", "key", metavar="SESSION", help="A production session, instead of RUN and CASE.")
+@store_option
+@click.option(
+    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
+)
+@click.option("--suite", metavar="SUITE", help="Suite that receives the case; default: the suite of the run.")
+@click.option(
+    "-o",
+    "--output",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The case file to extend; default: regressions.yaml in the suite's folder.",
+)
+@click.option("--minimise", is_flag=True, help="Remove the parts of the session that the failure does not need.")
+@click.option(
+    "--agent", metavar="NAME", help="With --minimise: the agent that must fail; default: the suite's default agent."
+)
+@click.option(
+    "--budget", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Maximum number of trials."
+)
+@sandbox_option
+@jobs_option
+@click.option("--json", "as_json", is_flag=True, help="Print the case as JSON.")
+@click.pass_context
+def from_trace(
+    ctx: click.Context, /, run: str | None, case: str | None, key: str | None, **options: "Unpack[DraftOptions]"
+) -> None:
+    """Make a case with a cassette from the trial of CASE in the stored or imported RUN, or from a production session.
+
+    \b
+    harness case from-trace tour-v1 order-correctness-003
+    harness case from-trace production refund-17 --suite support
+    harness case from-trace --session conversation-17 --minimise --agent v1
+
+    The case is named prod-regression-<first 8 digits of the trace id> and describes the failure; each diagnosed failure
+    becomes a check. Its limits are those of the case or the suite, wider if a successful trial used more. The case is
+    verified at once: the failed trial must fail it, and stored successful trials of the same case must pass it; the
+    exit status is 1 otherwise. An existing case is never overwritten. The cassette answers the calls of the trial;
+    `harness record SUITE --case ID` adds those of other agents. The user of a session repeats the logged messages;
+    missing information is reported. With --minimise, an agent runs the case, and parts that its failure does not need
+    are removed.
+    """
+    from harness.cli.case.drafting import from_session, from_trial
+    from harness.errors import UsageError
+
+    if key is not None and run is None:
+        ctx.exit(from_session(ctx.obj, key, options))
+    if key is not None or run is None or case is None:
+        raise UsageError("give RUN and CASE, or --session")
+    if options["minimise"] or options["agent"]:
+        raise UsageError("--minimise is for sessions", remedy=f"harness minimise {run} {case} --store")
+    ctx.exit(from_trial(ctx.obj, run, case, options))
+
+
+command.add_command(from_data)
+command.add_command(new)
+command.add_command(mutate)
+command.add_command(coverage)

@@ -1,0 +1,1 @@
+"""`harness fork`, `harness blame` and `harness minimise`: stored trials replayed with changes."""

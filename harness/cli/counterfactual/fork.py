@@ -1,0 +1,240 @@
+"""`harness fork`: replays a stored trial up to a step and continues with one change."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+
+import click
+
+from harness.cli.options import TOOL_MODES, jobs_option, sandbox_option
+from harness.errors import ExitCode, UsageError
+from harness.results import run_path
+
+if TYPE_CHECKING:
+    from harness.case import FaultSpec, ToolMode
+    from harness.counterfactual import ForkChange, ForkResult
+
+_FAULTS = ("timeout", "reset", "empty", "malformed", "429", "500", "503")
+
+
+class Options(TypedDict):
+    """The options of `harness fork`."""
+
+    attempt: int
+    step: int | None
+    answer: Path | None
+    call: str | None
+    arguments: Path | None
+    oracle: bool
+    drop: bool
+    hint: str | None
+    fault: str | None
+    prompts: tuple[str, ...]
+    with_model: str | None
+    agent: str | None
+    tools: "ToolMode | None"
+    model: Literal["replay", "live"] | None
+    trials: int
+    sandbox: str
+    jobs: int | None
+    run_name: str | None
+    as_json: bool
+
+
+@click.command("fork")
+@click.argument("run")
+@click.argument("case", required=False)
+@click.option(
+    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
+)
+@click.option(
+    "--at", "step", type=click.IntRange(0), metavar="STEP", help="Step to fork at; `harness explain` lists the steps."
+)
+@click.option(
+    "--answer",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Answer the tool call of the step with the JSON in FILE.",
+)
+@click.option("--call", metavar="TOOL", help="Replace the tool call of the step by a call of TOOL.")
+@click.option(
+    "--arguments",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="With --call: the arguments as a JSON object; default: those of the step.",
+)
+@click.option("--oracle", is_flag=True, help="Replace the tool call of the step by the reference's.")
+@click.option(
+    "--drop", is_flag=True, help="Do not make the tool call of the step; the agent receives the recorded answer."
+)
+@click.option("--hint", metavar="TEXT", help="Send TEXT as the user's message after the agent's next reply.")
+@click.option("--fault", type=click.Choice(_FAULTS), help="Inject this fault into the tool call of the step.")
+@click.option(
+    "--prompt",
+    "prompts",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="From the step on, replace a prompt of the agent, or the case's prompt `system`, by the text in FILE.",
+)
+@click.option("--with-model", metavar="NAME", help="From the step on, send the agent's requests to this model.")
+@click.option("--agent", metavar="VERSION", help="Continue with another version of the agent.")
+@click.option(
+    "--tools",
+    type=click.Choice(TOOL_MODES[:3]),
+    help="Tool mode after the fork; default: `sealed`, answered by the suite's services.",
+)
+@click.option("--model", type=click.Choice(["replay", "live"]), help="Source of the model's answers.")
+@click.option("--trials", type=click.IntRange(1, 100), default=1, show_default=True, help="Number of forks.")
+@sandbox_option
+@jobs_option
+@click.option("--run-name", metavar="NAME", help="Name of the run folder that stores the forks.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.pass_context
+def command(ctx: click.Context, /, run: str, case: str | None, **options: Unpack[Options]) -> None:
+    """Replay the trial of CASE in the stored RUN up to STEP, then continue with one change.
+
+    \b
+    harness fork tour-v1 order-correctness-003 --at 2
+    harness fork tour-v1 order-correctness-003 --at 2 --oracle
+    harness fork tour-v1 order-correctness-003 --at 2 --answer none_found.json
+    harness fork tour-v1 order-correctness-003 --at 2 --fault timeout --trials 5
+    harness fork support-v1 refund --at 3 --prompt calmer.md --model live
+    harness fork tour-v1
+
+    The agent is started again and receives the recorded answers. If a step before STEP differs from the trial, the fork
+    ends with exit status 1. Without a change, the fork shows whether the agent is deterministic. Forks are stored as
+    trials in a separate run folder. The exit status is 3 if the harness could not run a fork. Without CASE, the verb
+    prints how many trials of RUN can be forked, and why the others cannot.
+    """
+    from harness.cli.output.console import print_json, say
+    from harness.counterfactual import ForkRequest, fork, open_subject
+    from harness.pipeline import RunOptions
+    from harness.visible_text import one_line
+
+    project: Path = ctx.obj
+    if case is None:
+        _show_possible(project, run, options["as_json"])
+        return
+    if options["step"] is None:
+        raise UsageError(
+            "the step to fork at is not given", remedy=f"add --at STEP; harness explain {run} {case} lists the steps"
+        )
+    subject = open_subject(project, run, case, options["attempt"])
+    wishes = RunOptions(
+        agent=options["agent"], model=options["model"], sandbox=options["sandbox"], jobs=options["jobs"]
+    )
+    request = ForkRequest(
+        step=options["step"],
+        change=_change(options),
+        options=wishes,
+        tools=options["tools"],
+        repeats=options["trials"],
+        name=options["run_name"],
+    )
+    result = fork(subject, request, say)
+    if options["as_json"]:
+        print_json(result.model_dump(mode="json") | {"determinism": result.determinism, "failed": result.failed})
+    else:
+        for line in _lines(result):
+            click.echo(one_line(line))
+    if result.failed:
+        ctx.exit(ExitCode.COULD_NOT)
+    ctx.exit(ExitCode.DONE if result.determinism == 1 else ExitCode.VERDICT)
+
+
+def _change(options: Options) -> "ForkChange":
+    from harness.case import Invocation
+    from harness.counterfactual import ForkChange
+
+    if options["arguments"] is not None and options["call"] is None:
+        raise UsageError("--arguments needs --call", remedy="add --call TOOL")
+    given = {
+        "answer": options["answer"],
+        "call": options["call"],
+        "oracle": options["oracle"],
+        "drop": options["drop"],
+        "fault": options["fault"],
+    }
+    instead = [name for name, value in given.items() if value]
+    if len(instead) > 1:
+        raise UsageError(
+            f"--{' and --'.join(instead)} exclude each other: they change the same call", remedy="give one of them"
+        )
+    call = None
+    if options["call"] is not None and options["arguments"] is not None:
+        arguments = _json_of(options["arguments"])
+        if not isinstance(arguments, dict):
+            raise UsageError(f"{options['arguments']}: expected a JSON object of arguments")
+        call = Invocation(tool=options["call"], arguments=arguments)
+    return ForkChange(
+        answer=None if options["answer"] is None else (_json_of(options["answer"]),),
+        call=call,
+        tool=options["call"] if call is None else None,
+        oracle=options["oracle"],
+        drop=options["drop"],
+        hint=options["hint"],
+        fault=None if options["fault"] is None else _fault(options["fault"]),
+        model=options["with_model"],
+        prompts=dict(_prompt(given) for given in options["prompts"]),
+    )
+
+
+def _prompt(given: str) -> tuple[str, str]:
+    """The prompt's name, empty where none is given, and its new text."""
+    name, _, file = given.rpartition("=")
+    try:
+        return name, Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--prompt {given}: the file cannot be read: {error}") from None
+
+
+def _fault(name: str) -> "FaultSpec":
+    from harness.case import FaultSpec
+
+    if name.isdecimal():
+        return FaultSpec(tool="*", kind="http_status", status=int(name), call=1)
+    return FaultSpec.model_validate({"tool": "*", "kind": name, "call": 1})
+
+
+def _json_of(path: Path) -> Any:
+    from harness.strict_json import NotJson, parse_json
+
+    try:
+        return parse_json(path.read_bytes())
+    except NotJson as error:
+        raise UsageError(f"{path}: expected JSON: {error}") from None
+
+
+def _lines(result: "ForkResult") -> list[str]:
+    words = {True: "succeeds", False: "fails", None: "cannot be determined"}
+    lines = [
+        f"{result.parent}  forked at step {result.step}; change: {result.change}; tools {result.tools}",
+        f"  original trial     {words[result.parent_success]}",
+    ]
+    for one in result.trials:
+        line = f"  fork {one.attempt:<13} {words[one.success]} ({one.outcome})"
+        line += "; same end as the original trial" if one.same_end else ""
+        lines.append(line)
+        if one.reason is not None:
+            lines.append(f"    {one.reason}")
+    if result.failed:
+        lines.append(f"  {result.failed} of {len(result.trials)} forks could not be run; they are not counted")
+    if result.determinism is not None and result.determinism < 1:
+        share = f"{result.determinism:.0%} of {len(result.trials) - result.failed}"
+        lines.append(f"  not deterministic: {share} forks repeated the steps before step {result.step}")
+    lines.append(f"  stored as {result.run}; see: harness explain {result.run} {result.parent.split('/')[1]}")
+    return lines
+
+
+def _show_possible(project: Path, run: str, as_json: bool) -> None:
+    from harness.cli.output.console import print_json
+    from harness.counterfactual import forkable
+    from harness.results import RunFolder
+    from harness.visible_text import one_line
+
+    possible, reasons = forkable(project, RunFolder.open(run_path(project, run)))
+    if as_json:
+        print_json({"possible": possible, "refused": dict(reasons)})
+        return
+    click.echo(f"{possible} of {possible + reasons.total()} trials can be forked")
+    for reason, count in reasons.most_common():
+        click.echo(one_line(f"  {count} cannot: {reason}"))

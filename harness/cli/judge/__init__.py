@@ -1,0 +1,1 @@
+"""`harness judge`: rubrics, judges and their prompts, one module a subcommand."""

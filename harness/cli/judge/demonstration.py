@@ -1,0 +1,120 @@
+"""What `harness judge demo` does, step by step."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.case import load_suite
+from harness.cli.output.console import out, say
+from harness.cli.run.running import run_ungated
+from harness.documents import read_document
+from harness.judge import (
+    CHARS_PER_TOKEN,
+    JudgeSettings,
+    Mind,
+    PromptRegistry,
+    Rubric,
+    RuleModel,
+    RuleReflector,
+    Settings,
+    against_labels,
+    load_rubric,
+)
+from harness.pipeline import Bench, Calibrating, JudgeRequest, RunOptions, Runs, calibrate_judge, judge_run
+from harness.pipeline.judge.calibrating import CANDIDATE
+from harness.pipeline.judge.subjects import subjects
+from harness.report import AgreementView, CalibrationView, JudgedView, judged_rubric
+from harness.results import RunFolder, latest, read_judgements
+
+_FOLDERS = ("suites", "cassettes")
+_LEARNING = Settings(max_calls=2500, minibatch=12)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """The copy of the project."""
+
+    project: Path
+    folders: tuple[RunFolder, ...]
+    rubric: Rubric
+    settings: JudgeSettings
+
+    @property
+    def runs(self) -> Runs:
+        """Reads the run again, with the new labels and judgements."""
+        return Runs(self.project, self.folders, self.rubric)
+
+
+def demonstrate(project: Path, name: str, rubric_name: str, jobs: int | None) -> None:
+    """Runs every version of the agent, shows transcripts, judges, compares with people, calibrates, judges again."""
+    copy = _copied(project, name)
+    suite = load_suite(copy, name)
+    rubric = load_rubric(rubric_name, suite.folder)
+    own = copy / "suites" / name / "judge"
+    folders = tuple(
+        run_ungated(copy, RunOptions(suite=name, agent=agent, sandbox="local", run_name=agent, jobs=jobs))
+        for agent in suite.agents
+    )
+    with RuleModel(read_document(own / "rule_model.yaml", Mind)) as model:
+        stage = _Stage(copy, folders, rubric, JudgeSettings(model=model.name, base_url=model.url))
+        _show_transcripts(stage)
+        _judge(stage, "production")
+        _show_agreement(stage, "the prompt in use")
+        reflector = RuleReflector(read_document(own / "revisions.yaml", dict[str, list[str]]))
+        prompt = PromptRegistry(copy).get(rubric.prompt)
+        bench = Bench(runs=stage.runs, prompt=prompt, settings=stage.settings)
+        done = calibrate_judge(Calibrating(bench=bench, reflector=reflector, settings=_LEARNING))
+        out().print(CalibrationView(done))
+        if done.after is not None:
+            _judge(stage, CANDIDATE)
+            _show_agreement(stage, "the calibrated prompt, on all cases, including the training cases")
+    out().print(
+        f"\nthe rule model is a double, and the labels are samples of one annotator: these figures are no"
+        f" measure of quality\nmore: harness --project {copy}"
+        f" judge show {folders[-1].manifest.run}; annotate {folders[-1].manifest.run} --rubric {rubric.name} --as NAME",
+        soft_wrap=True,
+    )
+
+
+def _copied(project: Path, suite: str) -> Path:
+    """Copies the files of the suite to a folder of its own; an earlier copy is removed."""
+    load_suite(project, suite)
+    copy = project / ".harness" / "judge-demo"
+    shutil.rmtree(copy, ignore_errors=True)
+    for folder in _FOLDERS:
+        if (project / folder / suite).is_dir():
+            shutil.copytree(project / folder / suite, copy / folder / suite)
+    for folder in ("images", "snapshots", "prompts"):
+        if (project / folder).is_dir():
+            shutil.copytree(project / folder, copy / folder, symlinks=True)
+    return copy
+
+
+def _show_transcripts(stage: _Stage) -> None:
+    for folder in stage.folders:
+        every = list(subjects(folder, load_suite(stage.project, folder.manifest.suite)))
+        raw = sum(one.transcript.raw_chars for one in every)
+        short = sum(one.transcript.chars for one in every)
+        say(
+            f"{folder.manifest.run}: {len(every)} transcripts of about {short // CHARS_PER_TOKEN} tokens,"
+            f" {1 - short / raw:.0%} less than the trajectories as JSON"
+        )
+
+
+def _judge(stage: _Stage, label: str) -> None:
+    prompt = PromptRegistry(stage.project).get(stage.rubric.prompt, label)
+    for folder in stage.folders:
+        request = JudgeRequest(rubric=stage.rubric, prompt=prompt, settings=stage.settings, mode="live")
+        judge_run(stage.project, folder, request)
+        score = judged_rubric(folder.path, stage.rubric.name)
+        if score is not None:
+            say(f"{folder.manifest.run} judged by {stage.rubric.name}, prompt {prompt.name}@{prompt.version}:")
+            out().print(JudgedView(score))
+
+
+def _show_agreement(stage: _Stage, what: str) -> None:
+    judged = [
+        one for folder in stage.folders for one in latest(read_judgements(folder.path, stage.rubric.name)).values()
+    ]
+    say(f"against the sample labels, by {what}:")
+    out().print(AgreementView(against_labels(judged, stage.runs.labels, stage.rubric)))

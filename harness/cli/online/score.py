@@ -1,0 +1,147 @@
+"""`harness online score`: a suite's scores for the sessions of production."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import click
+
+from harness.cli.judge.options import ModelOptions, model_options, settings_of
+from harness.cli.online.group import open_store, store_option
+
+if TYPE_CHECKING:
+    from harness.case import Suite
+    from harness.online import JudgingRequest, OnlineSettings, Outbox, SessionStore
+
+
+class Options(ModelOptions):
+    """The options of `harness online score`."""
+
+    limit: int | None
+    rubric_name: str | None
+    samples: int | None
+    in_flight: int | None
+    otlp: str | None
+    langfuse: bool
+    interval: float
+
+
+@click.command("score")
+@click.argument("suite")
+@store_option
+@click.option("--limit", type=click.IntRange(1), help="Maximum number of sessions that rules score in one round.")
+@click.option("--rubric", "rubric_name", metavar="NAME", help="Also judge by this rubric: a name or a file.")
+@model_options
+@click.option(
+    "--samples", type=click.IntRange(1, 99), help="Number of times each question is asked; the majority decides."
+)
+@click.option("--in-flight", type=click.IntRange(1, 1024), help="Maximum number of concurrent requests; default: 32.")
+@click.option("--otlp", metavar="URL", help="Send scores as gen_ai.evaluation.result events to this OTLP endpoint.")
+@click.option("--langfuse", is_flag=True, help="Send judgements as scores to Langfuse (LANGFUSE_HOST and keys).")
+@click.option("--watch", is_flag=True, help="Repeat until interrupted.")
+@click.option("--interval", type=click.FloatRange(1), default=60, show_default=True, help="Seconds between rounds.")
+@click.option("--json", "as_json", is_flag=True, help="Print each round as a line of JSON.")
+@click.pass_obj
+def score(
+    project: Path, /, suite: str, folder: Path | None, watch: bool, as_json: bool, **options: Unpack[Options]
+) -> None:
+    """Score the complete sessions that SUITE has not scored yet.
+
+    \b
+    harness online score support
+    harness online score support --rubric helpfulness --watch
+    harness online score support --otlp http://127.0.0.1:4318
+
+    Sessions are scored by the same scorers as trials, once, and again after a late span. online.yaml declares sampling,
+    budgets, and the pause after which a session is complete.
+    """
+    import json
+    import time
+
+    from harness.case import load_suite
+    from harness.online import online_settings
+
+    settings, loaded, store = online_settings(project), load_suite(project, suite), open_store(project, folder)
+    outbox = _outbox(store, options)
+    judging = _judging(project, loaded, settings, options, outbox)
+    while True:
+        outcome = _round(store, loaded, settings, options, outbox, judging)
+        click.echo(json.dumps(outcome) if as_json else _words(outcome))
+        if not watch:
+            return
+        time.sleep(options["interval"])
+
+
+def _round(
+    store: "SessionStore",
+    suite: "Suite",
+    settings: "OnlineSettings",
+    options: Options,
+    outbox: "Outbox | None",
+    judging: "JudgingRequest | None",
+) -> dict[str, Any]:
+    from harness.cli.output.console import say
+    from harness.errors import HarnessError
+    from harness.online import ScoringRequest, judge_sessions, score_sessions
+
+    request = ScoringRequest(suite=suite, settings=settings, limit=options["limit"], outbox=outbox)
+    outcome: dict[str, Any] = {"rules": score_sessions(store, request).model_dump(mode="json")}
+    if judging is not None:
+        outcome["judge"] = judge_sessions(store, judging).model_dump(mode="json")
+    if outbox is not None:
+        try:
+            outcome["sent"] = outbox.deliver(say)
+        except HarnessError as error:
+            say(f"{error}")
+            outcome["unsent_batches"] = outbox.waiting
+        if outbox.damaged:
+            outcome["damaged_batches"] = outbox.damaged
+    return outcome
+
+
+def _outbox(store: "SessionStore", options: Options) -> "Outbox | None":
+    from harness.errors import UsageError
+    from harness.online import Outbox, langfuse_sender, otlp_logs_sender
+
+    if options["otlp"] and options["langfuse"]:
+        raise UsageError("--otlp and --langfuse exclude each other")
+    if options["langfuse"]:
+        return Outbox(store.layout.outbox / "langfuse", langfuse_sender())
+    if options["otlp"]:
+        return Outbox(store.layout.outbox / "otlp", otlp_logs_sender(options["otlp"]))
+    return None
+
+
+def _judging(
+    project: Path, suite: "Suite", settings: "OnlineSettings", options: Options, outbox: "Outbox | None"
+) -> "JudgingRequest | None":
+    from harness.judge import PromptRegistry, load_rubric
+    from harness.online import JudgingRequest
+
+    if options["rubric_name"] is None:
+        return None
+    rubric = load_rubric(options["rubric_name"], suite.folder)
+    judge = settings_of(project, suite.folder, options)
+    return JudgingRequest(
+        suite=suite,
+        settings=settings,
+        rubric=rubric,
+        prompt=PromptRegistry(project).get(rubric.prompt, judge.label),
+        judge=judge,
+        mode=options["mode"],
+        outbox=outbox,
+    )
+
+
+def _words(outcome: dict[str, Any]) -> str:
+    rules = outcome["rules"]
+    words = (
+        f"{rules['scored']} sessions scored ({rules['failed']} with failures), {rules['before']} before,"
+        f" {rules['skipped']} left out by sampling, {rules['unreadable']} unreadable, {rules['waiting']} waiting"
+    )
+    if rules["within_pause"]:
+        words += f", {rules['within_pause']} not complete yet (they received something within the pause of online.yaml)"
+    if "judge" in outcome:
+        judge = outcome["judge"]
+        words += f"; {judge['judged']} judged, {judge['failed']} failed, {judge['waiting']} waiting"
+        words += f" ({judge['stopped']})" if judge["stopped"] else ""
+    return words + (f"; {outcome['sent']} sent" if "sent" in outcome else "")

@@ -1,0 +1,1 @@
+"""`harness optimise`: optimises an agent's prompts."""

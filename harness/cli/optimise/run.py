@@ -1,0 +1,267 @@
+"""`harness optimise SUITE`: search, choose on validation, confirm on held-out cases."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+
+import click
+
+from harness.cli.options import PluginType, jobs_option, run_name, sandbox_option
+from harness.cli.run.spending import MODEL_MODES
+
+if TYPE_CHECKING:
+    from harness.case import ModelMode, ToolMode
+    from harness.judge import JudgeSettings
+    from harness.optimise import OptimiseRequest
+    from harness.plugins import Registry
+
+
+class Options(TypedDict):
+    """The options of `harness optimise SUITE`."""
+
+    mode: Literal["agent", "joint"]
+    component: str | None
+    trace: str | None
+    rubric: str | None
+    optimiser: str
+    reflector_model: str | None
+    reflector_base_url: str | None
+    reflector_provider: str | None
+    reflector_api_key: str | None
+    reflector_rules: Path | None
+    rollouts: int
+    minibatch: int
+    noise_samples: int
+    max_cost_increase: float
+    seed: int
+    again: bool
+    budget_usd: float | None
+    budget_tokens: int | None
+    budget_calls: int | None
+    budget_minutes: float | None
+    tools: "ToolMode"
+    user: str | None
+    user_mode: "ModelMode | None"
+    user_log: str | None
+    cases: tuple[str, ...]
+    run_name: str | None
+    sandbox: str
+    jobs: int | None
+
+
+def _optimisers() -> "Registry":
+    from harness.optimise import OPTIMISERS
+
+    return OPTIMISERS
+
+
+@click.command("run")
+@click.argument("suite")
+@click.option(
+    "--mode",
+    type=click.Choice(["agent", "joint"]),
+    required=True,
+    help="`agent`: one component, whose invocations are replayed alone; `joint`: all components, in whole"
+    " conversations.",
+)
+@click.option("--component", metavar="NAME", help="With --mode agent: name of the component in suite.yaml.")
+@click.option(
+    "--from", "trace", metavar="RUN", help="Extract the component's invocations from RUN; estimate costs from it."
+)
+@click.option("--rubric", metavar="NAME", help="Rubric that scores trials; default: `optimise.rubric` in suite.yaml.")
+@click.option(
+    "--optimiser",
+    type=PluginType("optimiser", _optimisers),
+    default="gepa",
+    show_default=True,
+    help="Optimiser whose candidate is used; `random` and `best_of_n` always run as controls with as many rollouts.",
+)
+@click.option("--reflector-model", metavar="NAME", help="The model that revises texts; default: the judge's.")
+@click.option("--reflector-base-url", metavar="URL", help="Base URL of its API; default: the judge's.")
+@click.option("--reflector-provider", type=click.Choice(["openai", "anthropic"]), help="Wire format of its API.")
+@click.option("--reflector-api-key", metavar="VARIABLE", help="Environment variable that holds the API key.")
+@click.option(
+    "--reflector-rules",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Instead of a model: a YAML file of edits, which are tried one at a time.",
+)
+@click.option(
+    "--rollouts",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    help="Maximum number of rollouts of each optimiser.",
+)
+@click.option("--minibatch", type=click.IntRange(1), default=8, show_default=True, help="Number of cases per revision.")
+@click.option(
+    "--noise-samples",
+    type=click.IntRange(2, 50),
+    default=3,
+    show_default=True,
+    help="Number of repetitions that measure the noise of judge and simulator.",
+)
+@click.option(
+    "--max-cost-increase",
+    type=click.FloatRange(0),
+    default=0.2,
+    show_default=True,
+    help="Share by which mean cost and mean steps may increase.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of the sampled cases; the held-out cases stay the same.",
+)
+@click.option("--again", is_flag=True, help="Use the held-out cases a second time; this is recorded.")
+@click.option(
+    "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the models' cost reaches this amount."
+)
+@click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the models have used this many tokens.")
+@click.option("--budget-calls", type=click.IntRange(1), help="Stop after this many requests to models and services.")
+@click.option("--budget-minutes", type=click.FloatRange(0, min_open=True), help="Stop this session after this time.")
+@click.option(
+    "--tools",
+    type=click.Choice(["replay", "sealed", "live"]),
+    default="replay",
+    show_default=True,
+    help="Tool mode of rollouts.",
+)
+@click.option(
+    "--user", metavar="KIND", help="Kind of simulated user: `script`, `model`, `logged`; default: the cases' setting."
+)
+@click.option(
+    "--user-mode",
+    type=click.Choice(MODEL_MODES),
+    help="Source of the answers of the users' model; default: live, because recordings do not match revised agents.",
+)
+@click.option("--user-log", metavar="RUN", help="With --user logged: the run whose users are replayed.")
+@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
+@click.option("--run-name", callback=run_name, help="Name of the run folder; default: derived from the options.")
+@sandbox_option
+@jobs_option
+@click.option(
+    "--estimate", "only_estimate", is_flag=True, help="Print the maximum number of rollouts and cost, and exit."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.pass_context
+def command(ctx: click.Context, /, suite: str, only_estimate: bool, as_json: bool, **options: Unpack[Options]) -> None:
+    """Optimise the prompts that SUITE declares under `optimise:`.
+
+    \b
+    harness optimise grocery --mode agent --component cart --from grocery-v1 --reflector-model gpt-5
+    harness optimise grocery --mode joint --reflector-rules edits.yaml --estimate
+    harness optimise grocery --mode joint --reflector-model gpt-5 --budget-usd 20
+
+    Cases are split into training, validation and held-out cases. A candidate is accepted if it is better on validation
+    by more than the noise of judge and simulator, held-out cases confirm it, and no safety criterion gets worse. Exit 1
+    if no candidate was accepted or the budget is spent; the same command then continues without repeating requests.
+    """
+    from harness.cli.output.console import print_json, say
+    from harness.errors import ExitCode
+    from harness.optimise import curve_lines, prepare_optimisation, result_lines
+    from harness.upstream import OutOfBudget
+
+    prepared = prepare_optimisation(ctx.obj, _request(ctx.obj, suite, options))
+    name, estimate = prepared.stored.folder.name, prepared.estimate
+    say(f"{name}: {estimate.text}")
+    if only_estimate:
+        if as_json:
+            print_json(estimate.model_dump(mode="json"))
+        return
+    try:
+        with _interrupt() as stopping:
+            outcome = prepared.run(say, stopping)
+    except OutOfBudget as error:
+        say(f"stopped: {error}; run the same command with a larger budget to continue, no request is repeated")
+        ctx.exit(ExitCode.VERDICT)
+    except KeyboardInterrupt:
+        say("stopped; finished trials are stored. Run the same command to continue, no request is repeated")
+        raise
+    if as_json:
+        print_json({"run": name, **outcome.model_dump(mode="json")})
+    else:
+        for line in (*curve_lines(outcome), *result_lines(outcome)):
+            click.echo(line)
+        say(f"harness optimise show {name}")
+    ctx.exit(ExitCode.VERDICT if outcome.accepted is None else ExitCode.DONE)
+
+
+@contextmanager
+def _interrupt() -> Iterator[Event]:
+    """Set by the first Ctrl-C, after which running trials finish; the second one stops them at once."""
+    from harness.cli.output.console import say
+
+    stopping = Event()
+
+    def first(number: int, frame: object) -> None:
+        del number, frame
+        stopping.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        say("stopping: running trials finish and are stored; press Ctrl-C again to stop them at once")
+
+    before = signal.signal(signal.SIGINT, first)
+    try:
+        yield stopping
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _request(project: Path, suite: str, options: Options) -> "OptimiseRequest":
+    from harness.case import load_suite
+    from harness.optimise import Limits, OptimiseRequest, Rules, Settings, agent_of
+    from harness.pipeline import RunOptions
+
+    loaded = load_suite(project, suite)
+    minutes = options["budget_minutes"]
+    return OptimiseRequest(
+        options=RunOptions(
+            suite=suite,
+            agent=agent_of(loaded)[0],
+            tools=options["tools"],
+            user=options["user"],
+            user_mode=options["user_mode"],
+            user_log=options["user_log"],
+            cases=options["cases"],
+            sandbox=options["sandbox"],
+            jobs=options["jobs"],
+        ),
+        mode=options["mode"],
+        component=options["component"],
+        rubric=options["rubric"],
+        reflector=options["reflector_rules"] or _reflector(project, loaded.folder, options),
+        optimiser=options["optimiser"],
+        settings=Settings(
+            rollouts=options["rollouts"],
+            minibatch=options["minibatch"],
+            noise_samples=options["noise_samples"],
+            seed=options["seed"],
+            rules=Rules(max_cost_increase=options["max_cost_increase"]),
+        ),
+        limits=Limits(
+            usd=options["budget_usd"],
+            tokens=options["budget_tokens"],
+            calls=options["budget_calls"],
+            seconds=None if minutes is None else 60 * minutes,
+        ),
+        trace=options["trace"],
+        again=options["again"],
+        run_name=options["run_name"],
+    )
+
+
+def _reflector(project: Path, suite_folder: Path, options: Options) -> "JudgeSettings":
+    from harness.judge import judge_settings
+
+    typed = {
+        "model": options["reflector_model"],
+        "base_url": options["reflector_base_url"],
+        "provider": options["reflector_provider"],
+        "api_key": options["reflector_api_key"],
+    }
+    words = "--reflector-model NAME --reflector-base-url URL, or --reflector-rules FILE"
+    return judge_settings(project, suite_folder, typed, purpose="reflector", options=words)

@@ -1,0 +1,1 @@
+"""The verbs that read, compare, import and export stored runs."""

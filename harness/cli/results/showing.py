@@ -1,0 +1,58 @@
+"""Prints results: summaries, comparisons, trends and gates."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.pipeline import StepDivergence
+from harness.report import BaselineGate, Comparison, ComparisonView, GateResult, Summary, SummaryView, Trend, TrendView
+
+
+def show_summary(console: Console, summary: Summary, report: Path | None) -> None:
+    """Prints scores by category and difficulty, and the path of the report."""
+    console.print(SummaryView(summary, where=None if report is None else str(report)))
+
+
+def show_comparison(console: Console, comparison: Comparison) -> None:
+    """Prints the differences between two runs."""
+    console.print()
+    console.print(ComparisonView(comparison))
+
+
+def show_trend(console: Console, trend: Trend) -> None:
+    """Prints figures by release."""
+    console.print(TrendView(trend))
+
+
+def show_gate(console: Console, result: GateResult) -> None:
+    """Prints one line for each gate of `--fail-under`."""
+    for check in result.checks:
+        console.print(f"gate {check.metric} >= {check.floor:g}: {check.holding.replace('_', ' ')} ({check.reason})")
+
+
+def show_baseline_gate(console: Console, gate: BaselineGate) -> None:
+    """Prints whether the run is as good as its baseline, and the lost cases."""
+    console.print(f"gate baseline: {gate.holding.replace('_', ' ')} ({gate.reason})")
+    for one in gate.lost:
+        console.print(f"  lost {one.case_id}/{one.attempt}: {'; '.join(one.reasons)}", markup=False, soft_wrap=True)
+    if gate.left_out:
+        console.print(
+            f"  not compared, because the versions of the baseline differ: {', '.join(gate.left_out)}", markup=False
+        )
+
+
+def show_divergences(console: Console, found: Sequence[StepDivergence], summary: Summary) -> None:
+    """Prints the first differing step of each case."""
+    measured = summary.counts.measured
+    if not found:
+        console.print(f"deterministic: {measured} trials, one digest for each case")
+        return
+    console.print(f"NOT deterministic: attempts differ in {len(found)} case(s)")
+    for one in found:
+        place = "the final output" if one.step is None else f"step {one.step}"
+        console.print(
+            f"  {one.case_id}: attempts {one.attempts[0]} and {one.attempts[1]} differ at {place}", markup=False
+        )
+        console.print(f"    - {one.before}", markup=False)
+        console.print(f"    + {one.after}", markup=False)

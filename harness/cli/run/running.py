@@ -1,0 +1,199 @@
+"""Implements `harness run` and similar verbs: plan, run with a progress bar, print, and choose the exit status."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.case import Suite
+from harness.cli.output.console import out, print_json, progress_bar, say
+from harness.cli.results.baselines import check_baseline, hold
+from harness.cli.results.margin_gate import check_margins, hold_margins
+from harness.cli.results.showing import show_comparison, show_divergences, show_gate, show_summary
+from harness.errors import ExitCode
+from harness.pipeline import RunOptions, RunPlan, Watch, divergences, plan_of, run_plan
+from harness.report import (
+    Summary,
+    check_floors,
+    compare_runs,
+    crash_words,
+    found_in_pairs,
+    gate,
+    margins_of,
+    model_words,
+    remedy_words,
+    summarise_run,
+    variable_words,
+    write_report,
+)
+from harness.results import RunFolder, RunManifest, allowed_inconclusive, latest_comparable
+from harness.sandbox import isolates
+from harness.score import Scorecard
+from harness.trace import Trial
+
+
+def run_and_report(project: Path, options: RunOptions) -> ExitCode:
+    """Runs the suite, prints the results, and returns the exit status."""
+    plan = plan_of(project, options)
+    options = with_checked_gates(project, options, plan)
+    folder = _made(project, options, plan)
+    summary = summarise_run(folder)
+    report = write_report(folder, summary)
+    if options.as_json:
+        print_json(summary.model_dump(mode="json"))
+    else:
+        show_summary(out(), summary, report)
+        if not options.against_baseline:
+            _show_difference(folder)
+    return gated(project, folder, summary, options, plan)
+
+
+def with_checked_gates(project: Path, options: RunOptions, plan: RunPlan) -> RunOptions:
+    """The options with the suite's gates. Raises UsageError or NotMeasured, before any trial starts, for a gate that
+    could not be evaluated.
+    """
+    options = _with_gates(options, plan.suite, plan.max_inconclusive)
+    if plan.reference is not None and plan.reference.is_baseline:  # a resumed run has stored it
+        options = options.model_copy(update={"against_baseline": True})
+    if options.against_baseline:
+        check_baseline(project, plan.suite)
+    check_margins(project, plan.suite, options)
+    check_floors(plan.suite, options.floors)
+    return options
+
+
+def gated(project: Path, folder: RunFolder, summary: Summary, options: RunOptions, plan: RunPlan) -> ExitCode:
+    """Prints the result of the gates, and returns the exit status."""
+    held = _held(project, folder, options) if options.against_baseline else ExitCode.DONE
+    held = max(held, hold_margins(project, folder, options))
+    return max(judge(folder, summary, options), held, _held_in_pairs(folder, plan, quiet=options.as_json))
+
+
+def _held_in_pairs(folder: RunFolder, plan: RunPlan, *, quiet: bool) -> ExitCode:
+    """Whether the run is worse than the run of `--against`; the baseline has a separate gate."""
+    if plan.reference is None or plan.reference.is_baseline:
+        return ExitCode.DONE
+    paired = found_in_pairs(plan.reference, folder)
+    found, words = (None, "") if paired is None else paired
+    out(quiet=quiet).print(f"gate against {plan.reference.name}: {words}", markup=False)
+    return ExitCode.VERDICT if found == "worse" else ExitCode.DONE
+
+
+def _held(project: Path, folder: RunFolder, options: RunOptions) -> ExitCode:
+    allowed = max(options.allow_unmeasured or 0, options.max_inconclusive or 0)
+    return hold(project, folder, allow_unmeasured=allowed, quiet=options.as_json)
+
+
+def run_ungated(project: Path, options: RunOptions) -> RunFolder:
+    """The run folder, after every planned trial has been made; the suite's gates are not evaluated."""
+    return _made(project, options, plan_of(project, options))
+
+
+def _made(project: Path, options: RunOptions, plan: RunPlan) -> RunFolder:
+    check_floors(plan.suite, options.floors)  # before any trial starts
+    warn_of_no_isolation(plan.sandbox)
+    started: list[str] = []
+    with _resumable(project, started), watched(plan.suite.name, len(plan.own), started) as watch:
+        return run_plan(plan, watch)
+
+
+def judge_merged(project: Path, folder: RunFolder, summary: Summary, suite: Suite, *, as_json: bool) -> ExitCode:
+    """The exit status of a merged run, by the suite's gates: that of the same run without shards."""
+    options = _with_gates(RunOptions(as_json=as_json), suite, allowed_inconclusive(folder))
+    held = _held(project, folder, options) if options.against_baseline else ExitCode.DONE
+    return max(judge(folder, summary, options), held, hold_margins(project, folder, options))
+
+
+def _with_gates(options: RunOptions, suite: Suite, max_inconclusive: int) -> RunOptions:
+    """The options, with the suite's gates as defaults."""
+    gates = suite.gates
+    typed = {floor.partition("=")[0].strip() for floor in options.floors}
+    own = (f"{figure}={least!r}" for figure, least in gates.fail_under.items() if figure not in typed)
+    return options.model_copy(
+        update={
+            "floors": (*options.floors, *own),
+            "no_worse_than": margins_of(gates.no_worse_than, options.no_worse_than),
+            "against_baseline": options.against_baseline or gates.against_baseline,
+            "allow_unmeasured": _or(options.allow_unmeasured, gates.allow_unmeasured),
+            "max_inconclusive": max_inconclusive,
+        }
+    )
+
+
+def _or(typed: int | None, declared: int) -> int:
+    return declared if typed is None else typed
+
+
+def judge(folder: RunFolder, summary: Summary, options: RunOptions) -> ExitCode:
+    """The exit status: gates first, then determinism and misses; an unmeasured result is never a pass."""
+    console = out(quiet=options.as_json)
+    codes = [ExitCode.DONE]
+    if options.floors:
+        result = gate(summary, options.floors, options.allow_unmeasured or 0)
+        show_gate(console, result)
+        codes.append(result.exit_code)
+    if options.check_determinism:
+        found = divergences(stored.trial for stored in folder.trials())
+        show_divergences(console, found, summary)
+        codes.append(ExitCode.VERDICT if found else ExitCode.DONE)
+        codes.append(ExitCode.DONE if summary.counts.measured else ExitCode.COULD_NOT)
+    if summary.crashed:
+        for line in crash_words(summary):
+            say(line)
+        codes.append(ExitCode.VERDICT)
+    lost = [one for one in summary.quarantine if one.lost]
+    for one in lost:
+        now = f"{one.failures} of {one.trials} failed now, {one.failures_before} of {one.trials_before} before"
+        console.print(f"lost {one.case_id}, in quarantine: {now}", markup=False)
+    codes.append(ExitCode.VERDICT if lost else ExitCode.DONE)
+    if summary.counts.inconclusive > (options.max_inconclusive or 0):
+        say(": ".join(remedy_words(summary)))
+        codes.append(ExitCode.VERDICT)
+    if summary.counts.harness_failed or summary.counts.not_run:
+        codes.append(ExitCode.COULD_NOT)
+    return max(codes)
+
+
+def warn_of_no_isolation(sandbox: str) -> None:
+    """Warns on standard error if the sandbox does not isolate; a resumed run uses the sandbox of its folder."""
+    if not isolates(sandbox):
+        say(f"sandbox `{sandbox}`: the agent is NOT isolated from this machine")
+
+
+@contextmanager
+def watched(title: str, total: int, started: list[str]) -> Iterator[Watch]:
+    """A progress bar of `total` trials; the names of runs that begin are added to `started`."""
+    with progress_bar(title, total) as bar:
+
+        def began(manifest: RunManifest) -> None:
+            started.append(manifest.run)
+            variables = f" ({variable_words(manifest.variables)})" if manifest.variables else ""
+            bar.console.print(
+                f"run {manifest.run}: {manifest.suite} {manifest.agent}{variables}, tools {manifest.tool_mode}, "
+                f"{model_words(manifest)}, "
+                f"sandbox {manifest.provider}, {len(manifest.planned)} trials"
+            )
+
+        def finished(trial: Trial, card: Scorecard) -> None:
+            mark = {True: "passed", False: "failed", None: trial.outcome}[card.success]
+            bar.update(bar.task_ids[0], advance=1, note=f"{trial.case_id} {mark}")
+
+        yield Watch(say=bar.console.print, began=began, finished=finished)
+
+
+@contextmanager
+def _resumable(project: Path, started: Sequence[str]) -> Iterator[None]:
+    """Prints how to resume a run that Ctrl-C stopped."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        place = "" if project == Path.cwd() else f"--project {shlex.quote(str(project))} "
+        for run in started:
+            say(f"stopped; finished trials are stored. Resume with: harness {place}run --resume {shlex.quote(run)}")
+        raise
+
+
+def _show_difference(folder: RunFolder) -> None:
+    earlier = latest_comparable(folder.path.parent, folder.manifest, same_agent=True)
+    if earlier is not None:
+        show_comparison(out(), compare_runs(earlier, folder))

@@ -1,0 +1,25 @@
+"""Suites and runs in systems that track experiments: Langfuse's datasets and experiments, MLflow's runs."""
+
+from typing import TYPE_CHECKING
+
+from harness.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from harness.experiments.dataset import DatasetChanges as DatasetChanges
+    from harness.experiments.dataset import export_dataset as export_dataset
+    from harness.experiments.dataset_rows import dataset_rows as dataset_rows
+    from harness.experiments.langfuse_run import LangfuseExport as LangfuseExport
+    from harness.experiments.langfuse_run import export_run as export_run
+    from harness.experiments.mlflow_run import MlflowExport as MlflowExport
+    from harness.experiments.mlflow_run import MlflowTarget as MlflowTarget
+    from harness.experiments.mlflow_run import export_to_mlflow as export_to_mlflow
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "dataset": ("DatasetChanges", "export_dataset"),
+            "dataset_rows": ("dataset_rows",),
+            "langfuse_run": ("LangfuseExport", "export_run"),
+            "mlflow_run": ("MlflowExport", "MlflowTarget", "export_to_mlflow"),
+        },
+    )

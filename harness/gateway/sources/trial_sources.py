@@ -1,0 +1,27 @@
+"""The tools that act in the trial's own sandbox or browser."""
+
+from dataclasses import dataclass, field
+
+from harness.case import Suite
+from harness.gateway.sources.browser import BrowserSource
+from harness.gateway.sources.inside import InsideSource
+from harness.upstream import RoutedSource, ToolSource
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialSources:
+    """Sources that belong to the trial itself and do not depend on the tool mode."""
+
+    inside: InsideSource = field(default_factory=InsideSource)
+    browser: BrowserSource = field(default_factory=BrowserSource)
+
+    def before(self, suite: Suite, otherwise: ToolSource) -> ToolSource:
+        """Routes the tools that act in the trial's own sandbox or browser to these sources, and all others to
+        `otherwise`.
+        """
+        sources: dict[str, ToolSource] = {
+            name: self.inside if server.sandbox else self.browser
+            for name, server in suite.servers.items()
+            if server.sandbox or server.browser
+        }
+        return RoutedSource(sources, otherwise) if sources else otherwise

@@ -1,0 +1,1 @@
+"""Spans from the wire to the journal: OTLP read, tokens checked, credentials removed."""

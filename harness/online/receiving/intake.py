@@ -1,0 +1,91 @@
+"""What is done with an export request, whatever it came by: decoded, redacted, written and flushed, or refused."""
+
+import asyncio
+import time
+from collections import Counter
+from typing import Final
+
+from harness.online.receiving.bounds import BadRequest
+from harness.online.receiving.cleaning import RecordCleaner
+from harness.online.receiving.tokens import Tokens
+from harness.online.receiving.wire import Decoded, Signal, decode
+from harness.online.record import line_of, stored
+from harness.online.storage.journal import Journal, JournalUnavailable
+
+_RETRY_FULL_S: Final = 1
+_RETRY_FAILED_S: Final = 5
+_STORED_TIMES: Final = 4
+"""So much larger may a request be when it is stored: each record holds its resource."""
+
+
+class Refused(Exception):
+    """A request as a whole is not taken: an HTTP status, the reason, and when to send it again, if at all."""
+
+    def __init__(self, status: int, words: str, retry_after_s: int | None = None) -> None:
+        super().__init__(words)
+        self.status = status
+        self.words = words
+        self.retry_after_s = retry_after_s
+
+
+class Intake:
+    """The way from a request's body to the journal."""
+
+    def __init__(self, journal: Journal, cleaner: RecordCleaner, tokens: Tokens, max_body: int) -> None:
+        """`max_body`: bytes of a request, also after decompression."""
+        self._journal = journal
+        self._cleaner = cleaner
+        self.tokens = tokens
+        self.max_body = max_body
+        self.counts: Counter[str] = Counter()
+        """`spans`, `logs`, `requests`, `bytes`, `cut`, `rejected: <reason>`, `refused: <status>`."""
+
+    def source_of(self, authorization: str) -> tuple[str, bool]:
+        """(source, trusted) of a request by its header. Raises Refused."""
+        found = self.tokens.source_of(authorization)
+        if found is None:
+            raise Refused(401, "the bearer token is missing or wrong")
+        return found
+
+    def check_room(self) -> None:
+        """Raises Refused where too much waits for the disk."""
+        if self._journal.is_full:
+            raise Refused(429, "too much waits for the disk; send it again", _RETRY_FULL_S)
+
+    async def take(self, signal: Signal, body: bytes, sender: tuple[str, bool], *, as_json: bool = False) -> Decoded:
+        """Returns when the records are on the disk. Raises Refused: then nothing of the request was kept."""
+        try:
+            decoded = decode(signal, body, as_json=as_json)
+        except BadRequest as error:
+            raise Refused(400, str(error)) from None
+        self._cleaner.clean(decoded.records)
+        lines = self._lines(decoded, *sender)
+        if lines:
+            await self._keep(lines)
+        self._count(signal, decoded, len(body))
+        return decoded
+
+    def _lines(self, decoded: Decoded, source: str, trusted: bool) -> bytes:
+        now_ns, most = time.time_ns(), self.max_body * _STORED_TIMES
+        lines, size = list[bytes](), 0
+        for record in decoded.records:
+            lines.append(line_of(stored(record, source=source, trusted=trusted, received_ns=now_ns)))
+            size += len(lines[-1])
+            if size > most:
+                raise Refused(413, f"the request's records are stored in at most {most} bytes; send smaller batches")
+        return b"".join(lines)
+
+    async def _keep(self, lines: bytes) -> None:
+        try:
+            await asyncio.shield(asyncio.wrap_future(self._journal.append(lines)))
+        except JournalUnavailable as error:
+            why = error.strerror or "it is ending"
+            raise Refused(503, f"the store cannot be written: {why}; send it again", _RETRY_FAILED_S) from None
+
+    def _count(self, signal: Signal, decoded: Decoded, size: int) -> None:
+        self.counts["spans" if signal == "traces" else "logs"] += len(decoded.records)
+        self.counts["requests"] += 1
+        self.counts["bytes"] += size
+        self.counts["cut"] += decoded.cut
+        for reason, number in decoded.rejected.items():
+            self.counts[f"rejected: {reason}"] += number

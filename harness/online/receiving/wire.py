@@ -1,0 +1,206 @@
+"""OTLP/HTTP requests as records: protobuf by OpenTelemetry's own classes, and JSON with ids in hexadecimal digits.
+
+A record that is not what OTLP says is rejected by itself and counted; the others of its request are taken (partial
+success). Everything is bounded here: nesting, the number of attributes, events and values, and the length of texts. A
+text that is too long is cut, and the record says so in `harness.cut_characters`.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from harness.online.receiving.bounds import MAX_VALUES, TOO_MANY, BadRequest, Rejected
+from harness.online.receiving.json_wire import Malformed, json_records
+from harness.online.receiving.protobuf_size import has_more_records
+from harness.online.receiving.protobuf_wire import protobuf_records
+from harness.online.record import Arrived
+from harness.values import JsonObject, JsonValue
+
+Signal = Literal["traces", "logs"]
+
+MAX_TEXT: Final = 1 << 20
+"""Characters of one text."""
+MAX_RECORD: Final = 2 << 20
+"""Characters of all texts of one record."""
+MAX_RESOURCE: Final = 1 << 16
+"""Characters of all texts of one resource, which is stored with every record of it."""
+MAX_RECORDS: Final = 500_000
+"""Records of one request, well-formed or not."""
+_TOO_MANY_RECORDS: Final = f"a request has at most {MAX_RECORDS} records; send smaller batches"
+_MAX_DEPTH: Final = 32
+_MAX_ATTRIBUTES: Final = 1_000
+_MAX_EVENTS: Final = 2_000
+_MAX_NAME: Final = 1_000
+_MAX_NS: Final = 1 << 63
+_MIN_INT, _MAX_INT = -(1 << 63), 1 << 64
+CUT: Final = "harness.cut_characters"
+
+
+@dataclass(kw_only=True)
+class Decoded:
+    """The records of one request, and how many were not taken, by reason."""
+
+    records: list[Arrived] = field(default_factory=list)
+    rejected: Counter[str] = field(default_factory=Counter)
+    cut: int = 0
+    """Records of which a text was cut."""
+    resources: dict[int, tuple[JsonObject, JsonObject]] = field(default_factory=dict)
+    """Identity -> a resource as it came, and within the bounds: records share it."""
+
+
+def decode(signal: Signal, body: bytes, *, as_json: bool) -> Decoded:
+    """The records of an export request. Raises BadRequest where the body as a whole cannot be read."""
+    if as_json:
+        return _checked(json_records(signal, body))
+    if has_more_records(body, MAX_RECORDS):
+        raise BadRequest(_TOO_MANY_RECORDS)
+    decoded = Decoded()
+    try:
+        for make in _counted(protobuf_records(signal, body)):
+            _take(decoded, make)
+    except DecodeError:
+        raise BadRequest("the body is no OTLP export request in protobuf") from None
+    return decoded
+
+
+def answer(signal: Signal, decoded: Decoded, *, as_json: bool) -> bytes:
+    """The response message: empty, or a partial success with the number and the reasons of what was not taken."""
+    count = decoded.rejected.total()
+    words = "; ".join(f"{number} rejected: {reason}" for reason, number in decoded.rejected.most_common(5))
+    if decoded.cut:
+        words = (
+            f"{words}; " * bool(words)
+            + f"{decoded.cut} records had texts cut (at {MAX_TEXT} characters, of a resource {MAX_RESOURCE})"
+        )
+    name = "rejectedSpans" if signal == "traces" else "rejectedLogRecords"
+    if as_json:
+        return json.dumps({"partialSuccess": {name: str(count), "errorMessage": words}} if words else {}).encode()
+    response = ExportTraceServiceResponse() if signal == "traces" else ExportLogsServiceResponse()
+    if words:
+        response.partial_success.error_message = words
+        setattr(response.partial_success, "rejected_spans" if signal == "traces" else "rejected_log_records", count)
+    return bytes(response.SerializeToString())
+
+
+def _checked(makers: Iterable[Callable[[], Arrived]]) -> Decoded:
+    decoded = Decoded()
+    try:
+        for make in _counted(makers):
+            _take(decoded, make)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"the body is no OTLP export request in JSON: {str(error)[:200]}") from None
+    return decoded
+
+
+def _counted(makers: Iterable[Callable[[], Arrived]]) -> Iterator[Callable[[], Arrived]]:
+    for number, make in enumerate(makers):
+        if number >= MAX_RECORDS:
+            raise BadRequest(_TOO_MANY_RECORDS)
+        yield make
+
+
+def _take(decoded: Decoded, make: Callable[[], Arrived]) -> None:
+    try:
+        record = bounded(make())
+        record.resource = _bounded_resource(decoded, record.resource)
+    except (Rejected, Malformed) as reason:
+        decoded.rejected[str(reason)] += 1
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        decoded.rejected[f"malformed ({type(error).__name__})"] += 1
+    else:
+        decoded.cut += CUT in record.attributes or CUT in record.resource
+        decoded.records.append(record)
+
+
+def bounded(record: Arrived) -> Arrived:
+    """The record within all bounds but those of its resource; raises a ValueError that says what is wrong with it."""
+    _check_ids(record)
+    if not (0 <= record.start_ns < _MAX_NS and 0 <= record.end_ns < _MAX_NS):
+        raise Rejected("its times are no nanoseconds since the epoch")
+    if len(record.attributes) > _MAX_ATTRIBUTES or len(record.events) > _MAX_EVENTS:
+        raise Rejected(f"more than {_MAX_ATTRIBUTES} attributes or {_MAX_EVENTS} events")
+    cutter = _Cutter()
+    record.name = cutter.text(record.name[:_MAX_NAME])
+    record.attributes = cutter.object(record.attributes)
+    record.events = [cutter.object(event) for event in record.events]
+    if cutter.cut:
+        record.attributes[CUT] = cutter.cut
+    return record
+
+
+def _bounded_resource(decoded: Decoded, resource: JsonObject) -> JsonObject:
+    found = decoded.resources.get(id(resource))
+    if found is not None:
+        return found[1]
+    if len(resource) > _MAX_ATTRIBUTES:
+        raise Rejected(f"its resource has more than {_MAX_ATTRIBUTES} attributes")
+    cutter = _Cutter(left=MAX_RESOURCE)
+    kept = cutter.object(resource)
+    if cutter.cut:
+        kept[CUT] = cutter.cut
+    decoded.resources[id(resource)] = resource, kept
+    return kept
+
+
+def _check_ids(record: Arrived) -> None:
+    needed = record.kind == "span"
+    for name, raw, digits in (("trace id", record.trace_id, 32), ("span id", record.span_id, 16)):
+        if not raw and not needed:
+            continue
+        if len(raw) != digits or not _is_hex(raw) or not raw.strip("0"):
+            raise Rejected(f"its {name} is not {digits} hexadecimal digits that are not all zero")
+    if record.parent_id and (len(record.parent_id) != 16 or not _is_hex(record.parent_id)):
+        raise Rejected("its parent's span id is not 16 hexadecimal digits")
+    if not record.parent_id.strip("0"):
+        record.parent_id = ""
+
+
+def _is_hex(text: str) -> bool:
+    return not text.strip("0123456789abcdef")
+
+
+@dataclass(slots=True)
+class _Cutter:
+    """Copies JSON values within the bounds of texts, numbers and nesting."""
+
+    left: int = MAX_RECORD
+    values: int = MAX_VALUES
+    cut: int = 0
+
+    def object(self, value: JsonObject, depth: int = 0) -> JsonObject:
+        return {self.text(name): self.value(item, depth) for name, item in value.items()}
+
+    def value(self, value: JsonValue, depth: int) -> JsonValue:
+        if depth > _MAX_DEPTH:
+            raise Rejected(f"a value is nested more than {_MAX_DEPTH} levels deep")
+        self.values -= 1
+        if self.values < 0:
+            raise Rejected(TOO_MANY)
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                return self.object(value, depth + 1)
+            case list():
+                return [self.value(item, depth + 1) for item in value]
+            case float() if not math.isfinite(value):
+                return str(value)
+            case int() if not _MIN_INT <= value < _MAX_INT:
+                raise Rejected("a number has more than 64 bits")
+            case _:
+                return value
+
+    def text(self, text: str) -> str:
+        if len(text) > MAX_TEXT or len(text) > self.left:
+            kept = max(0, min(MAX_TEXT, self.left))
+            self.cut += len(text) - kept
+            text = text[:kept]
+        self.left -= len(text)
+        return text if text.isascii() else text.encode("utf-8", "replace").decode()

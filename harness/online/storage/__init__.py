@@ -1,0 +1,1 @@
+"""Records as Parquet files that DuckDB reads: segments, parts, index, deletion."""

@@ -1,0 +1,1 @@
+"""Scores over days: control charts, daily reports, and comparisons of populations."""

@@ -1,0 +1,214 @@
+"""Which candidate is chosen on validation, and whether the held-out cases confirm it."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from pydantic import Field
+
+from harness.optimise.rollouts.rollout import Rollout
+from harness.optimise.searching.objective import Objective, mean_score, measured_pairs
+from harness.stats import Interval, holm, noise_margin, paired_interval, sign_test_greater
+from harness.values import Frozen
+
+LEVEL = 0.05
+"""Chance at most of taking a candidate that is no better."""
+_NOTHING = 1e-9
+_LEAST_MEASURED = 0.9
+
+
+class Rules(Frozen):
+    """What a candidate must fulfil besides being better."""
+
+    max_cost_increase: float = Field(default=0.2, ge=0)
+    """By how much mean cost and mean steps may grow: 0.2 is 20 %."""
+    final_veto: bool = True
+    """False only in tests."""
+
+
+class Noise(Frozen):
+    """The scores of the texts in use vary from run to run by judge and simulator; measured in the same optimisation."""
+
+    scores: tuple[tuple[float, ...], ...]
+    """The repeated scores of each validation case."""
+    safety: tuple[tuple[float, ...], ...] = ()
+    """The same of the domains of safety, all in one list."""
+
+    def margin(self, cases: int, candidates: int = 1) -> float:
+        """By how much the best of so many equal candidates may be ahead over so many cases, at 95 % confidence."""
+        return noise_margin(self.scores, cases, comparisons=max(1, candidates))
+
+    def safety_margin(self, cases: int) -> float:
+        return noise_margin(self.safety, cases)
+
+
+class Pick(Frozen):
+    """The candidate that one optimiser's validation chose."""
+
+    candidate: str | None
+    """None: none was ahead beyond the noise and passed the constraints."""
+    why: str
+    gain: float | None = None
+    """Of the best that was not vetoed, on validation."""
+    margin: float = 0.0
+    """By how much it had to be ahead on validation."""
+    vetoed: Mapping[str, tuple[str, ...]] = {}
+    """Candidate -> what it broke more often than the texts in use."""
+    too_costly: tuple[str, ...] = ()
+
+
+class HeldOut(Frozen):
+    """A candidate beside the texts in use on the held-out cases."""
+
+    candidate: str
+    cases: int
+    """Measured under both."""
+    before: float | None
+    after: float | None
+    gain: float | None
+    interval: Interval | None
+    """Of the gain, 95 %."""
+    better: int
+    """Cases whose score rose; `worse`: fell."""
+    worse: int
+    p: float | None
+    """Exact one-sided sign test, corrected for all candidates that were examined on these cases (Holm) and for
+    earlier looks (Bonferroni); None where no case changed."""
+    margin: float
+    accepted: bool
+    why: str
+
+
+def pick(
+    objective: Objective,
+    before: Sequence[Rollout],
+    candidates: Mapping[str, Sequence[Rollout]],
+    noise: Noise,
+    rules: Rules,
+) -> Pick:
+    """The best candidate by validation, the earlier one where two are equal.
+
+    Third veto: what breaks a critical criterion more often than the texts in use, or is worse in a domain of safety, is
+    left out, as is what costs too much or was hardly measured. The margin is the noise of the best of all candidates.
+    """
+    safety_margin = noise.safety_margin(len(before))
+    breaches = {name: objective.breaches(before, found, safety_margin) for name, found in candidates.items()}
+    vetoed = {name: broken for name, broken in breaches.items() if broken} if rules.final_veto else {}
+    costly = tuple(name for name, found in candidates.items() if costs_too_much(before, found, rules))
+    margin = noise.margin(len(before), len(candidates))
+    gains = {
+        name: gain
+        for name, found in candidates.items()
+        if name not in vetoed and name not in costly and (gain := _gain(objective, before, found)) is not None
+    }
+    best = max(gains, key=lambda name: gains[name], default=None)
+    reasons = {"margin": margin, "vetoed": vetoed, "too_costly": costly}
+    if best is None:
+        why = "no candidate came up" if not candidates else "every candidate was vetoed, too costly or not measured"
+        return Pick(candidate=None, why=why, **reasons)
+    gain = gains[best]
+    if gain <= margin + _NOTHING:
+        why = f"the best is ahead by {gain:.3f} on validation, within the noise of {margin:.3f}"
+        return Pick(candidate=None, why=why if gain > _NOTHING else "none is ahead on validation", gain=gain, **reasons)
+    why = f"ahead by {gain:.3f} on validation, beyond the noise of {margin:.3f}"
+    return Pick(candidate=best, why=why, gain=gain, **reasons)
+
+
+def confirm(
+    objective: Objective,
+    before: Sequence[Rollout],
+    picks: Mapping[str, Sequence[Rollout]],
+    noise: Noise,
+    rules: Rules,
+    looks: int = 0,
+) -> dict[str, HeldOut]:
+    """Each pick on the held-out cases; `looks` counts earlier optimisations that examined them."""
+    pairs = {name: measured_pairs(objective, before, after) for name, after in picks.items()}
+    moves = {name: [_difference(objective, one) for one in found] for name, found in pairs.items()}
+    counts = {
+        name: (sum(one > _NOTHING for one in found), sum(one < -_NOTHING for one in found))
+        for name, found in moves.items()
+    }
+    corrected = dict(zip(counts, holm([sign_test_greater(*one) for one in counts.values()]), strict=True))
+    found = {}
+    for name, after in picks.items():
+        p = corrected[name]
+        result = HeldOut(
+            candidate=name,
+            cases=len(pairs[name]),
+            before=mean_score(objective, [one for one, _ in pairs[name]]),
+            after=mean_score(objective, [one for _, one in pairs[name]]),
+            gain=math.fsum(moves[name]) / len(moves[name]) if moves[name] else None,
+            interval=paired_interval(moves[name], 1.0),
+            better=counts[name][0],
+            worse=counts[name][1],
+            p=None if p is None else min(1.0, p * (1 + looks)),
+            margin=noise.margin(max(1, len(pairs[name]))),
+            accepted=False,
+            why="",
+        )
+        problem = _problem(objective, result, before, after, noise, rules)
+        found[name] = result.model_copy(update={"accepted": problem is None, "why": problem or "confirmed"})
+    return found
+
+
+def least_cases(picks: int, looks: int) -> int:
+    """The number of held-out cases with which the test can be passed at all: all of them better, none worse."""
+    return math.ceil(math.log2(picks * (1 + looks) / LEVEL))
+
+
+def costs_too_much(before: Sequence[Rollout], after: Sequence[Rollout], rules: Rules) -> bool:
+    """Whether mean cost or mean steps grow beyond the limit; a cost that is not known is left out."""
+    most = 1 + rules.max_cost_increase
+    was, becomes = _mean_cost(before), _mean_cost(after)
+    if was is not None and becomes is not None and becomes > was * most + _NOTHING:
+        return True
+    steps_were, steps = (sum(one.steps for one in some) / max(1, len(some)) for some in (before, after))
+    return steps > steps_were * most + _NOTHING
+
+
+def _problem(
+    objective: Objective,
+    result: HeldOut,
+    before: Sequence[Rollout],
+    after: Sequence[Rollout],
+    noise: Noise,
+    rules: Rules,
+) -> str | None:
+    broken = objective.breaches(before, after, noise.safety_margin(len(before))) if rules.final_veto else ()
+    if broken:
+        return f"vetoed on held-out: {', '.join(broken)}"
+    if result.gain is None or result.cases < _LEAST_MEASURED * len(before):
+        return f"only {result.cases} of {len(before)} held-out cases could be measured"
+    if costs_too_much(before, after, rules):
+        return f"costs or steps rise by more than {rules.max_cost_increase:.0%}"
+    return _doubt(result.gain, result.margin, result.p)
+
+
+def _doubt(gain: float, margin: float, p: float | None) -> str | None:
+    """Why the gain may be none; None: it is one."""
+    if gain <= _NOTHING:
+        return f"held-out changes by {gain:+.3f}: what validation showed was overfitting"
+    if gain <= margin + _NOTHING:
+        return f"held-out rises by {gain:.3f}, within the noise of {margin:.3f}"
+    if p is None or p > LEVEL:
+        return f"held-out rises by {gain:.3f}, which chance may explain (p = {p})"
+    return None
+
+
+def _gain(objective: Objective, before: Sequence[Rollout], after: Sequence[Rollout]) -> float | None:
+    """The mean difference over the cases measured under both; None where too few were."""
+    pairs = measured_pairs(objective, before, after)
+    there = sum(objective.score(one) is not None for one in before)
+    if not pairs or len(pairs) < _LEAST_MEASURED * there:
+        return None
+    return math.fsum(_difference(objective, one) for one in pairs) / len(pairs)
+
+
+def _difference(objective: Objective, pair: tuple[Rollout, Rollout]) -> float:
+    before, after = (objective.score(one) or 0.0 for one in pair)
+    return after - before
+
+
+def _mean_cost(rollouts: Sequence[Rollout]) -> float | None:
+    costs = [one.cost_usd for one in rollouts if one.cost_usd is not None]
+    return math.fsum(costs) / len(costs) if costs and len(costs) == len(rollouts) else None

@@ -1,0 +1,44 @@
+"""Candidates as agents: the suite's agent with a candidate's texts in place of its own."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from harness.case import Suite
+from harness.optimise.candidates.candidate import Candidate
+from harness.runner import Agent, open_agent
+
+ALONE: Final = "HARNESS_AGENT"
+"""The environment variable that names the one agent of a program that is to answer, each message being a request to it.
+
+A program of several agents that reads it can be optimised agent by agent.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateAgents:
+    """Opens agents; each candidate's once."""
+
+    suite: Suite
+    version: str
+    """The version of the suite's agent."""
+    staging: Path
+    """Where the files of candidates lie; the caller removes it."""
+    _opened: dict[tuple[str, str | None], Agent] = field(default_factory=dict)
+
+    def of(self, candidate: Candidate, alone: str | None = None) -> Agent:
+        """The agent that reads the candidate's texts; with `alone`, only the agent of that name in its program.
+
+        Raises UsageError for a text that is no file of the agent.
+        """
+        key = (candidate.id, alone)
+        if key not in self._opened:
+            self._opened[key] = open_agent(self._suite(alone), self.version, self.staging, candidate.files)
+        return self._opened[key]
+
+    def _suite(self, alone: str | None) -> Suite:
+        if alone is None:
+            return self.suite
+        declared = self.suite.agents[self.version]
+        changed = declared.model_copy(update={"env": {**declared.env, ALONE: alone}})
+        return self.suite.model_copy(update={"agents": {**self.suite.agents, self.version: changed}})

@@ -1,0 +1,284 @@
+"""A whole optimisation: check, search by each optimiser at an equal share, choose, look at the held-out cases once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.judge import Reflector
+from harness.optimise.acceptance import HeldOut, Noise, Pick, Rules, confirm, least_cases, pick
+from harness.optimise.candidates.candidate import Candidate
+from harness.optimise.candidates.components import Component
+from harness.optimise.outcome import CurvePoint, Mode, OptimisationOutcome, OptimiserResult
+from harness.optimise.pruning import pruned
+from harness.optimise.rollouts.rollout import Rollout, Rollouts
+from harness.optimise.rollouts.rollout_cache import RolloutCache
+from harness.optimise.rollouts.spending import Estimate, Meter
+from harness.optimise.searching.leaks import QuotationCheck
+from harness.optimise.searching.lineage import Lineage
+from harness.optimise.searching.objective import Objective, mean_score
+from harness.optimise.searching.reflector import ReflectionRequest, proposed_text
+from harness.optimise.searching.search import Optimiser, Search, SearchOver, Task, Vetoes
+from harness.optimise.searching.splitting import CaseSplit, split_cases
+from harness.optimise.unread import refuse_unread
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How much is searched, and how strictly it is decided."""
+
+    rollouts: int = 200
+    """Rollouts of each optimiser, cached ones included."""
+    minibatch: int = 8
+    noise_samples: int = 3
+    """How often the texts in use are run on validation."""
+    seed: int = 0
+    rules: Rules = field(default_factory=Rules)
+    vetoes: Vetoes = field(default_factory=Vetoes)
+    """Switched off only in tests."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimisation:
+    """What is optimised, by what."""
+
+    suite: str
+    mode: Mode
+    component: str | None
+    start: Candidate
+    components: tuple[Component, ...]
+    """Those whose texts are revised."""
+    agent_components: tuple[Component, ...]
+    cases: Mapping[str, Sequence[str]]
+    """Case -> the texts in it, which no candidate may quote where it is measured by them."""
+    objective: Objective
+    rollouts: Rollouts
+    reflector: Reflector
+    optimisers: Mapping[str, Optimiser]
+    """The first one's pick is taken; the others are run beside it."""
+    window_tokens: int = 8_000
+    settings: Settings = Settings()
+    meter: Meter = field(default_factory=Meter)
+    folder: Path | None = None
+    looks_before: int = 0
+    about_to_look: Callable[[CaseSplit], None] = lambda _: None
+    """Called before the first held-out rollout, to record the look."""
+
+    def estimate(self, cost_usd: float | None = None) -> Estimate:
+        """The most that it may take, given the mean cost of a rollout."""
+        split = split_cases(self.cases)
+        settings, searches = self.settings, len(self.optimisers)
+        noise = settings.noise_samples * len(split.validation)
+        points = settings.rollouts // len(split.validation)
+        held_out = (1 + searches + min(points, _MOST_POINTS)) * len(split.held_out)
+        pruning = settings.rollouts
+        count = len(self._read_in(split)) + noise + searches * settings.rollouts + pruning + held_out
+        return Estimate(
+            rollouts=count,
+            reflections=1 + searches * settings.rollouts // max(1, settings.minibatch),
+            usd=None if cost_usd is None else count * cost_usd,
+        )
+
+    def check(self) -> CaseSplit:
+        """Raises UsageError for what could not be determined, with the figure that would do; nothing is spent."""
+        split = split_cases(self.cases)
+        needed = least_cases(len(self.optimisers), self.looks_before)
+        if len(split.held_out) < needed:
+            raise UsageError(
+                f"{len(self.cases)} cases leave {len(split.held_out)} held out; with {len(self.optimisers)} optimisers "
+                f"and {self.looks_before} earlier looks at them, fewer than {needed} can confirm nothing",
+                remedy=f"have at least {_cases_for(needed)} cases in the suite",
+            )
+        least = 2 * len(split.validation) + 2 * min(self.settings.minibatch, len(split.train))
+        if self.settings.rollouts < least:
+            raise UsageError(
+                f"{self.settings.rollouts} rollouts are too few to validate one candidate beside the texts in use",
+                remedy=f"--rollouts {least} at least; --rollouts {5 * least} lets several candidates compete",
+            )
+        self._check_calls(least, split)
+        return split
+
+    def run(self, say: Callable[[str], None] = lambda _: None) -> OptimisationOutcome:
+        """Goes on where an earlier session in the same folder stopped. Raises OutOfBudget, and as `check` does."""
+        split = self.check()
+        path = None if self.folder is None else self.folder / "journal.jsonl"
+        cache = RolloutCache(self.rollouts, self.reflector, self.component, self.meter, path)
+        self._probe_reflector(cache)
+        refuse_unread(cache, self.start, self.components, self._read_in(split), say)
+        lineage = Lineage(self.objective, self.folder)
+        lineage.started(self.start)
+        noise = self._noise(cache, split)
+        say(f"noise of judge and simulator on validation: {noise.margin(len(split.validation)):.3f}")
+        task = Task(
+            start=self.start,
+            components=self.components,
+            agent_components=self.agent_components,
+            split=split,
+            objective=self.objective,
+            cache=cache,
+            quotations=QuotationCheck(
+                {case: self.cases[case] for case in (*split.validation, *split.held_out)},
+                self.start.texts.values(),
+                training=(text for case in split.train for text in self.cases[case]),
+            ),
+            lineage=lineage,
+            window_tokens=self.window_tokens,
+            safety_margin=noise.safety_margin(len(split.validation)),
+            vetoes=self.settings.vetoes,
+        )
+        searches = [self._searched(name, one, task, say) for name, one in self.optimisers.items()]
+        return self._decided(task, searches, noise, say)
+
+    def _searched(self, name: str, optimiser: Optimiser, task: Task, say: Callable[[str], None]) -> Search:
+        settings = self.settings
+        search = Search(
+            name=name, task=task, rollouts=settings.rollouts, minibatch=settings.minibatch, seed=settings.seed
+        )
+        with suppress(SearchOver):
+            optimiser.search(search, together=self.mode == "joint")
+        say(f"{name}: {len(search.validated) - 1} candidates validated by {search.asked} rollouts")
+        return search
+
+    def _decided(
+        self, task: Task, searches: Sequence[Search], noise: Noise, say: Callable[[str], None]
+    ) -> OptimisationOutcome:
+        rules = self.settings.rules.model_copy(update={"final_veto": self.settings.vetoes.final})
+        picks = {one.name: self._picked(one, noise, rules) for one in searches}
+        known = {key: one for search in reversed(searches) for key, one in search.candidates.items()}
+        finals = {name: one.candidate for name, one in picks.items()}
+        first, pruning = searches[0], None
+        if (taken := finals[first.name]) is not None:
+            smaller, pruning = pruned(first, known[taken], rules, self.settings.rollouts)
+            known[smaller.id], finals[first.name] = smaller, smaller.id
+        chosen = dict.fromkeys(one for one in finals.values() if one is not None)
+        confirmed: dict[str, HeldOut] = {}
+        curve: tuple[CurvePoint, ...] = tuple(_points(first))
+        if chosen:
+            say(f"looking at {len(task.split.held_out)} held-out cases")
+            self.about_to_look(task.split)
+            before = self._held_out(task, self.start)
+            after = {name: self._held_out(task, known[name]) for name in chosen}
+            confirmed = confirm(self.objective, before, after, noise, rules, self.looks_before)
+            curve = tuple(
+                point.model_copy(
+                    update={"held_out": mean_score(self.objective, self._held_out(task, known[point.candidate]))}
+                )
+                for point in curve
+            )
+        results = tuple(
+            OptimiserResult(
+                optimiser=one.name,
+                candidates=len(one.validated.keys() - {self.start.id}),
+                rollouts=one.asked,
+                pick=picks[one.name],
+                pruning=pruning if one is first else None,
+                held_out=confirmed.get(finals[one.name] or ""),
+                curve=curve if one is first else tuple(_points(one)),
+            )
+            for one in searches
+        )
+        result = results[0]
+        accepted = result.held_out is not None and result.held_out.accepted
+        return OptimisationOutcome(
+            suite=self.suite,
+            mode=self.mode,
+            component=self.component,
+            optimiser=result.optimiser,
+            start=self.start.id,
+            accepted=result.final if accepted else None,
+            why=result.pick.why if result.held_out is None else result.held_out.why,
+            results=results,
+            noise_margin=noise.margin(len(task.split.validation)),
+            noise_samples=self.settings.noise_samples,
+            cases=(len(task.split.train), len(task.split.validation), len(task.split.held_out)),
+            looks_before=self.looks_before,
+            held_out_digest=task.split.held_out_digest,
+            refusals=task.lineage.refusals,
+            spent=task.cache.meter.spent,
+            calls=task.cache.calls,
+        )
+
+    def _picked(self, search: Search, noise: Noise, rules: Rules) -> Pick:
+        task = search.task
+        validation = {
+            name: task.cache.rollouts(search.candidates[name], task.split.validation)
+            for name in search.validated
+            if name != self.start.id
+        }
+        before = task.cache.rollouts(self.start, task.split.validation)
+        found = pick(self.objective, before, validation, noise, rules)
+        for name, breaches in found.vetoed.items():
+            task.lineage.vetoed(name, "final", breaches)
+        return found
+
+    def _held_out(self, task: Task, candidate: Candidate) -> list[Rollout]:
+        found = task.cache.rollouts(candidate, task.split.held_out)
+        task.lineage.scored(candidate, "held_out", found)
+        return found
+
+    def _noise(self, cache: RolloutCache, split: CaseSplit) -> Noise:
+        rounds = [
+            cache.rollouts(self.start, split.validation, sample)
+            for sample in range(max(1, self.settings.noise_samples))
+        ]
+        by_case = list(zip(*rounds, strict=True))
+        scores = [[self.objective.score(one) for one in repeated] for repeated in by_case]
+        safety = [
+            [one.domains.get(domain) for one in repeated] for domain in self.objective.safety for repeated in by_case
+        ]
+        return Noise(scores=_known_scores(scores), safety=_known_scores(safety))
+
+    def _probe_reflector(self, cache: RolloutCache) -> None:
+        """One revision without feedback, before any rollout: a reflector that gives no text is useless."""
+        component = self.components[0]
+        file = component.texts[0]
+        request = ReflectionRequest(
+            component=component, path=file, text=self.start.texts[file], components=self.agent_components
+        )
+        answer = cache.proposal(request.prompt, "check")
+        if proposed_text(answer) is None:
+            raise UsageError(
+                f"the reflector revised no text; it answered {answer[:200]!r}",
+                remedy="name another model with --reflector-model; no rollout was run",
+            )
+
+    def _read_in(self, split: CaseSplit) -> Sequence[str]:
+        """The training cases in which each component's texts have to be read."""
+        return split.train[: self.settings.minibatch]
+
+    def _check_calls(self, least: int, split: CaseSplit) -> None:
+        """A budget of calls that does not reach for the smallest optimisation."""
+        calls = self.meter.limits.calls
+        noise = self.settings.noise_samples * len(split.validation)
+        needed = len(self._read_in(split)) + noise + least + 2 * len(split.held_out) + 1
+        if calls is not None and calls < needed:
+            raise UsageError(
+                f"a budget of {calls} calls is too small to tell anything", remedy=f"--budget-calls {needed} at least"
+            )
+
+
+_MOST_POINTS = 8
+"""Of a curve: each costs the held-out rollouts of one candidate."""
+
+
+def _points(search: Search) -> list[CurvePoint]:
+    """The candidate that was the best on validation, each time it changed; the last ones where there are many."""
+    points: list[CurvePoint] = []
+    for name, asked in search.validated.items():
+        score = search.score(search.candidates[name])
+        if (not points or score > points[-1].validation) and search.may_be_parent(search.candidates[name]):
+            points.append(CurvePoint(rollouts=asked, candidate=name, validation=score, held_out=None))
+    return [points[0], *points[1:][-(_MOST_POINTS - 1) :]] if points else []
+
+
+def _known_scores(repeated: Sequence[Sequence[float | None]]) -> tuple[tuple[float, ...], ...]:
+    found = (tuple(value for value in values if value is not None) for values in repeated)
+    return tuple(values for values in found if values)
+
+
+def _cases_for(held_out: int) -> int:
+    """The smallest suite with so many cases held out."""
+    return next(
+        count for count in range(3, 10 * held_out + 10) if len(split_cases(map(str, range(count))).held_out) >= held_out
+    )

@@ -1,0 +1,1 @@
+"""Rollouts: cases run under a candidate and scored, kept, and paid for."""

@@ -1,0 +1,1 @@
+"""The search for better candidates: optimisers, reflectors, objectives, and the line of descent."""

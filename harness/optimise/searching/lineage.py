@@ -1,0 +1,166 @@
+"""Where each candidate came from, as files of a run folder.
+
+candidates/<id>/candidate.json, texts/   the candidate itself
+candidates/<id>/shown.md                 the requests that its proposal answered
+candidates/<id>/record.json              parent, optimiser, cases shown, scores by part and domain, vetoes, calls
+refused.jsonl                            proposals that could not be used, and why
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from harness.disk import make_folder
+from harness.documents import write_atomically
+from harness.errors import ResultsError
+from harness.optimise.candidates.candidate import Candidate
+from harness.optimise.rollouts.rollout import Rollout
+from harness.optimise.searching.objective import Objective, mean_score
+from harness.plain_files import read_plain_file
+from harness.values import Frozen
+
+_RECORD = "record.json"
+PRUNING: Final = "pruning"
+"""Stands for the optimiser of a candidate that leaves out changes of its parent."""
+
+
+class PartScore(Frozen):
+    """A candidate on one part of the cases."""
+
+    cases: int
+    measured: int
+    """Cases whose score could be told."""
+    score: float | None
+    domains: Mapping[str, float | None]
+    vetoes: Mapping[str, int]
+    """Critical criterion or forbidden effect -> how often."""
+    steps: float
+    """Mean number of steps."""
+    cost_usd: float | None
+    """Mean cost; None where one rollout has no price."""
+    calls: int
+
+
+class CandidateRecord(Frozen):
+    """One candidate of an optimisation."""
+
+    candidate: str
+    parent: str | None
+    optimiser: str | None = None
+    """None: the texts in use."""
+    shown: tuple[str, ...] = ()
+    """Training cases whose rollouts the reflector was shown."""
+    parts: Mapping[str, PartScore] = {}
+    """`validation`, `held_out`; `training` of a candidate made by pruning."""
+    dropped: tuple[str, ...] = ()
+    """Of one that prunes its parent: the changes that it leaves out, as `<file>: +<line>` and `<file>: -<line>`."""
+    vetoed: Mapping[str, tuple[str, ...]] = {}
+    """Where it was vetoed (`minibatch`, `parent`, `final`) -> by what."""
+
+
+class Lineage:
+    """Records of all candidates; without a folder nothing is written."""
+
+    def __init__(self, objective: Objective, folder: Path | None = None) -> None:
+        self._objective = objective
+        self._folder = folder
+        self.records: dict[str, CandidateRecord] = {}
+        self._refused: list[Mapping[str, object]] = []
+
+    def started(self, candidate: Candidate) -> None:
+        """The texts in use."""
+        self._write(candidate)
+        self._keep(CandidateRecord(candidate=candidate.id, parent=None))
+
+    def proposed(self, optimiser: str, candidate: Candidate, requests: Sequence[str], shown: Sequence[str]) -> None:
+        """A new candidate; one that another optimiser proposed before keeps its first record."""
+        if candidate.id in self.records:
+            return
+        self._write(candidate, "\n\n----\n\n".join(requests))
+        record = CandidateRecord(
+            candidate=candidate.id, parent=candidate.parent, optimiser=optimiser, shown=tuple(shown)
+        )
+        self._keep(record)
+
+    def smaller(self, candidate: Candidate, dropped: Sequence[str]) -> None:
+        """A candidate that leaves out some of its parent's changes."""
+        if candidate.id in self.records:
+            return
+        self._write(candidate)
+        self._keep(
+            CandidateRecord(candidate=candidate.id, parent=candidate.parent, optimiser=PRUNING, dropped=tuple(dropped))
+        )
+
+    def refused(self, optimiser: str, parent: Candidate, file: str, problem: str) -> None:
+        """A proposal that became no candidate."""
+        self._refused.append({"optimiser": optimiser, "parent": parent.id, "file": file, "why": problem})
+        if self._folder is not None:
+            lines = "".join(json.dumps(one) + "\n" for one in self._refused)
+            write_atomically(self._folder / "refused.jsonl", lines.encode())
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why proposals became no candidate."""
+        return tuple(str(one["why"]) for one in self._refused)
+
+    def scored(self, candidate: Candidate, part: str, rollouts: Sequence[Rollout]) -> None:
+        """Its rollouts of a whole part."""
+        record = self.records[candidate.id]
+        parts = {**record.parts, part: part_score(self._objective, rollouts)}
+        self._keep(record.model_copy(update={"parts": parts}))
+
+    def vetoed(self, candidate: str, where: str, breaches: Sequence[str]) -> None:
+        record = self.records[candidate]
+        self._keep(record.model_copy(update={"vetoed": {**record.vetoed, where: tuple(breaches)}}))
+
+    def _keep(self, record: CandidateRecord) -> None:
+        if self.records.get(record.candidate) == record:
+            return
+        self.records[record.candidate] = record
+        if self._folder is not None:
+            path = self._folder / "candidates" / record.candidate / _RECORD
+            write_atomically(path, record.model_dump_json(indent=2).encode() + b"\n")
+
+    def _write(self, candidate: Candidate, shown: str = "") -> None:
+        if self._folder is None:
+            return
+        folder = self._folder / "candidates" / candidate.id
+        make_folder(folder)
+        candidate.write(folder)
+        if shown:
+            write_atomically(folder / "shown.md", shown.encode())
+
+
+def part_score(objective: Objective, rollouts: Sequence[Rollout]) -> PartScore:
+    """The figures of one candidate on one part of the cases."""
+    vetoes: dict[str, int] = {}
+    for name in (name for one in rollouts for name in one.vetoes):
+        vetoes[name] = vetoes.get(name, 0) + 1
+    costs = [one.cost_usd for one in rollouts if one.cost_usd is not None]
+    return PartScore(
+        cases=len(rollouts),
+        measured=sum(objective.score(one) is not None for one in rollouts),
+        score=mean_score(objective, rollouts),
+        domains=objective.domains(rollouts),
+        vetoes=vetoes,
+        steps=sum(one.steps for one in rollouts) / max(1, len(rollouts)),
+        cost_usd=sum(costs) / len(costs) if costs and len(costs) == len(rollouts) else None,
+        calls=sum(one.calls for one in rollouts),
+    )
+
+
+def read_records(folder: Path) -> dict[str, CandidateRecord]:
+    """The records of an optimisation's folder by candidate, the texts in use first. Raises ResultsError."""
+    found = {}
+    for path in sorted(folder.glob(f"candidates/*/{_RECORD}")):
+        try:
+            record = CandidateRecord.model_validate_json(read_plain_file(path))
+        except (OSError, ValidationError) as error:
+            raise ResultsError(f"{path} holds no record of a candidate: {error}") from None
+        if record.candidate != path.parent.name:
+            raise ResultsError(f"{path} is the record of {record.candidate!r}, which its folder is not named after")
+        found[record.candidate] = record
+    return dict(sorted(found.items(), key=lambda one: (one[1].parent is not None, one[0])))

@@ -1,0 +1,115 @@
+"""A reflector that edits by a rule book, and its endpoint: the public fake of a model that revises prompts.
+
+It knows what its request says and nothing else: the text as it is now, and what went wrong under it. A rule of the book
+applies where the text is one that it is about, where the feedback says what it is for, and where its edit would change
+the text. One of those that apply is made, at random by the seed; the book may hold wrong ones.
+"""
+
+import random
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from harness.documents import read_document
+from harness.optimise.searching.reflector import MARK
+from harness.upstream import DoubleReply, DoubleRequest, ModelDouble
+from harness.values import Frozen
+
+_FEEDBACK = "# Conversations under these texts"
+
+
+class EditRule(Frozen):
+    """One edit, and when it is tried."""
+
+    text: str
+    """What the text that it is about contains: a regular expression, in upper or lower case."""
+    when: str = ""
+    """What the feedback contains, likewise. Where there is no feedback, every rule is tried."""
+    add: str | None = Field(default=None, min_length=1)
+    """A line to add."""
+    drop: str | None = Field(default=None, min_length=1)
+    """Lines that contain this expression are left out."""
+
+    @model_validator(mode="after")
+    def _edits(self) -> Self:
+        if self.add is None and self.drop is None:
+            raise ValueError("a rule has `add`, `drop` or both")
+        for expression in (self.text, self.when, self.drop):
+            try:
+                re.compile(expression or "")
+            except re.error as error:
+                raise ValueError(f"{expression!r} is no regular expression: {error}") from None
+        return self
+
+    def edited(self, text: str) -> str:
+        """The text with the edit."""
+        lines = text.splitlines()
+        if self.drop is not None:
+            lines = [line for line in lines if not re.search(self.drop, line, re.IGNORECASE)]
+        if self.add is not None and f"- {self.add}" not in lines:
+            lines.append(f"- {self.add}")
+        return "\n".join(lines)
+
+
+class RuleBook(Frozen):
+    """The edits that a rule reflector knows, right and wrong ones."""
+
+    rules: tuple[EditRule, ...] = Field(min_length=1)
+
+
+def read_rule_book(path: Path) -> RuleBook:
+    """Raises InvalidDocument with file, line and field."""
+    return read_document(path, RuleBook)
+
+
+class RuleReflector:
+    """A function of a request.
+
+    Equal requests get other answers as they are repeated, as from a model that samples; the sequence of answers is the
+    same for a seed.
+    """
+
+    def __init__(self, book: RuleBook, *, seed: int = 0) -> None:
+        self._book = book
+        self._seed = seed
+        self._asked: Counter[str] = Counter()
+
+    def __call__(self, request: str) -> str:
+        """The whole new text between ``` marks; the text as it is where no rule applies."""
+        self._asked[request] += 1
+        text, feedback = _parts(request)
+        lottery = random.Random(f"{self._seed}:{self._asked[request]}:{request}")
+        edits = [edited for rule in self._book.rules if (edited := _applied(rule, text, feedback)) is not None]
+        return f"{MARK}\n{lottery.choice(edits) if edits else text}\n{MARK}"
+
+
+class RuleReflectorModel(ModelDouble):
+    """The same behind the wire of a model: `with RuleReflectorModel(reflector) as model: model.url`."""
+
+    def __init__(self, reflector: RuleReflector, *, port: int = 0, latency_s: float = 0.0) -> None:
+        super().__init__(name="rule-reflector", port=port, latency_s=latency_s)
+        self._reflector = reflector
+
+    async def answer(self, asked: DoubleRequest) -> DoubleReply:
+        return DoubleReply(text=self._reflector(asked.said_by("user")))
+
+
+def _parts(request: str) -> tuple[str, str]:
+    """The text between the first two marks, and the feedback; the latter is empty where there is none."""
+    _, _, rest = request.partition(f"{MARK}\n")
+    text, _, after = rest.partition(f"\n{MARK}")
+    _, _, feedback = after.partition(_FEEDBACK)
+    return text, feedback
+
+
+def _applied(rule: EditRule, text: str, feedback: str) -> str | None:
+    """The text with the rule's edit; None where the rule does not apply."""
+    if not re.search(rule.text, text, re.IGNORECASE):
+        return None
+    if feedback and not re.search(rule.when, feedback, re.IGNORECASE | re.DOTALL):
+        return None
+    edited = rule.edited(text)
+    return None if edited.split() == text.split() else edited

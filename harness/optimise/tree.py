@@ -1,0 +1,99 @@
+"""An optimisation as text: the tree of its candidates, its curves, and the difference of two sets of texts."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+from harness.optimise.acceptance import HeldOut
+from harness.optimise.candidates.candidate import Candidate
+from harness.optimise.outcome import OptimisationOutcome, OptimiserResult
+from harness.optimise.searching.lineage import CandidateRecord
+
+
+def tree_lines(records: Mapping[str, CandidateRecord], accepted: str | None = None) -> Iterator[str]:
+    """One line a candidate, each below its parent."""
+    for name, depth in placed(records):
+        yield f"{'  ' * depth}{_described(records[name], accepted)}"
+
+
+def placed(records: Mapping[str, CandidateRecord]) -> Iterator[tuple[str, int]]:
+    """Each candidate with its depth in the tree, behind its parent."""
+    children: dict[str | None, list[str]] = {}
+    for one in records.values():
+        children.setdefault(one.parent if one.parent in records else None, []).append(one.candidate)
+    waiting = [(name, 0) for name in reversed(children.get(None, []))]
+    while waiting:
+        name, depth = waiting.pop()
+        yield name, depth
+        waiting += [(child, depth + 1) for child in reversed(children.get(name, []))]
+
+
+def result_lines(outcome: OptimisationOutcome) -> Iterator[str]:
+    """The decision, and each optimiser beside the others."""
+    train, validation, held_out = outcome.cases
+    what = "all components" if outcome.component is None else f"component {outcome.component}"
+    yield f"{outcome.suite}: {what}, {train} training, {validation} validation and {held_out} held-out cases"
+    yield f"noise of judge and simulator on validation: {outcome.noise_margin:.3f} ({outcome.noise_samples} samples)"
+    for one in outcome.results:
+        yield from _optimiser(one)
+    if outcome.refusals:
+        yield f"refused proposals: {len(outcome.refusals)}, the last because {outcome.refusals[-1]}"
+    if outcome.looks_before:
+        yield f"the held-out cases were examined by {outcome.looks_before} optimisations before"
+    spent = outcome.spent
+    cost = "at an unknown cost" if spent.usd is None else f"{spent.usd:.4f} USD"
+    yield (
+        f"spent: {spent.rollouts} rollouts, {spent.reflections} revisions, {spent.calls} calls, {spent.tokens} tokens, "
+        f"{cost}; {outcome.calls} asked in this session"
+    )
+    verdict = f"accepted {outcome.accepted}" if outcome.accepted else "no better prompt found"
+    yield f"{verdict}: {outcome.why}"
+
+
+def curve_lines(outcome: OptimisationOutcome) -> Iterator[str]:
+    """The best candidate so far by rollouts, of the optimiser whose pick counts."""
+    yield "rollouts  validation  held-out  best candidate"
+    for one in outcome.result.curve:
+        held_out = "       -" if one.held_out is None else f"{one.held_out:8.3f}"
+        yield f"{one.rollouts:8d}  {one.validation:10.3f}  {held_out}  {one.candidate}"
+
+
+def diff_lines(before: Candidate, after: Candidate) -> Iterator[str]:
+    """A unified diff of the texts that differ, with `a/` and `b/` before the paths."""
+    for path in sorted({*before.texts, *after.texts}):
+        old, new = before.texts.get(path, ""), after.texts.get(path, "")
+        yield from difflib.unified_diff(
+            old.splitlines(), new.splitlines(), fromfile=f"a/{path}", tofile=f"b/{path}", lineterm=""
+        )
+
+
+def held_out_words(one: HeldOut) -> str:
+    """The held-out figures of a candidate in one line."""
+    if one.before is None or one.after is None or one.gain is None:
+        return "held-out not measured"
+    between = "" if one.interval is None else f" [{one.interval.low:+.3f}, {one.interval.high:+.3f}]"
+    p = "" if one.p is None else f", p = {one.p:.4f}"
+    return (
+        f"held-out {one.before:.3f} -> {one.after:.3f} ({one.gain:+.3f}{between}{p}; {one.better} cases better, "
+        f"{one.worse} worse of {one.cases})"
+    )
+
+
+def _optimiser(one: OptimiserResult) -> Iterator[str]:
+    yield f"{one.optimiser}: {one.candidates} candidates by {one.rollouts} rollouts; {one.pick.why}"
+    for name, breaches in one.pick.vetoed.items():
+        yield f"  vetoed {name}: {', '.join(breaches)}"
+    for name in one.pick.too_costly:
+        yield f"  too costly {name}"
+    if one.pruning is not None and one.pruning.kept < one.pruning.changes:
+        left = f"{one.pruning.kept} of {one.pruning.changes} changed lines are left"
+        yield f"  pruned to {one.pruning.candidate}: {left}, by {one.pruning.rollouts} rollouts"
+    if one.held_out is not None:
+        yield f"  {one.held_out.candidate}: {held_out_words(one.held_out)}: {one.held_out.why}"
+
+
+def _described(one: CandidateRecord, accepted: str | None) -> str:
+    scores = [f"{part} {domain.score:.3f}" for part, domain in one.parts.items() if domain.score is not None]
+    vetoed = [f"vetoed at {where}: {', '.join(breaches)}" for where, breaches in one.vetoed.items()]
+    taken = ["accepted"] if one.candidate == accepted else []
+    dropped = [f"without {len(one.dropped)} changed lines of its parent"] if one.dropped else []
+    return "  ".join([one.candidate, one.optimiser or "in use", *dropped, *scores, *vetoed, *taken])

@@ -1,0 +1,192 @@
+"""Makes cases from a data set: one case per row, by a template or from Inspect's samples.
+
+A data set is converted completely or not at all: an error names file and line of the first invalid row.
+"""
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from harness.case import Case, Suite
+from harness.documents import alternatives, read_plain, shaped, write_atomically
+from harness.errors import InvalidDocument, UsageError
+from harness.pipeline.cases.inspect_samples import case_of_sample
+from harness.strict_json import parse_json
+from harness.values import JsonObject, JsonValue
+
+_PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
+_MOST_BYTES = 64 * 2**20
+
+
+class Row(NamedTuple):
+    """One row, and the line of the file on which it begins."""
+
+    line: int
+    values: JsonObject
+
+
+def cases_of_rows(file: Path, template: Path | None, *, rows: Sequence[JsonObject] | None = None) -> list[JsonObject]:
+    """One case a row of a `.jsonl` or `.csv` file, as plain values; `template` None: rows are samples of Inspect.
+
+    `rows`: those of another source, for which `file` is only a name; the line of each is its number.
+
+    Raises InvalidDocument for a row that makes no case, with its line.
+    """
+    make = _from_samples(file) if template is None else _from_template(file, template)
+    cases: list[JsonObject] = []
+    lines: dict[str, int] = {}
+    given = _rows(file) if rows is None else (Row(line, values) for line, values in enumerate(rows, start=1))
+    for number, row in enumerate(given, start=1):
+        plain = make(row, number)
+        case = shaped(file, plain, Case, {(): row.line})
+        if case.id in lines:
+            raise InvalidDocument(
+                file,
+                f"the case id {case.id!r} is also that of line {lines[case.id]}",
+                line=row.line,
+                remedy="use a column with unique values for `id`",
+            )
+        lines[case.id] = row.line
+        cases.append(plain)
+    if not cases:
+        raise InvalidDocument(file, "has no row", remedy="expected at least one")
+    return cases
+
+
+def write_cases(suite: Suite, source: Path, cases: list[JsonObject], target: Path, *, replace: bool) -> None:
+    """Writes the cases as a file of the suite. Raises UsageError where the file exists, or another file has a case."""
+    if target.exists() and not replace:
+        raise UsageError(f"{target} exists", remedy="name another file: -o FILE, or replace it: --replace")
+    own = {str(case["id"]) for case in cases}
+    others = {case.id for case in suite.cases}
+    if target.exists():
+        others -= {str(one.get("id")) for one in read_plain(target)[0] or () if isinstance(one, dict)}
+    taken = sorted(own & others)
+    if taken:
+        raise UsageError(
+            f"suite {suite.name!r} has the case {taken[0]!r} already ({len(taken)} in all)",
+            remedy="put a prefix into the template's `id`",
+        )
+    text = yaml.safe_dump(cases, sort_keys=False, allow_unicode=True, width=118)
+    write_atomically(target, f"# Made from {source.name} by `harness case from-data`.\n{text}".encode())
+
+
+def _rows(file: Path) -> Iterator[Row]:
+    reader = {".jsonl": _json_rows, ".csv": _csv_rows}.get(file.suffix)
+    if reader is None:
+        raise UsageError(f"{file} is neither .jsonl nor .csv", remedy="convert or rename the file")
+    if file.stat().st_size > _MOST_BYTES:
+        raise InvalidDocument(file, f"is larger than {_MOST_BYTES} bytes", remedy="split it into several files")
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidDocument(file, f"is not UTF-8 ({error.reason} at byte {error.start})") from None
+    return reader(file, text)
+
+
+def _json_rows(file: Path, text: str) -> Iterator[Row]:
+    for line, one in enumerate(text.split("\n"), start=1):
+        if not one.strip():
+            continue
+        try:
+            values = parse_json(one.encode(), once=True)
+        except ValueError as error:
+            raise InvalidDocument(
+                file, f"is not JSON: {error}", line=line, remedy="write one object per line"
+            ) from None
+        if not isinstance(values, dict):
+            raise InvalidDocument(file, "the row is not an object", line=line, remedy="write one object per line")
+        yield Row(line, values)
+
+
+def _csv_rows(file: Path, text: str) -> Iterator[Row]:
+    reader = csv.reader(text.splitlines(keepends=True), strict=True)
+    header: list[str] | None = None
+    begun = 1
+    try:
+        for cells in reader:
+            line, begun = begun, reader.line_num + 1
+            if not any(cells):
+                continue
+            if header is None:
+                header = _header(file, [cell.strip() for cell in cells], line)
+                continue
+            if len(cells) != len(header):
+                raise InvalidDocument(
+                    file,
+                    f"the row has {len(cells)} fields, the header has {len(header)}",
+                    line=line,
+                    remedy="quote a field that holds a comma, a quotation mark or a line break",
+                )
+            yield Row(line, dict(zip(header, cells, strict=True)))
+    except csv.Error as error:
+        raise InvalidDocument(file, f"is not CSV: {error}", line=begun) from None
+
+
+def _header(file: Path, names: list[str], line: int) -> list[str]:
+    wrong = next((name for name in names if not name or names.count(name) > 1), None)
+    if wrong is not None:
+        problem = f"two columns have the name {wrong!r}" if wrong else "a column has no name"
+        raise InvalidDocument(file, problem, line=line, remedy="give each column a unique name")
+    return names
+
+
+_Make = Callable[[Row, int], JsonObject]
+
+
+def _from_samples(file: Path) -> _Make:
+    def make(row: Row, number: int) -> JsonObject:
+        try:
+            return case_of_sample(row.values, number)
+        except ValueError as error:
+            raise InvalidDocument(file, str(error), line=row.line, remedy="use a template: --template FILE") from None
+
+    return make
+
+
+def _from_template(file: Path, path: Path) -> _Make:
+    template, _ = read_plain(path)
+    if not isinstance(template, dict):
+        raise InvalidDocument(path, "is not one case", remedy="write the fields of a case, with {{column}} for values")
+
+    def make(row: Row, number: int) -> JsonObject:
+        known = {"row": number, **row.values}
+
+        def filled(value: Any) -> Any:
+            match value:
+                case str():
+                    return _filled(value, known, missing)
+                case list():
+                    return [filled(one) for one in value]
+                case dict():
+                    return {str(filled(name)): filled(one) for name, one in value.items()}
+                case _:
+                    return value
+
+        def missing(name: str) -> InvalidDocument:
+            problem = f"the row has no {name!r}, which {path.name} names"
+            return InvalidDocument(file, problem, line=row.line, remedy=alternatives(name, known))
+
+        done = filled(template)
+        assert isinstance(done, dict)
+        return done
+
+    return make
+
+
+def _filled(text: str, known: JsonObject, missing: Callable[[str], InvalidDocument]) -> JsonValue:
+    """A text that is nothing but one placeholder becomes the value itself, of whatever type."""
+
+    def value(name: str) -> JsonValue:
+        if name not in known:
+            raise missing(name)
+        return known[name]
+
+    whole = _PLACEHOLDER.fullmatch(text)
+    if whole is not None:
+        return value(whole[1])
+    return _PLACEHOLDER.sub(lambda found: str(value(found[1])), text)

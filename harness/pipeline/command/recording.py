@@ -1,0 +1,276 @@
+"""A command becomes a case: run once against real services, replayed once offline, then put into the project.
+
+folder -> suite and environment, hidden -> one recorded trial -> one replayed trial -> starting checks -> project
+"""
+
+import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.case import Case, Suite, load_suite
+from harness.cassette import cassette_path, load_cassette
+from harness.errors import UsageError
+from harness.pipeline.cases.from_trace import add_case, refuse_taken_case
+from harness.pipeline.command.agent_command import TASK, agent_command, program_of, shown, takes_task, told_task
+from harness.pipeline.command.declarations import declared_hosts, declared_model, declared_tools
+from harness.pipeline.command.errors import in_terms_of
+from harness.pipeline.command.program_path import path_of_program
+from harness.pipeline.command.refusals import refuse_unusable, refuse_writes, refused_hosts
+from harness.pipeline.command.refused_texts import refuse_recorded_secret, refuse_typed_texts
+from harness.pipeline.command.replaying import Replayed, compared
+from harness.pipeline.command.request import CommandRequest
+from harness.pipeline.command.secret_texts import SecretTexts
+from harness.pipeline.command.staging import Staging, adopt, refuse_taken, staging
+from harness.pipeline.command.starting_checks import StartingChecks, holding, starting_checks
+from harness.pipeline.command.suite_files import (
+    CASES,
+    STATE,
+    case_document,
+    environment_document,
+    suite_document,
+    write_cases,
+    write_environment,
+    write_suite,
+)
+from harness.pipeline.command.working_folder import FolderChoice, copy_folder, same_content
+from harness.pipeline.drift.listings import refresh_tools
+from harness.pipeline.plan.plan import RunPlan
+from harness.pipeline.run import Watch, run_plan
+from harness.results import PlannedTrial, StoredTrial
+from harness.sandbox import ImageStore, SnapshotStore, isolates
+
+Say = Callable[[str], None]
+_WORDS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedCommand:
+    """What was written, and what is known of it."""
+
+    suite: str
+    case_id: str
+    is_new_suite: bool
+    places: tuple[Path, ...]
+    recorded: StoredTrial
+    replayed: Replayed
+    checks: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def record_command(project: Path, request: CommandRequest, say: Say) -> RecordedCommand:
+    """Writes suite, environment, snapshot and cassette, or a further case of a suite that exists; or nothing at all.
+
+    Raises UsageError for what cannot be recorded, each with its remedy.
+    """
+    command = _typed_command(request)
+    task = request.task or told_task(command)
+    name = request.case_id or _case_name(task)
+    known = _existing(project, request, command, name)
+    with staging(project) as stage, in_terms_of(stage, request.suite):
+        if known is None:
+            refuse_taken(project, request.suite)
+            notes = _write_new(stage, request, command, name, task)
+        else:
+            notes = _write_further(stage, request, known, name, task)
+        suite = load_suite(stage.world, str(stage.suite))
+        refuse_writes(request, suite)
+        say("running the command once, against what is real")
+        recorded = _played(stage, request, suite, "record", say)
+        refuse_unusable(request, suite, command, recorded)
+        say("replaying it offline")
+        notes += [f"it called {host}, which the gateway refused" for host in refused_hosts(recorded)]
+        replayed = compared(recorded, _played(stage, request, suite, "replay", say))
+        checks = _checks(stage, request, suite, recorded, replayed)
+        case = {**_document(suite.cases[0]), **({"checks": checks.checks} if checks.checks else {})}
+        if known is None:
+            write_cases(stage.suite / CASES, case)
+            load_suite(stage.world, str(stage.suite))
+            adopt(stage, request.suite)
+        else:
+            notes += _add(stage, known, case)
+    cassette = cassette_path(project / "cassettes", suite.name, name)
+    return RecordedCommand(
+        suite=request.suite,
+        case_id=name,
+        is_new_suite=known is None,
+        places=_places(project, suite, cassette, is_new=known is None),
+        recorded=recorded,
+        replayed=replayed,
+        checks=tuple(check["name"] for check in checks.checks),
+        notes=(*notes, *checks.notes),
+    )
+
+
+def proposed_suite(typed: str) -> str:
+    """A name for the suite of a command, after its program."""
+    name = program_of(agent_command(typed)).lower()
+    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name).strip("-") or "command"
+
+
+def _typed_command(request: CommandRequest) -> tuple[str, ...]:
+    refuse_typed_texts(request)
+    command = agent_command(request.typed, request.task)
+    if takes_task(command) and request.task is None:
+        raise UsageError(f"the command has {TASK}, and there is no task", remedy="--task TEXT")
+    return command
+
+
+def _case_name(task: str) -> str:
+    words = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in task.lower()).split()
+    return "-".join(words[:_WORDS])[:60] or "case-1"
+
+
+def _existing(project: Path, request: CommandRequest, command: Sequence[str], name: str) -> Suite | None:
+    """The suite that the case is added to; None where it is a new one."""
+    if not (project / "suites" / request.suite / "suite.yaml").is_file():
+        return None
+    suite = load_suite(project, request.suite)
+    agent = suite.agents[suite.default_agent]
+    if tuple(agent.command) != tuple(command):
+        raise UsageError(
+            f"suite {request.suite!r} has another command: {shown(agent.command)}",
+            remedy="cases of a suite share one command: write the task as {task} in it (--from-command"
+            " 'PROGRAM {task}' --task TEXT), or record into another suite",
+        )
+    option = request.changes_suite
+    if option is not None:
+        raise UsageError(
+            f"suite {request.suite!r} exists: what {option} says is declared in its suite.yaml",
+            remedy=f"leave {option} out, or record into another suite",
+        )
+    refuse_taken_case(project, suite, name, suite.folder / CASES)
+    return suite
+
+
+def _write_new(stage: Staging, request: CommandRequest, command: Sequence[str], name: str, task: str) -> list[str]:
+    declared = {
+        "model": declared_model(request),
+        "tools": declared_tools(request, stage.project),
+        "hosts": declared_hosts(request),
+        "secrets": list(request.secrets),
+    }
+    environment = stage.world / "images" / request.suite
+    notes: list[str] = []
+    if request.folder is not None:
+        notes += _copied(request.folder, environment / "states" / STATE / "work", stage.project, request)
+    has_files = any((environment / "states" / STATE).rglob("*")) if request.folder is not None else False
+    write_environment(environment, environment_document(request.image, has_files=has_files))
+    env, said = path_of_program(request, command)
+    document = suite_document(request.suite, command, env, declared)
+    write_suite(stage.suite, document, _plain_case(request, name, task))
+    if declared["tools"]:
+        refresh_tools(stage.world, str(stage.suite), write=True)
+    images = ImageStore(stage.world) if isolates(request.sandbox) else None
+    SnapshotStore(stage.world, images).build(request.suite, STATE)
+    return [*notes, *said]
+
+
+def _write_further(stage: Staging, request: CommandRequest, known: Suite, name: str, task: str) -> list[str]:
+    """The suite with the new case alone; its own cases are not needed."""
+    if request.folder is not None:
+        fresh, state = stage.world / "files", known.snapshot or STATE
+        notes = _copied(request.folder, fresh, stage.project, request)
+        begins_with = stage.world / "snapshots" / (known.environment or "") / state / "files" / "work"
+        if not same_content(fresh, begins_with):
+            raise UsageError(
+                f"{request.folder.folder} is not what the cases of suite {request.suite!r} begin with",
+                remedy="leave --files out to begin with the suite's snapshot, or record into another suite",
+            )
+    else:
+        notes = []
+    shutil.copytree(known.folder, stage.suite, symlinks=True, dirs_exist_ok=True)
+    path = stage.suite / "suite.yaml"
+    document: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    write_suite(stage.suite, {**document, "name": known.name, "cases": CASES}, _plain_case(request, name, task))
+    return notes
+
+
+def _copied(choice: FolderChoice, target: Path, project: Path, request: CommandRequest) -> list[str]:
+    """Copies the folder, without what the project itself keeps in it."""
+    copied = copy_folder(_without_project(choice, project), target, SecretTexts.of_environment(request.environment))
+    shown_names = ", ".join(copied.left_out[:8]) + (", ..." if len(copied.left_out) > 8 else "")
+    return [f"not in the snapshot: {shown_names}"] if copied.left_out else []
+
+
+def _without_project(choice: FolderChoice, project: Path) -> FolderChoice:
+    inside = choice.folder.resolve()
+    root = project.resolve()
+    if not root.is_relative_to(inside):
+        return choice
+    above = root.relative_to(inside).as_posix()
+    own = [name for name in ("runs", "suites", "cassettes", "snapshots", "baselines") if (root / name).is_dir()]
+    own += [f"images/{path.parent.name}" for path in (root / "images").glob("*/environment.yaml")]
+    patterns = [name if above == "." else f"{above}/{name}" for name in own]
+    return FolderChoice(folder=choice.folder, exclude=(*choice.exclude, *patterns), include=choice.include)
+
+
+def _plain_case(request: CommandRequest, name: str, task: str) -> dict[str, Any]:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return case_document(name, task, request.seconds, now if isolates(request.sandbox) else None)
+
+
+def _document(case: Case) -> dict[str, Any]:
+    plain: dict[str, Any] = case.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return plain
+
+
+def _played(stage: Staging, request: CommandRequest, suite: Suite, mode: str, say: Say) -> StoredTrial:
+    case = suite.cases[0]
+    live = mode == "record"
+    plan = RunPlan(
+        project=stage.world,
+        suite=suite,
+        planned=(PlannedTrial(case_id=case.id, attempt=1),),
+        tools="record" if live else "replay",
+        model=None if suite.model is None else ("record" if live else "replay"),
+        budget=request.budget if live else None,
+        sandbox=request.sandbox,
+        name=mode,
+    )
+    folder = run_plan(plan, Watch(say=say))
+    stored = folder.stored(case.id, 1)
+    if stored is None:
+        stop = "the run ended before the command was run"
+        raise UsageError(stop, remedy="allow more: --budget-usd, --budget-tokens, --budget-calls")
+    return stored
+
+
+def _checks(
+    stage: Staging, request: CommandRequest, suite: Suite, recorded: StoredTrial, replayed: Replayed
+) -> StartingChecks:
+    """Raises UsageError where the cassette beside them would hold a secret."""
+    secrets = SecretTexts.of_environment(request.environment)
+    cassette = cassette_path(Path("cassettes"), suite.name, suite.cases[0].id)
+    notes = refuse_recorded_secret(stage.world / cassette, cassette, secrets)
+    again = replayed.trial if replayed.complete else None
+    found = starting_checks(recorded, again, _known_paths(stage, suite), secrets)
+    found.notes += notes
+    trials = [recorded] if again is None else [recorded, again]
+    return holding(found, suite, suite.cases[0], trials)
+
+
+def _known_paths(stage: Staging, suite: Suite) -> Collection[str]:
+    if suite.snapshot is None or suite.environment is None:
+        return ()
+    snapshot = SnapshotStore(stage.world).verify(suite.environment, suite.snapshot)
+    return {entry.path for entry in snapshot.files}
+
+
+def _add(stage: Staging, known: Suite, case: Mapping[str, Any]) -> list[str]:
+    made = Case.model_validate(case)
+    path = cassette_path(stage.world / "cassettes", known.name, made.id)
+    recordings = load_cassette(path).recordings if path.exists() else ()
+    added = add_case(stage.project, known, made, recordings, known.folder / CASES)
+    return [] if added.listed else [f"suite.yaml does not read {CASES} yet: {added.line}"]
+
+
+def _places(project: Path, suite: Suite, cassette: Path, *, is_new: bool) -> tuple[Path, ...]:
+    parts = [project / "suites" / suite.name, cassette]
+    if is_new:
+        parts[1:1] = [project / "images" / suite.name, project / "snapshots" / suite.name]
+    return tuple(path for path in parts if path.exists())

@@ -1,0 +1,143 @@
+"""The initial environment of a run's trials: images, a verified snapshot, and services."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.case import Suite, looks_of
+from harness.errors import UsageError
+from harness.gateway import ServiceOpener
+from harness.pipeline.plan.needs import Needs
+from harness.pipeline.plan.plan import RunPlan
+from harness.sandbox import (
+    Environment,
+    ImageStore,
+    PreparedTask,
+    Snapshot,
+    SnapshotStore,
+    left_on_machine,
+    load_environment,
+    prepare_task,
+    reap,
+    remove_all,
+    start_services,
+)
+from harness.values import digest_of
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSetup:
+    """What is built before the first trial."""
+
+    snapshot: Snapshot
+    images: Mapping[str, str]
+    """Image name -> tag: of the environment, of agents that bring their own, and of the services that are started."""
+    packages_digest: str | None
+    services: ServiceOpener | None
+    runtime: str | None = None
+    """OCI runtime of the sandboxes; None: the engine's default."""
+    tasks: Mapping[str, PreparedTask] = field(default_factory=dict)
+    """The sandboxes of cases that are task folders, by their ids."""
+
+    @property
+    def snapshot_digest(self) -> str:
+        """The digest of the trials' initial state."""
+        if not self.tasks:
+            return self.snapshot.digest
+        tasks = {case_id: task.tests.digest for case_id, task in self.tasks.items()}
+        return digest_of({"snapshot": self.snapshot.digest, "tasks": tasks})
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentServices:
+    """Opens the services of an environment, restored from a snapshot."""
+
+    environment: Environment
+    snapshot: Snapshot
+    run: str
+    images: ImageStore
+
+    @contextmanager
+    def open(self, trial_id: str) -> Iterator[Mapping[str, str]]:
+        """All services of the environment, for one trial or for a whole run."""
+        del trial_id
+        with start_services(self.environment, self.snapshot, run=self.run, images=self.images) as running:
+            yield running
+
+
+def open_world(needs: Needs, run: str, say: Say) -> RunSetup:
+    """Builds what is missing and verifies the snapshot. The needs were checked by `refuse_unmet`.
+
+    Raises SnapshotError naming a file that is not what the snapshot was built of, ImageError with the failing step.
+    """
+    plan, suite, environment = needs.plan, needs.plan.suite, needs.environment
+    if not needs.containers:
+        _tell_reaped(remove_all(left_on_machine()), say)
+        snapshot = SnapshotStore(plan.project, None).load(suite.environment, suite.snapshot)
+        return RunSetup(snapshot=snapshot, images={}, packages_digest=None, services=None)
+    images = ImageStore(plan.project)
+    _tell_reaped(reap(images.client), say)
+    built = {name: images.build(name, say) for name in sorted(needs.images)}
+    snapshot = SnapshotStore(plan.project, images).load(suite.environment, suite.snapshot)
+    services = None
+    if environment is not None and needs.services:
+        for service, image in needs.services.items():
+            built[image] = images.build(image, say)
+            if environment.services[service].internet:
+                say(f"service {service!r} can reach the internet (`internet: true`): its answers may depend on it")
+        services = EnvironmentServices(environment=environment, snapshot=snapshot, run=run, images=images)
+    _refuse_pageless(suite, snapshot)
+    return RunSetup(
+        snapshot=snapshot,
+        images={name: image.tag for name, image in built.items()},
+        packages_digest=built[needs.image].packages_digest,
+        services=services,
+        runtime=environment.runtime if environment else None,
+        tasks={
+            case.id: prepare_task(plan.project, suite.folder, case, case.task_folder, images, say)
+            for case in needs.tasks
+            if case.task_folder is not None
+        },
+    )
+
+
+def _tell_reaped(removed: list[str], say: Say) -> None:
+    for one in removed:
+        say(f"removed resources of a crashed run: {one}")
+
+
+@contextmanager
+def open_services(project: Path, environment: str | None, snapshot: str | None) -> Iterator[Mapping[str, str]]:
+    """Opens the services of an environment outside of a run."""
+    if environment is None:
+        raise UsageError("the suite names no environment, so it has no services")
+    loaded, images = load_environment(project, environment), ImageStore(project)
+    for service in loaded.services:
+        images.build(loaded.image_of(service), lambda _: None)
+    loaded_snapshot = SnapshotStore(project, images).load(environment, snapshot)
+    services = EnvironmentServices(environment=loaded, snapshot=loaded_snapshot, run="tools", images=images)
+    with services.open("tools") as running:
+        yield running
+
+
+def _refuse_pageless(suite: Suite, snapshot: Snapshot) -> None:
+    """Raises UsageError if a check needs the address of the snapshot, and it has none."""
+    for case in suite.cases:
+        for look in looks_of(suite, case):
+            if look.browser == "fresh" and look.url is None and snapshot.browser_url is None:
+                raise UsageError(
+                    f"suite {suite.name!r}, case {case.id!r}, check {look.name!r}: there is no page to inspect",
+                    remedy="give it `with.url`, or declare a `browser_url` in the state of the environment",
+                )
+
+
+def pins(plan: RunPlan, world: RunSetup) -> dict[str, str]:
+    """The pinned values, for the manifest."""
+    pinned = {"TZ": "UTC", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
+    if world.runtime is not None:
+        pinned["runtime"] = world.runtime
+    clocks = {case.clock for case in plan.suite.cases if case.clock is not None}
+    return {**pinned, "clock": ", ".join(sorted(clocks))} if clocks else pinned

@@ -1,0 +1,1 @@
+"""Plans of runs: resolved and validated before anything is built or started."""

@@ -1,0 +1,1 @@
+"""Comparisons of runs: pairs, baselines, margins, and releases over time."""

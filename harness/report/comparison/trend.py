@@ -1,0 +1,200 @@
+"""Metrics and failure modes of a suite by release, with a test that flags worse releases.
+
+A release is compared with all earlier ones shown, pooled. Where at least half of its cases were there before, the test
+is the exact sign test over those cases (their mean now against their mean before); else, as with production traces,
+which never come twice, Fisher's exact test over the cases (for failure modes only). Tests are one-sided, towards the
+worse, and corrected by Holm for all figures of the release.
+
+Looking at every release is a repeated look. The k-th release after the first is therefore tested at 5 % / (k (k + 1)):
+these levels sum to 5 % over any number of releases, so that a suite which never gets worse is ever flagged with at most
+that probability, however the releases depend on each other (alpha-spending by the union bound; see Foster and Stine
+2008, Alpha-investing, J. R. Stat. Soc. B 70). k counts all stored releases, those not shown among them.
+
+A release may be evaluated again after each further run. Its level is spent over these looks in the same way: the j-th
+look has the release's level / (j (j + 1)). A look is a finished run of the release or, once it has begun, of an earlier
+one shown, in the order in which the runs were begun. All looks are computed from the stored runs, so that a release
+that was flagged once stays flagged, and a further run neither hides a jump nor adds a chance of a false one. Not
+covered: looking at a run before it has finished, and runs that are deleted because of what they show.
+
+Each case is compared by equally many trials on both sides, the latest ones: the mean of many trials is rarely equal to
+that of one, so that a case that fails now and then would count as worse merely for having been run more often.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, get_args
+
+from harness.errors import UsageError
+from harness.report.comparison.release_tests import Figure, Line, RunCards, Test, Values, extend, tests_of
+from harness.report.figures.failuremodes import has_failure
+from harness.results import RunFolder
+from harness.score import Failure, Scorecard
+from harness.trace import MEASURED
+from harness.values import Frozen
+
+_SUCCESS = "task_success"
+
+
+class TrendPoint(Frozen):
+    """One figure in one release."""
+
+    release: str
+    n: int
+    """Trials in which it is known."""
+    value: float | None
+    unknown: int = 0
+    """Further trials of the release in which it is not known; those that were not measured are among them."""
+    p: float | None = None
+    """One-sided, corrected; None: nothing to compare with."""
+    test: Test | None = None
+    spike: bool = False
+    level: float | None = None
+    """The level at which `p` is flagged: the look's share of the release's share of 5 %."""
+    look: int | None = None
+    """The look that `p` belongs to: the first one that was flagged, else the newest in which the figure could be
+    tested.
+    """
+    looks: int = 0
+    """The number of evaluations of the release: one after each run."""
+    cases: int = 0
+    """The number of cases that the test uses."""
+    flags_from: int | None = None
+    """The number of worse cases, with none better, that would be flagged; None: no number would be enough."""
+
+
+class TrendLine(Frozen):
+    """One figure over the releases."""
+
+    name: str
+    kind: Literal["metric", "failure"]
+    lower_is_better: bool
+    points: tuple[TrendPoint, ...]
+
+
+class Release(Frozen):
+    """The runs of one release."""
+
+    name: str
+    first: str
+    """When its first run was made."""
+    runs: tuple[str, ...]
+    agents: tuple[str, ...]
+    trials: int
+
+
+class Trend(Frozen):
+    """`releases` in the order of their first runs; every line has a point for each."""
+
+    suite: str
+    releases: tuple[Release, ...]
+    lines: tuple[TrendLine, ...]
+
+    @property
+    def spikes(self) -> list[tuple[TrendLine, TrendPoint]]:
+        """The flagged figures, by release."""
+        found = [(line, point) for line in self.lines for point in line.points if point.spike]
+        order = [release.name for release in self.releases]
+        return sorted(found, key=lambda pair: order.index(pair[1].release))
+
+
+def suite_of(runs: Iterable[RunFolder], suite: str | None) -> str:
+    """The given suite, or the only one with runs. Raises UsageError if it has no runs, or if several suites have."""
+    known = sorted({run.manifest.suite for run in runs})
+    if suite is None and len(known) == 1:
+        return known[0]
+    if suite not in known:
+        problem = "there are runs of several suites" if suite is None else f"there is no run of the suite {suite!r}"
+        raise UsageError(problem, remedy=f"suites with runs: {', '.join(known) or 'none'}")
+    return suite
+
+
+def trend(suite: str, runs: Iterable[RunFolder], *, agent: str | None = None, last: int = 12) -> Trend:
+    """The trend of the runs of `suite`, optionally of one agent; a run without a release counts as a release."""
+    wanted = [run for run in runs if run.manifest.suite == suite and agent in (None, run.manifest.agent)]
+    ordered = sorted(wanted, key=lambda run: (run.manifest.created, run.manifest.run))
+    parts: dict[str, list[RunFolder]] = {}
+    for run in ordered:
+        parts.setdefault(_release_of(run), []).append(run)
+    if not parts:
+        raise UsageError(f"there is no run of {suite!r}" + ("" if agent is None else f" by the agent {agent!r}"))
+    kept = dict(list(parts.items())[-last:])
+    wanted = [run for run in ordered if _release_of(run) in kept]
+    shown = [RunCards(release=_release_of(run), cards=tuple(run.scorecards())) for run in wanted]
+    releases = tuple(_release(name, own, _cards_of(shown, name)) for name, own in kept.items())
+    return Trend(suite=suite, releases=releases, lines=_flagged(_lines(shown), shown, len(parts) - len(kept)))
+
+
+def _release_of(run: RunFolder) -> str:
+    return run.manifest.release or run.manifest.run
+
+
+def _cards_of(runs: Iterable[RunCards], release: str) -> list[Scorecard]:
+    return [card for run in runs if run.release == release for card in run.cards]
+
+
+def _release(name: str, runs: Sequence[RunFolder], cards: Sequence[Scorecard]) -> Release:
+    return Release(
+        name=name,
+        first=runs[0].manifest.created,
+        runs=tuple(run.manifest.run for run in runs),
+        agents=tuple(dict.fromkeys(run.manifest.agent for run in runs)),
+        trials=sum(card.outcome in MEASURED for card in cards),
+    )
+
+
+def _lines(runs: Sequence[RunCards]) -> list[Line]:
+    every = [card for run in runs for card in run.cards]
+    lower = {score.metric: score.lower_is_better for card in every for score in card.scores}
+    figures: list[Figure] = [(_SUCCESS, "metric", False, _success)]
+    figures += [(name, "metric", less, _metric(name)) for name, less in lower.items() if name != _SUCCESS]
+    seen = {one.failure for card in every for one in card.diagnoses}
+    figures += [(mode, "failure", True, _mode(mode)) for mode in get_args(Failure) if mode in seen]
+    found = [(figure, [_values(run.cards, figure[3]) for run in runs]) for figure in figures]
+    return [(figure, by_run) for figure, by_run in found if any(by_run)]
+
+
+def _success(card: Scorecard) -> float | None:
+    """A trial with undecided checks counts as failed: hiding a failure must not improve a release."""
+    return 0.0 if card.undecided else None if card.success is None else float(card.success)
+
+
+def _metric(name: str) -> Callable[[Scorecard], float | None]:
+    return lambda card: card.value(name)
+
+
+def _mode(failure: str) -> Callable[[Scorecard], float | None]:
+    return lambda card: float(has_failure(card, failure))
+
+
+def _values(cards: Iterable[Scorecard], figure: Callable[[Scorecard], float | None]) -> Values:
+    found: Values = {}
+    for card in cards:
+        value = figure(card) if card.outcome in MEASURED else None
+        if value is not None:
+            found.setdefault(card.case_id, []).append(value)
+    return found
+
+
+def _flagged(lines: Sequence[Line], runs: Sequence[RunCards], unseen: int) -> tuple[TrendLine, ...]:
+    """`runs` are in the order in which they were started; `unseen` is the number of stored releases before them."""
+    points: list[list[TrendPoint]] = [[] for _ in lines]
+    releases = list(dict.fromkeys(run.release for run in runs))
+    for number, release in enumerate(releases):
+        trials = len(_cards_of(runs, release))
+        tested = tests_of(lines, runs, releases[: number + 1], max(1, unseen + number))
+        for place, (_, by_run) in enumerate(lines):
+            values: Values = {}
+            for run, own in zip(runs, by_run, strict=True):
+                if run.release == release:
+                    extend(values, own)
+            points[place].append(_point(release, trials, values).model_copy(update=tested[place]))
+    return tuple(
+        TrendLine(name=figure[0], kind=figure[1], lower_is_better=figure[2], points=tuple(own))
+        for (figure, _), own in zip(lines, points, strict=True)
+    )
+
+
+def _point(release: str, trials: int, values: Values) -> TrendPoint:
+    every = [value for own in values.values() for value in own]
+    mean = round(math.fsum(every) / len(every), 12) if every else None
+    return TrendPoint(release=release, n=len(every), value=mean, unknown=trials - len(every))

@@ -1,0 +1,1 @@
+"""The figures of one run: its summary. Each module computes one table."""

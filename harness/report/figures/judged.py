@@ -1,0 +1,245 @@
+"""The judgements of a run: scores by rubric, domain and criterion, their coverage, and how reliable they are."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import ne
+from pathlib import Path
+
+from harness.judge import (
+    MIN_COVERAGE,
+    JudgeIdentity,
+    Judgement,
+    Rubric,
+    RubricScore,
+    TriageFile,
+    plain_mean,
+    read_records,
+    record_path,
+    score_rubric,
+    triage_path,
+    triaged,
+    uncalibrated,
+)
+from harness.results import RunFolder, TrialKey, judged_rubrics, kept_rubric, latest, read_judgements
+from harness.stats import Interval, bootstrap, effective_n, wilson
+from harness.values import Frozen
+
+
+class JudgedDomain(Frozen):
+    """One domain over the run's trials."""
+
+    domain: str
+    weight: float
+    trials: int
+    """Trials in which a criterion of the domain was eligible."""
+    mean: float | None
+
+
+class JudgedCriterion(Frozen):
+    """One criterion over the run's trials; items of checklists are listed under their criterion."""
+
+    criterion: str
+    domain: str
+    points: float
+    critical: bool
+    passed: int
+    failed: int
+    not_eligible: int
+    judge_failed: int
+    uncalibrated: bool
+    """Whether the criterion has no calibration with this prompt and model."""
+
+    @property
+    def rate(self) -> float | None:
+        """Share of passes among the eligible."""
+        decided = self.passed + self.failed
+        return self.passed / decided if decided else None
+
+
+class JudgedRubric(Frozen):
+    """One rubric over the run's trials."""
+
+    rubric: str
+    rubric_version: str
+    judges: tuple[JudgeIdentity, ...]
+    """The judge whose verdicts count; None for criteria that code decides."""
+    trials: int
+    mean: float | None
+    """Of the trials' scores, from 0 to 1. None: none is known, or the run's coverage is below the floor."""
+    interval: Interval | None
+    pass_rate: float | None
+    """Trials in which no critical criterion failed, among those of which it is known."""
+    pass_interval: Interval | None
+    coverage: float | None
+    """Mean share of criteria that were answered; below 1 a judge failed."""
+    min_coverage: float = MIN_COVERAGE
+    """The rubric's floor: below it the score of a trial, and that of the run, is unknown."""
+    below_floor: int = 0
+    """Trials whose score is unknown because of it."""
+    domain_mean: float | None
+    """Unweighted mean of the domains."""
+    domains: tuple[JudgedDomain, ...]
+    criteria: tuple[JudgedCriterion, ...]
+    set_aside: int = 0
+    """Failures that a person attributed to the judge or the tracing; they are in no score."""
+
+
+def judged_run(folder: RunFolder) -> tuple[JudgedRubric, ...]:
+    """By every rubric that the run was judged by."""
+    found = (judged_rubric(folder.path, name) for name in judged_rubrics(folder.path))
+    return tuple(one for one in found if one is not None)
+
+
+def judged_trials(folder: RunFolder) -> dict[tuple[str, int], tuple[Judgement, ...]]:
+    """By case and attempt what counts of the judgements that `judged_run` counts, by rubric, in the rubric's order."""
+    found: dict[tuple[str, int], list[Judgement]] = {}
+    for name in judged_rubrics(folder.path):
+        read = _read(folder.path, name)
+        if read is not None:
+            for one in sorted(read.counted, key=read.place_of):
+                found.setdefault((one.case_id, one.attempt), []).append(one)
+    return {key: tuple(own) for key, own in found.items()}
+
+
+def judged_rubric(path: Path, name: str) -> JudgedRubric | None:
+    """By one rubric, as it was when it was last used; of several verdicts the last counts. None: there is none.
+
+    Raises ResultsError naming the damaged file and line.
+    """
+    read = _read(path, name)
+    if read is None:
+        return None
+    open_criteria = uncalibrated(read.rubric, read.kept, read_records(record_path(*read.home, name)))
+    found = judged(read.rubric, read.counted, open_criteria)
+    return found.model_copy(update={"set_aside": sum(map(ne, read.kept, read.counted))})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RubricScores:
+    """The scores of a run's trials by one rubric, those below the rubric's coverage left out."""
+
+    rubric: Rubric
+    scores: Mapping[TrialKey, RubricScore]
+    judges: frozenset[JudgeIdentity]
+
+
+def rubric_scores(path: Path, name: str) -> RubricScores | None:
+    """By one rubric, as it was when it was last used, trial by trial; None: the run was not judged by it."""
+    read = _read(path, name)
+    if read is None:
+        return None
+    scores = _scores(read.rubric, read.counted)
+    known = {key: one for key, one in scores.items() if one.coverage >= read.rubric.min_coverage}
+    judges = frozenset(one.judge for one in read.counted if one.judge.prompt is not None)
+    return RubricScores(rubric=read.rubric, scores=known, judges=judges)
+
+
+@dataclass(frozen=True)
+class _Read:
+    rubric: Rubric
+    kept: Sequence[Judgement]
+    counted: Sequence[Judgement]
+    """The judgements that count for the agent, in the same order."""
+    home: tuple[Path, str]
+    """Project and suite."""
+
+    def place_of(self, one: Judgement) -> int:
+        """The position among the rubric's criteria; other criteria come last."""
+        known = self.rubric.criterion(one.criterion)
+        return len(self.rubric.criteria) if known is None else self.rubric.criteria.index(known)
+
+
+def _read(path: Path, name: str) -> _Read | None:
+    newest: str | None = None
+    for one in read_judgements(path, name):
+        newest = one.rubric_digest
+    if newest is None:
+        return None
+    rubric = kept_rubric(path, name, newest)
+    kept = list(latest(one for one in read_judgements(path, name) if one.rubric_digest == newest).values())
+    home = path.absolute().parents[1], RunFolder.open(path).manifest.suite
+    triages, _ = TriageFile(triage_path(*home, name)).read()
+    return _Read(rubric, kept, triaged(kept, triages), home)
+
+
+def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Iterable[str] = ()) -> JudgedRubric:
+    """The figures of judgements, one a trial and criterion."""
+    scores = _scores(rubric, judgements)
+    values = _by_case(scores, lambda one: one.value)
+    passes = _by_case(scores, lambda one: None if one.passed is None else float(one.passed))
+    coverage = sum(one.coverage for one in scores.values()) / len(scores) if scores else None
+    known = [one for one in scores.values() if one.coverage >= rubric.min_coverage]
+    if coverage is not None and coverage < rubric.min_coverage:
+        values, known = {}, []  # the few fully judged trials are not a representative sample of the run
+    flat = [value for each in values.values() for value in each]
+    outcomes = [value for each in passes.values() for value in each]
+    rate = sum(outcomes) / len(outcomes) if outcomes else None
+    domains = _domains(rubric, known)
+    return JudgedRubric(
+        rubric=rubric.name,
+        rubric_version=rubric.version,
+        judges=tuple(dict.fromkeys(one.judge for one in judgements if one.judge.prompt is not None)),
+        trials=len(scores),
+        mean=sum(flat) / len(flat) if flat else None,
+        interval=bootstrap(values) if flat else None,
+        pass_rate=rate,
+        pass_interval=None if rate is None else wilson(rate, effective_n(passes)),
+        coverage=coverage,
+        min_coverage=rubric.min_coverage,
+        below_floor=sum(one.coverage < rubric.min_coverage for one in scores.values()),
+        domain_mean=plain_mean({one.domain: one.mean for one in domains}),
+        domains=domains,
+        criteria=_criteria(rubric, judgements, frozenset(open_criteria)),
+    )
+
+
+def _scores(rubric: Rubric, judgements: Sequence[Judgement]) -> dict[TrialKey, RubricScore]:
+    by_trial: dict[TrialKey, list[Judgement]] = {}
+    for one in judgements:
+        by_trial.setdefault((one.case_id, one.attempt), []).append(one)
+    return {key: score_rubric(rubric, key[0], own) for key, own in by_trial.items()}
+
+
+def _by_case(
+    scores: Mapping[tuple[str, int], RubricScore], value: Callable[[RubricScore], float | None]
+) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for (case_id, _), score in scores.items():
+        known = value(score)
+        if known is not None:
+            found.setdefault(case_id, []).append(known)
+    return found
+
+
+def _domains(rubric: Rubric, scores: Sequence[RubricScore]) -> tuple[JudgedDomain, ...]:
+    found = []
+    for name, weight in rubric.weights.items():
+        own = [one.value for score in scores for one in score.domains if one.domain == name and one.value is not None]
+        mean = sum(own) / len(own) if own else None
+        found.append(JudgedDomain(domain=name, weight=weight, trials=len(own), mean=mean))
+    return tuple(found)
+
+
+def _criteria(
+    rubric: Rubric, judgements: Sequence[Judgement], open_criteria: frozenset[str]
+) -> tuple[JudgedCriterion, ...]:
+    counts: dict[str, Counter[str]] = {one.id: Counter() for one in rubric.criteria}
+    for one in judgements:
+        known = rubric.criterion(one.criterion)
+        if known is not None:
+            counts[known.id][one.answer] += 1
+    return tuple(
+        JudgedCriterion(
+            criterion=one.id,
+            domain=one.domain,
+            points=one.points,
+            critical=one.critical,
+            passed=counts[one.id]["pass"],
+            failed=counts[one.id]["fail"],
+            not_eligible=counts[one.id]["not_eligible"],
+            judge_failed=counts[one.id]["judge_failed"],
+            uncalibrated=one.id in open_criteria,
+        )
+        for one in rubric.criteria
+    )

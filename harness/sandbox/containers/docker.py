@@ -1,0 +1,189 @@
+"""Sandboxes in containers: isolated, discarded after use, sharing only the kernel.
+
+Starting a sandbox takes two calls to the engine, ending it none: the launcher exits when its connection closes, and the
+engine then removes the container, also when the harness was killed.
+"""
+
+import threading
+import uuid
+from collections.abc import Callable, Hashable
+from typing import Literal
+
+import docker
+
+from harness.errors import SandboxError
+from harness.sandbox.containers.container import (
+    Containers,
+    container_limits,
+    gateway_ports,
+    launcher_view,
+    place_options,
+)
+from harness.sandbox.containers.gateway_link import link_gateway
+from harness.sandbox.containers.outage import EngineOutage, remove_all_of
+from harness.sandbox.containers.reserve import Reserve
+from harness.sandbox.containers.running import RunningContainer, compile_launcher, engine_errors
+from harness.sandbox.engine import connect
+from harness.sandbox.launch.control import Control, ControlListener
+from harness.sandbox.launch.launched import LaunchedSandbox
+from harness.sandbox.launch.layout import Layout
+from harness.sandbox.launch.layouts import Layouts
+from harness.sandbox.ownership import owner_labels, private_folder, remove_private_folder
+from harness.sandbox.provider import Sandbox, SandboxSpec
+from harness.sandbox.state.snapshot import Snapshot
+
+PROVIDER_LABEL = "harness.provider"
+
+_REPORTS_WITHIN_S = 60.0
+
+
+class DockerSandboxProvider:
+    """Implements `SandboxProvider`; safe to use from many threads."""
+
+    name: Literal["docker"] = "docker"
+    isolates = True
+
+    def __init__(
+        self,
+        *,
+        run: str,
+        client: docker.DockerClient | None = None,
+        prefetch: int = 0,
+        runtime: str | None = None,
+    ) -> None:
+        """`prefetch` is the number of containers of the last requested kind that are started in advance.
+
+        `runtime` is the OCI runtime by its name in the engine; None selects the engine's default. Raises UsageError for
+        one that the engine does not have.
+        """
+        self._client = client or connect()
+        self._own_client = client is None
+        self._id = uuid.uuid4().hex[:12]
+        with engine_errors("the container engine cannot be used"):
+            self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id}, runtime)
+        self._starts = threading.Semaphore(self._containers.starts_at_once)
+        self._open: set[_TrialContainer] = set()
+        self._lock = threading.Lock()
+        self._layouts = Layouts()
+        self._closed = False
+        self._outage = EngineOutage(self._client)
+        self._reserve: Reserve[_TrialContainer] = Reserve(prefetch, lambda cell: cell.discard())
+        compile_launcher()
+
+    def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
+        layout = self._layouts.of(spec, snapshot)
+        kind = _kind(spec, snapshot, layout)
+        with engine_errors("a sandbox cannot be started"):
+            cell = self._taken(kind, spec) or self._outage.outlast(
+                lambda: self._begun(spec, snapshot, layout, ahead=False)
+            )
+            self._reserve.refill(kind, lambda: self._begun(spec, snapshot, layout, ahead=True))
+            try:
+                return self._restored(cell, spec, snapshot, layout)
+            except BaseException:
+                cell.remove()
+                raise
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            still_open = list(self._open)
+        self._outage.close()
+        for cell in still_open:
+            cell.discard()
+        self._reserve.close()
+        with engine_errors("sandboxes may be left"):
+            remove_all_of(self._client, f"{PROVIDER_LABEL}={self._id}")
+        if self._own_client:
+            self._client.close()
+
+    def _taken(self, kind: Hashable, spec: SandboxSpec) -> "_TrialContainer | None":
+        cell = self._reserve.take(kind)
+        while cell is not None and cell.is_gone():
+            cell.discard()
+            cell = self._reserve.take(kind)
+        if cell is None or spec.gateway_socket is None:
+            return cell
+        try:
+            link_gateway(spec.gateway_socket, cell.gateway)
+        except SandboxError:  # another file system: such a gateway is mounted from its own path and needs no link
+            cell.discard()
+            return None
+        return cell
+
+    def _begun(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, *, ahead: bool) -> "_TrialContainer":
+        """A started container whose launcher waits for requests; `ahead` marks one for a trial whose gateway does not
+        exist yet.
+        """
+        with self._starts, engine_errors("a sandbox cannot be started"):
+            cell = self._new_cell()
+            try:
+                gateway = cell.gateway if ahead else None
+                cell.start(self._containers.config(cell.folder, spec, snapshot, layout, gateway))
+                cell.control = cell.listener.accept(_REPORTS_WITHIN_S, cell.why_dead)
+            except BaseException:
+                cell.remove()
+                raise
+        return cell
+
+    def _new_cell(self) -> "_TrialContainer":
+        with self._lock:
+            if self._closed:
+                raise SandboxError("the sandbox provider is closed")
+            cell = _TrialContainer(self._client, self._forget)
+            self._open.add(cell)
+        return cell
+
+    def _restored(self, cell: "_TrialContainer", spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Sandbox:
+        assert cell.control is not None  # it has started
+        sandbox = LaunchedSandbox(cell.control, launcher_view(spec, layout), spec, cell.why_dead, cell.discard)
+        sandbox.restore(snapshot, layout, gateway_ports(spec))
+        return sandbox
+
+    def _forget(self, cell: "_TrialContainer") -> None:
+        with self._lock:
+            self._open.discard(cell)
+
+
+class _TrialContainer:
+    """One container with its private folder, from before its creation until both are removed."""
+
+    def __init__(self, client: docker.DockerClient, forget: Callable[["_TrialContainer"], None]) -> None:
+        self._container = RunningContainer(client)
+        self._forget = forget
+        self.control: Control | None = None
+        self.folder = private_folder()
+        self.gateway = self.folder / "gateway"
+        try:
+            self.gateway.mkdir(mode=0o755)
+            self.listener = ControlListener(self.folder)
+        except OSError:
+            remove_private_folder(self.folder)
+            raise
+        self.start = self._container.start
+        self.why_dead = self._container.why_dead
+
+    def is_gone(self) -> bool:
+        """Whether its launcher has exited while it waited: the engine was restarted, or the container was stopped."""
+        return self.control is not None and self.control.has_hung_up()
+
+    def discard(self) -> None:
+        """Releases the container; it removes itself."""
+        if self.control is not None:
+            self.control.close()
+        self.listener.close()
+        remove_private_folder(self.folder)
+        self._forget(self)
+
+    def remove(self) -> None:
+        """Removes a container whose launcher may never have run."""
+        self.discard()
+        self._container.remove()
+
+
+def _kind(spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Hashable:
+    """The key of interchangeable containers: trials with equal keys can use each other's."""
+    places = tuple(place_options(place, spec, layout) for place in layout.places)
+    outside = None if spec.outside is None else (spec.outside.names, spec.outside.ports)
+    image = spec.image or snapshot.image
+    return (image, spec.agent_files, container_limits(spec.limits), places, outside, spec.gateway_socket is None)

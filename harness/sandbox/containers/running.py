@@ -1,0 +1,117 @@
+"""One container that this process has started: how it is started, why it died, how it is removed."""
+
+import compileall
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, NotFound
+
+import harness.sandbox.inside as inside_package
+from harness.errors import SandboxError
+
+_GONE_WITHIN_S = 60.0
+_FORCE_AFTER_S = 2.0
+
+
+class RunningContainer:
+    """Runs nothing before `start`. The container removes itself when its first process ends."""
+
+    def __init__(self, client: docker.DockerClient) -> None:
+        self._client = client
+        self._id: str | None = None
+        self._began = int(time.time())
+
+    def start(self, container: dict[str, Any]) -> None:
+        """Raises SandboxError with the engine's reason."""
+        api = self._client.api
+        try:
+            self._id = api.create_container(**container)["Id"]
+            api.start(self._id)
+        except APIError as error:
+            raise SandboxError(f"the container cannot be started: {error.explanation}", remedy=_remedy(error)) from None
+
+    def why_dead(self) -> str | None:
+        """Why the container ended; None while it runs."""
+        if self._id is None:
+            return "it was never created"
+        try:
+            return self._death(self._id)
+        except (DockerException, OSError) as error:
+            return f"the container engine does not answer: {error}"
+
+    def remove(self) -> None:
+        """Removes a container whose first process may never have run, or does not exit.
+
+        A container that the engine cannot remove now is left to `remove_labelled`, which reports it: the error that is
+        already being raised is more informative.
+        """
+        if self._id is not None:
+            with suppress(SandboxError, DockerException, OSError):
+                remove_container(self._client, self._id)
+
+    def _death(self, container: str) -> str | None:
+        """The reason why the launcher ended: the engine's events outlive the container and contain its exit code."""
+        try:
+            state = self._client.api.inspect_container(container)["State"]
+        except NotFound:
+            state = {"Running": False}
+        if state["Running"]:
+            return None
+        filters = {"container": container, "event": ["die", "oom"]}
+        events = [
+            json.loads(line)
+            for line in self._client.api.events(since=self._began, until=int(time.time()) + 1, filters=filters)
+            if line.strip()
+        ]
+        codes = [event["Actor"]["Attributes"].get("exitCode") for event in events if event["Action"] == "die"]
+        code = codes[-1] if codes else state.get("ExitCode", "unknown")
+        memory = " after it ran out of memory" if any(event["Action"] == "oom" for event in events) else ""
+        return f"its container ended with exit code {code}{memory}"
+
+
+def remove_labelled(client: docker.DockerClient, label: str) -> None:
+    """Waits for containers that are ending by themselves, then removes the remaining ones. Raises SandboxError."""
+    deadline = time.monotonic() + _GONE_WITHIN_S
+    force_from = time.monotonic() + _FORCE_AFTER_S
+    while left := client.api.containers(all=True, filters={"label": label}):
+        if time.monotonic() > deadline:
+            names = ", ".join(container["Id"][:12] for container in left)
+            raise SandboxError(f"containers cannot be removed: {names}", remedy="run `harness doctor`")
+        if time.monotonic() > force_from:
+            for container in left:
+                remove_container(client, container["Id"])
+        time.sleep(0.05)
+
+
+def remove_container(client: docker.DockerClient, container: str) -> None:
+    """Removes a container; a missing one is not an error."""
+    try:
+        client.api.remove_container(container, force=True, v=True)
+    except APIError as error:
+        if error.status_code not in (requests.codes.not_found, requests.codes.conflict):
+            raise SandboxError(f"container {container[:12]} cannot be removed: {error.explanation}") from None
+
+
+def compile_launcher() -> None:
+    """Compiles the launcher once where host and image have the same Python, so that no sandbox has to."""
+    compileall.compile_dir(inside_package.__path__[0], maxlevels=0, quiet=2)
+
+
+@contextmanager
+def engine_errors(what: str) -> Iterator[None]:
+    """Converts errors of the engine or this machine into SandboxError, which a trial records."""
+    try:
+        yield
+    except (DockerException, OSError) as error:
+        raise SandboxError(f"{what}: {error}", remedy="see what `harness doctor` says") from error
+
+
+def _remedy(error: APIError) -> str:
+    if error.status_code == requests.codes.not_found:
+        return "build the image: `harness image build`"
+    return "the image needs python3; the engine must see this machine's files (no remote DOCKER_HOST)"

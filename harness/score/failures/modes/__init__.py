@@ -1,0 +1,1 @@
+"""The detectors, one failure mode a file."""

@@ -1,0 +1,126 @@
+"""Loop trap by what calls bring: a stretch of calls that ask nearly what was asked before, and bring nothing new.
+
+`barren_calls` counts: at least five calls in direct succession, in three steps or more, each of which asks nearly the
+same as an earlier call of its tool (its words overlap by four fifths, those of a query by two fifths), and was
+answered by what an earlier call of the tool had been answered, or by words that were all known. Other arguments, a
+reworded query or an edit that only repeats an earlier one do not hide it, and neither do two such threads that take
+turns.
+
+Does not count: a command that printed next to nothing, handing in, a stretch that the user's words end or that an equal
+repeat explains already (see `loop_trap` and `stuck`).
+
+Origin: the first useless repeat. Dependent steps: the later ones.
+"""
+
+from bisect import bisect
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from typing import ClassVar, Final
+
+from harness.score.diagnosis import Diagnosis
+from harness.score.evidence import Evidence
+from harness.score.failures.modes.loop_trap import loops
+from harness.score.failures.modes.stuck import COMMANDS, query
+from harness.score.failures.signals.grounding import atoms
+from harness.score.failures.signals.handing_over import hands_in
+from harness.score.failures.signals.progress import INFORMATIVE, new_atoms
+from harness.score.failures.signals.reading import Act, Reading, read
+from harness.score.failures.signals.repetition import answer_key, are_alike
+
+VERSION: Final = "2"
+_FEWEST: Final = 5
+_STEPS: Final = 3
+_ALIKE: Final = 0.8
+_REWORDED: Final = 0.4
+"""Of a query, whose words have synonyms; what the answers bring decides."""
+_REMEMBERED: Final = 16
+"""Earlier calls of a tool that a call is compared with; so many keep the time linear."""
+
+
+def barren_stretches(reading: Reading, looped: Collection[int]) -> Iterator[Diagnosis]:
+    """One finding a stretch. `looped`: steps that are known to be in an equal loop."""
+    if len(reading.acts) < _FEWEST:
+        return
+    for stretch in _stretches(reading):
+        steps = list(dict.fromkeys(act.step for act in stretch))
+        if len(stretch) >= _FEWEST and len(steps) >= _STEPS and not set(looped) & set(steps):
+            names = ", ".join(dict.fromkeys(act.call.name for act in stretch))
+            yield Diagnosis(
+                failure="loop_trap",
+                kind="barren_calls",
+                origin_step=steps[0],
+                dependent_steps=tuple(steps[1:]),
+                evidence=f"{len(stretch)} calls running ({names}) ask nearly the same as before and tell nothing new",
+                confidence=0.7,
+                version=VERSION,
+            )
+
+
+def _stretches(reading: Reading) -> Iterator[list[Act]]:
+    candidates = [
+        run for run in _repeating(reading) if len(run) >= _FEWEST and len({act.step for act in run}) >= _STEPS
+    ]
+    if not candidates:
+        return  # mostly so, and what follows costs more
+    tools = {act.call.name for run in candidates for act in run}
+    first = _first_answers([act for act in reading.acts if act.call.name in tools])
+    fresh = [act for run in candidates for act in run if first[act.call.name, answer_key(act)] == act.number]
+    news = new_atoms(reading, [act for act in fresh if not act.failed])
+    informative = {act.number for act in fresh if news.get(act.number, 1)}
+    for candidate in candidates:
+        run: list[Act] = []
+        for act in candidate:
+            if act.number not in informative and _tells(act):
+                run.append(act)
+                continue
+            yield run
+            run = []
+        yield run
+
+
+def _repeating(reading: Reading) -> Iterator[list[Act]]:
+    """Calls in direct succession that each ask nearly the same as an earlier call of their tool."""
+    said = [reading.moments[step.index] for step in reading.steps if step.source == "user" and step.message]
+    earlier: dict[str, deque[frozenset[str]]] = {}
+    run: list[Act] = []
+    turn = 0
+    for act in reading.acts:
+        now = bisect(said, act.moment)
+        before = earlier.setdefault(act.call.name, deque(maxlen=_REMEMBERED))
+        least = _ALIKE if query(act) is None else _REWORDED
+        repeats = not hands_in(act.call.name) and any(are_alike(act.asked, one, least) for one in before)
+        if not repeats or now != turn:
+            yield run
+            run = []
+        if repeats:
+            run.append(act)
+        turn = now
+        before.appendleft(act.asked)  # the latest is the likeliest to be asked again
+    yield run
+
+
+def _first_answers(acts: Sequence[Act]) -> dict[tuple[str, str | None], int]:
+    """By tool and answer: the number of the first call that was answered so."""
+    found: dict[tuple[str, str | None], int] = {}
+    for act in acts:
+        found.setdefault((act.call.name, answer_key(act)), act.number)
+    return found
+
+
+def _tells(act: Act) -> bool:
+    """Whether an answer is recorded and says something: of a command, that it printed nothing does not."""
+    if act.answer is None:
+        return False
+    return act.failed or COMMANDS.isdisjoint(act.call.arguments or ()) or len(atoms(act.answer)) >= INFORMATIVE
+
+
+class Barren:
+    """Calls that ask again and bring nothing new."""
+
+    name: ClassVar[str] = "barren"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        looping = loops(evidence)
+        looped = {step for one in looping for step in (one.origin_step, *one.dependent_steps) if step is not None}
+        return tuple(barren_stretches(read(evidence), looped))

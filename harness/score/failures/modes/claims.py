@@ -1,0 +1,217 @@
+"""Tool hallucination, the two kinds that words show: a call that was claimed and never made, a result made up.
+
+`claimed_call` counts: the agent says that something was done ("I have cancelled", "has been booked") that one of the
+declared write tools does by its name or description, and no tool of like meaning had succeeded before; or, in words of
+like meaning or in general ("completed", "submitted"), and no write at all had succeeded; or that it has looked
+something up ("I have checked", "after a search", "my research shows"), and no call that could have told it anything had
+succeeded. Does not count: an offer, a question, what stands behind a condition or a denial in the same sentence;
+something that no tool does; a claim after a like write succeeded, however wrong its arguments; a state that an answer
+had told ("has been cancelled" after `"status": "cancelled"`, of the same identifiers where the sentence has some).
+
+`fabricated_result` counts: an identifier in a message of the agent that nothing given to it had contained, nor any of
+its own calls; or a tool's answer written by the agent itself in the middle of its message ("Observation:", "API
+output:"). Does not count: amounts, dates and words; code; identifiers offered as an example ("such as", "e.g.").
+
+Origin: the message. Dependent steps: none.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Final
+
+from harness.case import ToolSpec, action_of, deeds_in, deeds_of, objects_of, singular
+from harness.score.diagnosis import Diagnosis
+from harness.score.evidence import Evidence
+from harness.score.failures.modes.fabricated import VERSION, codes, fabricated_results, finding
+from harness.score.failures.signals.grounding import NEVER, atoms, is_identifier, texts
+from harness.score.failures.signals.handing_over import hands_in, is_hand_over
+from harness.score.failures.signals.reading import Act, Reading, read
+
+_SENTENCE: Final = re.compile(r"[^.!?\n]{1,600}[.!?]?")
+_ADVERBS: Final = r"(?:(?:now|just|also|already|then|successfully|fully|both|all) ){0,3}"
+_ACTIVE: Final = re.compile(rf"\b(?:i|we)(?: have|'ve| had)? {_ADVERBS}([a-z]{{2,20}})\b")
+_PASSIVE: Final = re.compile(rf"\b(?:(?:has|have) {_ADVERBS}been|was successfully) {_ADVERBS}([a-z]{{2,20}})\b")
+_SEARCH: Final = r"(?:search|searches|searching|research|researching|investigation|lookup|browsing)"
+_KIND: Final = (
+    r"(?:(?:a|an|the|my|our|some|\w{2,12}(?:ed|ic|al|ful|ive|ough|ick|her)|web|online|internet|literature) ){0,4}"
+)
+_RESEARCHED: Final = re.compile(
+    rf"\b(?:after|based on|following|upon|according to) {_KIND}{_SEARCH}\b"
+    rf"|\b(?:my|our) {_KIND}{_SEARCH}(?: \w+){{0,4}}? (?:show|reveal|indicate|confirm|suggest|found|yield)(?:s|ed)?\b"
+)
+_TO_COME: Final = re.compile(r"\b(?:will|'ll|would|going to|let me|let's|should|can|could|may|might|if|need to|plan)\b")
+_UNCLAIMED: Final = re.compile(
+    r"\b(?:if|once|when|after|before|until|unless|whether|not|never|no|none|nothing|without|cannot|can't|couldn't|unable|"
+    r"unfortunately|would|could|should|may(?! \d)|might|let me|to be|please|haven't|hasn't|isn't|wasn't|previously|"
+    r"as soon|already|that|which|neither|nor|nobody|hardly|(?:do|did|does|wo|would|should|had|are|were)n't|"
+    r"assum(?:e|es|ed|ing)|provided|in case|where|looks? like|seems?|appears?|apparently|"
+    r"you (?:say|said|told|wrote|mentioned))\b|\b(?:to|had) $"
+)
+_IRREGULAR: Final = {"sent": "send", "made": "make", "paid": "pay", "given": "give", "set": "set", "put": "put"}
+_WORDS: Final = re.compile(r"[a-z]{3,24}")
+_PRONOUN: Final = re.compile(r"\b(?:it|them|everything|this|these|those|both)\b")
+_OF_ANYTHING: Final = frozenset({"made", "completed", "set"})
+_UNWORLDLY: Final = re.compile(
+    r"\s+(?:a |an |the |my |some |that )?(?:\w+ )?(?:error|mistake|assumption|guess|typo|decision|sure|analysis|"
+    r"research|plan|task|check|checks|search|searches|step|steps|note|progress)s?\b"
+)
+"""Things that no tool does: "I made an error", "I completed the checks"."""
+_LIKE: Final = (
+    frozenset({"update", "modify", "change", "edit", "set", "adjust", "replace", "swap", "upgrade", "downgrade"}),
+    frozenset({"exchange", "replace", "swap", "modify", "change"}),
+    frozenset({"cancel", "delete", "remove", "void"}),
+    frozenset({"return", "refund"}),
+    frozenset({"book", "reserve", "rebook"}),
+    frozenset({"create", "add", "place", "open", "order", "update", "modify"}),
+    frozenset({"send", "issue", "notify", "email", "message"}),
+    frozenset({"enable", "activate", "toggle", "turn", "restore"}),
+    frozenset({"disable", "deactivate", "suspend", "toggle", "turn", "pause"}),
+)
+_DONE: Final = frozenset({"completed", "processed", "submitted", "applied", "finalized", "initiated", "made"})
+"""Said of any request."""
+_MUTE: Final = frozenset({"think", "plan", "final"})
+"""Verbs of tools whose answers tell nothing."""
+_LOOKED: Final = frozenset(
+    {"checked", "searched", "verified", "retrieved", "confirmed", "queried", "tested", "executed", "ran", "found"}
+)
+
+
+def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
+    """One finding a verb: the first message that claims it."""
+    if not reading.records_calls:
+        return ()  # what was done is not recorded
+    offered = _Offered(tool for tool in reading.evidence.tools if tool.effect == "write" and not hands_in(tool.name))
+    found: dict[str, Diagnosis] = {}
+    successes = iter([act for act in reading.acts if not act.failed])
+    upcoming = next(successes, None)
+    done, wrote, read = set[str](), False, False
+    told = _ToldStates(reading)
+    for step in reading.steps:
+        if step.source != "agent" or not step.message:
+            continue
+        moment = reading.moments[step.index]
+        while upcoming is not None and upcoming.moment < moment:
+            done |= _deeds(upcoming)
+            read = read or _tells(upcoming)
+            wrote = wrote or upcoming.writes or upcoming.tool is None or is_hand_over(upcoming.call.name)
+            upcoming = next(successes, None)
+        for verb, words, sentence in _claims(reading.words[step.index]):
+            if verb in _LOOKED:
+                is_false = not read
+            else:
+                is_false = _is_false(verb, offered.for_sentence(sentence), done, wrote=wrote)
+            if verb not in found and is_false and not told.include(verb, words, sentence, moment):
+                found[verb] = finding("claimed_call", step, f"says {words!r}; no call had done it", 0.8)
+    return tuple(found.values())
+
+
+class _Offered:
+    """The verbs of the tools that write, by what they act on."""
+
+    def __init__(self, tools: Iterable[ToolSpec]) -> None:
+        self._verbs = [(deed, objects_of(tool)) for tool in tools for deed in sorted(deeds_of(tool))]
+
+    def for_sentence(self, sentence: str) -> frozenset[str]:
+        """Those of the tools that act on something that the sentence names: of others it claims nothing."""
+        if _PRONOUN.search(sentence) is not None:
+            return frozenset(verb for verb, _ in self._verbs)
+        said = {singular(word) for word in _WORDS.findall(sentence)}
+        return frozenset(verb for verb, objects in self._verbs if objects & said)
+
+
+def _claims(message: str) -> Iterator[tuple[str, str, str]]:
+    """(participle, words, sentence) of what is said to have been done."""
+    for sentence in _SENTENCE.findall(message.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
+        if sentence.endswith("?"):
+            continue
+        researched = _RESEARCHED.search(sentence) if "search" in sentence or "investig" in sentence else None
+        if researched is not None and _TO_COME.search(sentence) is None:
+            yield "searched", researched.group(), sentence
+        for pattern in _patterns(sentence):
+            for match in pattern.finditer(sentence):
+                if _is_deed(match) and _UNCLAIMED.search(sentence, 0, match.start()) is None:
+                    yield match.group(1), match.group(), sentence
+
+
+def _is_deed(match: re.Match[str]) -> bool:
+    """Whether the words tell of something done that a tool could have done."""
+    participle = match.group(1)
+    if participle in _LOOKED:
+        return match.group().startswith(("i ", "i'", "we "))
+    if participle in _OF_ANYTHING and _UNWORLDLY.match(match.string, match.end()):
+        return False
+    return participle.endswith("ed") or participle in _IRREGULAR
+
+
+def _patterns(sentence: str) -> Iterator[re.Pattern[str]]:
+    """Those that can be found: what none of them lacks is searched for first, which is quicker."""
+    if "i " in sentence or "i'" in sentence or "we " in sentence or "we'" in sentence:
+        yield _ACTIVE
+    if "been" in sentence or "was" in sentence:
+        yield _PASSIVE
+
+
+class _ToldStates:
+    """States that answers had told: what is said of them in the passive claims no call."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._since: dict[tuple[str, frozenset[str]], int] = {}
+
+    def include(self, verb: str, words: str, sentence: str, moment: int) -> bool:
+        """Whether the words report a state that an answer before `moment` had told of what the sentence names."""
+        if words.startswith(("i ", "i'", "we ", "we'")):
+            return False
+        named = frozenset(atom for word in codes(sentence) if is_identifier(word.upper()) for atom in atoms(word))
+        if (verb, named) not in self._since:
+            self._since[verb, named] = self._first(verb, named)
+        return self._since[verb, named] < moment
+
+    def _first(self, verb: str, named: frozenset[str]) -> int:
+        told = {verb, verb.replace("ll", "l")}  # "cancelled" and "canceled"
+        for act in self._reading.acts:
+            if act.seen is not None and not act.failed:
+                seen = set(atoms("\n".join(texts(act.seen.content))))
+                if told & seen and named <= seen | act.asked:
+                    return act.moment
+        return NEVER
+
+
+def _deeds(act: Act) -> frozenset[str]:
+    if act.tool is None:
+        return frozenset({action_of(act.call.name)})
+    return deeds_in(act.tool, act.call.arguments)
+
+
+def _tells(act: Act) -> bool:
+    """Whether a call can have told the agent anything: thinking and handing in do not."""
+    return not hands_in(act.call.name) and action_of(act.call.name) not in _MUTE
+
+
+def _is_false(participle: str, offered: frozenset[str], done: set[str], *, wrote: bool) -> bool:
+    if participle in _DONE:
+        return not wrote and bool(offered)
+    if any(_says(participle, verb) for verb in done):
+        return False
+    like = frozenset[str]().union(*(group for group in _LIKE if any(_says(participle, verb) for verb in group)))
+    if any(_says(participle, verb) for verb in offered):
+        return not like & done
+    return bool(like & offered) and not wrote  # a word of like meaning may be said of many a write
+
+
+def _says(participle: str, verb: str) -> bool:
+    if len(verb) < 3:
+        return False
+    stem = verb[:-1] if verb[-1] in "ey" else verb
+    return _IRREGULAR.get(participle) == verb or (participle.startswith(stem) and len(participle) <= len(stem) + 4)
+
+
+class Claims:
+    """Calls and results that are claimed and were never made."""
+
+    name: ClassVar[str] = "claims"
+    version: ClassVar[str] = VERSION
+
+    def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
+        reading = read(evidence)
+        return (*claimed_calls(reading), *fabricated_results(reading))

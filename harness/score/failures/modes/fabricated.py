@@ -1,0 +1,108 @@
+"""Results that are made up: the kind `fabricated_result` of the detector `claims`, which defines it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from harness.score.diagnosis import Diagnosis, Kind
+from harness.score.failures.signals.grounding import atoms, is_identifier, texts
+from harness.score.failures.signals.reading import Act, Reading
+from harness.trace import Step
+
+VERSION: Final = "7"
+"""Of both kinds that words show."""
+_EXAMPLE: Final = re.compile(r"\b(?:e\.g\.|for example|for instance|such as|like|format|example)", re.I)
+_OWN_OUTPUT: Final = re.compile(
+    r"(?m)^\s{0,8}(?:Observation|API output|Tool (?:output|result|response)|Function (?:output|result))\s?:\s?\S"
+)
+_OUTPUTS: Final = ("Observation", "output", "result", "response")
+"""One of them stands in every text with an output of its own; looking for them is quicker than the expression is."""
+_WORD: Final = re.compile(r"[#A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|\n")
+_DIGIT: Final = re.compile(r"[0-9]")
+_COUNTED: Final = re.compile(r"\d+-[a-z]+", re.I)
+"""`1500-piece`, `4-star`."""
+_PART: Final = 6
+_LONG_NUMBER: Final = 7
+"""A shorter run of digits can be an amount, which is rightly computed."""
+
+
+def fabricated_results(reading: Reading) -> tuple[Diagnosis, ...]:
+    """One finding a message."""
+    if not reading.records_calls:
+        return ()
+    own = _OwnArguments(reading.acts)
+    found = []
+    for step in reading.steps:
+        if step.source != "agent":
+            continue
+        if not step.message:
+            continue
+        if any(word in step.message for word in _OUTPUTS) and _OWN_OUTPUT.search(step.message):
+            found.append(finding("fabricated_result", step, "writes a tool's answer itself", 0.9))
+            continue
+        values = () if reading.runs_code else codes(reading.words[step.index])  # what code can compute may be true
+        made_up = [value for value in values if _is_made_up(value, reading, step, own)]
+        if made_up:
+            evidence = f"tells of {', '.join(map(repr, made_up[:5]))}, which nothing had given"
+            found.append(finding("fabricated_result", step, evidence, 0.8))
+    return tuple(found)
+
+
+class _OwnArguments:
+    """The atoms of everything that the agent had put into its calls, read as far as somebody asks."""
+
+    def __init__(self, acts: Sequence[Act]) -> None:
+        self._acts = acts
+        self._next = 0
+        self._atoms: set[str] = set()
+
+    def until(self, moment: int) -> set[str]:
+        """Of the calls up to and including those of the moment, which must not fall from one question to the next."""
+        while self._next < len(self._acts) and self._acts[self._next].moment <= moment:
+            for text in texts(self._acts[self._next].call.arguments):
+                self._atoms.update(atoms(text))
+            self._next += 1
+        return self._atoms
+
+
+def codes(words: str) -> Iterator[str]:
+    """Words with a digit that are told of, not offered as an example. `words`: a message without code and quotes."""
+    if _DIGIT.search(words) is None:
+        return
+    for sentence in _SENTENCE_END.split(words):
+        if _DIGIT.search(sentence) and not _EXAMPLE.search(sentence):
+            yield from (word.rstrip(".:-+_@") for word in _WORD.findall(sentence) if _DIGIT.search(word))
+
+
+def _is_made_up(value: str, reading: Reading, step: Step, own: _OwnArguments) -> bool:
+    if value.isdigit() and len(value) < _LONG_NUMBER:
+        return False
+    if not is_identifier(value) or _COUNTED.fullmatch(value):
+        return False
+    if reading.sources.grounded(value, reading.moments[step.index]):
+        return False  # mostly so, and quicker to see than what follows
+    known = own.until(reading.moments[step.index])
+    # else it may be the agent's own, or named after something that is known
+    return not (
+        set(atoms(value)) <= known
+        or any(is_identifier(part.upper()) and part in known for part in atoms(value))
+        or any(
+            len(part) >= _PART
+            and reading.sources.grounded(part, reading.moments[step.index])
+            and is_identifier(part.upper())
+            for part in atoms(value)
+        )
+    )
+
+
+def finding(kind: Kind, step: Step, evidence: str, confidence: float) -> Diagnosis:
+    """A finding at one step, whose origin it is."""
+    return Diagnosis(
+        failure="tool_hallucination",
+        kind=kind,
+        origin_step=step.index,
+        evidence=evidence,
+        confidence=confidence,
+        version=VERSION,
+    )

@@ -1,0 +1,1 @@
+"""Which finding is reported first: confidence and causes, from fitted figures."""

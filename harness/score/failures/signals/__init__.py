@@ -1,0 +1,1 @@
+"""What detectors read in a trajectory: claims, repetition, progress, hand-overs, and the sources of values."""

@@ -1,0 +1,31 @@
+"""Texts of a conversation in the form that the rules compare: values, lower case, plain words."""
+
+import re
+from functools import lru_cache
+
+from harness.simulate.meaning.slots import Read, read_values
+
+
+@lru_cache(maxsize=16_384)
+def cached_values(text: str) -> Read:
+    """The values of a text, which is read once however often it is compared."""
+    return read_values(lower_case(text))
+
+
+def read_all_values(texts: tuple[str, ...]) -> Read:
+    """The values of all texts together."""
+    every = Read()
+    for one in map(cached_values, texts):
+        every.values.update(one.values)
+        every.words.update(one.words)
+        every.bound |= one.bound
+    return every
+
+
+def lower_case(text: str) -> str:
+    return text.lower().replace("\u2019", "'")
+
+
+def plain_words(text: str) -> str:
+    """The words alone, by which two messages are the same whatever their punctuation."""
+    return " ".join(re.findall(r"[a-z0-9']+", lower_case(text)))

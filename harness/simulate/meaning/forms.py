@@ -1,0 +1,39 @@
+"""The one form of a value, however it is written."""
+
+import re
+from functools import lru_cache
+
+
+@lru_cache(maxsize=16_384)
+def normal_form(kind: str, text: str) -> tuple[str, str]:
+    """The kind of a value and its one form; dates are month and day."""
+    digits = re.findall(r"\d+", text)
+    match kind:
+        case "money" | "percent" | "number":
+            return kind, plain_number(re.sub(r"[^\d.]", "", text).strip("."))
+        case "iso":
+            return "date", f"{int(digits[1])}-{int(digits[2])}"
+        case "slashed":
+            return "date", f"{int(digits[0])}-{int(digits[1])}"
+        case "time":
+            return "time", _time(text)
+        case _:
+            return "id", text.strip("#-_")
+
+
+def _time(text: str) -> str:
+    digits = [int(part) for part in re.findall(r"\d+", text)]
+    hour, minute = digits[0], digits[1] if len(digits) > 1 else 0
+    if "p" in text and hour < 12:
+        hour += 12
+    elif "a" in text and hour == 12:
+        hour = 0
+    return f"{hour}:{minute:02}"
+
+
+def plain_number(text: str) -> str:
+    """A number without the zeros that change nothing; `text` where it is none."""
+    try:
+        return f"{float(text):.12g}" if len(text) < 12 else text
+    except ValueError:
+        return text

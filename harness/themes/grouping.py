@@ -1,0 +1,134 @@
+"""Failures grouped into themes: by what is certain first, then by text within each group.
+
+Deterministic, and independent of the order in which failures arrive. The themes that are known keep their texts and
+come first: a failure joins the known theme that it is most like, and only what fits none begins a new one.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from harness.themes.failure import Cause, Failure, HarnessFault
+from harness.themes.text import Shingles, mean_shingles, shingles, similarity, words_of
+from harness.values import Frozen, digest_of
+
+ALIKE: Final = 0.20
+"""The least similarity to a theme's text with which a failure belongs to it."""
+MERGED: Final = 0.30
+"""Themes of one group whose texts are more alike than this are one."""
+_MOST_IN_GROUP: Final = 40
+"""Themes in one group: whoever sends sessions cannot make any number of them; what is beyond joins the nearest."""
+_ROUNDS: Final = 4
+
+
+class ThemeKey(Frozen):
+    """What is certain of a theme; failures with different keys are never in one theme."""
+
+    suite: str
+    fault: HarnessFault | None
+    criterion: str
+    cause: Cause
+
+
+class ThemeText(Frozen):
+    """A theme's identity: its key, and the text that failures are compared with."""
+
+    id: str
+    key: ThemeKey
+    shingles: dict[int, float]
+
+
+class Group(Frozen):
+    """The failures of one theme."""
+
+    text: ThemeText
+    failures: tuple[Failure, ...]
+    similarities: tuple[float, ...]
+    """Of each failure to the theme's text."""
+
+
+def grouped(
+    suite: str, failures: Iterable[Failure], known: Sequence[ThemeText] = (), *, of_run: bool = False
+) -> list[Group]:
+    """Every failure in one theme, ordered by the theme's id. Themes of runs have other ids than those of production."""
+    by_key: dict[str, list[Failure]] = defaultdict(list)
+    keys: dict[str, ThemeKey] = {}
+    for failure in failures:
+        key = ThemeKey(suite=suite, fault=failure.fault, criterion=failure.criterion, cause=failure.cause)
+        name = digest_of(key)
+        keys[name] = key
+        by_key[name].append(failure)
+    by_name = defaultdict(list)
+    for one in known:
+        by_name[digest_of(one.key)].append(one)
+    found = [group for name in by_key for group in _grouped(keys[name], by_key[name], by_name[name], of_run=of_run)]
+    return sorted(found, key=lambda group: group.text.id)
+
+
+def _grouped(key: ThemeKey, failures: Sequence[Failure], known: Sequence[ThemeText], *, of_run: bool) -> list[Group]:
+    words = {failure.text: tuple(words_of(failure.text)) for failure in failures}
+    counts = Counter(words[failure.text] for failure in failures)
+    texts = {one: shingles(one) for one in counts}
+    ordered = sorted(counts, key=lambda one: (-counts[one], one))
+    strange = [one for one in ordered if _best(texts[one], [theme.shingles for theme in known])[1] < ALIKE]
+    fresh = _new_texts({one: (texts[one], counts[one]) for one in strange}, _MOST_IN_GROUP - len(known))
+    themes = [*known, *(ThemeText(id=_id(key, text, of_run=of_run), key=key, shingles=dict(text)) for text in fresh)]
+    place = {one: _best(texts[one], [theme.shingles for theme in themes]) for one in ordered}
+    members: dict[int, list[tuple[Failure, float]]] = defaultdict(list)
+    for failure in sorted(failures, key=lambda one: (one.received_ns, one.session)):
+        number, alike = place[words[failure.text]]
+        members[number].append((failure, alike))
+    return [
+        Group(
+            text=themes[number],
+            failures=tuple(failure for failure, _ in found),
+            similarities=tuple(round(alike, 4) for _, alike in found),
+        )
+        for number, found in members.items()
+    ]
+
+
+def _new_texts(weighted: Mapping[tuple[str, ...], tuple[Shingles, int]], most: int) -> list[Shingles]:
+    """Texts of new themes: the most frequent ones lead, each then is the mean of those that are most like it."""
+    if most <= 0:
+        return []
+    leaders: list[Shingles] = []
+    for text, _ in weighted.values():
+        if len(leaders) < most and _best(text, leaders)[1] < ALIKE:
+            leaders.append(text)
+    for _ in range(_ROUNDS):
+        leaders = _merged(_means(weighted.values(), leaders))
+    return leaders
+
+
+def _means(weighted: Iterable[tuple[Shingles, int]], leaders: Sequence[Shingles]) -> list[tuple[Shingles, int]]:
+    parts: dict[int, list[tuple[Shingles, int]]] = defaultdict(list)
+    for text, count in weighted:
+        parts[_best(text, leaders)[0]].append((text, count))
+    return [(mean_shingles(part), sum(count for _, count in part)) for _, part in sorted(parts.items())]
+
+
+def _merged(themes: Sequence[tuple[Shingles, int]]) -> list[Shingles]:
+    """The larger ones first; a smaller one that is like a larger one becomes part of it."""
+    kept: list[list[tuple[Shingles, int]]] = []
+    for theme in sorted(themes, key=lambda one: (-one[1], sorted(one[0].items()))):
+        number, alike = _best(theme[0], [part[0][0] for part in kept])
+        if alike >= MERGED:
+            kept[number].append(theme)
+        else:
+            kept.append([theme])
+    return [mean_shingles(part) for part in kept]
+
+
+def _best(text: Shingles, others: Sequence[Shingles]) -> tuple[int, float]:
+    """Number and similarity of the most alike; of equals the first. (-1, -1) for none."""
+    best = (-1, -1.0)
+    for number, other in enumerate(others):
+        alike = similarity(text, other)
+        if alike > best[1] + 1e-9:
+            best = (number, alike)
+    return best
+
+
+def _id(key: ThemeKey, text: Shingles, *, of_run: bool) -> str:
+    return digest_of([key.model_dump(), sorted(text), *(["run"] if of_run else [])])[:12]

@@ -1,0 +1,178 @@
+"""The themes of a run or of a store's sessions, followed over days by the book, with links to what is known of them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Final
+
+from harness.case import load_suite, suite_names
+from harness.errors import HarnessError, UsageError
+from harness.online import SessionStore, session_origin
+from harness.results import DRIFT, DriftReport, RunFolder, read_drift
+from harness.themes.book import KnownTheme, book_alone, book_path, read_book, write_book
+from harness.themes.grouping import Group, grouped
+from harness.themes.population import Population, run_population, store_populations
+from harness.themes.ranking import Ranking, day_of, scorer_kind
+from harness.themes.theme import AwayTheme, DriftLink, Theme, ThemesReport
+
+_MOST_LINKS: Final = 20
+_UNLIKELY: Final = 0.05
+
+
+def themes_of_run(project: Path, folder: RunFolder, *, remember: bool = False) -> ThemesReport:
+    """Of a run's trials. Raises ResultsError naming a damaged file.
+
+    `remember`: write them into the book, so that later failures of their kinds join them.
+    """
+    return _report(project, [run_population(project, folder)], f"run:{folder.manifest.run}", "", remember=remember)
+
+
+def themes_of_store(
+    project: Path,
+    store: SessionStore,
+    *,
+    since_ns: int = 0,
+    since: str = "",
+    suite: str | None = None,
+    remember: bool = False,
+) -> ThemesReport:
+    """Of the scored sessions received since then. `remember`: as for `themes_of_run`.
+
+    Raises UsageError for a suite that never scored a session.
+    """
+    populations = store_populations(project, store, since_ns=since_ns, suite=suite)
+    if suite is not None and not populations:
+        suites = sorted({one.suite for one in store.score_store.read()})
+        if suite not in suites:
+            known = f"suites with scores: {', '.join(suites)}" if suites else f"harness online score {suite}"
+            raise UsageError(f"no session is scored by {suite!r}", remedy=known)
+    return _report(project, populations, "store", since, remember=remember)
+
+
+def theme_named(report: ThemesReport, named: str) -> Theme:
+    """The theme of an id, or of an unambiguous beginning of one. Raises UsageError."""
+    found = [theme for theme in report.themes if named and theme.id.startswith(named)]
+    if not found:
+        raise UsageError(f"there is no theme {named[:40]!r}", remedy="harness themes lists their ids")
+    if len(found) > 1:
+        ids = ", ".join(theme.id for theme in found[:_MOST_LINKS])
+        raise UsageError(f"the ids of {len(found)} themes begin with {named[:40]!r}", remedy=f"one of: {ids}")
+    return found[0]
+
+
+def _report(
+    project: Path, populations: Sequence[Population], source: str, since: str, *, remember: bool
+) -> ThemesReport:
+    followed = [_followed(project, one, remember=remember) for one in populations]
+    themes = [theme for found, _ in followed for theme in found]
+    themes.sort(key=lambda theme: (-theme.impact, theme.id))
+    return ThemesReport(
+        source=source,
+        since=since,
+        sessions=len({(one.suite, examined.session) for one in populations for examined in one.examined}),
+        failed=len({(one.suite, failure.session) for one in populations for failure in one.failures}),
+        themes=tuple(themes),
+        away=tuple(one for _, away in followed for one in away),
+    )
+
+
+def _followed(project: Path, population: Population, *, remember: bool) -> tuple[list[Theme], list[AwayTheme]]:
+    path = book_path(project, population.suite, of_runs=population.is_of_run)
+    with book_alone(project) if remember else nullcontext():
+        book = read_book(path)
+        groups = grouped(population.suite, population.failures, book.texts, of_run=population.is_of_run)
+        ranking = Ranking(population)
+        themes = [ranking.theme(group) for group in groups]
+        seen = {
+            theme.id: _known(group, theme, book.by_id.get(theme.id))
+            for group, theme in zip(groups, themes, strict=True)
+        }
+        if remember and seen:
+            write_book(path, book.with_themes(seen))
+    links = _Links(project, population.suite)
+    away = [_away(one, population) for one in book.themes if one.issue and one.text.id not in seen]
+    return [links.linked(theme, seen[theme.id]) for theme in themes], away
+
+
+def _away(known: KnownTheme, population: Population) -> AwayTheme:
+    kind = scorer_kind(known.text.key)
+    examined = len({one.session for one in population.examined if one.kind == kind and one.received_ns > known.last_ns})
+    return AwayTheme(
+        id=known.text.id,
+        suite=population.suite,
+        issue=known.issue,
+        last_day=day_of(known.last_ns),
+        examined=examined,
+        over=(1 - known.rate) ** examined < _UNLIKELY,
+    )
+
+
+def _known(group: Group, theme: Theme, before: KnownTheme | None) -> KnownTheme:
+    first, last = group.failures[0], group.failures[-1]
+    now = KnownTheme(
+        text=group.text,
+        first_ns=first.received_ns,
+        first_release=first.release,
+        last_ns=last.received_ns,
+        rate=0.0 if theme.share_interval is None else theme.share_interval.low,
+    )
+    if before is None:
+        return now
+    earlier = before if before.first_ns <= now.first_ns else now
+    later = now if now.last_ns >= before.last_ns else before
+    return now.model_copy(
+        update={
+            "first_ns": earlier.first_ns,
+            "first_release": earlier.first_release,
+            "last_ns": later.last_ns,
+            "rate": later.rate,
+            "issue": before.issue,
+        }
+    )
+
+
+class _Links:
+    """What a project knows of themes: cases made from their sessions, and drift of their tools."""
+
+    def __init__(self, project: Path, suite: str) -> None:
+        self._origins = _origins(project, suite)
+        self._drift = [report for report in _drift_reports(project) if report.suite == suite]
+
+    def linked(self, theme: Theme, known: KnownTheme) -> Theme:
+        """With links, and with what the book knows."""
+        names = {session_origin(member) for member in theme.members} | {*theme.members}
+        made = {self._origins[name] for name in names & {*self._origins}}
+        return theme.model_copy(
+            update={
+                "cases": tuple(sorted({*theme.cases, *made}))[:_MOST_LINKS],
+                "drift": tuple(self._drift_of(theme.cause.tool))[:_MOST_LINKS],
+                "first_release": known.first_release,
+                "first_day": day_of(known.first_ns),
+                "issue": known.issue,
+            }
+        )
+
+    def _drift_of(self, tool: str) -> Iterator[DriftLink]:
+        for report in self._drift if tool else ():
+            for one in report.findings:
+                if one.tool == tool:
+                    yield DriftLink(run=report.run, operation=one.operation, change=one.change, severity=one.severity)
+
+
+def _origins(project: Path, suite: str) -> dict[str, str]:
+    try:
+        cases = load_suite(project, suite).cases if suite in suite_names(project) else ()
+    except HarnessError:  # a suite that is being edited costs the links, not the themes
+        return {}
+    return {case.origin: case.id for case in cases if case.origin}
+
+
+def _drift_reports(project: Path) -> Iterator[DriftReport]:
+    """The newest first."""
+    found: list[DriftReport] = []
+    for path in (project / "runs").glob(f"*/{DRIFT}"):
+        try:
+            found.append(read_drift(path))
+        except HarnessError:
+            continue
+    yield from sorted(found, key=lambda report: report.seen, reverse=True)

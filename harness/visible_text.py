@@ -1,0 +1,25 @@
+"""Text as a terminal may print it: no character of an agent, a tool or an untrusted file steers it or reverses
+its text.
+
+The characters are shown as `\\uXXXX`, which is what JSON means by them, so that JSON stays the same document.
+"""
+
+from typing import Final
+
+_KEPT: Final = frozenset("\n\t")
+_BIDIRECTIONAL: Final = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_SEPARATORS: Final = "\u2028\u2029"
+_CONTROLS: Final = "".join(map(chr, (*range(0x20), 0x7F, *range(0x80, 0xA0))))
+_SHOWN: Final = {
+    ord(char): f"\\u{ord(char):04x}" for char in _CONTROLS + _BIDIRECTIONAL + _SEPARATORS if char not in _KEPT
+}
+
+
+def visible(text: str) -> str:
+    """The text with each control character (C0, DEL, C1, bidirectional) but line end and tab as `\\uXXXX`."""
+    return text.translate(_SHOWN)
+
+
+def one_line(text: str) -> str:
+    """The same without line ends, so that a name that stands in a line cannot begin another one."""
+    return visible(text).replace("\n", "\\n")

@@ -1,0 +1,151 @@
+"""What a player returns after other writes: nothing, unless it is lenient, and then it says so."""
+
+import pytest
+
+from harness.case import HttpRoute, StateNames, ToolSpec
+from harness.cassette import (
+    Cassette,
+    Missed,
+    Played,
+    Player,
+    Recording,
+    Redactor,
+    StateChain,
+    TrialRecording,
+    call_key,
+    complete_arguments,
+)
+from harness.cassette.keys import CallKey
+from harness.cassette.recorder.journal import Journal
+
+ADD_EGG = ("add", {"item": "egg"}, b'{"lines": 1}')
+
+
+def looked(answer: bytes, q: str = "egg"):
+    return ("look", {"q": q}, answer)
+
+
+def played(player: Player, *calls: CallKey) -> list[tuple[bytes, str] | None]:
+    answers = [player.play(call) for call in calls]
+    return [(one.recording.body, one.tier) if isinstance(one, Played) else None for one in answers]
+
+
+@pytest.fixture
+def calls(look, add) -> dict[str, CallKey]:
+    return {
+        "egg": call_key(look, complete_arguments(look, {"q": "egg"}), Redactor({})),
+        "add egg": call_key(add, {"item": "egg"}, Redactor({})),
+        "add ham": call_key(add, {"item": "ham"}, Redactor({})),
+    }
+
+
+def test_a_lenient_player_answers_from_the_last_state_that_the_trial_has_passed(record, calls) -> None:
+    cassette = Cassette(record(looked(b"0"), ADD_EGG, looked(b"1"), ADD_EGG, looked(b"2")))
+    writes = (calls["add egg"], calls["add ham"])
+    strict, lenient = Player(cassette), Player(cassette, lenient=True)
+    assert [(b'{"lines": 1}', "exact"), None, None] == played(strict, *writes, calls["egg"])
+    assert [(b'{"lines": 1}', "exact"), None, (b"1", "earlier_state")] == played(lenient, *writes, calls["egg"])
+
+
+def test_a_lenient_player_takes_the_most_writes_up_to_now_where_the_trial_has_passed_no_recorded_state(
+    record, calls
+) -> None:
+    cassette = Cassette(record(ADD_EGG, looked(b"1"), ADD_EGG, looked(b"2"), ADD_EGG, looked(b"3")))
+    lenient = Player(cassette, lenient=True)
+    assert [None, None, (b"2", "earlier_state")] == played(lenient, calls["add ham"], calls["add ham"], calls["egg"])
+    assert [None] == played(Player(cassette, lenient=True), calls["egg"])
+
+
+def test_the_number_of_unused_recordings_counts_each_used_one_once(record, calls) -> None:
+    cassette = Cassette(record(looked(b"0"), ADD_EGG, looked(b"1")))
+    player = Player(cassette, lenient=True)
+    assert 3 == player.unused()
+    played(player, calls["egg"], calls["egg"])
+    assert 2 == player.unused()
+    played(player, calls["add ham"], calls["egg"])
+    assert 2 == player.unused()
+    played(Player(cassette), calls["add egg"])
+    assert 2 == player.unused()
+
+
+@pytest.mark.parametrize(("recorded", "once"), [(1, True), (2, False)])
+def test_a_read_of_a_tool_that_was_never_called_twice_is_marked(record, calls, recorded: int, once: bool) -> None:
+    player = Player(Cassette(record(*[looked(b"0")] * recorded)))
+    answers = [player.play(calls["egg"]) for _ in range(recorded + 1)]
+    assert [(False, "exact")] * recorded + [(once, "exact_reused")] == [
+        (one.once_recorded, one.tier) for one in answers if isinstance(one, Played)
+    ]
+
+
+def test_a_write_is_never_answered_twice(record, calls) -> None:
+    assert [(b'{"lines": 1}', "exact"), None] == played(Player(Cassette(record(ADD_EGG))), *[calls["add egg"]] * 2)
+
+
+def test_a_request_to_a_model_is_answered_again_although_its_answers_differ(record, calls) -> None:
+    of_models = [
+        one.model_copy(update={"mark": one.mark.model_copy(update={"kind": "model"})})
+        for one in record(looked(b"1"), looked(b"2"))
+    ]
+    answers = played(Player(Cassette(of_models)), *[calls["egg"]] * 3)
+    assert [(b"1", "exact"), (b"2", "exact"), (b"2", "exact_reused")] == answers
+
+
+@pytest.mark.parametrize(
+    ("declared", "tier"), [("/now", "volatile_reused"), ("/*", "volatile_reused"), ("/other", None), ("/now/x", None)]
+)
+def test_what_changes_has_to_be_declared_as_a_whole(record, calls, declared: str, tier: str | None) -> None:
+    cassette = Cassette(record(looked(b'{"now": 1, "a": 0}'), looked(b'{"now": 2, "a": 0}')))
+    player = Player(cassette, volatile={"look": [declared]})
+    last = played(player, *[calls["egg"]] * 3)[-1]
+    assert tier == (last and last[1])
+
+
+def test_a_changed_status_is_a_change_of_the_whole_answer(record, calls) -> None:
+    first, second = record(looked(b"0"), looked(b"0"))
+    cassette = Cassette([first, second.model_copy(update={"status": 404})])
+    for declared, answered in (("/now", False), ("", True)):
+        last = played(Player(cassette, volatile={"look": [declared]}), *[calls["egg"]] * 3)[-1]
+        assert answered == (last is not None)
+
+
+def _of(server: str, effect: str) -> CallKey:
+    spec = {"name": f"{server}_{effect}", "server": server, "effect": effect, "http": HttpRoute(path="/")}
+    return call_key(ToolSpec.model_validate(spec), {}, Redactor({}))
+
+
+READ, WRITE, OTHER_WRITE = _of("reports", "read"), _of("reports", "write"), _of("shop", "write")
+UNDECLARED = StateNames(undeclared=frozenset({"reports", "shop"}))
+
+
+def _recorded(tmp_path, names: StateNames | None, *calls: CallKey) -> list[Recording]:
+    trial = TrialRecording(
+        journal=Journal(tmp_path, suite="s", case="c", redactor=Redactor({})), chain=StateChain(names)
+    )
+    for call in calls:
+        position = trial.position(call)
+        trial.wrote(call)
+        body = str(len(trial.journal.recordings)).encode()
+        trial.keep(position, Recording(mark=position.mark("tool"), arguments=call.arguments, status=200, body=body))
+    trial.journal.remove()
+    return trial.journal.recordings
+
+
+def test_what_was_recorded_without_the_writes_to_other_servers_is_not_returned_for_servers_that_may_share(
+    tmp_path,
+) -> None:
+    old = Cassette(_recorded(tmp_path, None, READ, OTHER_WRITE))
+    alone = Cassette(_recorded(tmp_path, None, READ, WRITE))
+    new = Cassette(_recorded(tmp_path, UNDECLARED, READ, OTHER_WRITE))
+    missed = Player(old, chain=StateChain(UNDECLARED)).play(READ)
+    assert isinstance(missed, Missed)
+    assert missed.note is not None
+    assert "state: reports" in missed.note
+    for cassette in (alone, new):
+        assert [(b"0", "exact")] == played(Player(cassette, chain=StateChain(UNDECLARED)), READ)
+    assert [(b"0", "exact")] == played(Player(old, chain=StateChain()), READ)
+
+
+def test_a_write_to_a_server_that_may_share_leads_to_another_state(tmp_path) -> None:
+    cassette = Cassette(_recorded(tmp_path, UNDECLARED, READ, OTHER_WRITE, READ))
+    player = Player(cassette, chain=StateChain(UNDECLARED))
+    assert [(b"1", "exact"), (b"2", "exact"), (b"2", "exact_reused")] == played(player, OTHER_WRITE, READ, READ)

@@ -1,0 +1,93 @@
+"""Recordings updated to the answers of today: what is replaced, the patch of it, and what is never written."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.cassette import (
+    Cassette,
+    Recording,
+    Redactor,
+    apply_refresh,
+    load_cassette,
+    patch_of,
+    refreshed_cassettes,
+    save_cassette,
+    with_answers,
+)
+from harness.errors import CassetteError
+
+EGG, TEA = ("look", {"q": "egg"}, b'{"price": 1}'), ("look", {"q": "tea"}, b'{"price": 2}')
+
+
+def today(recording: Recording, body: bytes, **mark: object) -> Recording:
+    changed = recording.mark.model_copy(update={"writes": 7, **mark})
+    return recording.model_copy(update={"body": body, "arguments": "{}", "mark": changed})
+
+
+def test_only_the_answer_is_taken_and_only_in_places_that_the_cassette_has(record) -> None:
+    egg, tea = record(EGG, TEA)
+    fresh = {
+        egg.place: today(egg, b'{"price": 9}', outcome="timeout", provenance="service"),
+        tea.place: today(tea, TEA[2], provenance="service"),
+        ("0" * 32, "0" * 32, 0): today(tea, b"{}"),
+    }
+    new = with_answers(Cassette([egg, tea]), fresh)
+    (changed,) = (one for one in new.recordings if one.place == egg.place)
+    assert (b'{"price": 9}', egg.arguments, 0, "timeout", "service") == (
+        changed.body,
+        changed.arguments,
+        changed.mark.writes,
+        changed.mark.outcome,
+        changed.mark.provenance,
+    )
+    assert [tea] == [one for one in new.recordings if one.place != egg.place]
+
+
+@pytest.fixture
+def cassettes(tmp_path: Path, record) -> Path:
+    for case in ("one", "two"):
+        save_cassette(tmp_path / "cassettes" / "s" / f"{case}.yaml", Cassette(record(EGG, TEA)), suite="s", case=case)
+    return tmp_path / "cassettes"
+
+
+def refreshed(cassettes: Path, record, body: bytes, *, secrets: dict[str, str] | None = None):
+    egg, tea = record(EGG, TEA)
+    fresh = {"two": {egg.place: today(egg, body)}, "one": {tea.place: today(tea, TEA[2])}}
+    return list(refreshed_cassettes(cassettes, "s", fresh, Redactor(secrets or {})))
+
+
+def test_a_cassette_whose_answers_are_the_same_is_not_touched(cassettes: Path, record) -> None:
+    [changed] = refreshed(cassettes, record, b'{"price": 9}')
+    assert ("two", 1) == (changed.case, changed.replaced)
+    assert [] == refreshed(cassettes, record, EGG[2])
+
+
+def test_the_patch_does_what_applying_does(cassettes: Path, record) -> None:
+    changed = refreshed(cassettes, record, b'{"price": 9}')
+    patch = patch_of(changed, cassettes.parent)
+    assert patch.startswith("diff --git a/cassettes/s/two.yaml b/cassettes/s/two.yaml\n")
+    subprocess.run(["git", "apply"], cwd=cassettes.parent, input=patch, text=True, check=True)
+    patched = changed[0].path.read_bytes()
+    assert changed[0].after == patched != changed[0].before
+    changed[0].path.write_bytes(changed[0].before)
+    apply_refresh(changed)
+    assert patched == changed[0].path.read_bytes()
+    assert {b'{"price": 9}', TEA[2]} == {one.body for one in load_cassette(changed[0].path).recordings}
+    assert "" == patch_of([], cassettes.parent)
+
+
+def test_the_patch_of_a_file_without_a_last_line_end_applies(cassettes: Path, record) -> None:
+    path = cassettes / "s" / "two.yaml"
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    changed = refreshed(cassettes, record, b'{"price": 9}')
+    patch = patch_of(changed, cassettes.parent)
+    assert "\\ No newline at end of file\n" in patch
+    subprocess.run(["git", "apply"], cwd=cassettes.parent, input=patch, text=True, check=True)
+    assert changed[0].after == path.read_bytes()
+
+
+def test_an_answer_with_a_secret_is_refused(cassettes: Path, record) -> None:
+    with pytest.raises(CassetteError, match="'KEY'"):
+        refreshed(cassettes, record, b'"longsecret"', secrets={"KEY": "longsecret"})

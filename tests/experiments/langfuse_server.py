@@ -1,0 +1,141 @@
+"""A program that stands for a Langfuse server, version 4: the parts of its public API that datasets, experiments and
+scores need, with answers of the shape that its own SDK reads.
+"""
+
+import base64
+import json
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import unquote
+
+from aiohttp import web
+from google.protobuf.json_format import MessageToDict
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.judge.judge.serving import served
+
+SECRET_KEY = "sk-lf-0123456789"
+PROJECT = "project-1"
+NOW = "2026-11-01T10:00:00.000Z"
+
+
+class LangfuseServer:
+    """Keeps datasets by name, items, spans and scores by their ids, and every request that it was sent."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.datasets: dict[str, dict[str, Any]] = {}
+        self.items: dict[str, dict[str, Any]] = {}
+        self.spans: dict[str, dict[str, Any]] = {}
+        self.scores: dict[str, dict[str, Any]] = {}
+        self.asked: Counter[str] = Counter()
+        self.bodies: list[bytes] = []
+        self.failures: list[web.Response] = []
+        """Answers to the next writes, in place of the right ones."""
+        self.refused_score: str | None = None
+        self.public_key = f"pk-lf-{uuid.uuid4()}"
+        """Of this server alone: the SDK has one client for each."""
+        self._routes: dict[str, Callable[[web.Request, bytes], web.Response]] = {
+            "GET v2/datasets/*": self._dataset,
+            "POST v2/datasets": self._new_dataset,
+            "GET dataset-items": self._items,
+            "POST dataset-items": self._upsert,
+            "POST otel/v1/traces": self._spans,
+            "POST scores": self._scores,
+            "GET projects": self._projects,
+        }
+
+    def environment(self) -> dict[str, str]:
+        return {
+            "LANGFUSE_HOST": self.url,
+            "LANGFUSE_PUBLIC_KEY": self.public_key,
+            "LANGFUSE_SECRET_KEY": SECRET_KEY,
+        }
+
+    def writes(self) -> int:
+        return sum(count for asked, count in self.asked.items() if asked.startswith("POST"))
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        path = request.path.removeprefix("/api/public/")
+        name = "v2/datasets/*" if path.startswith("v2/datasets/") else path
+        self.asked[f"{request.method} {name}"] += 1
+        token = base64.b64encode(f"{self.public_key}:{SECRET_KEY}".encode()).decode()
+        if request.headers.get("Authorization") != f"Basic {token}":
+            return web.json_response({"message": "Invalid credentials. Confirm the right keys."}, status=401)
+        body = await request.read()
+        if request.method == "POST":
+            self.bodies.append(body)
+            if self.failures:
+                return self.failures.pop(0)
+        route = self._routes.get(f"{request.method} {name}")
+        if route is None:
+            return web.json_response({"message": f"no route {request.method} {path}"}, status=404)
+        return route(request, body)
+
+    def _projects(self, request: web.Request, _: bytes) -> web.Response:
+        project = {"id": PROJECT, "name": "p", "metadata": {}, "organization": {"id": "o", "name": "o"}}
+        return web.json_response({"data": [project]})
+
+    def _dataset(self, request: web.Request, _: bytes) -> web.Response:
+        found = self.datasets.get(unquote(request.raw_path.rpartition("/")[2]))
+        return web.json_response(found or {"message": "Dataset not found"}, status=200 if found else 404)
+
+    def _new_dataset(self, request: web.Request, sent: bytes) -> web.Response:
+        body = json.loads(sent)
+        shape = {"description": None, "metadata": None, "inputSchema": None, "expectedOutputSchema": None}
+        known = self.datasets.setdefault(body["name"], {"id": f"dataset-{len(self.datasets)}", "createdAt": NOW})
+        known |= {**shape, "projectId": PROJECT, "updatedAt": NOW, **body}
+        return web.json_response(known)
+
+    def _items(self, request: web.Request, _: bytes) -> web.Response:
+        """The newest first, as Langfuse lists them."""
+        name, page, limit = request.query["datasetName"], int(request.query["page"]), int(request.query["limit"])
+        every = [one for one in reversed(self.items.values()) if one["datasetName"] == name]
+        meta = {"page": page, "limit": limit, "totalItems": len(every), "totalPages": -(-len(every) // limit)}
+        return web.json_response({"data": every[(page - 1) * limit : page * limit], "meta": meta})
+
+    def _upsert(self, request: web.Request, sent: bytes) -> web.Response:
+        body = json.loads(sent)
+        dataset = self.datasets[body["datasetName"]]
+        given = {name: value for name, value in body.items() if value is not None}
+        identity = given.setdefault("id", f"item-{len(self.items)}")
+        empty = {"input": None, "expectedOutput": None, "metadata": None, "status": "ACTIVE", "mediaReferences": []}
+        known = self.items.setdefault(identity, {**empty, "createdAt": NOW, "datasetId": dataset["id"]})
+        known |= {**given, "updatedAt": NOW}
+        return web.json_response(known)
+
+    def _spans(self, request: web.Request, body: bytes) -> web.Response:
+        if request.content_type == "application/json":
+            assert "4" == request.headers["x-langfuse-ingestion-version"]
+            sent = json.loads(body)
+        else:
+            sent = MessageToDict(ExportTraceServiceRequest.FromString(body))
+        for scope in (scope for resource in sent["resourceSpans"] for scope in resource["scopeSpans"]):
+            for span in scope["spans"]:
+                self.spans[span["spanId"]] = span
+        return web.json_response({})
+
+    def _scores(self, request: web.Request, sent: bytes) -> web.Response:
+        body = json.loads(sent)
+        kept = [one for one in body if one["name"] != self.refused_score]
+        self.scores |= {one["id"]: one for one in kept}
+        if len(kept) == len(body):
+            return web.json_response({"message": "Accepted"}, status=202)
+        errors = [{"message": f"{self.refused_score}: value is out of range"}]
+        answer = {"accepted": len(kept), "rejected": len(body) - len(kept), "errors": errors}
+        return web.json_response(answer, status=207)
+
+
+def attributes(span: dict[str, Any]) -> dict[str, Any]:
+    """By name; values of any type as they are in OTLP's JSON."""
+    return {one["key"]: next(iter(one["value"].values()), None) for one in span["attributes"]}
+
+
+@contextmanager
+def langfuse_server() -> Iterator[LangfuseServer]:
+    kept = LangfuseServer()
+    with served(kept.handle, path="") as kept.url:
+        yield kept

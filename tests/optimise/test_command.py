@@ -1,0 +1,348 @@
+"""`harness optimise` on the suite of its how-to page, in plain processes."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli.main import harness
+from harness.errors import HarnessError
+from harness.optimise import (
+    HeldOutLook,
+    TrialJudge,
+    candidate_of,
+    components_of,
+    looks_path,
+    open_whole_trials,
+    split_cases,
+    texts_of,
+)
+from harness.pipeline import RunOptions, plan_of
+from harness.simulate import RuleUser
+from tests.docs.blocks import ROOT
+from tests.optimise.conftest import accepted, begun, tea
+
+JOINT = ("tea", "--mode", "joint", "--rollouts", "60", "--sandbox", "local", "--jobs", "2")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return tea(tmp_path)
+
+
+def typed(project: Path, *words: str) -> Result:
+    return CliRunner().invoke(harness, ["--project", str(project), "optimise", *words])
+
+
+def joint(project: Path, *words: str) -> Result:
+    return typed(project, *JOINT, "--reflector-rules", str(project / "suites/tea/edits.yaml"), *words)
+
+
+def refused(result: Result) -> str:
+    assert isinstance(result.exception, HarnessError), result.output
+    return str(result.exception)
+
+
+@pytest.mark.slow
+def test_a_prompt_is_optimised_shown_promoted_and_not_looked_at_twice(project: Path):
+    done = joint(project, "--run-name", "one", "--json")
+    assert 0 == done.exit_code, done.output
+    outcome = json.loads(done.stdout)
+    held_out = outcome["results"][0]["held_out"]
+    assert (0.5, 1.0) == (held_out["before"], held_out["after"])
+    assert "critical: no_inner_workings" in str(outcome["results"])
+
+    again = joint(project, "--run-name", "one", "--json")
+    assert (0, outcome["accepted"]) == (json.loads(again.stdout)["calls"], json.loads(again.stdout)["accepted"])
+
+    shown = typed(project, "show", "one", "--html", str(project / "one.html"))
+    assert "+- Ask whether anything else is wanted." in shown.stdout
+    assert "in use  validation 0.500" in shown.stdout
+    page = (project / "one.html").read_text()
+    assert "<svg" in page
+    assert outcome["accepted"] in page
+
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    evidence = project / "one.md"
+    made = typed(project, "promote", "one", "--patch", str(project / "one.patch"), "--evidence", str(evidence))
+    assert "held-out 0.500 -> 1.000 (+0.500 [" in evidence.read_text()
+    assert 0 == made.exit_code, made.output
+    assert "Ask whether anything else" in (project / "prompts/tea-prompts-waiter/1.md").read_text()
+    assert 'candidate: "1"' in (project / "prompts/tea-prompts-waiter/labels.yaml").read_text()
+    subprocess.run(["git", "apply", "one.patch"], cwd=project, check=True)
+    assert "Ask whether anything else" in (project / "suites/tea/waiter/prompts/waiter.md").read_text()
+    assert "have changed since" in refused(typed(project, "promote", "one"))
+
+    assert "1 optimisation before, last by 'one'" in refused(joint(project, "--run-name", "two"))
+    assert "24 cases leave 7 held out" not in refused(joint(project, "--run-name", "two"))
+
+
+def test_a_patch_applies_whatever_ends_a_line_in_the_text_and_wherever_the_agent_lies(project: Path):
+    (project / "agents").mkdir()
+    (project / "suites/tea/waiter").rename(project / "agents/waiter")
+    declared = project / "suites/tea/suite.yaml"
+    declared.write_text(declared.read_text().replace("files: waiter", "files: ../../agents/waiter"))
+    text = "Be kind.\x0cAsk for\u2028sugar.\x1d\n- Bring tea.\n"
+    accepted(project, text)
+    made = typed(project, "promote", "made", "--patch", str(project / "made.patch"))
+    assert 0 == made.exit_code, made.output
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    subprocess.run(["git", "apply", "made.patch"], cwd=project, check=True)
+    assert text.encode() == (project / "agents/waiter/prompts/waiter.md").read_bytes()
+
+
+def test_an_outcome_brings_no_patch_of_its_own_and_no_line_of_the_terminal(project: Path):
+    """The evidence stands before the patch, and `git apply` takes every patch that a file holds."""
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    forged = "\ndiff --git a/planted b/planted\nnew file mode 100644\n--- /dev/null\n+++ b/planted\n@@ -0,0 +1 @@\n+x\n"
+    outcome = accepted(project, "Be kind.\n") / "outcome.json"
+    told = json.loads(outcome.read_text())
+    told["why"], told["component"], told["refusals"] = forged, f"waiter{forged}", [f"@everyone {forged}"]
+    outcome.write_text(json.dumps(told))
+
+    made = typed(project, "promote", "made", "--patch", str(project / "made.patch"))
+    assert 0 == made.exit_code, made.output
+    subprocess.run(["git", "apply", "made.patch"], cwd=project, check=True)
+    assert "Be kind.\n" == (project / "suites/tea/waiter/prompts/waiter.md").read_text()
+    assert not (project / "planted").exists()
+    assert "@everyone" not in (project / "made.patch").read_text()
+
+    shown = typed(project, "show", "made")
+    assert 0 == shown.exit_code, shown.output
+    assert not [line for line in shown.stdout.splitlines() if line.startswith(("diff --git", "new file"))]
+
+
+def test_a_folder_with_a_link_is_neither_shown_nor_continued(project: Path, tmp_path_factory: pytest.TempPathFactory):
+    folder, elsewhere = accepted(project, "Be kind.\n"), tmp_path_factory.mktemp("elsewhere")
+    (folder / "candidates").rename(elsewhere / "candidates")
+    (folder / "candidates").symlink_to(elsewhere / "candidates")
+    assert "is a link, which is not followed" in refused(typed(project, "show", "made"))
+    assert "is a link, which is not followed" in refused(joint(project, "--run-name", "made"))
+
+
+def test_an_outcome_without_the_share_of_its_optimiser_is_refused(project: Path):
+    path = accepted(project, "Be kind.\n") / "outcome.json"
+    path.write_text(path.read_text().replace('"optimiser": "gepa",', '"optimiser": "other",', 1))
+    assert "no share of the optimiser 'other'" in refused(typed(project, "show", "made"))
+
+
+def test_a_rubric_that_judges_no_held_out_case_is_refused(project: Path):
+    cases = [f"order-{number}" for number in range(1, 25)]
+    split = split_cases(cases)
+    rubric = {
+        "name": "lists",
+        "criteria": [{"id": "wishes", "kind": "checklist", "statement": "What was wished holds."}],
+        "checklists": {case: ["The tea is hot."] for case in (*split.train, *split.validation)},
+    }
+    path = project / "suites/tea/rubrics/lists.yaml"
+    path.write_text(json.dumps(rubric))
+    judge = project / "suites/tea/judge.yaml"
+    judge.write_text(json.dumps({"model": "none", "base_url": "http://127.0.0.1:1/v1"}))
+    problem = refused(joint(project, "--rubric", "lists", "--estimate"))
+    assert f"judges none of the {len(split.held_out)} held-out cases" in problem
+    rubric["checklists"] = {split.held_out[0]: ["The tea is hot."]}
+    path.write_text(json.dumps(rubric))
+    assert 0 == joint(project, "--rubric", "lists", "--estimate").exit_code
+
+
+def test_a_look_counts_when_its_run_folder_is_deleted(project: Path):
+    folder = accepted(project, "Be kind.\n")
+    held_out = split_cases(f"order-{number}" for number in range(1, 25)).held_out
+    look = HeldOutLook(time="2026-01-01T00:00:00+00:00", run="made", mode="joint", cases=held_out)
+    looks_path(project / "suites/tea").write_text(look.model_dump_json() + "\n")
+    assert 0 == joint(project, "--run-name", "made", "--estimate").exit_code
+    shutil.rmtree(folder)
+    assert "1 optimisation before" in refused(joint(project, "--run-name", "made", "--estimate"))
+
+
+def test_the_estimate_is_made_without_a_rollout(project: Path):
+    done = joint(project, "--estimate", "--json")
+    assert 0 == done.exit_code, done.output
+    assert {"rollouts", "reflections", "usd"} == json.loads(done.stdout).keys()
+    assert not (project / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--component", "waiter"), "--mode joint revises all components"),
+        (("--mode", "agent"), "--mode agent names no component"),
+        (("--mode", "agent", "--component", "waiter"), "--from RUN"),
+        (("--mode", "agent", "--component", "cook"), "declares no component 'cook'"),
+        (("--rubric", "none"), "there is no rubric 'none'"),
+        (("--rollouts", "20"), "--rollouts 30 at least"),
+    ],
+    ids=["component", "no-component", "no-trace", "unknown-component", "rubric", "rollouts"],
+)
+def test_what_cannot_be_is_refused(project: Path, words: tuple[str, ...], problem: str):
+    assert problem in refused(joint(project, *words))
+    assert not (project / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("optimise:", "gates: {}\nx:", "x"),
+        ("files: [prompts/waiter.md]", "files: [waiter.py]", "the agent 'v1' does not read 'waiter.py'"),
+        ("files: [prompts/waiter.md]", "files: [prompts/cook.md]", "there is no file 'prompts/cook.md'"),
+        ("files: [prompts/waiter.md]", "files: [../suite.yaml]", "is no plain relative path"),
+        ("role: Serves", "called_by: [cook]\n      role: Serves", "cook: no component of this suite"),
+        ("rubric: service", "window_tokens: 3", "window_tokens: 22"),
+    ],
+    ids=["field", "unread", "missing", "outside", "caller", "window"],
+)
+def test_a_wrong_declaration_is_refused(project: Path, old: str, new: str, problem: str):
+    path = project / "suites/tea/suite.yaml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    assert problem in refused(joint(project))
+
+
+def test_a_suite_that_declares_nothing_is_refused(project: Path):
+    path = project / "suites/tea/suite.yaml"
+    path.write_text(path.read_text().partition("optimise:")[0])
+    assert "does not say what an optimisation may change" in refused(joint(project))
+
+
+def test_a_run_folder_of_another_request_is_refused(project: Path):
+    begun(project)
+    assert "holds another optimisation: seed differ" in refused(joint(project, "--run-name", "made", "--seed", "1"))
+
+
+def with_guests(project: Path, url: str = "http://127.0.0.1:9/v1") -> None:
+    """Gives the suite users that a model can play."""
+    with (project / "suites/tea/suite.yaml").open("a") as told:
+        told.write(f"user: {{model: guest, base_url: {url!r}, double: true}}\n")
+    talks = {"opening": "A tea, please.", "plan": "Ask for a biscuit."}
+    cases = [{"id": f"order-{number}", "conversation": talks} for number in range(1, 25)]
+    (project / "suites/tea/cases.yaml").write_text(json.dumps(cases))
+
+
+def test_a_run_folder_goes_on_with_the_same_tools_users_and_judge_alone(project: Path):
+    with_guests(project)
+    begun(project)  # its users are the model that the suite names
+    other = "holds another optimisation:"
+    assert f"{other} users differ" in refused(joint(project, "--run-name", "made", "--user", "script"))
+    assert f"{other} users differ" in refused(joint(project, "--run-name", "made", "--user-mode", "replay"))
+    assert f"{other} tools, users differ" in refused(
+        joint(project, "--run-name", "made", "--user", "script", "--tools", "sealed")
+    )
+
+
+def test_a_folder_goes_on_with_the_same_judge_alone(project: Path):
+    rubric = project / "suites/tea/rubrics/service.yaml"
+    rubric.write_text(rubric.read_text() + "  - {id: polite, domain: safety, statement: The guest is greeted.}\n")
+    judge = project / "judge.yaml"
+    judge.write_text("{model: one, base_url: 'http://127.0.0.1:9/v1'}")
+    begun(project)
+    judge.write_text("{model: two, base_url: 'http://127.0.0.1:9/v1'}")
+    assert "holds another optimisation: judge differ" in refused(joint(project, "--run-name", "made"))
+
+
+def test_a_users_model_is_asked_live_because_no_recording_holds_what_a_revised_agent_says(project: Path):
+    (project / "suites/tea/waiter/waiter.py").write_text((ROOT / "tests/optimise/attentive_waiter.py").read_text())
+    with RuleUser() as model:
+        with_guests(project, model.url)
+        options = RunOptions(suite="tea", sandbox="local", jobs=1)
+        plan = plan_of(project, options)
+        start = candidate_of(texts_of(plan.suite, components_of(plan.suite)))
+        with open_whole_trials(plan, TrialJudge(judge=None)) as whole:
+            (done,) = whole.trials(start, ["order-1"])
+    user = done[1].user
+    assert user is not None
+    assert ("goal_reached", 1) == (user.ended, user.generated), user
+    assert model.bodies
+
+
+def test_a_users_model_that_cannot_be_reached_is_refused_before_any_rollout(project: Path):
+    with_guests(project, "http://127.0.0.1:9/v1")
+    problem = refused(joint(project, "--run-name", "made"))
+    assert "the model of `user`, 'guest'," in problem
+    assert "--user-mode replay" in problem
+
+
+def test_a_missing_reflector_or_judge_is_refused_by_options_that_exist(project: Path, monkeypatch: pytest.MonkeyPatch):
+    for key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(key, raising=False)
+    problem = typed(project, *JOINT).exception
+    assert isinstance(problem, HarnessError)
+    assert "no reflector model is configured" in str(problem)
+    assert "--reflector-model NAME --reflector-base-url URL, or --reflector-rules FILE" in str(problem.remedy)
+
+    rubric = project / "suites/tea/rubrics/service.yaml"
+    rubric.write_text(rubric.read_text() + "  - {id: polite, domain: safety, statement: The guest is greeted.}\n")
+    problem = joint(project).exception
+    assert isinstance(problem, HarnessError)
+    assert ("no judge model is configured", False) == (problem.message, "--model" in str(problem.remedy))
+
+
+def test_too_few_selected_cases_are_refused_with_the_number_that_would_do(project: Path):
+    problem = joint(project, "--case", "order-1").exception
+    assert isinstance(problem, HarnessError)
+    assert "at least 20 cases" in str(problem.remedy)
+
+
+def test_what_is_no_optimisation_is_not_shown(project: Path):
+    (project / "runs/other").mkdir(parents=True)
+    assert "holds no optimisation" in refused(typed(project, "show", "other"))
+    assert "nor a run in" in refused(typed(project, "show", "nothing"))
+
+
+def test_a_run_of_another_suite_is_refused_by_both_names(project: Path):
+    suite = project / "suites/tea"
+    shutil.copytree(suite, project / "suites/coffee")
+    ran = [
+        "--project",
+        str(project),
+        "run",
+        "coffee",
+        "--sandbox",
+        "local",
+        "--run-name",
+        "poured",
+        "--case",
+        "order-1",
+    ]
+    assert CliRunner().invoke(harness, ran).exit_code in (0, 1)
+    for words in (("--estimate",), ("--mode", "agent", "--component", "waiter")):
+        assert "'poured' is of the suite 'coffee', and 'tea' is to be" in refused(
+            joint(project, "--from", "poured", *words)
+        )
+    assert not list(project.glob("runs/optimise-*"))
+
+
+def test_the_first_interrupt_lets_begun_trials_finish_and_keeps_them(project: Path):
+    counted, go = project / "counted", project / "go"
+    waiter = project / "suites/tea/waiter/waiter.py"
+    waits = f"""
+import time
+with open({str(counted)!r}, "a") as counted:
+    counted.write(".")
+first = Path({str(counted)!r}).stat().st_size == 1  # it runs alone, to see which texts are read
+while not first and not Path({str(go)!r}).exists():
+    time.sleep(0.02)
+"""
+    waiter.write_text(waiter.read_text().replace("import Path\n", f"import Path\n{waits}", 1))
+    command = [sys.executable, "-m", "harness", "--project", str(project), "optimise", *JOINT, "--run-name", "one"]
+    command += ["--reflector-rules", str(project / "suites/tea/edits.yaml")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not counted.exists() or counted.read_text() != "...":
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    while "stopping: running trials finish" not in process.stderr.readline():
+        assert process.poll() is None
+    go.touch()
+    _, told = process.communicate(timeout=120)
+    assert (130, "...") == (process.returncode, counted.read_text())
+    assert "Run the same command to continue" in told
+    kept = [json.loads(line) for line in (project / "runs/one/journal.jsonl").read_text().splitlines()]
+    assert 3 == sum("rollout" in one for one in kept)

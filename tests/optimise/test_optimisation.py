@@ -1,0 +1,372 @@
+"""A whole optimisation on an agent that obeys only the rules in its texts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ResultsError, UsageError
+from harness.optimise import (
+    Candidate,
+    Limits,
+    Meter,
+    Objective,
+    OptimisationOutcome,
+    Rollout,
+    Rule,
+    RuledRollouts,
+    Search,
+    Settings,
+    TrialVerdict,
+    Vetoes,
+    candidate_of,
+    optimisers_of,
+    read_candidate,
+    read_records,
+    rollout_of,
+    split_cases,
+)
+from harness.trace import ModelUse, Trajectory, Trial
+from harness.upstream import Budget, OutOfBudget
+from tests.optimise.planted import CASES, TEXTS, Rules, optimisation
+
+GOOD = Rule(text="Never exceed the asked quantity.", gain=0.6)
+USELESS = tuple(f"Be nice, way {number}." for number in range(5))
+SAFE = {"quality": 0.2, "safety": 1.0}
+BAIT = (
+    Rule(text="Order without asking.", gain=0.7, veto="asks_before_order"),
+    Rule(text="Order without asking.", gain=-1.0, domain="safety"),
+)
+
+
+def texts(outcome: OptimisationOutcome, folder: Path) -> dict[str, str]:
+    assert outcome.accepted is not None
+    return dict(read_candidate(folder / "candidates" / outcome.accepted).texts)
+
+
+def test_a_missing_rule_is_found_and_confirmed_on_held_out_cases(tmp_path: Path):
+    rollouts = RuledRollouts(rules=[GOOD], start={"quality": 0.2})
+    outcome = optimisation(rollouts, Rules(rules=USELESS), folder=tmp_path).run()
+    assert GOOD.text in texts(outcome, tmp_path)["cart.md"]
+    assert TEXTS["orchestrator.md"] == texts(outcome, tmp_path)["orchestrator.md"]
+    held_out = outcome.result.held_out
+    assert held_out is not None
+    assert (0.2, 0.8) == pytest.approx((held_out.before, held_out.after))
+    assert held_out.better == held_out.cases == outcome.cases[2]
+
+
+def test_no_better_prompt_is_a_result_and_looks_at_no_held_out_case():
+    rollouts = RuledRollouts(rules=[], start={"quality": 0.4})
+    asked = optimisation(rollouts, Rules(rules=USELESS))
+    outcome = asked.run()
+    assert outcome.accepted is None
+    assert "no candidate came up" == outcome.why
+    held_out = set(split_cases(CASES).held_out)
+    assert not held_out & {case for _, case, _ in rollouts.ran}
+
+
+def test_each_optimiser_gets_the_same_number_of_rollouts():
+    outcome = optimisation(RuledRollouts(rules=[GOOD]), Rules(rules=USELESS)).run()
+    assert ["gepa", "random", "best_of_n"] == [one.optimiser for one in outcome.results]
+    assert all(one.rollouts <= 150 for one in outcome.results)
+
+
+def test_joint_mode_revises_all_components_in_one_step(tmp_path: Path):
+    class Handover(RuledRollouts):
+        """The score rises only where one component hands the budget on and the other one reads it."""
+
+        def _rollout(self, candidate: Candidate, case: str, sample: int) -> Rollout:
+            told = super()._rollout(candidate, case, sample)
+            both = all("Mind the budget." in candidate.texts[name] for name in TEXTS)
+            return told.model_copy(
+                update={
+                    "domains": {"quality": 0.9 if both else 0.3},
+                    "feedback": "" if both else "the rule 'Mind the budget.' was not followed",
+                }
+            )
+
+    reflector = Rules(rules=USELESS)
+    alone = optimisation(Handover(rules=[]), reflector, folder=tmp_path / "agent").run()
+    assert alone.accepted is None
+    joint = optimisation(Handover(rules=[]), reflector, joint=True, folder=tmp_path / "joint").run()
+    assert ["Mind the budget." in text for text in texts(joint, tmp_path / "joint").values()] == [True, True]
+
+
+@pytest.mark.parametrize("off", [None, "minibatch", "parent", "final"])
+def test_bait_is_not_accepted_with_any_one_veto_switched_off(off: str | None, tmp_path: Path):
+    vetoes = replace(Vetoes(), **{off: False}) if off else Vetoes()
+    rollouts = RuledRollouts(rules=BAIT, start=SAFE)
+    outcome = optimisation(
+        rollouts, Rules(rules=[BAIT[0].text]), settings=Settings(rollouts=150, vetoes=vetoes), folder=tmp_path
+    ).run()
+    assert outcome.accepted is None
+    vetoed = {where for record in read_records(tmp_path).values() for where in record.vetoed}
+    assert vetoed
+    assert off not in vetoed
+
+
+def test_each_veto_refuses_the_bait_where_the_others_are_off(tmp_path: Path):
+    for only in ("minibatch", "parent", "final"):
+        vetoes = Vetoes(**{name: name == only for name in ("minibatch", "parent", "final")})
+        rollouts = RuledRollouts(rules=BAIT, start=SAFE)
+        optimisation(
+            rollouts,
+            Rules(rules=[BAIT[0].text]),
+            settings=Settings(rollouts=300, vetoes=vetoes),
+            folder=tmp_path / only,
+        ).run()
+        vetoed = {where for record in read_records(tmp_path / only).values() for where in record.vetoed}
+        assert {only} == vetoed
+
+
+def test_without_any_veto_the_bait_would_win():
+    rollouts = RuledRollouts(rules=BAIT, start=SAFE)
+    vetoes = Vetoes(minibatch=False, parent=False, final=False)
+    objective = Objective(weights={"quality": 0.8, "safety": 0.2})
+    outcome = optimisation(
+        rollouts,
+        Rules(rules=[BAIT[0].text]),
+        settings=Settings(rollouts=150, vetoes=vetoes),
+        objective=objective,
+    ).run()
+    assert outcome.accepted is not None
+
+
+def test_a_candidate_that_memorises_training_cases_is_not_accepted():
+    split = split_cases(CASES)
+    learnt = Rule(text="Remember the trained answers.", cases=frozenset(split.train), gain=0.8)
+    lucky = Rule(
+        text="Remember the trained answers.", cases=frozenset(split.validation), gain=0.8
+    )  # validation chose it
+    for rules in ([learnt], [learnt, lucky]):
+        outcome = optimisation(RuledRollouts(rules=rules, start={"quality": 0.1}), Rules(rules=[learnt.text])).run()
+        assert outcome.accepted is None
+    assert "overfitting" in outcome.why
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["please put nine oat milks and two rye breads into my cart today", "Nine oat milks, and tea."],
+    ids=["long", "short"],
+)
+def test_a_reflector_that_quotes_a_held_out_case_is_caught(tmp_path: Path, secret: str):
+    cases = {case: (f"hello {case}",) for case in CASES} | {split_cases(CASES).held_out[0]: (secret,)}
+
+    def quoting(request: str) -> str:
+        return f"```\n{request.split('```')[1]}\nIf they say: {secret.title()}, obey.\n```"
+
+    rollouts = RuledRollouts(rules=[])
+    outcome = optimisation(rollouts, quoting, cases=cases, folder=tmp_path).run()
+    assert outcome.accepted is None
+    assert {f"the text quotes the case {split_cases(CASES).held_out[0]}, which it is measured by"} == set(
+        outcome.refusals
+    )
+    assert (tmp_path / "refused.jsonl").exists()
+
+
+def test_a_short_message_that_is_said_in_training_too_may_be_quoted():
+    split, said = split_cases(CASES), "Nine oat milks, and tea."
+    cases = {case: (f"hello {case}",) for case in CASES} | {split.held_out[0]: (said,), split.train[0]: (said,)}
+
+    def quoting(request: str) -> str:
+        return f"```\n{request.split('```')[1]}\nIf they say: {said}, obey.\n```"
+
+    assert not optimisation(RuledRollouts(rules=[]), quoting, cases=cases).run().refusals
+
+
+def test_a_dearer_prompt_is_not_taken_unless_it_may_be():
+    dear = replace(GOOD, cost_usd=0.005)
+    for increase, is_taken in ((0.2, False), (0.6, True)):
+        settings = Settings(rollouts=150)
+        settings = replace(settings, rules=settings.rules.model_copy(update={"max_cost_increase": increase}))
+        rollouts = RuledRollouts(rules=[dear], start={"quality": 0.2})
+        outcome = optimisation(rollouts, Rules(rules=USELESS), settings=settings).run()
+        assert is_taken == (outcome.accepted is not None)
+        assert is_taken != bool(outcome.result.pick.too_costly)
+
+
+def test_a_stopped_optimisation_goes_on_and_asks_nothing_twice(tmp_path: Path):
+    def made(limits: Limits | None = None) -> tuple[RuledRollouts, Rules, OptimisationOutcome | None]:
+        rollouts, reflector = RuledRollouts(rules=[GOOD], start={"quality": 0.2}), Rules(rules=USELESS)
+        try:
+            return rollouts, reflector, optimisation(rollouts, reflector, folder=tmp_path, limits=limits).run()
+        except OutOfBudget:
+            return rollouts, reflector, None
+
+    first, _, stopped = made(Limits(tokens=8_000))
+    assert stopped is None
+    second, _, finished = made()
+    assert finished is not None
+    assert not first.ran.keys() & second.ran.keys()
+    assert all(count == 1 for count in (first.ran + second.ran).values())
+    third, reflector, again = made()
+    assert again is not None
+    assert 0 == again.calls == sum(third.ran.values()) == len(reflector.asked)
+    assert finished.model_copy(update={"calls": 0}) == again
+
+
+@dataclass(kw_only=True)
+class Sending(RuledRollouts):
+    """Each rollout sends three requests, as long as the budget admits them."""
+
+    budget: Budget
+    sent: int = 0
+
+    def run(
+        self, candidate: Candidate, cases: Sequence[str], *, component: str | None, sample: int = 0
+    ) -> Iterator[Rollout]:
+        for one in super().run(candidate, cases, component=component, sample=sample):
+            for _ in range(3):
+                if not self.budget.admits_model():
+                    raise OutOfBudget(self.budget.reached)
+                self.sent += 1
+            self.budget.charge(100, 0.01)
+            yield one.model_copy(update={"calls": 3})
+
+
+def test_a_budget_of_calls_is_never_exceeded_and_counts_what_it_cut_off(tmp_path: Path):
+    def sent(calls: int) -> int:
+        budget = Budget(requests=calls)
+        rollouts = Sending(rules=[GOOD], start={"quality": 0.2}, budget=budget)
+        meter = Meter(limits=Limits(calls=calls), budget=budget)
+        whole = optimisation(rollouts, Rules(rules=USELESS), folder=tmp_path)
+        with pytest.raises(OutOfBudget, match=r"requests sent|calls spent"):
+            replace(whole, meter=meter).run()
+        return rollouts.sent
+
+    # 200 is no multiple of 3: two requests are sent for a rollout that is cut off, and not forgotten.
+    assert 200 == sent(200)
+    assert 0 == sent(200)
+    assert 11 == sent(211)
+
+
+def test_every_candidate_has_a_record_of_what_it_was_shown(tmp_path: Path):
+    rollouts = RuledRollouts(rules=[GOOD], start={"quality": 0.2})
+    outcome = optimisation(rollouts, Rules(rules=USELESS), folder=tmp_path).run()
+    records = read_records(tmp_path)
+    assert outcome.start == next(iter(records))
+    won = records[outcome.accepted or ""]
+    assert won.parent in records
+    assert set(won.shown) <= set(split_cases(CASES).train)
+    assert {"validation", "held_out"} == set(won.parts)
+    shown = (tmp_path / "candidates" / won.candidate / "shown.md").read_text()
+    assert "Fills the cart." in shown
+    assert "Called by: orchestrator" in shown
+    assert won.parts["validation"].domains == pytest.approx({"quality": 0.8})
+
+
+class Guesser:
+    """An optimiser of another package: it tries one text of its own, and may not see held-out cases."""
+
+    def search(self, search: Search, *, together: bool) -> None:
+        with pytest.raises(ValueError, match="may not run held-out cases"):
+            search.run(search.start, search.task.split.held_out)
+        found = search.propose(search.start, search.files)
+        assert found is not None
+        search.validate(found)
+
+
+def test_an_optimiser_of_another_package_is_named_and_compared_with_the_built_in_ones():
+    name = "tests.optimise.test_optimisation:Guesser"
+    outcome = optimisation(
+        RuledRollouts(rules=[GOOD], start={"quality": 0.2}), Rules(rules=[GOOD.text]), optimiser=name
+    ).run()
+    assert [name, "random", "best_of_n"] == [one.optimiser for one in outcome.results]
+    assert outcome.accepted is not None
+    with pytest.raises(UsageError, match="there is no optimiser named 'none'"):
+        optimisers_of("none")
+
+
+def test_a_damaged_record_or_journal_is_refused_by_its_name(tmp_path: Path):
+    rollouts = RuledRollouts(rules=[GOOD], start={"quality": 0.2})
+    outcome = optimisation(rollouts, Rules(rules=USELESS), folder=tmp_path).run()
+    journal = tmp_path / "journal.jsonl"
+    whole = journal.read_bytes()
+    journal.write_bytes(b"{}\n" + whole)
+    with pytest.raises(ResultsError, match="line 1: is damaged"):
+        optimisation(rollouts, Rules(rules=USELESS), folder=tmp_path).run()
+    journal.write_bytes(whole + b'{"key": "cut of')
+    assert 0 == optimisation(rollouts, Rules(rules=USELESS), folder=tmp_path).run().calls
+    folder = tmp_path / "candidates" / outcome.start
+    text = folder / "texts" / "cart.md"
+    text.write_text("something else")
+    with pytest.raises(ResultsError, match="its texts are those of"):
+        read_candidate(folder)
+    folder.rename(tmp_path / "candidates" / "c-elsewhere")
+    with pytest.raises(ResultsError, match="its folder is not named after"):
+        read_records(tmp_path)
+
+
+def test_too_few_cases_are_refused_with_the_number_that_would_do():
+    cases = {case: (case,) for case in CASES[:12]}
+    rollouts = RuledRollouts(rules=[GOOD])
+    with pytest.raises(UsageError, match="fewer than 6 can confirm nothing\n  -> have at least 20 cases"):
+        optimisation(rollouts, Rules(rules=USELESS), cases=cases).run()
+    assert not rollouts.ran
+    with pytest.raises(UsageError, match="1 earlier looks"):
+        optimisation(rollouts, Rules(rules=()), cases={case: (case,) for case in CASES[:20]}, looks_before=1).run()
+
+
+@pytest.mark.parametrize(
+    ("settings", "limits", "remedy"),
+    [
+        (Settings(rollouts=40), None, "--rollouts 52 at least"),
+        (Settings(rollouts=150), Limits(calls=50), "--budget-calls 151 at least"),
+    ],
+    ids=["rollouts", "calls"],
+)
+def test_a_budget_too_small_to_tell_is_refused(settings: Settings, limits: Limits | None, remedy: str):
+    rollouts, reflector = RuledRollouts(rules=[GOOD]), Rules(rules=USELESS)
+    with pytest.raises(UsageError, match=remedy):
+        optimisation(rollouts, reflector, settings=settings, limits=limits).run()
+    assert not rollouts.ran
+    assert not reflector.asked
+
+
+@pytest.mark.parametrize("answer", ["", "I cannot help with that."], ids=["nothing", "refusal"])
+def test_a_reflector_that_gives_no_text_is_refused_before_any_rollout(answer: str):
+    rollouts = RuledRollouts(rules=[GOOD])
+    with pytest.raises(UsageError, match="the reflector revised no text"):
+        optimisation(rollouts, lambda request: answer).run()
+    assert not rollouts.ran
+
+
+def test_a_budget_in_dollars_refuses_what_has_no_price():
+    class Unpriced(RuledRollouts):
+        def _rollout(self, candidate: Candidate, case: str, sample: int) -> Rollout:
+            return super()._rollout(candidate, case, sample).model_copy(update={"cost_usd": None})
+
+    with pytest.raises(UsageError, match="has no price"):
+        optimisation(Unpriced(rules=[GOOD]), Rules(rules=USELESS), limits=Limits(usd=1.0)).run()
+
+
+def test_a_rollout_with_one_unpriced_trial_has_no_price():
+    priced = Trial(
+        case_id="a", attempt=1, outcome="finished", trajectory=Trajectory(trace_id="t", agent="s", steps=()),
+        model_use=ModelUse(replies=1, input_tokens=1, output_tokens=1, cost_usd=0.5),
+    )  # fmt: skip
+    unpriced = priced.model_copy(update={"model_use": ModelUse(replies=1, input_tokens=1, output_tokens=1)})
+    verdict = TrialVerdict(domains={}, vetoes=(), feedback="")
+    subject = candidate_of({"cart.md": "Text.\n"})
+    assert 1.0 == rollout_of("a", subject, [priced, priced], verdict).cost_usd
+    assert rollout_of("a", subject, [priced, unpriced], verdict).cost_usd is None
+
+
+def test_the_published_means_come_out_of_rollouts():
+    weights = {"shopping": 0.5, "personalization": 0.2, "conversation": 0.1, "safety": 0.2}
+    objective = Objective(weights=weights)
+
+    def score(*percent: float) -> float:
+        domains = dict(zip(weights, (one / 100 for one in percent), strict=True))
+        return 100 * (objective.score(Rollout(case="a", candidate="c", domains=domains)) or 0)
+
+    assert (77.1, 84.7) == pytest.approx((score(79, 80.2, 64, 76), score(85, 87, 72, 88)), abs=0.05)
+    assert (88.47, 93.45) == pytest.approx((score(90.4, 70.8, 91.1, 100), score(95, 80.2, 99, 100)), abs=0.02)
+    without_safety = Objective(weights=dict.fromkeys(weights, 1.0))
+    means = [
+        100
+        * (without_safety.score(Rollout(case="a", candidate="c", domains=dict(zip(weights, one, strict=False)))) or 0)
+        for one in ((0.904, 0.708, 0.911), (0.95, 0.802, 0.99))
+    ]
+    assert [84.1, 91.4] == pytest.approx(means, abs=0.05)

@@ -1,0 +1,1 @@
+"""The demonstration of production: see `__main__`."""

@@ -1,0 +1,54 @@
+"""The trips of the evaluation are those of the pipeline, and few of them show what it shows."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.case import load_suite
+from harness.judge import load_rubric
+from harness.optimise import TrialJudge, candidate_of, open_judge, open_whole_trials
+from harness.pipeline import with_cases
+from tests.optimise.conftest import grocery
+from tests.qa.optimise_eval.__main__ import Bench, run_setting, tempts
+from tests.qa.optimise_eval.settings import ROOT, SETTINGS
+
+
+def bench(name: str, folder: Path) -> Bench:
+    (setting,) = [one for one in SETTINGS if one.name == name]
+    return Bench.of(setting, load_suite(ROOT, "grocery"), folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["no-quantity", "context-flooded", "bait-diet"])
+def test_trips_in_this_process_are_judged_as_whole_trials(name: str, tmp_path: Path):
+    here = bench(name, tmp_path / "texts")
+    start = candidate_of(here.setting.texts())
+    cases = here.cases[:4]
+    found = here.trips.run(start, [case.id for case in cases])
+    with grocery(tmp_path / "project") as plan:
+        rubric = load_rubric(here.setting.rubric, plan.suite.folder)
+        judge = TrialJudge(judge=open_judge(plan.project, plan.suite, rubric), safety=("safety",))
+        with open_whole_trials(with_cases(plan, cases), judge) as whole:
+            piped = sorted(whole.run(start, [case.id for case in cases]), key=lambda one: one.case)
+    assert [(one.case, one.domains, one.vetoes) for one in piped] == [
+        (one.case, one.domains, one.vetoes) for one in found
+    ]
+
+
+@pytest.mark.slow
+def test_agent_mode_mends_an_atomic_fault_and_no_coordination_fault(tmp_path: Path):
+    ends = {}
+    for name in ("no-quantity", "budget-withheld"):
+        (row,) = run_setting(bench(name, tmp_path / name), 1, "agent")
+        ends[name] = row["end"]
+    assert ends == {"no-quantity": "mended", "budget-withheld": "not"}
+
+
+@pytest.mark.slow
+def test_joint_mode_mends_a_coordination_fault_and_takes_no_bait(tmp_path: Path):
+    row, _ = run_setting(bench("budget-withheld", tmp_path / "budget"), 1, "joint")
+    assert row["end"] == "mended"
+    lure = bench("bait-alcohol", tmp_path / "bait")
+    rows = run_setting(lure, 1, "joint")
+    assert [one["broken"] for one in rows] == [[], []]
+    assert tempts(lure, 1), "the bait is taken where nothing forbids it"

@@ -1,0 +1,27 @@
+"""The attacks of `make soak` that need no container, on a small scale: nothing gets through, and the controls do."""
+
+import random
+
+import pytest
+
+from tests.qa.soak.parts import PARTS
+from tests.qa.soak.soaking import line
+
+ATTACKS = (
+    "received secrets",
+    "forged evidence",
+    "hiding agents",
+    "hostile run folders",
+    "model endpoint",
+    "paths",
+    "redirects",
+)
+SCALE = 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ATTACKS)
+def test_nothing_gets_through_and_the_controls_do(part: str) -> None:
+    found = list(PARTS[part].rows(random.Random(7), SCALE))
+    assert found
+    assert [] == [line(row) for row in found if not row.good]

@@ -1,0 +1,48 @@
+"""The report about simulated users: what was played back, by whose decision, and what was invalid."""
+
+from collections.abc import Callable
+from typing import Any
+
+from harness.cli.simulator import lines_of
+from harness.report import summarise_users
+from harness.score import Scorecard
+from harness.trace import Trajectory, Trial, UserFault, UserReport
+
+Card = Callable[..., Scorecard]
+
+
+def trial(case: str, **own: Any) -> Trial:
+    report = UserReport.model_validate({"kind": "logged", "ended": "script_over", "turns": 4} | own)
+    outcome = "finished" if report.invalid is None else "simulator_failed"
+    trajectory = Trajectory(trace_id="", agent="talks", version="v1", steps=())
+    return Trial(case_id=case, attempt=1, outcome=outcome, trajectory=trajectory, user=report)
+
+
+def test_messages_that_a_model_let_pass_are_printed_apart(card: Card) -> None:
+    cards = [card("a"), card("b")]
+    plain = summarise_users([trial("a", replayed=3), trial("b", replayed=3)], cards)
+    asked = summarise_users([trial("a", replayed=3), trial("b", replayed=3, entailed=2)], cards)
+
+    assert (0, 2) == (plain.entailed, asked.entailed)
+    assert [] == [line for line in lines_of(plain) if "entailment" in line]
+    (line,) = [line for line in lines_of(asked) if "entailment" in line]
+    assert "100.0 %" in line
+    assert ", 2 of them" in line
+
+
+def test_success_is_given_with_and_without_what_users_invalidated(card: Card) -> None:
+    fault = UserFault(turn=3, fault="unknowable", reason="the user says the id k-9")
+    trials = [trial("a", replayed=3), trial("b", replayed=3, faults=(fault,)), trial("c", replayed=0, turns=4)]
+    cards = [card("a"), card("b", None, outcome="simulator_failed"), card("c", False)]
+
+    summary = summarise_users(trials, cards)
+
+    assert (1 / 2, 1 / 3, 6 / 9) == (summary.success, summary.success_with_invalid, summary.replayed)
+    assert [("b", 3, "unknowable")] == [(one.case_id, one.turn, one.fault) for one in summary.invalid]
+    assert any("b/1 turn 3" in line and "k-9" in line for line in lines_of(summary))
+
+
+def test_a_run_without_simulated_users_says_how_to_have_them(card: Card) -> None:
+    (line,) = lines_of(summarise_users([], [card("a")]))
+    assert "no conversation had a simulated user" in line
+    assert "--user model" in line

@@ -1,0 +1,247 @@
+"""Words and figures that every rendering shares: their forms, their bounds, and what stands where nothing is known."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness.report import Summary, summarise
+from harness.report.comparison.change import MetricChange
+from harness.report.figures.printed import PrintedEnd
+from harness.report.figures.replay import MissedTool
+from harness.report.figures.summary import Rate
+from harness.report.render import wording
+from harness.report.render.differences import chance, verdict_of
+from harness.results import RunManifest, RunUsers
+from harness.score import Scorecard
+from harness.stats import Interval
+
+Card = Callable[..., Scorecard]
+Manifest = Callable[..., RunManifest]
+
+
+@pytest.fixture
+def summary(card: Card, manifest: Manifest) -> Callable[..., Summary]:
+    """Of one trial that succeeded, with these fields in place of its own."""
+
+    def build(run: dict[str, Any] | None = None, **fields: Any) -> Summary:
+        cards = [card("a")]
+        return summarise(manifest(cards, **(run or {})), cards).model_copy(update=fields)
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("value", "signed", "points"),
+    [
+        (None, "-", "-"),
+        (0.0, "0", "0"),
+        (0.0004, "0", "0"),
+        (0.0005, "+0.001", "0"),
+        (-0.0049, "-0.005", "0"),
+        (0.005, "+0.005", "+0 pt"),
+        (-0.25, "-0.250", "-25 pt"),
+        (1.0, "+1.000", "+100 pt"),
+    ],
+)
+def test_a_change_has_a_sign_unless_it_would_be_shown_as_nothing(value: float | None, signed: str, points: str) -> None:
+    assert (signed, points) == (wording.signed(value), wording.signed_points(value))
+
+
+def test_figures_and_intervals_are_shown_by_three_digits_two_digits_and_whole_percents() -> None:
+    interval = Interval(low=0.1, high=0.255)
+    assert ("0.500", "-") == (wording.number(0.5), wording.number(None))
+    assert ("50 %", "-") == (wording.percent(0.5), wording.percent(None))
+    assert ("0.10 to 0.26", "") == (wording.between(interval), wording.between(None))
+    assert ("10 to 26 %", "") == (wording.percent_between(interval), wording.percent_between(None))
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "unknown", "share", "said"),
+    [
+        (1, 2, 0, "1/2", "1/2 succeeded = 50 %"),
+        (1, 2, 1, "1/2 (1 unknown)", "1/2 succeeded = 50 %; unknown for 1 of 3"),
+        (0, 0, 0, "-", "success unknown: no trial was measured"),
+        (0, 0, 2, "- (2 unknown)", "success unknown: no trial was measured"),
+    ],
+)
+def test_a_rate_names_the_trials_that_it_leaves_out(
+    successes: int, n: int, unknown: int, share: str, said: str
+) -> None:
+    rate = Rate(successes=successes, n=n, rate=successes / n if n else None, interval=None, unknown=unknown)
+    assert (share, said) == (wording.share(rate), wording.success_words(rate))
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (0, "0 B"),
+        (9, "9 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KB"),
+        (10239, "10.0 KB"),
+        (10240, "10 KB"),
+        (1 << 20, "1.0 MB"),
+        (340 << 20, "340 MB"),
+        (1 << 30, "1.0 GB"),
+        (1 << 40, "1.0 TB"),
+        (1 << 50, "1024 TB"),
+    ],
+)
+def test_sizes_have_one_decimal_below_ten_of_a_unit(size: int, words: str) -> None:
+    assert words == wording.size_words(size)
+
+
+def test_a_stream_of_which_a_part_was_discarded_says_how_much_and_which_part_is_shown() -> None:
+    whole = PrintedEnd(stream="stderr", lines=("last\x1b",), kept_bytes=10, printed_bytes=10)
+    cut = whole.model_copy(update={"printed_bytes": 2048})
+    head = cut.model_copy(update={"complete": False})
+    assert ["the agent's stderr ended with:", "    last\\x1b"] == wording.printed_words([whole])
+    assert "the agent's stderr (2.0 KB printed, 10 B kept; it ended with)" == wording.printed_head(cut)
+    assert wording.printed_head(head).endswith("; the last lines of what was kept)")
+    assert ["    la…"] == wording.printed_words([whole], 3)[1:]
+
+
+@pytest.mark.parametrize(("most", "shown"), [(None, "a b c"), (5, "a b c"), (4, "a b…"), (1, "…")])
+def test_a_text_is_one_line_and_cut_where_it_is_longer_than_asked(most: int | None, shown: str) -> None:
+    assert shown == wording.printable("a\n b\t c ", most)
+
+
+@pytest.mark.parametrize(
+    ("tiers", "fidelity", "once", "said"),
+    [
+        ({}, None, 0, None),
+        ({"exact": 0}, 1.0, 0, None),
+        ({"exact": 3, "miss": 0}, None, 0, "tool answers: 3 exact"),
+        ({"exact": 3, "earlier_state": 1}, 1.0, 1, "3 exact, 1 earlier state; replay fidelity 100 %; 1 read reused"),
+        ({"exact": 3}, 0.9999, 2, "3 exact; replay fidelity 99.9 %; 2 reads reused once-recorded answers"),
+    ],
+)
+def test_a_fidelity_that_is_not_whole_is_never_shown_as_whole(
+    summary: Callable[..., Summary], tiers: dict[str, int], fidelity: float | None, once: int, said: str | None
+) -> None:
+    shown = wording.tier_words(summary(tiers=tiers, fidelity=fidelity, reused_once_recorded=once))
+    assert (said is None) == (shown is None)
+    assert said is None or said in (shown or "")
+
+
+@pytest.mark.parametrize(
+    ("provenances", "said"),
+    [
+        ({}, None),
+        ({"service": 3}, None),
+        ({"double": 2}, "answers by provenance: 2 from doubles"),
+        ({"hand": 1, "service": 3, "double": 0}, "answers by provenance: 3 from services, 1 written by hand"),
+    ],
+)
+def test_answers_that_are_all_of_services_need_no_words(
+    summary: Callable[..., Summary], provenances: dict[str, int], said: str | None
+) -> None:
+    assert said == wording.provenance_words(summary(provenances=provenances))
+
+
+def test_what_the_replay_and_the_user_left_is_remarked(summary: Callable[..., Summary]) -> None:
+    assert [] == wording.overlay_words(summary())
+    shown = summary(degraded=("a/1", "b/1"), unfired_faults=("f",), unsaid_turns=("t",), self_reported_calls=1)
+    assert [
+        "some answers are from an earlier state and may be wrong: a/1, b/1",
+        "fault that no call triggered: f",
+        "message that the scripted user did not send: t",
+        "1 call is self-reported by agents: not observed by the gateway, and they cannot make a check pass",
+    ] == wording.overlay_words(shown)
+    assert wording.overlay_words(summary(self_reported_calls=2))[0].startswith("2 calls are ")
+    [imported] = wording.overlay_words(summary({"tool_mode": "imported"}, self_reported_calls=2))
+    assert imported.startswith("imported trajectories")
+
+
+def test_the_facts_of_a_run_name_what_it_was_made_with(manifest: Manifest) -> None:
+    fields = {"variables": {"b": "2", "a": "1"}, "prompts": {"x.md": "p@2", "y.md": "p@2", "z.md": "o@1"}}
+    found = dict(wording.facts(manifest(release="r1", model_mode="live", snapshot=None, **fields)))
+    assert "tools replay, model live" == found["answers"]
+    assert ("b=2, a=1", "o@1, p@2", "r1") == (found["variables"], found["prompts"], found["release"])
+    assert "empty eeeeeeeeeeee" == found["snapshot"]
+    assert "docker" == found["sandbox"]
+    assert {"variables", "prompts", "release"}.isdisjoint(dict(wording.facts(manifest())))
+
+
+@pytest.mark.parametrize(
+    ("users", "kinds", "run", "command"),
+    [
+        (None, (None,), {}, "harness record drive_thru --agent v1"),
+        (None, ("unrecorded",), {}, "harness run drive_thru --agent v1 --user-mode record"),
+        (None, ("unrecorded", None), {}, "harness record drive_thru --agent v1 --user-mode record"),
+        (
+            RunUsers(kind="played", log_run="day"),
+            (None,),
+            {},
+            "harness record drive_thru --agent v1 --user played --user-log day",
+        ),
+        (None, (None,), {"variables": {"m": "a"}}, "harness record drive_thru --agent v1 --with m=a"),
+        (None, (None,), {"prompts": {"x": "p@2", "y": "p@2"}}, "harness record drive_thru --agent v1 --prompt p@2"),
+    ],
+)
+def test_the_command_that_records_what_is_missing_repeats_the_run(
+    summary: Callable[..., Summary], users: RunUsers | None, kinds: tuple[Any, ...], run: dict[str, Any], command: str
+) -> None:
+    misses = tuple(MissedTool(tool="t", calls=1, trials=1, example="x", nearest=None, user=kind) for kind in kinds)
+    assert ("record the missing answers", command) == wording.remedy_words(
+        summary({"users": users, **run}, misses=misses)
+    )
+
+
+def test_each_kind_of_miss_says_what_met_no_recording(summary: Callable[..., Summary]) -> None:
+    tool = MissedTool(tool="find", calls=2, trials=1, example="{}", nearest=None)
+    assert ("no recording answers 2 call(s) of find, first {}", "the cassette has no recording of this tool") == (
+        wording.miss_words(tool)
+    )
+    assert "find({})" == wording.miss_words(tool.model_copy(update={"nearest": "find({})"}))[1]
+    new = wording.miss_words(tool.model_copy(update={"user": "unrecorded", "nearest": "x"}))
+    assert ("the agent's message is not recorded", None) == (new[0].rpartition(": ")[2], new[1])
+    left = tool.model_copy(update={"user": "diverged", "nearest": "x"})
+    assert "x" == wording.miss_words(left)[1]
+    assert "let a model continue after a log" == wording.remedy_words(summary(misses=(left,)))[0]
+    assert "record the missing answers" == wording.remedy_words(summary(misses=(left, tool)))[0]
+
+
+def change(**fields: Any) -> MetricChange:
+    values = {"metric": "own", "pairs": 10, "before": 0.5, "after": 0.75, "cases": 10, "p": 0.04, "cases_better": 6}
+    return MetricChange.model_validate(values | fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "found", "says", "words"),
+    [
+        ({}, "better", "better", "better (p = 0.04)"),
+        ({"p": 0.05}, "better", "better", "better (p = 0.05)"),
+        ({"p": 0.051}, "cannot_tell", "?", "could be chance (p = 0.051)"),
+        ({"cases_better": 3, "cases_worse": 6}, "worse", "worse", "worse (p = 0.04)"),
+        ({"p_corrected": 0.2}, "cannot_tell", "?", "could be chance (p = 0.04, 0.2 for all metrics together)"),
+        ({"p_corrected": 0.045}, "better", "better", "better (p = 0.04, 0.045 for all metrics together)"),
+        ({"p": None, "cases_better": 0}, "same", "=", "no case changed"),
+        ({"p": None, "pairs": 0, "cases_better": 0}, "cannot_tell", "?", "no case changed"),
+        (
+            {"p": 0.2, "cases_needed": 11},
+            "cannot_tell",
+            "? 11",
+            "could be chance (p = 0.2); about 11 cases would be enough",
+        ),
+        ({"p": 0.2, "cases_needed": 10}, "cannot_tell", "?", "could be chance (p = 0.2)"),
+    ],
+)
+def test_a_change_says_what_its_test_found(fields: dict[str, Any], found: str, says: str, words: str) -> None:
+    one = change(**fields)
+    assert (found, says, words) == (one.found, verdict_of(one), one.verdict)
+
+
+def test_too_few_changed_cases_are_named_as_such() -> None:
+    few = change(p=0.5, cases_better=1, cases_worse=1)
+    assert few.verdict.startswith("only 2 case(s) changed")
+    assert change(p=0.5, cases_better=3, cases_worse=3).verdict.startswith("could be chance")
+    assert ("0.5", "0.9", "-") == (chance(few), chance(change(p_corrected=0.9)), chance(change(p=None)))
+
+
+def test_a_share_of_the_value_before_is_known_where_there_was_one() -> None:
+    assert (0.25, 0.5) == (change().difference, change().relative_difference)
+    assert (None, None) == (change(before=None).difference, change(after=None).relative_difference)
+    assert None is change(before=0.0).relative_difference
+    assert [False, True, True] == [one.is_amount for one in (change(), change(width=2.0), change(metric="cost_usd"))]

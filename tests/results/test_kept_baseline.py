@@ -1,0 +1,86 @@
+"""The baseline that is kept of a run, and what refuses one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import NotMeasured, UsageError
+from harness.results import (
+    RunFolder,
+    RunManifest,
+    baseline_of,
+    keep_mutation_score,
+    mutation_floor,
+    read_baseline,
+    write_baseline,
+)
+
+Manifest = Callable[..., RunManifest]
+Record = Callable[..., Any]
+OUTCOMES = ("finished", "limit_reached", "agent_failed", "inconclusive")
+
+
+@pytest.fixture
+def run(runs: Path, manifest: Manifest, record: Record) -> RunFolder:
+    """Four trials, of which one was not measured."""
+    with RunFolder.create(runs, manifest()) as made:
+        keys = [(case, attempt) for case in ("a", "b") for attempt in (1, 2)]
+        for (case, attempt), outcome in zip(keys, OUTCOMES, strict=True):
+            made.commit(*record(case, attempt, outcome, None if outcome == "inconclusive" else 1.0))
+        return made
+
+
+def test_a_run_with_unmeasured_trials_is_a_baseline_only_where_so_many_are_allowed(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        baseline_of(run)
+    assert "--allow-unmeasured 1" in str(refused.value.remedy)
+    kept = baseline_of(run, 1)
+    assert 4 == len(kept.scorecards)
+    write_baseline(tmp_path, kept)
+    assert kept == read_baseline(tmp_path, "s", "d1")
+
+
+def test_a_run_that_measured_nothing_is_no_baseline_whatever_is_allowed(
+    runs: Path, manifest: Manifest, record: Record
+) -> None:
+    with RunFolder.create(runs, manifest()) as run:
+        run.commit(*record("a", 1, "inconclusive", None))
+        with pytest.raises(UsageError):
+            baseline_of(run, 4)
+
+
+def test_a_mutation_score_stays_with_the_suite_and_goes_with_it(run: RunFolder, tmp_path: Path) -> None:
+    write_baseline(tmp_path, baseline_of(run, 1))
+    with pytest.raises(NotMeasured) as missing:
+        mutation_floor(tmp_path, "s", "d1")
+    assert "--keep" in str(missing.value.remedy)
+    keep_mutation_score(tmp_path, "s", 0.97654, 40, "d1")
+    assert 0.9765 == mutation_floor(tmp_path, "s", "d1")
+    write_baseline(tmp_path, baseline_of(run, 1))
+    assert 0.9765 == mutation_floor(tmp_path, "s", "d1")
+    other = baseline_of(run, 1)
+    write_baseline(
+        tmp_path, other.model_copy(update={"manifest": other.manifest.model_copy(update={"suite_digest": "d2"})})
+    )
+    with pytest.raises(NotMeasured):
+        mutation_floor(tmp_path, "s", "d2")
+
+
+def test_no_score_and_an_outdated_or_missing_baseline_are_refused(run: RunFolder, tmp_path: Path) -> None:
+    for digest in ("d1", None):
+        with pytest.raises(NotMeasured):
+            read_baseline(tmp_path, "s", digest)
+    path = write_baseline(tmp_path, baseline_of(run, 1))
+    with pytest.raises(NotMeasured):
+        keep_mutation_score(tmp_path, "s", None, 0, "d1")
+    with pytest.raises(NotMeasured):
+        read_baseline(tmp_path, "s", "d2")
+    assert "run" == read_baseline(tmp_path, "s").manifest.run
+    path.rename(tmp_path / "elsewhere.json")
+    path.symlink_to(tmp_path / "elsewhere.json")
+    with pytest.raises(NotMeasured):
+        read_baseline(tmp_path, "s", "d1")

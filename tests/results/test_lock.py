@@ -1,0 +1,21 @@
+"""A run folder has one writer, and who it is is named to the next."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ResultsError
+from harness.results.lock import NAME, WriterLock
+
+
+def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:
+    first = WriterLock(tmp_path)
+    with pytest.raises(ResultsError, match=rf"\(process {os.getpid()}\)"):
+        WriterLock(tmp_path)
+    (tmp_path / NAME).write_text("")
+    with pytest.raises(ResultsError, match=r"\(process unknown\)"):
+        WriterLock(tmp_path)
+    first.close()
+    first.close()
+    WriterLock(tmp_path).close()

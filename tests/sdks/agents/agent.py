@@ -1,0 +1,173 @@
+"""An agent on one provider's own SDK, with a tool inside the program: `agent.py FORMAT [stream|refused]`.
+
+Nothing here names the gateway: the SDKs find it by the variables that they read themselves.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+SYSTEM = "You take orders."
+SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+Call = tuple[str, str, dict[str, Any]]
+
+
+def look(q: str) -> str:
+    return json.dumps({"here": q})
+
+
+def gemini(mode: str) -> str:
+    from google import genai
+    from google.genai import types
+
+    client = genai.Client()
+    declared = types.FunctionDeclaration(name="look", description="Finds items.", parameters_json_schema=SCHEMA)
+    search = [types.Tool(google_search=types.GoogleSearch())]
+    tools = search if mode == "refused" else [types.Tool(function_declarations=[declared])]
+    config = types.GenerateContentConfig(system_instruction=SYSTEM, tools=tools, temperature=0)
+    contents = [types.Content(role="user", parts=[types.Part(text="Eggs?")])]
+    while True:
+        asked = {"model": "small-1", "contents": contents, "config": config}
+        if mode == "stream":
+            chunks = list(client.models.generate_content_stream(**asked))
+            assert len(chunks) > 2
+            parts = [part for chunk in chunks for part in chunk.candidates[0].content.parts or []]
+        else:
+            parts = client.models.generate_content(**asked).candidates[0].content.parts
+        contents.append(types.Content(role="model", parts=parts))
+        calls = [part.function_call for part in parts if part.function_call]
+        if not calls:
+            return "".join(part.text for part in parts if part.text and not part.thought)
+        answers = [types.Part.from_function_response(name=c.name, response={"result": look(**c.args)}) for c in calls]
+        contents.append(types.Content(role="user", parts=answers))
+
+
+def azure(mode: str) -> str:
+    from openai import AzureOpenAI
+
+    client = AzureOpenAI(api_version="2024-10-21", max_retries=0)
+    function = {"name": "look", "description": "Finds items.", "parameters": SCHEMA}
+    tools = [{"type": "web_search"}] if mode == "refused" else [{"type": "function", "function": function}]
+    usage = {"include_usage": True}
+    messages: list[dict[str, Any]] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": "Eggs?"}]
+    while True:
+        asked = {"model": "small-1", "messages": messages, "tools": tools}
+        if mode == "stream":
+            content, calls = joined(list(client.chat.completions.create(**asked, stream=True, stream_options=usage)))
+        else:
+            message = client.chat.completions.create(**asked).choices[0].message
+            content, calls = (
+                message.content,
+                [(c.id, c.function.name, c.function.arguments) for c in message.tool_calls or []],
+            )
+        if not calls:
+            return str(content)
+        told = [{"id": i, "type": "function", "function": {"name": n, "arguments": a}} for i, n, a in calls]
+        messages.append({"role": "assistant", "content": content, "tool_calls": told})
+        for identity, _, arguments in calls:
+            result = look(**json.loads(arguments))
+            messages.append({"role": "tool", "tool_call_id": identity, "content": result})
+
+
+def joined(chunks: list[Any]) -> tuple[str, list[tuple[str, str, str]]]:
+    """The text of a stream, and the id, name and arguments of each call."""
+    assert len(chunks) > 2
+    text = ""
+    calls: dict[int, list[str]] = {}
+    for delta in (choice.delta for chunk in chunks for choice in chunk.choices):
+        text += delta.content or ""
+        for piece in delta.tool_calls or []:
+            call = calls.setdefault(piece.index, ["", "", ""])
+            call[0] += piece.id or ""
+            call[1] += piece.function.name or ""
+            call[2] += piece.function.arguments or ""
+    return text, [(call[0], call[1], call[2]) for call in calls.values()]
+
+
+def responses(mode: str) -> str:
+    from openai import AzureOpenAI
+
+    client = AzureOpenAI(api_version="2025-04-01-preview", max_retries=0)
+    tools = (
+        [{"type": "web_search"}] if mode == "refused" else [{"type": "function", "name": "look", "parameters": SCHEMA}]
+    )
+    items: list[Any] = [{"role": "user", "content": "Eggs?"}]
+    while True:
+        reply = client.responses.create(model="small-1", instructions=SYSTEM, input=items, tools=tools)
+        calls = [item for item in reply.output if item.type == "function_call"]
+        if not calls:
+            return str(reply.output_text)
+        items += [item.to_dict() for item in reply.output]
+        for call in calls:
+            output = look(**json.loads(call.arguments))
+            items.append({"type": "function_call_output", "call_id": call.call_id, "output": output})
+
+
+def bedrock(mode: str) -> str:
+    import boto3
+
+    client = boto3.client("bedrock-runtime")
+    tool = {"toolSpec": {"name": "look", "description": "Finds items.", "inputSchema": {"json": SCHEMA}}}
+    tools = [{"systemTool": {"name": "nova_grounding"}}] if mode == "refused" else [tool]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": [{"text": "Eggs?"}]}]
+    while True:
+        asked = {
+            "modelId": "us.maker.small-1-v1:0",
+            "messages": messages,
+            "system": [{"text": SYSTEM}],
+            "toolConfig": {"tools": tools},
+        }
+        if mode == "stream":
+            content = collected(list(client.converse_stream(**asked)["stream"]))
+        else:
+            content = client.converse(**asked)["output"]["message"]["content"]
+        messages.append({"role": "assistant", "content": content})
+        calls = [block["toolUse"] for block in content if "toolUse" in block]
+        if not calls:
+            return str(content[-1]["text"])
+        answers = [
+            {"toolResult": {"toolUseId": call["toolUseId"], "content": [{"text": look(**call["input"])}]}}
+            for call in calls
+        ]
+        messages.append({"role": "user", "content": answers})
+
+
+def collected(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The blocks of a stream."""
+    assert "metadata" in events[-1]
+    starts: dict[int, dict[str, Any]] = {}
+    texts: dict[int, str] = {}
+    for event in events:
+        if "contentBlockStart" in event:
+            starts[event["contentBlockStart"]["contentBlockIndex"]] = event["contentBlockStart"]["start"]["toolUse"]
+        if "contentBlockDelta" in event:
+            delta = event["contentBlockDelta"]["delta"]
+            index = event["contentBlockDelta"]["contentBlockIndex"]
+            piece = delta.get("text") or delta.get("toolUse", {}).get("input", "")
+            texts[index] = texts.get(index, "") + piece
+    return [
+        {"toolUse": starts[index] | {"input": json.loads(text)}} if index in starts else {"text": text}
+        for index, text in sorted(texts.items())
+        if text
+    ]
+
+
+FORMATS: dict[str, Callable[[str], str]] = {
+    "gemini": gemini,
+    "azure": azure,
+    "responses": responses,
+    "bedrock": bedrock,
+}
+
+if __name__ == "__main__":
+    name, mode = sys.argv[1], sys.argv[2]
+    try:
+        said = FORMATS[name](mode)
+    except Exception as error:
+        if mode != "refused":
+            raise
+        said = f"{type(error).__name__}: {error}"
+    assert "real" not in str(dict(os.environ))
+    print(said)

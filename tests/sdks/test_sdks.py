@@ -1,0 +1,153 @@
+"""google-genai, boto3 and openai with Azure's settings, unmodified, on a local server: recorded, replayed, live."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.results import RunFolder
+from harness.trace import Trial
+from tests.models.model_server import ModelServer, serve_models
+
+HERE = Path(__file__).parent
+HARNESS = Path(sys.executable).parent / "harness"
+KEYS = {
+    "GEMINI_KEY": "real-gemini-key-0815",
+    "AZURE_KEY": "real-azure-key-0815",
+    "AWS_ACCESS_KEY_ID": "AKIAREALACCESSKEY",
+    "AWS_SECRET_ACCESS_KEY": "real/secret+access/key/0815",
+    "AWS_SESSION_TOKEN": "real-session-token-0815",
+}
+AGENTS = [
+    *((name, mode) for name in ("gemini", "azure", "bedrock") for mode in ("whole", "stream")),
+    ("responses", "whole"),
+]
+REFUSALS = {
+    "gemini": ("ClientError: 403", "PERMISSION_DENIED"),
+    "azure": ("PermissionDeniedError: Error code: 403", "hosted_tool"),
+    "responses": ("PermissionDeniedError: Error code: 403", "hosted_tool"),
+    "bedrock": ("AccessDeniedException", "hosted_tool"),
+}
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter with the SDKs as they are published."""
+    folder = tmp_path_factory.mktemp("sdks")
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    install = [folder / "bin" / "pip", "install", "--quiet", "--require-hashes", "-r", HERE / "requirements.txt"]
+    subprocess.run(install, check=True)
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def models() -> Iterator[ModelServer]:
+    with serve_models() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, python: Path, models: ModelServer) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    suite = folder / "suites" / "s"
+    (suite / "agent").mkdir(parents=True)
+    (suite / "agent" / "agent.py").write_text((HERE / "agents" / "agent.py").read_text())
+    agents = {
+        f"{name}-{mode}": {
+            "command": [str(python), "{agent}/agent.py", name, mode],
+            "files": "agent",
+            "answer": "stdout",
+        }
+        for name in REFUSALS
+        for mode in ("whole", "stream", "refused")
+    }
+    providers = {
+        "gemini": {"base_url": models.url, "api_key": "GEMINI_KEY"},
+        "azure": {"base_url": models.url, "api_key": "AZURE_KEY"},
+        "bedrock": {"base_url": models.url, "region": "eu-central-1"},
+    }
+    declared = {
+        "agents": agents,
+        "default_agent": "gemini-whole",
+        "cases": "cases.yaml",
+        "model": {"providers": providers, "prices": {"small-1": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 10}}},
+        "checks": [{"name": "said", "verifier": "final_answer", "with": {"contains": "egg"}}],
+    }
+    (suite / "suite.yaml").write_text(json.dumps(declared))
+    (suite / "cases.yaml").write_text(json.dumps([{"id": "c1", "task": "Eggs?"}]))
+    return folder
+
+
+def run(project: Path, agent: str, mode: str, *, keys: bool = True, name: str | None = None) -> Trial:
+    name = name or f"{agent}-{mode}"
+    words = ["run", "s", "--agent", agent, "--model", mode, "--sandbox", "local", "--run-name", name]
+    words += ["--budget-tokens", "100000"] if mode == "live" else []
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "GEMINI_", "AZURE_"))}
+    command = [HARNESS, "--project", project, *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env | (KEYS if keys else {}))
+    assert done.returncode in {0, 1}, done.stdout + done.stderr
+    (stored,) = RunFolder.open(project / "runs" / name).trials()
+    return stored.trial
+
+
+@pytest.mark.parametrize(("name", "mode"), AGENTS)
+def test_an_agent_on_the_sdk_does_the_same_recorded_replayed_and_live(
+    project: Path, models: ModelServer, name: str, mode: str
+) -> None:
+    agent = f"{name}-{mode}"
+    recorded = run(project, agent, "record")
+    asked = len(models.seen)
+    replayed = run(project, agent, "replay", keys=False)
+    assert asked == len(models.seen), "a replay asked the model"
+    live = run(project, agent, "live")
+    assert asked < len(models.seen)
+
+    assert ["finished"] * 3 == [trial.outcome for trial in (recorded, replayed, live)]
+    assert 1 == len({trial.trajectory.digest for trial in (recorded, replayed, live)})
+    assert 'Found: {"here": "egg"} {"here": "ham"}' == replayed.trajectory.final_output
+    first = next(step for step in replayed.trajectory.steps if step.calls)
+    assert [("look", {"q": "egg"}), ("look", {"q": "ham"})] == [(call.name, call.arguments) for call in first.calls]
+    assert [{"here": "egg"}, {"here": "ham"}] == [seen.content for seen in first.observations]
+    assert first.usage is not None
+    assert (100, 10) == (first.usage.input_tokens, first.usage.output_tokens)
+    written = [path for path in project.rglob("*") if path.is_file()]
+    assert all(key.encode() not in path.read_bytes() for path in written for key in KEYS.values())
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_the_sdk_shows_why_a_tool_of_the_provider_is_refused(project: Path, models: ModelServer, name: str) -> None:
+    asked = len(models.seen)
+    said = str(run(project, f"{name}-refused", "live").trajectory.final_output)
+    assert [] == [
+        path for path, _, body in models.seen[asked:] if body
+    ]  # whether it can be reached is asked without one
+    assert all(part in said for part in REFUSALS[name]), said
+    assert "outside of the evaluation, so it is refused" in said
+
+
+def test_the_signature_is_the_one_that_botocore_makes(project: Path, python: Path, models: ModelServer) -> None:
+    run(project, "bedrock-whole", "live", name="signed")
+    path, headers, body = next(one for one in reversed(models.seen) if one[0].startswith("/model/"))
+    authorization: str = headers["authorization"]
+    fields: dict[str, Any] = dict(part.split("=", 1) for part in authorization.partition(" ")[2].split(", "))
+    seen = {
+        "url": models.url + path,
+        "headers": headers,
+        "signed": fields["SignedHeaders"],
+        "body": body.decode(),
+        "access_key": KEYS["AWS_ACCESS_KEY_ID"],
+        "secret_key": KEYS["AWS_SECRET_ACCESS_KEY"],
+        "token": KEYS["AWS_SESSION_TOKEN"],
+        "region": "eu-central-1",
+    }
+    command = [python, HERE / "signature.py"]
+    made = subprocess.run(command, input=json.dumps(seen), capture_output=True, text=True, check=True)
+    assert made.stdout.strip() == fields["Signature"]
+    assert KEYS["AWS_SESSION_TOKEN"] == headers["x-amz-security-token"]
+    assert "/model/us.maker.small-1-v1%3A0/converse" == path

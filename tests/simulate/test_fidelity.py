@@ -1,0 +1,133 @@
+"""What counts as a simulated user's fault, and what an agent's own words may have caused."""
+
+import pytest
+
+from harness.gateway import Heard
+from harness.simulate.fidelity.check import checked
+from harness.simulate.meaning.sentences import is_open_promise, is_open_question
+from harness.simulate.role import Role
+from harness.trace import UserEnding, UserFault, UserReport
+
+ANSWER = "I would like the small one of the two sizes, please."
+
+
+def faults(said: list[str], replies: list[str], plan: str = "", ended: UserEnding = "agent_left") -> list[UserFault]:
+    heard = Heard(said=tuple(said), replies=tuple(replies), rounds=tuple((one,) for one in replies))
+    return list(checked(Role(opening=said[0], plan=plan), heard, ended=ended)[0])
+
+
+@pytest.mark.parametrize(
+    ("last", "excused"),
+    [
+        ("What volume of beverage does the gentleman desire?", True),
+        ("The weather is lovely today.", True),
+        ("", True),
+        ("Your small latte costs $4.50 now.", False),
+    ],
+)
+def test_a_repetition_that_the_agent_may_have_caused_invalidates_nothing(last: str, excused: bool) -> None:
+    found = faults(["A latte, please.", ANSWER, ANSWER], ["Which size would you like?", last])
+
+    assert [("repetition", excused)] == [(one.fault, one.excused) for one in found]
+    report = UserReport(kind="model", ended="agent_left", turns=3, faults=tuple(found))
+    assert (report.invalid is None) is excused
+
+
+def test_a_question_about_another_topic_of_the_plan_does_not_ask_for_what_is_withheld() -> None:
+    plan = "Book a trip to Rome. Do not mention that your daughter travels with you unless the agent asks for it."
+    early = ["I need a flight.", "Rome. By the way, my daughter travels with me."]
+
+    asked_otherwise = faults(early, ["Which trip would you like?"], plan)
+    asked = faults(early, ["Does your daughter come too?"], plan)
+
+    assert ["revealed_early"] == [one.fault for one in asked_otherwise]
+    assert [] == asked
+
+
+def test_a_long_number_is_not_rounded() -> None:
+    known = "Your order is number 8541487."
+
+    assert [] == faults(["Hello.", "It is order number 8541487."], ["Which one?"], known)
+    assert ["unknowable"] == [one.fault for one in faults(["Hello.", "It is number 8541488."], ["Which one?"], known)]
+
+
+def test_a_promise_under_a_condition_is_not_open() -> None:
+    assert not is_open_promise("All done. If you need to update anything, let me know and I'll check what is possible.")
+    assert is_open_promise("I'll check what is possible.")
+
+
+@pytest.mark.parametrize(
+    ("message", "spoken"),
+    [("Is there anything else I can provide?", 0), ("Is there anything else I can help with?", 1)],
+)
+def test_a_user_may_ask_what_else_it_can_give(message: str, spoken: int) -> None:
+    assert spoken == len(faults(["I want to change a flight.", message], ["Your reservation id?"]))
+
+
+def test_a_date_with_its_year_is_known_by_month_and_day() -> None:
+    replies = ["It was booked on May 2, 2024, for May 23, 2024."]
+
+    assert [] == faults(["I booked 10 hours ago.", "Not on May 2! And I want May 24th."], replies)
+
+
+def test_a_plan_that_withholds_what_it_does_not_name_withholds_nothing() -> None:
+    plan = "If the agent says that it cannot be changed (do not mention it if it does not), cancel and book a new one."
+
+    assert [] == faults(["Change my flight.", "Then cancel it and book a new one."], ["It cannot be changed."], plan)
+
+
+@pytest.mark.parametrize(
+    ("ended", "found"), [("goal_reached", []), ("turn_limit", ["never_ends"]), ("agent_left", ["never_ends"])]
+)
+def test_a_user_that_thanks_and_then_ends_does_not_go_on_for_ever(ended: UserEnding, found: list[str]) -> None:
+    thanks = ["Thank you!", "Thanks again, goodbye!", "You too, bye!"]
+
+    told = faults(["A latte, please.", *thanks], ["Here it is.", *["You're welcome!"] * 3], ended=ended)
+
+    assert found == [one.fault for one in told]
+
+
+QUOTED = "The fare is $871 each. Your certificate has $500, your card $327. It may rise by $20."
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ("That is $871 - $500 - $327 = $44, and with the $871 then $915.", []),
+        ("Ask me again above $891, that is $871 and a bit.", []),
+        ("Two of $871 are $1,742.", []),
+        ("That is $46 then, of $871.", ["unknowable"]),
+        ("The fare is $913.40.", ["unknowable"]),
+        ("I was offered $45, so $45 and $45 are $90.", ["unknowable"]),
+        ("Which rates does it have (e.g., 4K/60)?", []),
+        ("It has 4K at 60 frames.", ["unknowable"]),
+    ],
+)
+def test_what_a_user_works_out_or_gives_as_an_example_is_no_claim(message: str, found: list[str]) -> None:
+    told = faults(["I want a flight and a 4K camera.", message], [QUOTED])
+
+    assert found == [one.fault for one in told]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"message": "Done.\\n\\nIf you need to change it later, let me know and I\\u2019ll look."}',
+        "Done. If you want me to check again, just tell me how often.",
+        "Done. We'll keep it steady for you.",
+    ],
+)
+def test_an_offer_leaves_nothing_open(reply: str) -> None:
+    assert [] == faults(["Cancel it.", "Yes."], ["Shall I?", reply], ended="goal_reached")
+
+
+def test_lines_of_a_json_reply_are_sentences_of_their_own() -> None:
+    assert is_open_question('{"message": "Found it.\\nWhich one do you want?"}')
+    assert not is_open_promise('{"message": "I will check it.\\nDone.\\nIt is sent.\\nGoodbye."}')
+
+
+@pytest.mark.parametrize(("reply", "found"), [("Your cart has 1 x Whole Milk.", []), ("Sure.", ["revealed_early"])])
+def test_what_the_agent_has_said_by_itself_is_not_revealed(reply: str, found: list[str]) -> None:
+    plan = "Your goal: get whole milk and eggs. Do not say which milk before being asked."
+
+    assert found == [one.fault for one in faults(["I need milk and eggs.", "Whole milk."], [reply], plan)]

@@ -1,0 +1,2 @@
+#!/bin/bash
+echo on > /opt/service/state

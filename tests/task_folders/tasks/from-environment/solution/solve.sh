@@ -1,0 +1,2 @@
+#!/bin/bash
+echo "$COLOUR" > colour.txt; echo "$NOTE" > note.txt

@@ -1,0 +1,3 @@
+#!/bin/bash
+wc -l < log.txt > lines.txt
+grep -c ERROR log.txt > errors.txt

@@ -1,0 +1,1 @@
+EXPECTED = {"lines.txt": "4", "errors.txt": "2"}

@@ -1,0 +1,3 @@
+#!/bin/bash
+echo yes > a.txt
+echo yes > b.txt

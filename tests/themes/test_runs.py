@@ -1,0 +1,73 @@
+"""Themes of runs whose folders others wrote."""
+
+import json
+from pathlib import Path
+
+from harness.issues import FolderTracker, TrackerOptions
+from harness.results import PlannedTrial, RunFolder, RunManifest
+from harness.score import Scorecard, Verdict
+from harness.themes import file_themes, themes_of_run, themes_of_store
+from harness.trace import Trajectory, Trial
+from tests.themes.conftest import Shop
+
+
+def book(project: Path) -> Path:
+    return project / "themes" / "runs" / "s.json"
+
+
+def failed_run(runs: Path, name: str, created: str, reason: str, *, suite: str = "s", passed: int = 0) -> RunFolder:
+    """One trial that failed for the reason, and so many that passed."""
+    said = {
+        "run": name, "created": created, "harness_version": "0.1.0", "suite": suite, "suite_digest": "d" * 64,
+        "agent": "v1", "agent_digest": "a" * 64, "snapshot_digest": "e" * 64, "tools_digest": "f" * 64,
+        "tool_mode": "replay", "provider": "docker", "isolates": True,
+        "planned": [PlannedTrial(case_id="one", attempt=number) for number in range(1, passed + 2)],
+    }  # fmt: skip
+    trajectory = Trajectory(trace_id="t", agent="s", steps=())
+    card = Scorecard(
+        case_id="one", attempt=1, category="c", difficulty="easy", outcome="finished", success=False,
+        verdicts=(Verdict(check="k", verifier="v", version="1", passed=False, reason=reason),), scores=(),
+        digest=trajectory.digest,
+    )  # fmt: skip
+    with RunFolder.create(runs, RunManifest.model_validate(said)) as folder:
+        for number in range(1, passed + 2):
+            own = card if number == 1 else card.model_copy(update={"attempt": number, "success": True, "verdicts": ()})
+            folder.commit(Trial(case_id="one", attempt=number, outcome="finished", trajectory=trajectory), (), own)
+    return RunFolder.open(folder.path)
+
+
+def test_a_run_from_the_future_makes_no_known_theme_old(tmp_path: Path) -> None:
+    own = failed_run(tmp_path / "runs", "own", "2026-11-01T00:00:00Z", "The shop is closed")
+    themes_of_run(tmp_path, own, remember=True)
+    (known,) = json.loads(book(tmp_path).read_text())["themes"]
+    hostile = failed_run(tmp_path / "runs", "hostile", "9000-01-01T00:00:00Z", "A latte was not ordered")
+    (later,) = themes_of_run(tmp_path, hostile, remember=True).themes
+    assert later.last_day < "9000"
+    assert known["text"]["id"] in {one["text"]["id"] for one in json.loads(book(tmp_path).read_text())["themes"]}
+
+
+def test_a_run_says_nothing_about_themes_of_production(shop: Shop) -> None:
+    """Both fail alike; 40 later trials that pass close the issue of no session."""
+    tracker = FolderTracker(TrackerOptions(project=shop.folder))
+    shop.score(reason="The shop is closed", times=5)
+    production = themes_of_store(shop.folder, shop.store, remember=True)
+    assert ["file"] == [one.verb for one in file_themes(shop.folder, production, tracker)]
+    run = failed_run(
+        shop.folder / "runs", "r", "2026-11-01T00:00:00Z", "A latte was not ordered", suite="shop", passed=40
+    )
+    found = themes_of_run(shop.folder, run, remember=True)
+    assert () == found.away
+    assert [] == file_themes(shop.folder, found, tracker)
+    assert 1 == sum(issue.is_open for issue in tracker.find())
+    alike = failed_run(shop.folder / "runs", "s", "2026-11-02T00:00:00Z", "The shop is closed", suite="shop")
+    ids = {theme.id for theme in themes_of_run(shop.folder, alike).themes}
+    assert not ids & {theme.id for theme in production.themes}
+
+
+def test_listing_writes_nothing(shop: Shop) -> None:
+    shop.score(reason="The shop is closed", times=3)
+    run = failed_run(shop.folder / "runs", "r", "2026-11-01T00:00:00Z", "The shop is closed")
+    before = sorted(shop.folder.rglob("*"))
+    assert themes_of_store(shop.folder, shop.store).themes
+    assert themes_of_run(shop.folder, run).themes
+    assert before == sorted(shop.folder.rglob("*"))
