@@ -81,7 +81,7 @@ runtimes: ## the second container runtime, crun, that `make test-full` runs sand
 	apt-get update --quiet && apt-get install --yes --no-install-recommends crun
 
 clickhouse: install ## ClickHouse inside of the process, chdb, about 500 MB, which the tests of that engine need
-	@$(BIN)/python -m pip install --quiet --require-hashes -r tests/online/chdb.lock
+	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r tests/online/chdb.lock
 
 local-model: install ## a 135M model on this machine takes the frameworks' orders, live: true trajectories, mostly failed
 	@$(BIN)/python -m tests.frameworks.local_model
@@ -108,7 +108,7 @@ install: .venv/installed ## the virtual environment
 
 .venv/installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -88,6 +88,14 @@ def test_what_is_asked_for_is_pinned_with_all_that_it_needs_and_can_be_fetched(
     assert {"site/big/__init__.py", "site/small/__init__.py"} <= fetched(tmp_path, text)
 
 
+def test_a_pin_holds_where_another_package_asks_for_it_with_extras(index: Path, tmp_path: Path) -> None:
+    pinned = wheel(index, "big", "1.0")
+    wheel(index, "big", "1.2")  # released after the pins were made
+    user = wheel(index, "user", "1.0", needs="big[more]>=1.0")
+    pins = f"big==1.0 --hash=sha256:{pinned}\nuser==1.0 --hash=sha256:{user}\n"
+    assert "site/big-1.0.dist-info/METADATA" in fetched(tmp_path, pins)
+
+
 def test_a_requirement_without_a_wheel_is_named_and_the_old_lock_stays(index: Path, lock: Lock, tmp_path: Path) -> None:
     with tarfile.open(index / "kinto-16.3.0.tar.gz", "w:gz") as archive:
         (tmp_path / "setup.py").write_text("")

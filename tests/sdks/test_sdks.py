@@ -41,8 +41,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An interpreter with the SDKs as they are published."""
     folder = tmp_path_factory.mktemp("sdks")
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    install = [folder / "bin" / "pip", "install", "--quiet", "--require-hashes", "-r", HERE / "requirements.txt"]
-    subprocess.run(install, check=True)
+    install = [folder / "bin" / "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
+    subprocess.run([*install, "-r", HERE / "requirements.txt"], check=True)
     return folder / "bin" / "python"
 
 

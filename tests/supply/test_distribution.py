@@ -87,7 +87,7 @@ def test_a_bare_name_is_found(line: str) -> None:
     [
         f"python -m pip install --no-deps '{DISTRIBUTION}[ray] @ git+https://git.example.com/x@{'0' * 40}'",
         "pip install --editable '/path/to/the/source[github]'",
-        "pip install --require-hashes -r .github/harness/requirements.txt",
+        "pip install --no-deps --require-hashes -r .github/harness/requirements.txt",
         f'dependencies = ["requests", "{DISTRIBUTION} @ git+https://git.example.com/x@{"0" * 40}"]',
         "init my-evals --ci github --install git+https://git.example.com/tools/harness@COMMIT",
     ],

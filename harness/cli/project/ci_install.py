@@ -61,4 +61,5 @@ def _of_requirement(line: str, files: Mapping[str, bytes], place: str) -> Instal
 
 
 def _hashed(place: str) -> str:
-    return f"python -m pip install --require-hashes -r {place}/{_REQUIREMENTS}"
+    # `--no-deps`: the file is complete; for a requirement with extras pip would take a newer release, without a hash.
+    return f"python -m pip install --no-deps --require-hashes -r {place}/{_REQUIREMENTS}"

@@ -14,7 +14,9 @@ from harness.subprocess_environment import PIP, subprocess_environment
 _NEWEST_GLIBC = 36
 _OLDEST_GLIBC = 5
 _UNREACHABLE = re.compile(r"Retrying \(|connection error|ConnectTimeout|NewConnectionError|Name or service not known")
-_NO_WHEEL = re.compile(r"No matching distribution found for (?P<requirement>[^\n]+)")
+_NO_WHEEL = re.compile(  # the second where the requirement is constrained too: two packages that conflict are two words
+    r"No matching distribution found for (?P<requirement>[^\n]+)|Cannot install (?P<constrained>[^\s,]+) because"
+)
 _HASHLESS = re.compile(r"all requirements must have their hashes|Hashes are required in --require-hashes mode")
 _LOOKED_FOR = re.compile(r"Collecting (?P<project>[A-Za-z0-9][\w.-]*)|Processing .*?(?P<wheel>[\w.]+)-[^/]*\.whl")
 _OTHER_BYTES = "DO NOT MATCH THE HASHES"
@@ -65,7 +67,7 @@ def _reason(printed: str, machine: str) -> tuple[str, str]:
     if _UNREACHABLE.search(printed):
         return "; no package index answers", "set up pip for an index that this machine reaches (PIP_INDEX_URL)"
     if missing := _NO_WHEEL.search(printed):
-        requirement = missing["requirement"].strip()
+        requirement = (missing["requirement"] or missing["constrained"]).strip()
         return (
             f". No wheel exists for {requirement} (CPython {PYTHON}, {machine}) on the index that pip asks",
             f"pin a version of {re.split('[=<>~!;@ ]', requirement)[0]} that has one",

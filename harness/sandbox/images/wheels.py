@@ -65,4 +65,7 @@ def _fetch(requirements: str, machine: str, folder: Path) -> None:
 
 
 def _install(requirements: Path, site: Path, machine: str) -> None:
-    run_pip(requirements, machine, "--require-hashes", "--no-compile", "--target", str(site))
+    # As a constraint too: pip otherwise takes the newest release for a requirement with extras (`pydantic[email]>=2`),
+    # and then refuses it, because that release has no hash.
+    constrained = ("--constraint", str(requirements))
+    run_pip(requirements, machine, "--require-hashes", *constrained, "--no-compile", "--target", str(site))
