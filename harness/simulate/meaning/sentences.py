@@ -38,7 +38,7 @@ _OFFER_WORDS: Final = (
 _ASKS: Final = re.compile(
     r"\?|\b(?:please|kindly)\b(?! (?:note|be |wait|hold|wait|feel|keep|remember|rest|accept|allow|understand|see |"
     r"find|stand|bear))|"
-    r"\b(?:let me know|tell me|say so|(?:ask|request|invite|want) (?:that )?you|"
+    r"\b(?:(?:let|permit|allow) (?:me|us)(?: to)? know|tell me|say so|(?:ask|request|invite|want) (?:that )?you|"
     r"(?:need|like|have) to (?:know|hear|have|get))\b|"
     r"\b(?:need|require)\b.{0,20}\b(?:your|you to|the following|some|a few|to know|to verify|to confirm|"
     r"information|details)\b|"

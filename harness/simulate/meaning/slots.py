@@ -70,7 +70,6 @@ _OBJECTS: Final = listed("the a an your my our their it them me us any all each 
 """Words before which an unknown word is a verb, where it begins a sentence or follows one of `_JOINS`."""
 _WORDS: Final = ("deciding", "open", "open-ing")
 """Roles of words that count; the open ones are not known."""
-_TELLING: Final = _ACTS | _IS_DOING | _JOINS | _OBJECTS | {"of"}
 _LONGEST_CHUNK: Final = 40
 """Characters of a piece of text, from space to space, whose reading is kept: longer ones are not the language's."""
 
@@ -119,6 +118,15 @@ def read_values(text: str) -> Read:
     return _Reader(list(chain.from_iterable(map(read, chunks)))).read()
 
 
+def sequence_of(text: str) -> list[Token]:
+    """The values, words and placing words of one clause in lower case, in their order: `soft` and the kinds of values,
+    or `word`.
+    """
+    if any(digit in text for digit in _DIGITS):
+        text = _JOINED.sub("", text)
+    return _Sequencer(list(chain.from_iterable(map(_tokens_of_any, text.split())))).sequence()
+
+
 def _tokens_of_any(chunk: str) -> tuple[Token, ...]:
     return _tokens(chunk) if len(chunk) <= _LONGEST_CHUNK else _tokens.__wrapped__(chunk)
 
@@ -145,7 +153,7 @@ def _role_of(text: str) -> Token:
         return ("soft", "") if text in ("one", "zero") else ("spelt", str(_NUMBERS[text]))
     word = deciding(text)
     if word is None:
-        return "soft", text if text in _TELLING else ""
+        return "soft", text
     return "deciding" if is_of_domain(word) else "open-ing" if text.endswith("ing") else "open", word
 
 
@@ -284,3 +292,35 @@ class _Reader:
         role, value = self._tokens[at] if at < len(self._tokens) else ("", "")
         is_month = role == "month" or (role == "may" and (at > place + 1 or self._is_year(at + 1)))
         return int(value) if is_month else None
+
+
+class _Sequencer(_Reader):
+    """Keeps the order instead of what stands for what."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        super().__init__(tokens)
+        self._sequence: list[Token] = []
+
+    def sequence(self) -> list[Token]:
+        place = 0
+        while place < len(self._tokens):
+            role, value = self._tokens[place]
+            taken = 1
+            if role in _WORDS:
+                self._take(value)
+            elif role in _VALUES:
+                taken = self._value(place, role, value)
+            elif role == "negation":
+                self._sequence.append(("soft", "not"))
+            elif role != "soft":
+                taken = self._other(place, role, value)
+            elif value:
+                self._sequence.append((role, value))
+            place += taken
+        return self._sequence
+
+    def _add(self, kind: str, value: str) -> None:
+        self._sequence.append((kind, value))
+
+    def _take(self, word: str) -> None:
+        self._sequence.append(("word", word))

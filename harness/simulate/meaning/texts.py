@@ -14,7 +14,9 @@ from collections.abc import Set
 from functools import cached_property, lru_cache
 from typing import Final
 
+from harness.simulate.meaning.binding import exchanged
 from harness.simulate.meaning.difference import Difference
+from harness.simulate.meaning.idioms import without_idioms
 from harness.simulate.meaning.politeness import is_polite, may_be_polite, without_set_phrases
 from harness.simulate.meaning.requests import requests_of_user, wants_something
 from harness.simulate.meaning.sentences import (
@@ -29,8 +31,8 @@ from harness.simulate.meaning.sentences import (
     without_markup,
 )
 from harness.simulate.meaning.slots import Read, read_values
-from harness.simulate.meaning.substitution import only_reworded
-from harness.simulate.meaning.words import opposed, stem
+from harness.simulate.meaning.substitution import only_in_idioms, only_reworded
+from harness.simulate.meaning.words import opposed, scope_words, stem
 
 _WORD: Final = re.compile(r"[a-z']+")
 _YES_NO: Final = re.compile(
@@ -44,6 +46,16 @@ _SAME_ROOT: Final = 5
 """Letters at least that two forms of one word begin with."""
 
 
+_SAID_OTHERWISE: Final = {
+    "only": ("just",),
+    "must": ("need", "requir", "necessary", "oblig", "bound"),
+    "many": ("couple", "rang"),
+}
+"""For a word of scope the stems that may stand in its place."""
+_IDIOMATIC: Final = {"within", "after", "before", "next", "second", "last", "until"}
+"""Words of scope that turns of phrase hold which are not about time."""
+
+
 class _Text:
     """A text, read as far as it was asked for."""
 
@@ -51,9 +63,19 @@ class _Text:
         self.text = text
 
     @cached_property
+    def _plain(self) -> str:
+        return without_set_phrases(without_markup(self.text).lower()).replace("\n", " ; ")
+
+    @cached_property
+    def values(self) -> Read:
+        """The values, which no set phrase changes; polite sentences hold none."""
+        return read_values(self._plain)
+
+    @cached_property
     def whole(self) -> Read:
-        """Everything; polite sentences hold no value, so that the values are those of `read`."""
-        return read_values(without_set_phrases(without_markup(self.text).lower()))
+        """Everything."""
+        plain = without_idioms(self._plain)
+        return self.values if plain == self._plain else read_values(plain)
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -73,6 +95,7 @@ class _Text:
         parts: list[str] = []
         polite: list[Read] = []
         for sentence in map(str.lower, sentences(without_set_phrases(self.text))):
+            sentence = without_idioms(sentence)
             read = _read_if_polite(sentence)
             if read is None:
                 parts.append(sentence)
@@ -131,12 +154,14 @@ def texts_differ(then: str, now: str) -> Difference | None:
         return None
     was, is_ = _text(then), _text(now)
     return (
-        _values_differ(was.whole, is_.whole)
+        _values_differ(was.values, is_.values)
         or _denials_differ(was, is_)
+        or _scope_differs(was, is_)
         or _things_differ(was, is_)
         or _opposites_differ(was, is_)
         or _acts_differ(was, is_)
         or _words_differ(was, is_)
+        or _exchanged(then, now)
     )
 
 
@@ -156,15 +181,15 @@ def _values_differ(was: Read, is_: Read) -> Difference | None:
 
 def _things_differ(then: _Text, now: _Text) -> Difference | None:
     was, is_ = then.read, now.read
-    gone = _without_forms(was.things - is_.words.keys(), is_)
-    new = _without_forms(is_.things - was.words.keys(), was)
+    gone = _without_forms(was.things - is_.words.keys() - scope_words(), is_)
+    new = _without_forms(is_.things - was.words.keys() - scope_words(), was)
     if not gone and new and only_reworded(then.text, now.text, {*new}):
         new = []
     if not new and gone and only_reworded(now.text, then.text, {*gone}):
         gone = []
     if gone or new:
         return _slots(f"the log speaks of {gone[:5]}, the agent of {new[:5]}", of_wording=True)
-    less, more = was.words - is_.words, is_.words - was.words
+    less, more = _without_scope(was.words - is_.words), _without_scope(is_.words - was.words)
     # A word that is said less often, and none in its place, is still said; an unknown verb may stand in its place.
     fewer = sorted(less.keys() & (was.things | (was.manner - is_.words.keys())))
     oftener = sorted(more.keys() & (is_.things | (is_.manner - was.words.keys())))
@@ -173,9 +198,43 @@ def _things_differ(then: _Text, now: _Text) -> Difference | None:
     return None
 
 
+def _scope_differs(then: _Text, now: _Text) -> Difference | None:
+    """Words such as `all`, `only`, `must` and `within` are counted one by one."""
+    was, is_ = _scope_of(then.read), _scope_of(now.read)
+    if was == is_:
+        return None
+    gone = {word for word in was - is_ if not _is_said_otherwise(word, then, now)}
+    new = {word for word in is_ - was if not _is_said_otherwise(word, now, then)}
+    if not gone and new <= _IDIOMATIC and only_in_idioms(then.text, now.text, new):
+        return None
+    if not new and gone <= _IDIOMATIC and only_in_idioms(now.text, then.text, gone):
+        return None
+    return _slots(f"the log says {sorted(gone)[:4]}, the agent {sorted(new)[:4]}", of_wording=True)
+
+
+def _scope_of(read: Read) -> Counter[str]:
+    return Counter({word: many for word, many in read.words.items() if word in scope_words()})
+
+
+def _without_scope(words: Counter[str]) -> Counter[str]:
+    return Counter({word: many for word, many in words.items() if word not in scope_words()})
+
+
+def _is_said_otherwise(word: str, said: _Text, other: _Text) -> bool:
+    """Whether the other text has one more of the words that may say the same, but may also say nothing."""
+    return any(other.words[one] > said.words[one] for one in _SAID_OTHERWISE.get(word, ()))
+
+
 def _opposites_differ(was: _Text, is_: _Text) -> Difference | None:
     found = opposed((was.words - is_.words).keys(), (is_.words - was.words).keys())
     return None if found is None else _slots(f"the log says {found[0]!r}, the agent {found[1]!r}")
+
+
+def _exchanged(then: str, now: str) -> Difference | None:
+    found = exchanged(then, now)
+    if found is None:
+        return None
+    return _slots(f"{found[1]} stands where the log has {found[0]}: they were exchanged")
 
 
 def _said_more_often(was: Counter[tuple[str, str]], is_: Counter[tuple[str, str]]) -> bool:
@@ -272,9 +331,9 @@ def _read_if_polite(sentence: str) -> Read | None:
     if not offers and not may_be_polite(sentence):
         return None
     read = read_values(sentence)
-    if read.values or len(read.things) > 1:
+    if read.values or len(read.things - {"today"}) > 1 or read.things & (scope_words() - {"today"}):
         return None
-    if (offers and offers_more(sentence)) or (not read.negated and is_polite(sentence)):
+    if not read.negated and ((offers and offers_more(sentence)) or is_polite(sentence)):
         return read
     return None
 
