@@ -17,7 +17,9 @@ from harness.simulate.meaning.slots import sequence_of
 from harness.simulate.meaning.words import is_weighty
 
 _PERSONS: Final = {
-    **dict.fromkeys(("i", "we", "me", "us", "i'll", "we'll", "i'd", "we'd", "i've", "we've", "i'm", "we're"), "speaker"),
+    **dict.fromkeys(
+        ("i", "we", "me", "us", "i'll", "we'll", "i'd", "we'd", "i've", "we've", "i'm", "we're"), "speaker"
+    ),
     **dict.fromkeys(("you", "you'll", "you'd", "you've", "you're"), "listener"),
 }
 _NO_ELEMENTS: Final = ("soft", "light")
@@ -54,6 +56,9 @@ def exchanged(then: str, now: str) -> tuple[str, str] | None:
     here, there = _differing(was, is_), _differing(is_, was)
     if not here or not there or sum(len(one.tokens) for one in (*here, *there)) > _LONGEST:
         return None
+    moved = _moved(here, there, _headings(was) & _headings(is_))
+    if moved is not None:
+        return moved
     before, after = _contexts(here), _contexts(there)
     common = before.keys() & after.keys()
     lost = {one: before[one] - after[one] for one in common}
@@ -74,8 +79,31 @@ def exchanged(then: str, now: str) -> tuple[str, str] | None:
     return None
 
 
+def _headings(clauses: tuple[_Parsed, ...]) -> frozenset[str]:
+    return frozenset(form for one in clauses for form in one.above)
+
+
+def _moved(here: list[_Parsed], there: list[_Parsed], headings: frozenset[str]) -> tuple[str, str] | None:
+    """A clause that stands under another heading now, although the old one is still there."""
+    places: dict[tuple[Element, ...], list[_Parsed]] = defaultdict(list)
+    for one in there:
+        places[one.tokens].append(one)
+    for one in here:
+        others = places.get(one.tokens, ())
+        if others and all(
+            (one.above - other.above) & headings and (other.above - one.above) & headings for other in others
+        ):
+            said = " ".join(form for _, form in one.tokens)
+            old, new = one.above - others[0].above & headings, others[0].above - one.above & headings
+            return f"{said} under {min(old)}", f"{said} under {min(new)}"
+    return None
+
+
 def _replacing(
-    one: Element, lost: Counter[Feature], gained: Mapping[Element, Counter[Feature]], comes: Mapping[Feature, list[Element]]
+    one: Element,
+    lost: Counter[Feature],
+    gained: Mapping[Element, Counter[Feature]],
+    comes: Mapping[Feature, list[Element]],
 ) -> dict[Element, float]:
     """The elements of the same kind that stand now where it stood, and how much of its context each has got."""
     candidates = {other for feature in lost for other in comes.get(feature, ()) if other != one and other[0] == one[0]}
@@ -88,7 +116,15 @@ def _weight(features: Iterable[tuple[Feature, int]]) -> float:
     return sum(_WEIGHTS[where] * (2 if form == "not" else 1) * many for (where, form), many in features)
 
 
-_WEIGHTS: Final = {"in": 1.0, "under": 1.0, "before": 1.0, "after": 1.0, "soft before": 0.5, "soft after": 0.5, "beside": 0.6}
+_WEIGHTS: Final = {
+    "in": 1.0,
+    "under": 1.0,
+    "before": 1.0,
+    "after": 1.0,
+    "soft before": 0.5,
+    "soft after": 0.5,
+    "beside": 0.6,
+}
 
 
 def _differing(clauses: tuple[_Parsed, ...], others: tuple[_Parsed, ...]) -> list[_Parsed]:

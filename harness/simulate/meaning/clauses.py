@@ -1,8 +1,8 @@
 """A message as clauses, each with what it stands under: the heading or the list item above it.
 
-    1. Shirt            "price $5" stands under "shirt"
-       - Price: $5
-    It arrives on May 5.    "arrives may 5" stands under the sentence before, which `it` refers to
+1. Shirt            "price $5" stands under "shirt"
+   - Price: $5
+It arrives on May 5.    "arrives may 5" stands under the sentence before, which `it` refers to
 """
 
 import json
@@ -17,14 +17,16 @@ from harness.values import JsonValue
 _ITEM: Final = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*•+]|\d{1,2}[.)]|\(?[a-zA-Z][.)]|#{1,6}|>)?[ \t]*(?P<text>.*)")
 _MARKUP: Final = re.compile(r"[*_`#>|]+")
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|;\s")
-_CLAUSE: Final = re.compile(r",\s+|\s+[-–—|]+\s+|\s*(?=\()|\)[,.]?\s*|\s+(?=(?:and|or|but|while|whereas)\s)")
+_CLAUSE: Final = re.compile(r",\s+|\s+[-\u2013\u2014|]+\s+|\s*(?=\()|\)[,.]?\s*|\s+(?=(?:and|or|but|while|whereas)\s)")
 _KEY: Final = re.compile(r":\s+")
 _RANGE: Final = re.compile(
-    r"\s*(?:→|->|=>|⇒)\s*|(?<=\d)\s*[–—]\s*(?=[$€£]?\d)|(?<=\d)\s+-\s+(?=[$€£]?\d)|(?<=:\d\d)-(?=\d)|(?<=[ap]m)\s*[–—-]\s*(?=\d)"
+    r"\s*(?:→|->|=>|⇒)\s*|(?<=\d)\s*[\u2013\u2014]\s*(?=[$€£]?\d)|(?<=\d)\s+-\s+(?=[$€£]?\d)|(?<=:\d\d)-(?=\d)|(?<=[ap]m)\s*[\u2013\u2014-]\s*(?=\d)"
 )
 _SUM: Final = re.compile(r"\s=\s")
 _ANAPHORIC: Final = re.compile(r"(?:it|its|this|that|these|those|they|their|he|she|his|her|which|there)\b")
-_LETTERED: Final = re.compile(r"\b(option|choice|plan|group|zone|gate|terminal|row|part|section|item|version) ([a-z])\b")
+_LETTERED: Final = re.compile(
+    r"\b(option|choice|plan|group|zone|gate|terminal|row|part|section|item|version) ([a-z])\b"
+)
 """Names of one letter, which are no words by themselves."""
 _IS_ABOUT_THE_LAST: Final = re.compile(rf"\(|(?:and |but )?(?:{_ANAPHORIC.pattern})")
 _MEMBERS: Final = 12

@@ -1,4 +1,4 @@
-"""Set phrases by what they mean: `prior to` is `before`, `all set` says nothing about all, and `Great!` says nothing."""
+"""Set phrases by what they mean: `prior to` is `before`, `all set` and `Great!` say nothing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
