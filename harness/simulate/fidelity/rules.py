@@ -5,6 +5,7 @@ from typing import Final
 
 from harness.simulate.fidelity.arithmetic import worked_out
 from harness.simulate.fidelity.before import Before
+from harness.simulate.fidelity.in_role import InRole
 from harness.simulate.fidelity.reading_text import cached_values, lower_case, read_all_values
 from harness.simulate.fidelity.repetition import repetition
 from harness.simulate.fidelity.voice import agents_voice
@@ -43,6 +44,7 @@ class Rules:
         self._known = cached_values(role.known)
         self._known_text = lower_case(role.known)
         self._withheld = withheld_by(role)
+        self._in_role = InRole(role)
         self._unwanted = _unwanted(role.plan)
         self._profile = role.profile or {}
         self._plan = cached_values(role.plan)
@@ -53,6 +55,9 @@ class Rules:
         voice = agents_voice(message)
         if voice is not None:
             found.append(("speaks_as_agent", f"the user speaks as the agent: {voice[:100]!r}"))
+        left = self._in_role.left(message)
+        if left is not None:
+            found.append(("out_of_role", f"the user shows its instructions, or rates the agent: {left[:100]!r}"))
         repeated = repetition(message, before)
         if repeated is not None:
             found.append(("repetition", repeated))
