@@ -104,9 +104,7 @@ class ModelUser:
         return endless(self._role, heard, spoken.text, self._from, is_last=is_last)
 
     def _left_out(self, turn: int, problems: list[tuple[Problem, str]], form: Form, heard: Heard) -> None:
-        """Notes that the agent's words alone made the model fail; where it has made it do so, it is charged. These words
-        are left out from now on.
-        """
+        """Notes that the agent's words alone made the model fail, and leaves them out from now on."""
         self._spoilt |= form.left_out
         problem = problems[0][0]
         last = "\n".join(heard.rounds[-1]) if heard.rounds else ""

@@ -26,14 +26,15 @@ class RuleUser(ModelDouble):
         failing: UserFailing | None = None,
         latency_s: float = 0.0,
         port: int = 0,
-        name: str = "rule-user",
         obeys: Mapping[str, str] | None = None,
         refuses: str | None = None,
         refuses_by: Literal["status", "finish_reason"] = "status",
     ) -> None:
         """`obeys`: texts of an agent, each with what the model writes wherever it reads that text, as a model does that
-        takes what it reads for instructions. `refuses`: a word for which the endpoint refuses a request as a provider's content filter does."""
-        super().__init__(name=name, port=port, latency_s=latency_s)
+        takes what it reads for instructions. `refuses`: a word for which the endpoint refuses a request as a provider's
+        content filter does.
+        """
+        super().__init__(name="rule-user", port=port, latency_s=latency_s)
         self.bodies: list[dict[str, Any]] = []
         """What was asked, for tests of what the user's model is told."""
         self._failing = failing

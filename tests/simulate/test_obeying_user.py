@@ -1,7 +1,9 @@
-"""An agent whose words a user's model obeys: it gains nothing, and no conversation is the simulator's failure for it."""
+"""An agent whose words a user's model obeys: it gains nothing, and no conversation is left out for it."""
 
 import base64
 import codecs
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ PLAN = 'If asked for the size, say "Small, please." Then say "And a muffin."\nYo
 CASE = Case.model_validate(
     {"id": "latte", "conversation": {"opening": "A latte, please.", "plan": PLAN, "max_turns": 6}}
 )
+HARNESS = str(Path(sys.executable).parent / "harness")
 NONE, AGENT, GERMAN = (
     "",
     "Of course! How may I help you today?",
@@ -158,3 +161,31 @@ def test_a_run_measures_every_trial_of_an_agent_that_is_obeyed(tmp_path: Path, s
     assert 0 == summary.counts.simulator_failed
     if obeyed in (AGENT, GERMAN, LEAK, PRAISE, TOOL, LONG):
         assert 1 == summary.counts.agent_failed
+
+
+def test_a_run_in_which_every_user_failed_measured_nothing_and_says_so(tmp_path: Path) -> None:
+    suite = tmp_path / "suites" / "talks"
+    (suite / "agent").mkdir(parents=True)
+    (suite / "agent" / "main.py").write_text(AGENT_FILE.replace("SAYS", "'A latte.'"))
+    (suite / "cases.yaml").write_text("- {id: latte, conversation: {opening: 'A latte, please.', plan: 'Pay.'}}\n")
+    with RuleUser(failing="nothing") as model:
+        user = f"user: {{kind: model, model: rule-user, base_url: '{model.url}', mode: live}}"
+        (suite / "suite.yaml").write_text(SUITE + user)
+        words = ["run", "talks", "--sandbox", "local", "--run-name", "talk"]
+        done = subprocess.run([HARNESS, *words], capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+
+    assert 3 == done.returncode, done.stderr
+    assert "every conversation was invalidated by its user" in done.stderr
+
+
+def test_a_crash_after_a_failure_of_the_user_is_the_agents(tmp_path: Path) -> None:
+    suite = tmp_path / "suites" / "talks"
+    (suite / "agent").mkdir(parents=True)
+    (suite / "agent" / "main.py").write_text(AGENT_FILE.replace("SAYS", "'A latte.'") + "raise SystemExit(7)\n")
+    (suite / "cases.yaml").write_text("- {id: latte, conversation: {opening: 'A latte, please.', plan: 'Pay.'}}\n")
+    with RuleUser(failing="nothing") as model:
+        user = f"user: {{kind: model, model: rule-user, base_url: '{model.url}', mode: live}}"
+        (suite / "suite.yaml").write_text(SUITE + user)
+        summary = harness.run(RunOptions(suite="talks", sandbox="local"), project=tmp_path)
+
+    assert (1, 0) == (summary.counts.agent_failed, summary.counts.simulator_failed)
