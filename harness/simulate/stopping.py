@@ -12,7 +12,8 @@ _SIGNAL: Final = re.compile(
 )
 """`</finished>` is the signal of Google ADK's simulator, which models that know it use: the goal is reached."""
 _LIKE_ONE: Final = re.compile(
-    r"\[\s{0,9}\[\s{0,9}E\s?N\s?D\b[^\]\n]{0,60}[\] ]*|</?\s{0,9}finished\s{0,9}/?>|##\s{0,9}(?:STOP|TRANSFER|OUT-OF-SCOPE)\s{0,9}##",
+    r"\[\s{0,9}\[\s{0,9}E\s?N\s?D\b[^\]\n]{0,60}[\] ]*|"
+    r"</?\s{0,9}finished\s{0,9}/?>|##\s{0,9}(?:STOP|TRANSFER|OUT-OF-SCOPE)\s{0,9}##",
     re.IGNORECASE,
 )
 

@@ -129,7 +129,8 @@ _PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
 )
 _OWN_ACT: Final = re.compile(
     r"(?:\byou (?:can|could|may|might)|\b(?:i|we)(?:'ll| will| shall| can| could| may| must| "
-    r"should| would| have to| need to| am going to| are going to|'m going to|'re going to)|\b(?:shall|should|can|may|could|let) (?:i|we|me|us)|"
+    r"should| would| have to| need to| am going to| are going to|'m going to|'re going to)|"
+    r"\b(?:shall|should|can|may|could|let) (?:i|we|me|us)|"
     r"\b(?:do|would|if) you (?:want|like|prefer|wish)(?: me| us)? to|\b(?:like|want|need) (?:me|us) to)"
     r"(?: (?:now|then|just|also|therefore|go ahead and))?\s{1,3}$",
     re.IGNORECASE,
