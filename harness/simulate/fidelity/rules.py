@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from harness.simulate.fidelity.against_role import AgainstRole
 from harness.simulate.fidelity.arithmetic import worked_out
 from harness.simulate.fidelity.before import Before
 from harness.simulate.fidelity.in_role import InRole
@@ -30,6 +31,8 @@ _UNWANTED: Final = re.compile(
     r"don't (?:accept|agree)|never accept|not willing|are not ok with|do not need|don't need)\b(?P<what>.+)",
     re.IGNORECASE,
 )
+_LONGEST_UNWANTED: Final = 8
+"""Words of what is not wanted: more of them are a sentence of their own."""
 _ACCEPTS: Final = re.compile(
     r"\b(?:yes|sure|i accept|i agree|sounds good|i(?:'d| would) like|i want|i'll take|go ahead with|please (?:add|"
     r"book|give|include))\b",
@@ -46,7 +49,7 @@ class Rules:
         self._withheld = withheld_by(role)
         self._in_role = InRole(role)
         self._unwanted = _unwanted(role.plan)
-        self._profile = role.profile or {}
+        self._against_role = AgainstRole(role)
         self._plan = cached_values(role.plan)
 
     def faults(self, message: str, before: Before) -> list[tuple[FaultClass, str]]:
@@ -61,7 +64,7 @@ class Rules:
         repeated = repetition(message, before)
         if repeated is not None:
             found.append(("repetition", repeated))
-        contradicted = self._contradiction(message, before)
+        contradicted = self._contradiction(message, before) or self._against_role.found(message, before)
         if contradicted is not None:
             found.append(("contradiction", contradicted))
         else:
@@ -142,7 +145,9 @@ def _unwanted(plan: str) -> list[tuple[set[str], str]]:
     found = []
     for one in sentences(plan):
         match = _UNWANTED.search(one)
-        if match is not None and not re.search(r"\b(?:unless|if|but|except|until|other than)\b", one, re.IGNORECASE):
+        if match is None or len(match["what"].split()) > _LONGEST_UNWANTED:
+            continue
+        if not re.search(r"\b(?:unless|if|but|except|until|other than)\b", one, re.IGNORECASE):
             found.append((set(cached_values(match["what"]).words), one))
     return found
 
