@@ -83,8 +83,8 @@ def command(
 
     folder = RunFolder.open(run_path(project, run))
     suite = suite_of(project, folder)
-    rubric = load_rubric(rubric_name, suite.folder)
-    work = list(work_of(subjects(folder, suite, cases), rubric))
+    rubric = load_rubric(rubric_name, suite.folder).with_violations(suite.cases)
+    work = list(work_of(subjects(folder, suite, cases, rubric), rubric))
     wanted = _only(work, rubric, options["criteria"])
     role: Role = "adjudicator" if options["adjudicate"] else "annotator"
     serve(desk_of(project, suite.name, rubric, wanted, (options["name"], role, options["per_item"])), options["port"])

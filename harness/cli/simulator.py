@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from harness.report import UserSummary
 
 
+_RUBRIC = "user_simulator"
+
+
 @click.group("simulator")
 def command() -> None:
     """Report on simulated users, and serve a double of their model.
@@ -35,13 +38,16 @@ def report(project: Path, run: str, as_json: bool) -> None:
     \b
     harness simulator report grocery-v2
     harness simulator report grocery-v2 --json
+
+    What a judge found by `harness judge run RUN --rubric user_simulator` is shown with it.
     """
     from harness.cli.output.console import print_json
     from harness.report import summarise_users
-    from harness.results import RunFolder
+    from harness.results import RunFolder, read_judgements
 
     folder = RunFolder.open(run_path(project, run))
-    summary = summarise_users((stored.trial for stored in folder.trials()), folder.scorecards())
+    judgements = read_judgements(folder.path, _RUBRIC)
+    summary = summarise_users((stored.trial for stored in folder.trials()), folder.scorecards(), judgements)
     if as_json:
         print_json(summary.model_dump(mode="json"))
         return
@@ -125,6 +131,11 @@ def lines_of(summary: "UserSummary") -> list[str]:
         f"invalid: {one.case_id}/{one.attempt} turn {one.turn}, {one.fault}: {one.reason}" for one in summary.invalid
     ]
     lines += [f"counted as failed: {one}" for one in summary.steered]
+    if summary.left_out:
+        lines.append(f"{summary.left_out} messages were written without the agent's words, on which the model failed")
+    lines += [f"judged: {one.case_id}/{one.attempt} {one.criterion}: {one.rationale[:200]}" for one in summary.judged]
+    if summary.judged:
+        lines.append(f"success without what a judge doubts: {_percent(summary.success_without_judged)}")
     lines += [
         f"diverged: {one.case_id}/{one.attempt} at turn {one.turn} by {one.kind}, {one.replayed} replayed: {one.reason}"
         for one in summary.diverged

@@ -26,7 +26,7 @@ class Dialogue:
         self._user = user or (None if conversation is None else ScriptedUser(conversation))
         self._most = 1 if conversation is None else conversation.max_turns
         if user is not None and conversation is None:
-            self._most = _MAX_TURNS
+            self._most = MAX_TURNS
         self._ledger = ledger
         self._messages: list[str] = []
         self._rounds: list[list[str]] = []
@@ -116,5 +116,5 @@ class Dialogue:
         return message
 
 
-_MAX_TURNS = 20
+MAX_TURNS = 20
 """Used for a case without a conversation whose user was selected on the command line."""

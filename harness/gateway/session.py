@@ -13,6 +13,7 @@ from harness.cassette import Merge
 from harness.errors import GatewayError, HarnessError, ServiceError
 from harness.gateway.accepting import listening
 from harness.gateway.contract import SessionRecord
+from harness.gateway.dialogue import MAX_TURNS
 from harness.gateway.exchange.trial import TrialContext
 from harness.gateway.listener import Listener
 from harness.gateway.overlay.faults import FaultySource
@@ -85,6 +86,12 @@ class Session:
     def user_may_wait(self) -> bool:
         """Whether the trial's user may take time to answer that does not count as the agent's."""
         return self._parts.user_may_wait
+
+    @property
+    def most_user_messages(self) -> int:
+        """How many messages the trial's user may say."""
+        conversation = self._parts.trial.case.conversation
+        return MAX_TURNS if conversation is None else conversation.max_turns
 
     def user_waited_s(self) -> float:
         """Seconds that the agent has waited for the user so far."""

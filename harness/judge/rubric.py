@@ -1,10 +1,11 @@
 """A rubric: binary criteria with points, in domains with weights."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from harness.case import Case, Persona
 from harness.validation import strict_path
 from harness.values import Frozen, JsonObject, digest_of
 
@@ -89,6 +90,10 @@ class Rubric(Frozen):
     """The questions."""
     checklists: dict[str, tuple[str, ...]] = {}
     """Case id -> what must hold there, item by item; what criteria of kind `checklist` ask."""
+    of_user: bool = False
+    """Whether it judges the simulated user instead of the agent: conversations that the user invalidated are judged
+    too, and the violation rubrics of a case's persona are the items of its checklist.
+    """
     prompt: Name = "judge"
     """The name of the judge's prompt."""
     min_coverage: float = Field(default=MIN_COVERAGE, ge=0, le=1)
@@ -115,6 +120,8 @@ class Rubric(Frozen):
         content = self.model_dump(mode="json", by_alias=True)
         if self.min_coverage == MIN_COVERAGE:
             del content["min_coverage"]  # a rubric that does not name it keeps the digest that it had before
+        if not self.of_user:
+            del content["of_user"]  # likewise
         return digest_of(content)
 
     @property
@@ -137,9 +144,22 @@ class Rubric(Frozen):
         items = self.checklists.get(case_id, ())
         return tuple(one for criterion in self.criteria for one in _items(criterion, items))
 
+    def with_violations(self, cases: Iterable[Case]) -> Self:
+        """The rubric of a simulated user with what the persona of each case never does; any other one as it is."""
+        if not self.of_user:
+            return self
+        found = {case.id: violations for case in cases if (violations := _violations(case))}
+        return self.model_copy(update={"checklists": {**found, **self.checklists}})
+
     def judges(self, case_id: str) -> bool:
         """Whether a criterion may apply to the case: one of kind `checklist` needs the items of the case."""
         return bool(self.checklists.get(case_id)) or any(one.kind != "checklist" for one in self.criteria)
+
+
+def _violations(case: Case) -> tuple[str, ...]:
+    persona = None if case.conversation is None else case.conversation.persona
+    traits = persona.behaviours if isinstance(persona, Persona) else ()
+    return tuple(f"This happens nowhere: {one}" for trait in traits for one in trait.violation_rubrics)
 
 
 def _items(criterion: Criterion, checklist: Sequence[str]) -> tuple[Criterion, ...]:

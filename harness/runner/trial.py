@@ -187,7 +187,8 @@ class TrialRunner:
         if not session.user_may_wait:
             return sandbox.exec(command, env, limit_s)
         with own_time_limit(sandbox, limit_s, session.user_waited_s):
-            return sandbox.exec(command, env, _WITH_USER * limit_s)
+            # Each message of the user may take the limit, so that no number of turns uses up the user's time.
+            return sandbox.exec(command, env, limit_s * (1 + session.most_user_messages))
 
     def _browsers(self, session: Session, spec: SandboxSpec, stack: ExitStack) -> TrialBrowser | None:
         """Attaches the trial's browsers to the session; they are closed with the stack."""
@@ -247,10 +248,6 @@ def _trajectory(record: SessionRecord, program: AgentProgram, exit_: ProgramExit
     return trajectory.model_copy(update={"final_output": printed or None})
 
 
-_WITH_USER = 2
-"""The factor of the time limit: the agent's own time, and the same again for its user's."""
-
-
 def _is_over_time(case: Case, user: UserReport | None, exit_: ProgramExit) -> bool:
     """Whether the agent took more than the time limit, excluding its waits for the user."""
     if exit_.timed_out or user is None or exit_.duration_s is None:
@@ -263,8 +260,12 @@ def _outcome_of_user(case: Case, record: SessionRecord, exit_: ProgramExit) -> t
     user = record.user
     if user is None:
         return None
-    if exit_.timed_out and user.waited_s >= case.limits.seconds:  # so the agent's own time had not run out
-        return "simulator_failed", f"the user took {user.waited_s:g} s of the time limit of {case.limits.seconds:g} s"
+    own_s = None if exit_.duration_s is None else exit_.duration_s - user.waited_s
+    if exit_.timed_out and user.waited_s >= case.limits.seconds and own_s is not None and own_s < case.limits.seconds:
+        return (
+            "simulator_failed",
+            f"the user took {user.waited_s:g} s, {user.waited_s / max(1, user.turns - 1):.0f} s a message",
+        )
     if user.invalid is not None:
         return "simulator_failed", f"turn {user.invalid.turn}, {user.invalid.fault}: {user.invalid.reason}"
     return None
@@ -282,9 +283,15 @@ def _outcome(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Out
     # takes precedence over a miss, which the agent could cause in addition
     if record.user is not None and record.user.steered:
         return "agent_failed", f"the agent tried to steer the simulated user: {record.user.steered[0]}"
-    known = missed_outcome(case, len(record.misses)) if record.misses else _outcome_of_user(case, record, exit_)
-    if known is not None:
-        return known
+    if record.misses:
+        return missed_outcome(case, len(record.misses))
+    has_crashed = not exit_.timed_out and (exit_.signal is not None or exit_.code != 0)
+    if not has_crashed and (of_user := _outcome_of_user(case, record, exit_)) is not None:
+        return of_user  # no fault of a user makes an agent crash: a crash counts
+    return _outcome_of_agent(case, record, exit_)
+
+
+def _outcome_of_agent(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str | None]:
     if record.limit_reached is not None:
         return "limit_reached", record.limit_reached
     if _is_over_time(case, record.user, exit_):

@@ -1,5 +1,4 @@
-"""The user that a model plays: reads what is said, pursues the plan, and ends the conversation by a signal of "
-"its own."""
+"""The user that a model plays: reads what is said, pursues the plan, and ends the conversation by its own signal."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,10 +6,13 @@ from typing import Final
 from harness.case import UserSpec
 from harness.gateway import Cut, Heard, UserSeat
 from harness.simulate.asking import Answered, UserModel, no_message
-from harness.simulate.fidelity.check import checked
-from harness.simulate.fidelity.message import Problem, problem_with
+from harness.simulate.asking_again import Form, forms_of, is_caused_by, is_conduct
+from harness.simulate.fidelity.before import Before
+from harness.simulate.fidelity.check import checked, endless, is_excused
+from harness.simulate.fidelity.message import Problem, broken_rule, problem_with
+from harness.simulate.fidelity.rules import Rules
 from harness.simulate.meaning.sentences import is_open_promise, is_open_question
-from harness.simulate.role import Role, prompt_of, without_replies
+from harness.simulate.role import Role, prompt_of, without_replies, without_rounds
 from harness.simulate.stopping import Spoken, Wish, read_signal
 from harness.trace import UserEnding, UserFault, UserReport
 from harness.upstream import ModelCassette
@@ -50,6 +52,11 @@ class ModelUser:
         self._cut_by_agent = False
         self._fault: UserFault | None = None
         self._spent = _Spent()
+        self._rules = Rules(role)
+        self._without: list[UserFault] = []
+        self._steered: list[str] = []
+        self._conduct_failed = 0
+        self._spoilt: frozenset[int] = frozenset()
 
     async def reply(self, heard: Heard) -> str | None:
         if self._ended is not None:
@@ -61,22 +68,53 @@ class ModelUser:
 
     async def _next(self, heard: Heard) -> str | None:
         turn, notes = len(heard.said) + 1, list[str]()
-        problem: Problem | None = None
-        for _ in range(self._spec.corrections + 1):
-            answered = await self._asked(heard, notes)
+        problems: list[tuple[Problem, str]] = []
+        for form in forms_of(without_rounds(heard, self._spoilt), self._spec.corrections):
+            answered = await self._asked(form, heard, notes)
             if answered is None:
                 return None
             spoken = read_signal(answered.text)
-            problem = problem_with(self._role, heard, answered, spoken)
+            problem = problem_with(self._role, heard, answered, spoken) or self._breaks_a_rule(heard, spoken)
             if problem is None:
+                if form.leaves_out:
+                    self._left_out(turn, problems[: self._spec.corrections + 1], form, heard)
                 return self._decided(heard, spoken)
+            if problem.insists_on_ending and form.quoted:
+                return GO_ON
             notes.append(problem.note)
-        assert problem is not None
-        if problem.insists_on_ending:
+            problems.append((problem, spoken.text))
+        if problems[-1][0].insists_on_ending:
             return GO_ON
-        self._fault = UserFault(turn=turn, fault=problem.fault, reason=problem.reason)
-        self._end("simulator_failed", f"turn {turn}: {problem.reason}")
+        first, text = problems[0]
+        if first.fault == "never_ends":  # it is said, and found again in the whole conversation
+            return text
+        self._fault = UserFault(turn=turn, fault=first.fault, reason=first.reason)
+        self._end("simulator_failed", f"turn {turn}: {first.reason}")
         return None
+
+    def _breaks_a_rule(self, heard: Heard, spoken: Spoken) -> Problem | None:
+        if not spoken.text:
+            return None
+        before = Before(own=heard.said, replies=heard.replies)
+        found = next(iter(self._rules.faults(spoken.text, before)), None)
+        if found is not None and not is_excused(found[0], before, spoken.text):
+            return broken_rule(*found)
+        talk = self._seat.case.conversation
+        is_last = talk is not None and len(heard.said) + 1 >= talk.max_turns
+        return endless(self._role, heard, spoken.text, self._from, is_last=is_last)
+
+    def _left_out(self, turn: int, problems: list[tuple[Problem, str]], form: Form, heard: Heard) -> None:
+        """Notes that the agent's words alone made the model fail, and leaves them out from now on."""
+        self._spoilt |= form.left_out
+        problem = problems[0][0]
+        last = "\n".join(heard.rounds[-1]) if heard.rounds else ""
+        if is_caused_by(problems, last, self._conduct_failed):
+            words = " ".join(last.split())[:120]
+            self._steered.append(
+                f"turn {turn - 1}: what the agent said made the user fail ({problem.reason}): {words!r}"
+            )
+        self._conduct_failed += is_conduct(problems)
+        self._without.append(UserFault(turn=turn, fault=problem.fault, reason=problem.reason, excused=True))
 
     def _decided(self, heard: Heard, spoken: Spoken) -> str | None:
         last = heard.replies[-1] if heard.replies else ""
@@ -86,11 +124,11 @@ class ModelUser:
         self._end(wish, None)
         return None
 
-    async def _asked(self, heard: Heard, notes: list[str]) -> Answered | None:
+    async def _asked(self, form: Form, heard: Heard, notes: list[str]) -> Answered | None:
         """None: no recording answers, and the conversation is over."""
         if self._cassette is None:
             self._cassette = self._model.cassette(self._seat)
-        body = prompt_of(self._role, heard, notes).body(self._spec)
+        body = prompt_of(self._role, form.heard, notes, quoted=form.quoted).body(self._spec)
         answered = await self._model.ask(self._cassette, body, self._seat)
         self._spent.add(answered)
         if answered.refused is not None and any(reply.strip() for reply in heard.replies):
@@ -134,7 +172,8 @@ class ModelUser:
             model=self._spec.model,
             generated=max(0, len(heard.said) - self._from),
             faults=() if ended == "replay_miss" else faults,
-            steered=steered,
+            steered=(*steered, *self._steered),
+            left_out=tuple(self._without),
             input_tokens=self._spent.input_tokens,
             output_tokens=self._spent.output_tokens,
             cost_usd=self._spent.cost_usd,

@@ -5,6 +5,7 @@ plan is followed. It can be made to fail as real models do.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from harness.simulate.meaning.sentences import is_open_question
@@ -25,15 +26,19 @@ class RuleUser(ModelDouble):
         failing: UserFailing | None = None,
         latency_s: float = 0.0,
         port: int = 0,
-        name: str = "rule-user",
+        obeys: Mapping[str, str] | None = None,
         refuses: str | None = None,
         refuses_by: Literal["status", "finish_reason"] = "status",
     ) -> None:
-        """`refuses`: a word for which the endpoint refuses a request as a provider's content filter does."""
-        super().__init__(name=name, port=port, latency_s=latency_s)
+        """`obeys`: texts of an agent, each with what the model writes wherever it reads that text, as a model does that
+        takes what it reads for instructions. `refuses`: a word for which the endpoint refuses a request as a provider's
+        content filter does.
+        """
+        super().__init__(name="rule-user", port=port, latency_s=latency_s)
         self.bodies: list[dict[str, Any]] = []
         """What was asked, for tests of what the user's model is told."""
         self._failing = failing
+        self._obeys = dict(obeys or {})
         self._refuses = refuses
         self._refuses_by = refuses_by
 
@@ -43,6 +48,12 @@ class RuleUser(ModelDouble):
         if filtered and self._refuses_by == "status":
             return DoubleError(status=400, message="filtered", code="content_filter")
         turns = list(asked.messages)
+        read = "\n".join(text for role, text in turns if role == "user")
+        told = next(
+            (says for text, says in self._obeys.items() if text in read or json.dumps(text)[1:-1] in read), None
+        )
+        if told is not None:
+            return DoubleReply(text=told, filtered=filtered)
         if self._failing == "tool_call":
             return DoubleReply(calls="end_conversation", filtered=filtered)
         if self._failing not in (None, "stop_open"):

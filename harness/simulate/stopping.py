@@ -1,6 +1,7 @@
 """How a simulated user ends a conversation: a signal of its own, which no text of an agent can be."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -11,7 +12,8 @@ _SIGNAL: Final = re.compile(
 )
 """`</finished>` is the signal of Google ADK's simulator, which models that know it use: the goal is reached."""
 _LIKE_ONE: Final = re.compile(
-    r"\[\[\s{0,9}END\b[^\]\n]{0,60}\]*|</?\s{0,9}finished\s{0,9}/?>|##\s{0,9}(?:STOP|TRANSFER|OUT-OF-SCOPE)\s{0,9}##",
+    r"\[\s{0,9}\[\s{0,9}E\s?N\s?D\b[^\]\n]{0,60}[\] ]*|"
+    r"</?\s{0,9}finished\s{0,9}/?>|##\s{0,9}(?:STOP|TRANSFER|OUT-OF-SCOPE)\s{0,9}##",
     re.IGNORECASE,
 )
 
@@ -37,9 +39,10 @@ def read_signal(message: str) -> Spoken:
 
 def without_signals(text: str) -> str:
     """A text of the agent in which nothing looks like a stop signal: what the user's model is given."""
-    return _LIKE_ONE.sub("[...]", text)
+    plain = unicodedata.normalize("NFKC", text)
+    return _LIKE_ONE.sub("[...]", plain) if _LIKE_ONE.search(plain) is not None else text
 
 
 def has_signal(text: str) -> bool:
     """Whether a text holds something like a stop signal: in an agent's reply, an attempt to end the conversation."""
-    return _LIKE_ONE.search(text) is not None
+    return _LIKE_ONE.search(unicodedata.normalize("NFKC", text)) is not None

@@ -23,9 +23,11 @@ FaultClass = Literal[
     "no_message",
     "tool_call",
     "too_long",
+    "out_of_role",
 ]
 """What a simulated user can do wrong. `unknowable`: says what it could not know. `revealed_early`: says what the plan
-withholds before it was asked. `contradiction`: of the plan, the profile or itself."""
+withholds before it was asked. `contradiction`: of the plan, the profile or itself. `out_of_role`: shows its
+instructions, or speaks of the conversation as a test."""
 
 
 class UserFault(Frozen):
@@ -75,6 +77,10 @@ class UserReport(Frozen):
     """None: every message was the log's, or no log was used."""
     faults: tuple[UserFault, ...] = ()
     """The user's faults by the rules; one of them makes the trial `simulator_failed`, unless the agent caused it.
+    """
+    left_out: tuple[UserFault, ...] = ()
+    """Messages that were written without the agent's words, since the user's model failed on them and on nothing else:
+    the conversation went on and counts.
     """
     steered: tuple[str, ...] = ()
     """The agent's attempts to steer the user, by turn: such a trial counts, as failed."""

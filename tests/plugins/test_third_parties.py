@@ -1,6 +1,9 @@
 """Each seam takes an implementation that a package of a third party brings, by the command line."""
 
 import json
+import os
+import subprocess
+import sys
 
 from harness.api import RunFolder
 from tests.plugins.conftest import ThirdParty
@@ -235,3 +238,70 @@ def test_a_wrong_tool_source_is_refused_where_it_is_named(third_party: ThirdPart
     assert "own_state" in refused.stderr
     suite.write_text(right.replace("books.txt", "other.txt"))
     assert 2 == third_party("tool", "list", "books").returncode  # its listing was made with other parameters
+
+
+USER = """\
+from harness.trace import UserReport
+
+class Polite:
+    sees_calls = False
+
+    def __init__(self, seat, spec):
+        self._left = ["One of them, please."]
+
+    async def reply(self, heard):
+        return self._left.pop() if self._left else None
+
+    def unsaid(self):
+        return tuple(self._left)
+
+    def report(self, heard, cut):
+        return UserReport(kind="polite", ended=cut or "script_over", turns=len(heard.said))
+"""
+TALKER = """\
+import json, os, urllib.request
+url = os.environ["HARNESS_GATEWAY_URL"]
+heard = []
+while True:
+    try:
+        with urllib.request.urlopen(f"{url}/turn") as answer:
+            text = answer.read()
+    except OSError:
+        break
+    if not text:
+        break
+    heard.append(json.loads(text)["message"])
+    body = json.dumps({"message": f"Heard: {heard[-1]}"}).encode()
+    urllib.request.urlopen(urllib.request.Request(f"{url}/reply", body, {"Content-Type": "application/json"})).read()
+"""
+
+
+def test_a_user_of_a_package_conforms_and_plays_a_conversation(third_party: ThirdParty) -> None:
+    third_party.install("user", "polite", "Polite", USER)
+    suite = third_party.project / "suites" / "talks"
+    (suite / "agent").mkdir(parents=True)
+    (suite / "agent" / "main.py").write_text(TALKER)
+    (suite / "suite.yaml").write_text(
+        'agents: {v1: {command: [python3, "{agent}/main.py"], files: agent}}\n'
+        'checks: [{name: heard, verifier: final_answer, with: {regex: "One of them"}}]\n'
+    )
+    (suite / "cases.yaml").write_text("- {id: mug, conversation: {opening: Any mugs?, plan: Ask for one.}}\n")
+
+    ran = third_party("run", "talks", "--sandbox", "local", "--user", "polite", "--run-name", "talk")
+    checked = subprocess.run(
+        [sys.executable, "-c", _CONFORMS], env={**os.environ, "PYTHONPATH": str(third_party.site)}, check=False
+    )
+
+    assert 0 == ran.returncode, ran.stderr
+    (stored,) = RunFolder.open(third_party.project / "runs" / "talk").trials()
+    assert stored.trial.user is not None
+    assert ("polite", 2, "finished") == (stored.trial.user.kind, stored.trial.user.turns, stored.trial.outcome)
+    assert 0 == checked.returncode
+    assert "logged, polite" in third_party("run", "talks", "--sandbox", "local", "--user", "rude").stderr
+
+
+_CONFORMS = """\
+from third_user import Polite
+from harness.simulate import check_user
+check_user(lambda: Polite(None, None))
+"""

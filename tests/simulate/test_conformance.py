@@ -21,7 +21,7 @@ def seat() -> UserSeat:
     return UserSeat(trial_id="t", case=CASE, attempt=1, miss=lambda _: None, waits=nullcontext, closing=ExitStack())
 
 
-def test_the_built_in_users_conform(tmp_path: Path) -> None:
+def test_the_scripted_and_the_logged_user_conform() -> None:
     script = Conversation.model_validate({"turns": [{"say": "Small."}, {"say": "Thanks.", "end": True}]})
     log = UserLog(turns=(LoggedTurn(user=OPENING, agent="Which size would you like?"), LoggedTurn(user="Small.")))
     check_user(lambda: ScriptedUser(script))

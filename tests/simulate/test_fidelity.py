@@ -131,3 +131,67 @@ def test_what_the_agent_has_said_by_itself_is_not_revealed(reply: str, found: li
     plan = "Your goal: get whole milk and eggs. Do not say which milk before being asked."
 
     assert found == [one.fault for one in faults(["I need milk and eggs.", "Whole milk."], [reply], plan)]
+
+
+ROLE = Role(
+    opening="A latte, please.",
+    plan="You want a small latte. Refuse the muffin.",
+    profile={"name": "Ann Lee", "city": "Boston", "delivery": {"street": "Elm Road"}},
+)
+
+
+def of_role(message: str, reply: str) -> list[str]:
+    heard = Heard(said=(ROLE.opening, message), replies=(reply,), rounds=((reply,),))
+    return [one.fault for one in checked(ROLE, heard, ended="agent_left")[0]]
+
+
+@pytest.mark.parametrize(
+    ("message", "reply"),
+    [
+        ("My name is Carl.", "What is your name?"),
+        ("I live in Denver.", "Where do you live?"),
+        ("My street is Oak Lane.", "Which street?"),
+        ("A large latte, please.", "Which size?"),
+        ("Yes, please add the muffin.", "Would you like a muffin?"),
+        ("Yes, please.", "Would you like a muffin?"),
+    ],
+)
+def test_what_profile_and_plan_have_otherwise_is_a_contradiction(message: str, reply: str) -> None:
+    assert ["contradiction"] == of_role(message, reply)
+
+
+@pytest.mark.parametrize(
+    ("message", "reply"),
+    [
+        ("My name is Ann.", "What is your name?"),
+        ("I live in Boston.", "Where do you live?"),
+        ("My street is not on file, I think.", "Which street?"),
+        ("A small latte, please.", "Which size?"),
+        ("No, not the muffin.", "Would you like a muffin?"),
+        ("Yes, please.", "A muffin is $3, which you did not want. Is the small latte all?"),
+    ],
+)
+def test_what_profile_and_plan_have_is_none(message: str, reply: str) -> None:
+    assert [] == of_role(message, reply)
+
+
+def test_a_demand_that_is_only_raised_for_ever_is_the_users_fault() -> None:
+    said = ["A latte, please.", *(f"Actually, {number} more latte." for number in (2, 3, 4, 5))]
+    found = faults(said, ["Added, your latte is ready."] * 5, "You want a latte.", ended="turn_limit")
+    assert ["never_ends"] == [one.fault for one in found]
+
+
+@pytest.mark.parametrize(
+    ("message", "leaves"),
+    [
+        ("My plan: You want a small latte and nothing else.", True),
+        ("<plan> small latte </plan>", True),
+        ("This assistant is excellent.", True),
+        ("10 out of 10!", True),
+        ("I want a small latte.", False),
+        ("You have been very helpful, thank you.", False),
+        ("Please transfer me to an agent.", False),
+    ],
+)
+def test_a_user_that_shows_its_instructions_or_rates_the_agent_leaves_its_role(message: str, *, leaves: bool) -> None:
+    assert leaves is ("out_of_role" in of_role(message, "Which size?"))

@@ -55,6 +55,58 @@ CHANGED = [
 ]
 
 
+EXCHANGED = [
+    ("The jam costs $5 and the honey costs $7.", "The jam costs $7 and the honey costs $5."),
+    ("The rent is $50, not $60.", "The rent is $60, not $50."),
+    ("Check-in is May 5, check-out is May 9.", "Check-in is May 9, check-out is May 5."),
+    ("Parcel P100 is lost and parcel P200 is delivered.", "Parcel P100 is delivered and parcel P200 is lost."),
+    ("- Bolts: 12\n- Nuts: 30", "- Bolts: 30\n- Nuts: 12"),
+    ("1. Hammer\n   - Price: $9\n2. Saw\n   - Price: $14", "1. Hammer\n   - Price: $14\n2. Saw\n   - Price: $9"),
+    ("The ferry from Dover to Calais is full.", "The ferry from Calais to Dover is full."),
+    ("You owe us for the glass.", "We owe you for the glass."),
+    ("The scarf is dearer than the hat.", "The hat is dearer than the scarf."),
+    ("The door opens at 9:00 and shuts at 17:00.", "The door opens at 17:00 and shuts at 9:00."),
+    (
+        '{"a": [{"id": "X11", "price": 4}, {"id": "X12", "price": 6}]}',
+        '{"a": [{"id": "X11", "price": 6}, {"id": "X12", "price": 4}]}',
+    ),
+    ("Ann Lee (2001-02-03), Bo Park (1999-08-07).", "Ann Lee (1999-08-07), Bo Park (2001-02-03)."),
+]
+MOVED_WHOLE = [
+    ("The jam costs $5. The honey costs $7.", "The honey costs $7. The jam costs $5."),
+    ("1. Hammer\n   - Price: $9\n2. Saw\n   - Price: $14", "1. Saw\n   - Price: $14\n2. Hammer\n   - Price: $9"),
+    ("- Bolts: 12\n- Nuts: 30", "- Nuts: 30\n- Bolts: 12"),
+    ("You can take flight HAT100, HAT200 or HAT300.", "You can take flight HAT300, HAT100 or HAT200."),
+    ("Great! The glass is $4.", "The glass is $4."),
+    ("I need it prior to Monday.", "I need it before Monday."),
+]
+SCOPE = [
+    ("All jars are open.", "Some jars are open."),
+    ("You must sign it.", "You may sign it."),
+    ("It comes within 3 days.", "It comes after 3 days."),
+    ("Only the lid is glass.", "The lid is glass."),
+    ("It comes today.", "It comes tomorrow."),
+    ("Come in the morning.", "Come in the afternoon."),
+    ("Take the first door.", "Take the last door."),
+    ("Up to 4 guests may stay.", "At least 4 guests may stay."),
+    ("The rate went up.", "The rate went down."),
+    ("The soup is good.", "The soup is bad."),
+    ("Is there anything else I can do for you today?", "Is there anything else I can do for you tomorrow?"),
+]
+
+
+@pytest.mark.parametrize(("then", "now"), [*EXCHANGED, *SCOPE])
+def test_what_belongs_to_what_and_how_far_it_goes_counts(then: str, now: str) -> None:
+    assert texts_differ(then, now) is not None
+    assert texts_differ(now, then) is not None
+
+
+@pytest.mark.parametrize(("then", "now"), MOVED_WHOLE)
+def test_what_moves_with_its_context_is_the_same(then: str, now: str) -> None:
+    assert texts_differ(then, now) is None
+    assert texts_differ(now, then) is None
+
+
 @pytest.mark.parametrize(("then", "now"), SAME)
 def test_another_wording_is_no_difference(then: str, now: str) -> None:
     assert texts_differ(then, now) is None

@@ -149,9 +149,15 @@ def judge(folder: RunFolder, summary: Summary, options: RunOptions) -> ExitCode:
     if summary.counts.inconclusive > (options.max_inconclusive or 0):
         say(": ".join(remedy_words(summary)))
         codes.append(ExitCode.VERDICT)
-    if summary.counts.harness_failed or summary.counts.not_run:
-        codes.append(ExitCode.COULD_NOT)
-    return max(codes)
+    return max(*codes, _of_what_did_not_run(summary))
+
+
+def _of_what_did_not_run(summary: Summary) -> ExitCode:
+    counts = summary.counts
+    if counts.simulator_failed and not counts.measured:
+        say("nothing was measured: every conversation was invalidated by its user; see `harness simulator report`")
+        return ExitCode.COULD_NOT
+    return ExitCode.COULD_NOT if counts.harness_failed or counts.not_run else ExitCode.DONE
 
 
 def warn_of_no_isolation(sandbox: str) -> None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from harness.case import Case
+from harness.case import Case, Conversation, Persona
 from harness.judge.transcript.piece import Piece, PieceKind, Transcript
 from harness.judge.transcript.trimming import SMALL, compact, shown, trimmed, words
 from harness.score.verifiers.reward import REWARD
@@ -85,6 +85,17 @@ def _result(seen: Observation, used: set[str]) -> _Result:
 def _given(case: Case | None) -> Iterator[Piece]:
     if case is not None and case.user_profile is not None:
         yield Piece(ref="profile", kind="profile", text=shown(compact(dict(case.user_profile))))
+    if case is not None and case.conversation is not None and (scenario := _scenario(case.conversation)):
+        yield Piece(ref="scenario", kind="scenario", text="\n".join(scenario))
+
+
+def _scenario(talk: Conversation) -> list[str]:
+    """What a simulated user was to do: no part of what was said, and shown only to who judges the user."""
+    lines = [] if talk.plan is None else [f"Plan: {talk.plan}"]
+    if isinstance(talk.persona, Persona):
+        lines.append(f"Persona {talk.persona.id}: {talk.persona.description}")
+        lines += [f"- {line}" for line in talk.persona.instructions]
+    return lines
 
 
 def _named(piece: Piece, outermost: str) -> Piece:

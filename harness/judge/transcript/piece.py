@@ -23,11 +23,13 @@ PieceKind = Literal[
     "call",
     "result",
     "profile",
+    "scenario",
     "state",
     "answer",
 ]
 """`reported`: a message that the agent attributes to another speaker; `agent`: a separate message; `narration`: the
-agent's text beside its calls; `answer`: a final output that was not a message; `state`: the state that the trial left.
+agent's text beside its calls; `answer`: a final output that was not a message; `state`: the state that the trial left;
+`scenario`: the plan and the persona of a simulated user.
 """
 
 
@@ -67,7 +69,12 @@ class Piece(Frozen):
             return self._agent
         if self.kind in ("thought", "plan"):
             return f"{self._agent} ({self.kind})"
-        named = {"profile": "user profile", "state": "end state", "reported": "message reported by the agent"}
+        named = {
+            "profile": "user profile",
+            "scenario": "scenario of the user",
+            "state": "end state",
+            "reported": "message reported by the agent",
+        }
         return named.get(self.kind, self.kind)
 
     @property

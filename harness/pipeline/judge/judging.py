@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.case import Suite, check_cases
@@ -22,9 +22,8 @@ from harness.judge import (
     run_panel,
     shared_family,
 )
-from harness.pipeline.judge.subjects import suite_of
+from harness.pipeline.judge.subjects import judged_outcomes, suite_of
 from harness.results import JudgementWriter, RunFolder, keep_rubric, read_judgements
-from harness.trace import MEASURED
 from harness.upstream import AskMode, Budget, ModelClient, ModelClientOptions, ModelSpend
 from harness.values import Frozen
 
@@ -78,6 +77,7 @@ def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged
     """Judges the measured trials of a run; raises UsageError for a case or criterion that there is not."""
     suite = suite_of(project, folder)
     _check(request, suite)
+    request = replace(request, rubric=request.rubric.with_violations(suite.cases))
     asker = asker_of(project, folder, request.settings, request.mode, request.budget, request.say)
     judge = Judge(
         rubric=request.rubric,
@@ -181,7 +181,7 @@ class _JudgingSession:
             trial = stored.trial
             if self.request.cases and trial.case_id not in self.request.cases:
                 continue
-            if trial.outcome not in MEASURED:
+            if trial.outcome not in judged_outcomes(self.request.rubric):
                 self.skipped += 1
                 continue
             self.trials += 1

@@ -7,11 +7,11 @@ from typing import Final
 
 from harness.case import Suite, check_cases, load_stored_suite, load_suite, suite_names
 from harness.errors import ResultsError, UsageError
-from harness.judge import Subject
+from harness.judge import Rubric, Subject
 from harness.results import RunFolder
 from harness.results.folder import SUITE
 from harness.score.named_code import named_code
-from harness.trace import MEASURED
+from harness.trace import MEASURED, Outcome
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -40,7 +40,14 @@ def suite_of(project: Path, folder: RunFolder) -> Suite:
     )
 
 
-def subjects(folder: RunFolder, suite: Suite, cases: Collection[str] = ()) -> Iterator[Subject]:
+def judged_outcomes(rubric: Rubric | None) -> frozenset[Outcome]:
+    """The outcomes of trials that are judged by a rubric: of a user, the ones that it invalidated too."""
+    return MEASURED | {"simulator_failed"} if rubric is not None and rubric.of_user else MEASURED
+
+
+def subjects(
+    folder: RunFolder, suite: Suite, cases: Collection[str] = (), rubric: Rubric | None = None
+) -> Iterator[Subject]:
     """One trial at a time, in the planned order; of `cases` only, where some are named.
 
     Raises UsageError for a case that the suite does not have.
@@ -49,5 +56,5 @@ def subjects(folder: RunFolder, suite: Suite, cases: Collection[str] = ()) -> It
     check_cases(suite, cases)
     for stored in folder.trials():
         trial = stored.trial
-        if trial.outcome in MEASURED and (not cases or trial.case_id in cases):
+        if trial.outcome in judged_outcomes(rubric) and (not cases or trial.case_id in cases):
             yield Subject.of(folder.manifest.run, trial, known.get(trial.case_id))

@@ -146,13 +146,18 @@ def users_for_manifest(suite: Suite, options: UserOptions) -> RunUsers | None:
 
 
 def logs_of_run(project: Path, suite: Suite, run: str) -> dict[str, UserLog]:
-    """Case id -> the conversation of its first attempt in the run that has one. Raises UsageError where none has."""
+    """Case id -> the conversation of its first attempt in the run that has one, and was not spoilt by its user, by
+    steering or by the harness. Raises UsageError where none has.
+    """
     tools = {tool.name: tool for tool in suite.tools}
     known = {case.id for case in suite.cases}
     found: dict[str, UserLog] = {}
     for stored in RunFolder.open(run_path(project, run)).trials():
         trial = stored.trial
-        if trial.case_id in found or trial.case_id not in known:
+        spoilt = trial.outcome in ("simulator_failed", "harness_failed") or (
+            trial.user is not None and trial.user.steered
+        )
+        if spoilt or trial.case_id in found or trial.case_id not in known:
             continue
         log = log_of_trajectory(trial.trajectory, tools, f"{run} {trial.case_id}/{trial.attempt}")
         if log is not None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from harness.judge import Judgement
 from harness.score import Scorecard
 from harness.stats import Interval, wilson
 from harness.trace import FaultClass, Trial, UserEnding
@@ -29,6 +30,15 @@ class DivergedConversation(Frozen):
     reason: str
     replayed: int
     turns: int
+
+
+class JudgedFault(Frozen):
+    """A criterion of the rubric `user_simulator` that a judge found not to hold."""
+
+    case_id: str
+    attempt: int
+    criterion: str
+    rationale: str
 
 
 class UserGroup(Frozen):
@@ -64,13 +74,21 @@ class UserSummary(Frozen):
     """Over measured trials: invalid conversations are left out."""
     success_with_invalid: float | None
     """The success rate with invalid conversations counted as failures of the agent."""
+    judged: tuple[JudgedFault, ...] = ()
+    """What a judge found against users by the rubric `user_simulator`: it invalidates no conversation by itself."""
+    success_without_judged: float | None = None
+    """The success rate without the conversations in `judged`; None where no judge found anything."""
+    left_out: int = 0
+    """Messages that were written without the agent's words, since the user's model failed on them."""
     cost_usd: float | None
     input_tokens: int
     output_tokens: int
 
 
-def summarise_users(trials: Iterable[Trial], cards: Iterable[Scorecard]) -> UserSummary:
-    """The summary of a run's stored trials."""
+def summarise_users(
+    trials: Iterable[Trial], cards: Iterable[Scorecard], judgements: Iterable[Judgement] = ()
+) -> UserSummary:
+    """The summary of a run's stored trials; `judgements` are those by the rubric `user_simulator`."""
     simulated = [trial for trial in trials if trial.user is not None and trial.user.kind != "script"]
     reports = [trial.user for trial in simulated if trial.user is not None]
     success = {(card.case_id, card.attempt): card.success for card in cards}
@@ -78,6 +96,13 @@ def summarise_users(trials: Iterable[Trial], cards: Iterable[Scorecard]) -> User
     invalid = [trial for trial in simulated if trial.outcome == "simulator_failed"]
     logged = [report for report in reports if report.replayed is not None]
     after_opening = sum(max(0, report.turns - 1) for report in logged)
+    judged = tuple(_judged(judgements))
+    doubted = {(one.case_id, one.attempt) for one in judged}
+    undoubted = [
+        succeeded
+        for trial in simulated
+        if (key := (trial.case_id, trial.attempt)) not in doubted and (succeeded := success.get(key)) is not None
+    ]
     costs = [report.cost_usd for report in reports if report.cost_usd is not None]
     return UserSummary(
         conversations=len(simulated),
@@ -96,10 +121,23 @@ def summarise_users(trials: Iterable[Trial], cards: Iterable[Scorecard]) -> User
         entailed=sum(report.entailed for report in logged),
         success=sum(known) / len(known) if known else None,
         success_with_invalid=sum(known) / (len(known) + len(invalid)) if known or invalid else None,
+        judged=judged,
+        success_without_judged=sum(undoubted) / len(undoubted) if judged and undoubted else None,
+        left_out=sum(len(report.left_out) for report in reports),
         cost_usd=sum(costs) if costs else None,
         input_tokens=sum(report.input_tokens for report in reports),
         output_tokens=sum(report.output_tokens for report in reports),
     )
+
+
+def _judged(judgements: Iterable[Judgement]) -> Iterable[JudgedFault]:
+    """The last answer to each criterion, where it is that the criterion does not hold."""
+    last = {(one.case_id, one.attempt, one.criterion): one for one in judgements if one.failure is None}
+    for one in last.values():
+        if one.passed is False:
+            yield JudgedFault(
+                case_id=one.case_id, attempt=one.attempt, criterion=one.criterion, rationale=one.rationale
+            )
 
 
 def _groups(trials: list[Trial]) -> Iterable[UserGroup]:

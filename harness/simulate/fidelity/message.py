@@ -56,6 +56,22 @@ def problem_with(role: Role, heard: Heard, answered: Answered, spoken: Spoken) -
     return _of_language(role, heard, spoken) or _repeats(heard, spoken)
 
 
+_NOTES: Final[dict[FaultClass, str]] = {
+    "unknowable": "You cannot know that: neither your plan nor your details hold it. Say that you do not know it, or "
+    "leave it out.",
+    "revealed_early": "You were not asked for that yet. Leave it out.",
+    "contradiction": "That contradicts your plan, your details, or what you said. Say what they hold.",
+    "repetition": "You have said this before. Say something else, or end.",
+    "out_of_role": "You are a user of a service. Speak neither of instructions nor of a test, and rate nobody.",
+    "speaks_as_agent": "You are the user, not the assistant. Write what the user says.",
+}
+
+
+def broken_rule(fault: FaultClass, reason: str) -> Problem:
+    """What the model is told of a message that breaks a rule."""
+    return Problem(fault=fault, reason=reason, note=_NOTES[fault])
+
+
 def _nothing() -> Problem:
     return Problem(
         fault="no_message", reason="the user's model wrote nothing", note="Write a message, or the end signal."
@@ -78,7 +94,7 @@ def _wrong_end(role: Role, heard: Heard, spoken: Spoken) -> Problem | None:
             insists_on_ending=True,
         )
     believed = is_closing(last) or claims_completion(last)
-    if spoken.wish == "goal_reached" and len(heard.said) == 1 and role.plan and not believed:
+    if spoken.wish is not None and len(heard.said) == 1 and role.plan and not believed:
         return Problem(
             fault="ends_too_early",
             reason="the user ends in its first turn, before the plan was pursued",

@@ -2,14 +2,18 @@
 
 import re
 from functools import lru_cache
+from typing import Final
 
 from harness.simulate.meaning.slots import Read, read_values
+
+_NUMBERED: Final = re.compile(r"^[ \t]*\d{1,2}[.)][ \t]+", re.MULTILINE)
+"""The number of an item of a list, which counts nothing."""
 
 
 @lru_cache(maxsize=16_384)
 def cached_values(text: str) -> Read:
     """The values of a text, which is read once however often it is compared."""
-    return read_values(lower_case(text))
+    return read_values(_NUMBERED.sub("", lower_case(text)))
 
 
 def read_all_values(texts: tuple[str, ...]) -> Read:

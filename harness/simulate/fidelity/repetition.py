@@ -1,6 +1,7 @@
 """Whether a message of a simulated user says again what was said, and who may have caused that."""
 
 import re
+from collections import Counter
 from typing import Final
 
 from harness.simulate.fidelity.before import Before
@@ -8,6 +9,7 @@ from harness.simulate.fidelity.reading_text import cached_values, plain_words, r
 from harness.simulate.meaning.sentences import is_open_question, sentences
 
 _LEAST_REPEATED: Final = 7
+_SAME_WORDS: Final = 0.95
 _AGAIN: Final = re.compile(
     r"\b(?:again|repeat|rephrase|once more|(?:did not|didn't|don't|do not|could not|couldn't) (?:quite )?(?:catch|"
     r"understand|get|hear|"
@@ -50,9 +52,16 @@ def repetition(message: str, before: Before) -> str | None:
         return None
     if _is_asked_again(plain, before):
         return None
-    if any(plain == plain_words(own) for own in before.own):
+    if any(plain == plain_words(own) or _is_reordered(plain, plain_words(own)) for own in before.own):
         return f"the user says again what was answered: {message[:100]!r}"
     return None
+
+
+def _is_reordered(plain: str, own: str) -> bool:
+    """Whether a message has the words of another one in another order, but for a few without weight."""
+    words, others = Counter(plain.split()), Counter(own.split())
+    shared = sum((words & others).values())
+    return shared >= _LEAST_REPEATED and _SAME_WORDS * max(words.total(), others.total()) <= shared
 
 
 def _is_asked_again(plain: str, before: Before) -> bool:

@@ -3,8 +3,10 @@
 import re
 from typing import Final
 
+from harness.simulate.fidelity.against_role import AgainstRole
 from harness.simulate.fidelity.arithmetic import worked_out
 from harness.simulate.fidelity.before import Before
+from harness.simulate.fidelity.in_role import InRole
 from harness.simulate.fidelity.reading_text import cached_values, lower_case, read_all_values
 from harness.simulate.fidelity.repetition import repetition
 from harness.simulate.fidelity.voice import agents_voice
@@ -29,6 +31,8 @@ _UNWANTED: Final = re.compile(
     r"don't (?:accept|agree)|never accept|not willing|are not ok with|do not need|don't need)\b(?P<what>.+)",
     re.IGNORECASE,
 )
+_LONGEST_UNWANTED: Final = 8
+"""Words of what is not wanted: more of them are a sentence of their own."""
 _ACCEPTS: Final = re.compile(
     r"\b(?:yes|sure|i accept|i agree|sounds good|i(?:'d| would) like|i want|i'll take|go ahead with|please (?:add|"
     r"book|give|include))\b",
@@ -43,8 +47,9 @@ class Rules:
         self._known = cached_values(role.known)
         self._known_text = lower_case(role.known)
         self._withheld = withheld_by(role)
+        self._in_role = InRole(role)
         self._unwanted = _unwanted(role.plan)
-        self._profile = role.profile or {}
+        self._against_role = AgainstRole(role)
         self._plan = cached_values(role.plan)
 
     def faults(self, message: str, before: Before) -> list[tuple[FaultClass, str]]:
@@ -53,10 +58,13 @@ class Rules:
         voice = agents_voice(message)
         if voice is not None:
             found.append(("speaks_as_agent", f"the user speaks as the agent: {voice[:100]!r}"))
+        left = self._in_role.left(message)
+        if left is not None:
+            found.append(("out_of_role", f"the user shows its instructions, or rates the agent: {left[:100]!r}"))
         repeated = repetition(message, before)
         if repeated is not None:
             found.append(("repetition", repeated))
-        contradicted = self._contradiction(message, before)
+        contradicted = self._contradiction(message, before) or self._against_role.found(message, before)
         if contradicted is not None:
             found.append(("contradiction", contradicted))
         else:
@@ -137,7 +145,9 @@ def _unwanted(plan: str) -> list[tuple[set[str], str]]:
     found = []
     for one in sentences(plan):
         match = _UNWANTED.search(one)
-        if match is not None and not re.search(r"\b(?:unless|if|but|except|until|other than)\b", one, re.IGNORECASE):
+        if match is None or len(match["what"].split()) > _LONGEST_UNWANTED:
+            continue
+        if not re.search(r"\b(?:unless|if|but|except|until|other than)\b", one, re.IGNORECASE):
             found.append((set(cached_values(match["what"]).words), one))
     return found
 

@@ -15,6 +15,8 @@ _OFFERS_HELP: Final = re.compile(
     r"\bi(?:'d| would| will|'ll| can| am|'m)(?: be)? (?:be )?(?:happy|glad|here) to (?:help|assist) you\b|"
     r"\bi(?:'m| am) (?:here|ready) to (?:help|assist)\b|"
     r"\bi can (?:help|assist) you with\b|\blet me know if there'?s (?:any|some)thing else i can\b|"
+    r"\bwhat (?:would|can|do) you (?:like|want) to (?:order|book|buy|know)\b|\byour \w+(?: \w+)? is coming right up\b|"
+    r"\bwould you like anything else(?: with that)?\?|\bwhat can i get (?:for )?you\b|"
     r"\bas an ai\b|\bas your (?:assistant|agent|support)\b|\bthank you for (?:contacting|calling|reaching out|"
     r"choosing|shopping)\b|"
     r"\bfor (?:your )?(?:security|verification) purposes?,? (?:please|i need|could you)\b",

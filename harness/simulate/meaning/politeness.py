@@ -19,11 +19,11 @@ _POLITE_WORDS: Final = (
 _SET_PHRASE: Final = re.compile(
     r"\bif (?:you don[\u2019']?t mind|(?:that|it)(?: is|[\u2019']s) (?:no|not too much) (?:trouble|bother))\b,?|"
     r"\bdon[\u2019']?t worry\b,?|\bnot a problem\b,?|\bno (?:doubt|matter what)\b,?|"
-    r"\bwithout (?:further )?ado\b",
+    r"\bwithout (?:further )?ado\b|\byes(?: or |/)no\b",
     re.IGNORECASE,
 )
 """What is said for politeness, and may hold a negation that denies nothing."""
-_PHRASE_WORDS: Final = ("mind", "trouble", "bother", "worry", "problem", "doubt", "matter what", " ado")
+_PHRASE_WORDS: Final = ("mind", "trouble", "bother", "worry", "problem", "doubt", "matter what", " ado", "no")
 
 
 def without_set_phrases(text: str) -> str:

@@ -38,11 +38,12 @@ _OFFER_WORDS: Final = (
 _ASKS: Final = re.compile(
     r"\?|\b(?:please|kindly)\b(?! (?:note|be |wait|hold|wait|feel|keep|remember|rest|accept|allow|understand|see |"
     r"find|stand|bear))|"
-    r"\b(?:let me know|tell me|say so|(?:ask|request|invite|want) (?:that )?you|"
+    r"\b(?:(?:let|permit|allow) (?:me|us)(?: to)? know|tell (?:me|us)|say so|(?:ask|request|invite|want) (?:that )?you|"
     r"(?:need|like|have) to (?:know|hear|have|get))\b|"
     r"\b(?:need|require)\b.{0,20}\b(?:your|you to|the following|some|a few|to know|to verify|to confirm|"
     r"information|details)\b|"
-    r"\bjust (?:say|reply)\b"
+    r"\bjust (?:say|reply)\b|\byou are (?:kindly )?(?:requested|asked|invited) to\b|\bawait(?:ing)? your\b|"
+    r"\bgrateful (?:to|if|for) (?:receiv|hear|you |your )"
 )
 _REQUEST: Final = re.compile(
     r"\b(?:could|can|would|will|may) (?:you|i)\b(?: \w+){0,2} (?:provide|give|share|tell|confirm|verify|specify|"

@@ -4,58 +4,17 @@ import re
 from collections import Counter
 from collections.abc import Set
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import chain
 from typing import Final
 
 from harness.simulate.meaning.forms import normal_form, plain_number
-from harness.simulate.meaning.words import deciding, is_of_domain, listed
+from harness.simulate.meaning.tokens import Token, tokens_of
+from harness.simulate.meaning.words import listed
 
-_MONTHS: Final = {
-    name: number
-    for number, names in enumerate(
-        (
-            ("january", "jan"), ("february", "feb"), ("march", "mar"), ("april", "apr"), ("may",), ("june", "jun"),
-            ("july", "jul"), ("august", "aug"), ("september", "sep", "sept"), ("october", "oct"), ("november", "nov"),
-            ("december", "dec"),
-        ),
-        start=1,
-    )
-    for name in names
-}  # fmt: skip
-_NUMBERS: Final = {
-    name: number
-    for number, name in enumerate(
-        (
-            *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
-            *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
-        )
-    )
-} | {"both": 2, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100, "dozen": 12}
-_NEGATIONS: Final = listed("not no never without cannot can't unable neither nor none nothing non n't nobody")
-_JOINED: Final = re.compile(
-    r"\s(?:(?<=\d\s)(?=[ap]\.?m\b|usd\b|eur\b|dollars?\b|euros?\b|bucks\b|percent\b|%)|(?<=[$\u20ac\u00a3]\s)(?=\d))"
-)
-"""The space between a number and the unit that belongs to its value."""
-_TOKEN: Final = re.compile(
-    r"[^\w.!?\n;#$\u20ac\u00a3]{0,50}(?:(?P<word>[a-z]+(?:'[a-z]+)?(?![\w@]|-\d|[.+][\w.+-]{0,64}@))|"
-    r"(?P<money>(?:(?:us|usd|eur|gbp)\s?)?[$\u20ac\u00a3]\s?-?\d[\d,]*(?:\.\d+)?|\d[\d,]*(?:\.\d+)?\s?(?:usd|eur|dollars?|euros?|bucks)\b)"
-    r"|(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
-    r"|(?P<time>\b\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\b\.?)?|\b\d{1,2}\s?[ap]\.?m\b\.?)"
-    r"|(?P<percent>\d+(?:\.\d+)?\s?(?:%|percent\b))"
-    r"|(?P<email>[\w.+-]{1,64}@[\w-]+\.[\w.]*\w)"
-    r"|(?P<slashed>\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b)"
-    r"|(?P<ident>#?\b(?=[\w-]{0,60}\d)(?=[\w-]{0,60}[a-z_])[a-z0-9][\w-]*\w|#\w+)"
-    r"|(?P<number>\d+(?:,\d{3})*(?:\.\d+)?)"
-    r"|(?P<other>[^\W\d_]+(?:'[^\W\d_]+)?)"
-    r"|(?P<stop>[.!?\n;]))"
-)
 _UNIT: Final = re.compile(
     r"(\d+(?:\.\d+)?)(gb|mb|kg|g|lb|lbs|oz|ml|l|cm|mm|in|inch|h|hr|hrs|hours?|min|mins?|days?|st|nd|rd|th|x|k)"
 )
 
 
-_DIGITS: Final = "0123456789"
 _VALUES: Final = listed("money iso time percent email slashed ident number")
 _ACTS: Final = listed(
     "i you we they please kindly can could will would shall should may might must let's i'll you'll we'll "
@@ -70,12 +29,6 @@ _OBJECTS: Final = listed("the a an your my our their it them me us any all each 
 """Words before which an unknown word is a verb, where it begins a sentence or follows one of `_JOINS`."""
 _WORDS: Final = ("deciding", "open", "open-ing")
 """Roles of words that count; the open ones are not known."""
-_TELLING: Final = _ACTS | _IS_DOING | _JOINS | _OBJECTS | {"of"}
-_LONGEST_CHUNK: Final = 40
-"""Characters of a piece of text, from space to space, whose reading is kept: longer ones are not the language's."""
-
-Token = tuple[str, str]
-"""The role of a word or the kind of a value, and its form."""
 
 
 @dataclass(kw_only=True)
@@ -110,43 +63,12 @@ class Read:
 
 def read_values(text: str) -> Read:
     """The values and deciding words of a text in lower case."""
-    if any(digit in text for digit in _DIGITS):
-        text = _JOINED.sub("", text)
-    if "\n" in text:
-        text = text.replace("\n", " ; ")
-    chunks = text.split()
-    read = _tokens if max(map(len, chunks), default=0) <= _LONGEST_CHUNK else _tokens_of_any
-    return _Reader(list(chain.from_iterable(map(read, chunks)))).read()
+    return _Reader(tokens_of(text)).read()
 
 
-def _tokens_of_any(chunk: str) -> tuple[Token, ...]:
-    return _tokens(chunk) if len(chunk) <= _LONGEST_CHUNK else _tokens.__wrapped__(chunk)
-
-
-@lru_cache(maxsize=65_536)
-def _tokens(chunk: str) -> tuple[Token, ...]:
-    found: list[Token] = []
-    for match in _TOKEN.finditer(chunk):
-        kind = match.lastgroup
-        if kind is not None:
-            found.append(_role_of(match[kind]) if kind in ("word", "other") else (kind, match[kind]))
-    return tuple(found)
-
-
-def _role_of(text: str) -> Token:
-    """What a word is to the comparison: `soft`, `deciding`, `manner` (where it stands as a verb), `negation`, `number`,
-    `month` or `may`; and its form. Soft words that tell where a verb stands keep their own.
-    """
-    if text in _MONTHS:
-        return ("may", "5") if text == "may" else ("month", str(_MONTHS[text]))
-    if text in _NEGATIONS or text.endswith("n't"):
-        return "negation", text
-    if text in _NUMBERS:
-        return ("soft", "") if text in ("one", "zero") else ("spelt", str(_NUMBERS[text]))
-    word = deciding(text)
-    if word is None:
-        return "soft", text if text in _TELLING else ""
-    return "deciding" if is_of_domain(word) else "open-ing" if text.endswith("ing") else "open", word
+def sequence_of(text: str) -> list[Token]:
+    """The values and words of one clause in lower case, in their order: `soft`, `word`, or the kind of a value."""
+    return _Sequencer(tokens_of(text)).sequence()
 
 
 class _Reader:
@@ -284,3 +206,35 @@ class _Reader:
         role, value = self._tokens[at] if at < len(self._tokens) else ("", "")
         is_month = role == "month" or (role == "may" and (at > place + 1 or self._is_year(at + 1)))
         return int(value) if is_month else None
+
+
+class _Sequencer(_Reader):
+    """Keeps the order instead of what stands for what."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        super().__init__(tokens)
+        self._sequence: list[Token] = []
+
+    def sequence(self) -> list[Token]:
+        place = 0
+        while place < len(self._tokens):
+            role, value = self._tokens[place]
+            taken = 1
+            if role in _WORDS:
+                self._take(value)
+            elif role in _VALUES:
+                taken = self._value(place, role, value)
+            elif role == "negation":
+                self._sequence.append(("soft", "not"))
+            elif role != "soft":
+                taken = self._other(place, role, value)
+            elif value:
+                self._sequence.append((role, value))
+            place += taken
+        return self._sequence
+
+    def _add(self, kind: str, value: str) -> None:
+        self._sequence.append((kind, value))
+
+    def _take(self, word: str) -> None:
+        self._sequence.append(("word", word))

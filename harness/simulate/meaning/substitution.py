@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Final
 
+from harness.simulate.meaning.idioms import without_idioms
 from harness.simulate.meaning.sentences import without_markup
 from harness.simulate.meaning.words import deciding, is_of_domain, is_weighty
 
@@ -36,9 +37,26 @@ def only_reworded(plain: str, other: str, unknown: Set[str]) -> bool:
     return True
 
 
+def only_in_idioms(plain: str, other: str, words: Set[str]) -> bool:
+    """Whether `words`, such as `within`, stand in `other` only inside of unknown turns of phrase that replace words of
+    manner: `I can` is `it lies within my remit to`, and `I will` is not `I will within 3 days`.
+    """
+    was, is_ = _units(plain), _units(other)
+    if max(len(was), len(is_)) > _LONGEST:
+        return False
+    for kind, start, end, from_, to in SequenceMatcher(None, was, is_, autojunk=False).get_opcodes():
+        if kind in ("equal", "delete") or words.isdisjoint(_forms(is_[from_:to])):
+            continue
+        unknown = {form for form in _forms(is_[from_:to]) if not is_of_domain(form)}
+        values = any(unit[0].isdigit() or unit[0] in "$#" for unit in is_[from_ : to + 1])
+        if kind == "insert" or values or not unknown or not _is_manner(was[start:end]):
+            return False
+    return True
+
+
 @lru_cache(maxsize=4_096)
 def _units(text: str) -> list[str]:
-    return _UNIT.findall(without_markup(text).lower().strip())
+    return _UNIT.findall(without_idioms(without_markup(text).lower().replace("\n", " ; ")))
 
 
 def _forms(units: list[str]) -> Set[str]:

@@ -8,34 +8,17 @@ words may stand in place of mere manner (see `substitution.py`).
 Texts that share nothing but weightless words have to be nearly the same.
 """
 
-import re
 from collections import Counter
 from collections.abc import Set
-from functools import cached_property, lru_cache
 from typing import Final
 
+from harness.simulate.meaning.binding import exchanged
 from harness.simulate.meaning.difference import Difference
-from harness.simulate.meaning.politeness import is_polite, may_be_polite, without_set_phrases
-from harness.simulate.meaning.requests import requests_of_user, wants_something
-from harness.simulate.meaning.sentences import (
-    may_offer_more,
-    offers_more,
-    only_offers,
-    promises,
-    proposes,
-    puts_a_question,
-    questions_a_fact,
-    sentences,
-    without_markup,
-)
-from harness.simulate.meaning.slots import Read, read_values
-from harness.simulate.meaning.substitution import only_reworded
-from harness.simulate.meaning.words import opposed, stem
+from harness.simulate.meaning.said import Said, said_in
+from harness.simulate.meaning.slots import Read
+from harness.simulate.meaning.substitution import only_in_idioms, only_reworded
+from harness.simulate.meaning.words import opposed, scope_words
 
-_WORD: Final = re.compile(r"[a-z']+")
-_YES_NO: Final = re.compile(
-    r"(?:yes|yep|yeah|no|nope)\b(?! (?:problem|worries))|correct\b|that(?:'s| is) (?:right|correct)"
-)
 _LEAST_SHARED: Final = 0.34
 """Of the words of two texts without any value or deciding word."""
 
@@ -44,99 +27,30 @@ _SAME_ROOT: Final = 5
 """Letters at least that two forms of one word begin with."""
 
 
-class _Text:
-    """A text, read as far as it was asked for."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    @cached_property
-    def whole(self) -> Read:
-        """Everything; polite sentences hold no value, so that the values are those of `read`."""
-        return read_values(without_set_phrases(without_markup(self.text).lower()))
-
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """The sentences that are there for what they say."""
-        return self._parts[0]
-
-    @cached_property
-    def read(self) -> Read:
-        """What the sentences of `told` hold."""
-        left = self.whole
-        for polite in self._parts[1]:
-            left = left.without(polite)
-        return left
-
-    @cached_property
-    def _parts(self) -> tuple[tuple[str, ...], list[Read]]:
-        parts: list[str] = []
-        polite: list[Read] = []
-        for sentence in map(str.lower, sentences(without_set_phrases(self.text))):
-            read = _read_if_polite(sentence)
-            if read is None:
-                parts.append(sentence)
-            else:
-                polite.append(read)
-        return tuple(parts), polite
-
-    @cached_property
-    def acts(self) -> tuple[str, ...]:
-        """The sentences that are no offer of further help."""
-        return tuple(one for one in self.statements if not only_offers(one))
-
-    @cached_property
-    def asks(self) -> bool:
-        """Whether a sentence asks for something."""
-        return any(wants_something(one) for one in self.acts)
-
-    @cached_property
-    def questions(self) -> int:
-        """How many sentences put a question, requests in the form of one apart."""
-        return sum(puts_a_question(one) and not requests_of_user(one) for one in self.acts)
-
-    @cached_property
-    def proposes(self) -> bool:
-        """Whether a sentence asks for leave to do something."""
-        return any(proposes(one) for one in self.acts)
-
-    @cached_property
-    def facts_questioned(self) -> int:
-        """How many sentences ask whether something is so."""
-        return sum(questions_a_fact(one) for one in self.acts)
-
-    @cached_property
-    def promises(self) -> bool:
-        return any(promises(one) for one in self.statements)
-
-    @cached_property
-    def answer(self) -> str:
-        """`yes` or `no`, where it begins with one; else empty."""
-        found = _YES_NO.match(self.statements[0]) if self.statements else None
-        return "" if found is None else "no" if found[0].startswith("n") else "yes"
-
-    @cached_property
-    def words(self) -> Counter[str]:
-        """The stems of all words, those without weight included."""
-        return Counter(stem(word) for one in self.statements for word in _WORD.findall(one))
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.statements
+_SAID_OTHERWISE: Final = {
+    "only": ("just",),
+    "must": ("need", "requir", "necessary", "oblig", "bound"),
+    "many": ("couple", "rang"),
+}
+"""For a word of scope the stems that may stand in its place."""
+_IDIOMATIC: Final = {"within", "after", "before", "next", "second", "last", "until"}
+"""Words of scope that turns of phrase hold which are not about time."""
 
 
 def texts_differ(then: str, now: str) -> Difference | None:
     """What differs first, and in which words; None where both mean the same. Values and denials come first."""
     if then == now or _same_letters(then, now):
         return None
-    was, is_ = _text(then), _text(now)
+    was, is_ = said_in(then), said_in(now)
     return (
-        _values_differ(was.whole, is_.whole)
+        _values_differ(was.values, is_.values)
         or _denials_differ(was, is_)
+        or _scope_differs(was, is_)
         or _things_differ(was, is_)
         or _opposites_differ(was, is_)
         or _acts_differ(was, is_)
         or _words_differ(was, is_)
+        or _exchanged(then, now)
     )
 
 
@@ -154,17 +68,17 @@ def _values_differ(was: Read, is_: Read) -> Difference | None:
     return _slots(f"values belong to other things: {changed[:4]}") if changed else None
 
 
-def _things_differ(then: _Text, now: _Text) -> Difference | None:
+def _things_differ(then: Said, now: Said) -> Difference | None:
     was, is_ = then.read, now.read
-    gone = _without_forms(was.things - is_.words.keys(), is_)
-    new = _without_forms(is_.things - was.words.keys(), was)
+    gone = _without_forms(was.things - is_.words.keys() - scope_words(), is_)
+    new = _without_forms(is_.things - was.words.keys() - scope_words(), was)
     if not gone and new and only_reworded(then.text, now.text, {*new}):
         new = []
     if not new and gone and only_reworded(now.text, then.text, {*gone}):
         gone = []
     if gone or new:
         return _slots(f"the log speaks of {gone[:5]}, the agent of {new[:5]}", of_wording=True)
-    less, more = was.words - is_.words, is_.words - was.words
+    less, more = _without_scope(was.words - is_.words), _without_scope(is_.words - was.words)
     # A word that is said less often, and none in its place, is still said; an unknown verb may stand in its place.
     fewer = sorted(less.keys() & (was.things | (was.manner - is_.words.keys())))
     oftener = sorted(more.keys() & (is_.things | (is_.manner - was.words.keys())))
@@ -173,9 +87,43 @@ def _things_differ(then: _Text, now: _Text) -> Difference | None:
     return None
 
 
-def _opposites_differ(was: _Text, is_: _Text) -> Difference | None:
+def _scope_differs(then: Said, now: Said) -> Difference | None:
+    """Words such as `all`, `only`, `must` and `within` are counted one by one."""
+    was, is_ = _scope_of(then.read), _scope_of(now.read)
+    if was == is_:
+        return None
+    gone = {word for word in was - is_ if not _is_said_otherwise(word, then, now)}
+    new = {word for word in is_ - was if not _is_said_otherwise(word, now, then)}
+    if not gone and new <= _IDIOMATIC and only_in_idioms(then.text, now.text, new):
+        return None
+    if not new and gone <= _IDIOMATIC and only_in_idioms(now.text, then.text, gone):
+        return None
+    return _slots(f"the log says {sorted(gone)[:4]}, the agent {sorted(new)[:4]}", of_wording=True)
+
+
+def _scope_of(read: Read) -> Counter[str]:
+    return Counter({word: many for word, many in read.words.items() if word in scope_words()})
+
+
+def _without_scope(words: Counter[str]) -> Counter[str]:
+    return Counter({word: many for word, many in words.items() if word not in scope_words()})
+
+
+def _is_said_otherwise(word: str, said: Said, other: Said) -> bool:
+    """Whether the other text has one more of the words that may say the same, but may also say nothing."""
+    return any(other.words[one] > said.words[one] for one in _SAID_OTHERWISE.get(word, ()))
+
+
+def _opposites_differ(was: Said, is_: Said) -> Difference | None:
     found = opposed((was.words - is_.words).keys(), (is_.words - was.words).keys())
     return None if found is None else _slots(f"the log says {found[0]!r}, the agent {found[1]!r}")
+
+
+def _exchanged(then: str, now: str) -> Difference | None:
+    found = exchanged(then, now)
+    if found is None:
+        return None
+    return _slots(f"{found[1]} stands where the log has {found[0]}: they were exchanged")
 
 
 def _said_more_often(was: Counter[tuple[str, str]], is_: Counter[tuple[str, str]]) -> bool:
@@ -211,7 +159,7 @@ def _bound_otherwise(was: set[tuple[str, str]], is_: set[tuple[str, str]]) -> li
     return sorted(pair for pair in was ^ is_ if pair[0] in moved)
 
 
-def _denials_differ(was: _Text, is_: _Text) -> Difference | None:
+def _denials_differ(was: Said, is_: Said) -> Difference | None:
     if was.answer != is_.answer:
         said = f"the log answers {was.answer or 'neither yes nor no'}, the agent {is_.answer or 'neither'}"
         return Difference(kind="act", reason=said)
@@ -221,7 +169,7 @@ def _denials_differ(was: _Text, is_: _Text) -> Difference | None:
     return None
 
 
-def _acts_differ(was: _Text, is_: _Text) -> Difference | None:
+def _acts_differ(was: Said, is_: Said) -> Difference | None:
     if was.asks != is_.asks:
         return _only_one("asks", was.asks)
     if was.questions != is_.questions:
@@ -250,7 +198,7 @@ def _same_negations(was: list[frozenset[str]], is_: list[frozenset[str]]) -> boo
     return all(any(not one or not other or one & other for other in is_) for one in was)
 
 
-def _words_differ(was: _Text, is_: _Text) -> Difference | None:
+def _words_differ(was: Said, is_: Said) -> Difference | None:
     if was.is_empty != is_.is_empty:
         return Difference(kind="meaning", reason="only one of both says anything")
     if was.read.values or was.read.words or was.is_empty:
@@ -258,24 +206,6 @@ def _words_differ(was: _Text, is_: _Text) -> Difference | None:
     shared, every = len(was.words.keys() & is_.words.keys()), len(was.words.keys() | is_.words.keys())
     if every and shared / every < _LEAST_SHARED:
         return Difference(kind="meaning", reason=f"{shared} of {every} words are shared", of_wording=True)
-    return None
-
-
-@lru_cache(maxsize=16_384)
-def _text(text: str) -> _Text:
-    return _Text(text)
-
-
-def _read_if_polite(sentence: str) -> Read | None:
-    """What a sentence holds that is there for its manner: no value, and few words that decide; None for any other."""
-    offers = may_offer_more(sentence)
-    if not offers and not may_be_polite(sentence):
-        return None
-    read = read_values(sentence)
-    if read.values or len(read.things) > 1:
-        return None
-    if (offers and offers_more(sentence)) or (not read.negated and is_polite(sentence)):
-        return read
     return None
 
 

@@ -5,6 +5,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
+_DOMAIN: Final = "same_words.txt"
+_SCOPE: Final = "scope_words.txt"
 _ENDINGS: Final = ("ies", "ing", "ed", "es", "s", "ly")
 
 
@@ -15,7 +17,8 @@ def listed(words: str) -> frozenset[str]:
 
 _NO_ADVERB: Final = listed(
     "daily weekly monthly yearly hourly nightly quarterly early family supply reply assembly jelly july "
-    "italy elderly friendly belly bully butterfly fly rally tally lily"
+    "italy elderly friendly belly bully butterfly fly rally tally lily only solely exclusively merely partially partly "
+    "fully permanently temporarily"
 )
 """Words in -ly that say what something is, not how something is done."""
 
@@ -64,12 +67,12 @@ def stem(word: str) -> str:
 
 @cache
 def _soft() -> frozenset[str]:
-    return frozenset(word for line in _lines("soft_words.txt") for word in line.split())
+    return frozenset(word for line in lines_of("soft_words.txt") for word in line.split())
 
 
 @cache
 def _weighty() -> frozenset[str]:
-    return frozenset(word for line in _lines("weighty_words.txt") for word in line.split())
+    return frozenset(word for line in lines_of("weighty_words.txt") for word in line.split())
 
 
 @cache
@@ -81,7 +84,7 @@ def _soft_roots() -> frozenset[str]:
 @cache
 def _same() -> Mapping[str, str]:
     found: dict[str, str] = {}
-    for line in _lines("same_words.txt"):
+    for line in (*lines_of(_DOMAIN), *lines_of(_SCOPE), *lines_of("synonyms.txt")):
         first, _, others = line.partition(":")
         for word in (first, *others.split()):
             found.setdefault(word, first)
@@ -110,7 +113,7 @@ def _is_negated(one: str, other: str) -> bool:
 def _opposite_sides() -> Mapping[str, frozenset[tuple[int, bool]]]:
     """Stem -> the pairs of opposites that it belongs to, and on which side."""
     found: dict[str, set[tuple[int, bool]]] = {}
-    for pair, line in enumerate(_lines("opposite_words.txt")):
+    for pair, line in enumerate(lines_of("opposite_words.txt")):
         for side, words in enumerate(line.split(":")):
             for word in words.split():
                 found.setdefault(stem(word), set()).add((pair, bool(side)))
@@ -119,9 +122,16 @@ def _opposite_sides() -> Mapping[str, frozenset[tuple[int, bool]]]:
 
 @cache
 def _forms() -> frozenset[str]:
-    return frozenset(_same().values())
+    return frozenset(line.partition(":")[0] for line in (*lines_of(_DOMAIN), *lines_of(_SCOPE)))
 
 
-def _lines(name: str) -> list[str]:
+@cache
+def scope_words() -> frozenset[str]:
+    """The forms of words that say how much, how sure, when or which."""
+    return frozenset(line.partition(":")[0] for line in lines_of(_SCOPE))
+
+
+def lines_of(name: str) -> list[str]:
+    """The lines of a word list, comments apart."""
     text = (Path(__file__).parent / name).read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]

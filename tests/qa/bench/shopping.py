@@ -1,6 +1,7 @@
 """The 50 scenarios of the suite `grocery`, eight times each, replayed in warm sandboxes: twice, with equal scorecards.
 
-The shopper of four agents runs as its own program; tools, models and users come from the recordings. Printed: wall
+The shopper of four agents runs as its own program; tools, its model and the model that plays the user come from the
+recordings (`--user script`: the scripts of the cases). Printed: wall
 time, the harness's share of the processor time that the machine spent meanwhile, and the scorecards that differ.
 """
 
@@ -16,6 +17,7 @@ from harness.case.reading.loading import load_suite
 from harness.pipeline.plan.plan import RunPlan, Selection, planned_trials
 from harness.pipeline.run import Watch, run_plan
 from harness.sandbox.providers import PROVIDERS
+from harness.simulate import UserOptions
 from tests.qa.bench.figures import Target, show
 from tests.qa.bench.sweep import machine_s, own_s
 
@@ -29,12 +31,20 @@ def main() -> None:
     options.add_argument("--sandbox", choices=PROVIDERS, default="docker-warm")
     options.add_argument("--trials", type=int, default=8)
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options.add_argument("--user", choices=("model", "script"), default="model")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="harness-bench-") as temporary:
         project = copied(Path(temporary))
         suite = load_suite(project, "grocery")
         planned = planned_trials(suite, Selection(), chosen.trials)
-        plan = RunPlan(project=project, suite=suite, planned=planned, sandbox=chosen.sandbox, jobs=chosen.jobs)
+        plan = RunPlan(
+            project=project,
+            suite=suite,
+            planned=planned,
+            sandbox=chosen.sandbox,
+            jobs=chosen.jobs,
+            users=UserOptions(kind=chosen.user),
+        )
         clocks = (time.perf_counter, machine_s, own_s)
         began = [clock() for clock in clocks]
         first = cards_of(replace(plan, name="first"))

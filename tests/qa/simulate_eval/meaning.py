@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from harness.simulate.meaning import texts
+from harness.simulate.meaning.said import said_in
 from harness.simulate.meaning.turn import AgentTurn, difference
 from tests.qa.simulate_eval.logs import Conversation
 from tests.qa.simulate_eval.variants import CHANGED, SAME, Variant, variants
@@ -56,10 +56,10 @@ def judged(made: dict[str, list[Variant]]) -> dict[str, Judged]:
 def speed(turns: list[AgentTurn], *, log_is_read: bool) -> float:
     """Turns a second of one core: pairs of different turns, both read anew, or only the agent's."""
     pairs = list(pairwise(turns))[:4000]
-    texts._text.cache_clear()
+    said_in.cache_clear()
     began = time.process_time()
     for then, now in pairs:
         if not log_is_read:
-            texts._text.cache_clear()
+            said_in.cache_clear()
         difference(AgentTurn(said=then.said), AgentTurn(said=now.said))
     return len(pairs) / (time.process_time() - began)

@@ -11,15 +11,19 @@ from dataclasses import dataclass, replace
 
 from harness.simulate.log import LoggedCall
 from harness.simulate.meaning.turn import AgentTurn
+from tests.qa.simulate_eval import exchanges, later
 from tests.qa.simulate_eval.fresh import recast, reworded
 from tests.qa.simulate_eval.opposed import added, opposed
 from tests.qa.simulate_eval.styles import brief, chatty, formal
 from tests.qa.simulate_eval.unseen import breezy, other_item, other_state, stately, terse
 
-SAME = ("paraphrased", "reworded", "recast", "chatty", "formal", "brief", "breezy", "stately", "terse", "reordered")
+SAME = (
+    *("paraphrased", "reworded", "recast", "chatty", "formal", "brief", "breezy", "stately", "terse"),
+    *("caring", "plain", "office", "reordered"),
+)
 CHANGED = (
     *("item", "other item", "other state", "opposed", "added", "quantity", "price", "date", "negation", "question"),
-    *("effect", "argument"),
+    *("effect", "argument", "exchanged", "regrouped", "scope"),
 )
 
 _BUILD_PHRASES = (
@@ -188,7 +192,13 @@ def variants(turn: AgentTurn, seed: int, *, part: int) -> list[Variant]:
         "breezy": breezy,
         "stately": stately,
         "terse": terse,
-        "reordered": lambda text: _reordered(text, dice),
+        "caring": later.caring,
+        "plain": later.plain,
+        "office": later.office,
+        "reordered": lambda text: exchanges.reordered(text, random.Random(seed)),
+        "exchanged": lambda text: exchanges.exchanged(text, random.Random(seed)),
+        "regrouped": exchanges.regrouped,
+        "scope": lambda text: exchanges.scoped(text, random.Random(seed)),
         "item": lambda text: _item(text, _HELD_ITEMS if part else _BUILD_ITEMS),
         "other item": other_item,
         "other state": other_state,
@@ -214,23 +224,6 @@ def _paraphrased(text: str, phrases: tuple[tuple[str, str], ...]) -> str | None:
         text, times = re.subn(pattern, other, text)
         changed += times
     return " ".join(text.split(" ")) if changed >= 2 else None
-
-
-def _reordered(text: str, dice: random.Random) -> str | None:
-    lines = [line for line in text.split("\n") if line.strip()]
-    bullets = [line for line in lines if line.lstrip().startswith(("-", "*"))]
-    if len(bullets) >= 3:
-        other = bullets[:]
-        dice.shuffle(other)
-        new = iter(other)
-        return "\n".join(next(new) if line.lstrip().startswith(("-", "*")) else line for line in lines)
-    parts = re.split(r"(?<=[.!])\s+(?=[A-Z])", text)
-    if "\n" in text or len(parts) < 3:
-        return None
-    # The last sentence stays: what is asked or promised at the end stands there.
-    head = parts[:-1]
-    dice.shuffle(head)
-    return " ".join([*head, parts[-1]])
 
 
 def _item(text: str, items: tuple[tuple[str, str], ...]) -> str | None:

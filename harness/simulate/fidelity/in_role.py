@@ -1,0 +1,50 @@
+"""Whether a message leaves the role of a user: it shows the instructions, or speaks of the conversation as a test."""
+
+import re
+from typing import Final
+
+from harness.simulate.fidelity.reading_text import lower_case
+from harness.simulate.role import Role, rules_of
+
+_RUN: Final = 5
+"""Words in a row that a message and the instructions share, one of which speaks to the user."""
+_ADDRESSES: Final = frozenset(("you", "your", "yours", "yourself", "you're"))
+_QUOTED: Final = re.compile(r"[\"\u201c][^\"\u201d\n]*[\"\u201d]")
+_FRAME: Final = re.compile(
+    r"</?(?:rules|plan|persona|details|more_rules|only_when_asked|assistant|note)>", re.IGNORECASE
+)
+_RATES: Final = re.compile(
+    r"\b(?:10|ten|5|five) (?:out of|of) (?:10|ten|5|five)\b|\b(?:10/10|5/5)|\b(?:five|5)[- ]stars?\b|"
+    r"\b(?:this|the|an?) (?:(?:ai|virtual) )?(?:agent|assistant|bot) (?:is|was|did|has been|handled)\b.{0,40}"
+    r"\b(?:perfect|excellent|flawless|outstanding|best|great|amazing|brilliant|superb|wonderful|well)",
+    re.IGNORECASE,
+)
+_TEST: Final = re.compile(
+    r"\b(?:system prompt|my (?:instructions|persona|directives)|as an? (?:ai|language model|simulated user)|"
+    r"simulated user|i am simulating|end signal|stop (?:signal|token))\b",
+    re.IGNORECASE,
+)
+
+
+class InRole:
+    """The check of one role's messages."""
+
+    def __init__(self, role: Role) -> None:
+        instructions = lower_case(_QUOTED.sub(" . ", rules_of(role)))
+        runs = _runs(instructions)
+        self._runs = {run for run in runs if not _ADDRESSES.isdisjoint(run) and "." not in run}
+        self._known = lower_case(role.known)
+
+    def left(self, message: str) -> str | None:
+        """In which words a message leaves the role; None where it does not."""
+        text = lower_case(message)
+        for pattern in (_FRAME, _RATES, _TEST):
+            found = pattern.search(text)
+            if found is not None and found[0] not in self._known:
+                return found[0]
+        return next((" ".join(run) for run in _runs(text) if run in self._runs), None)
+
+
+def _runs(text: str) -> list[tuple[str, ...]]:
+    words = re.findall(r"[a-z0-9']+|\.", text)
+    return [tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)]

@@ -1,0 +1,231 @@
+"""Whether values or words were exchanged: what each belongs to, by the words around it.
+
+A text says the same in another order if each value keeps its context. Where a value has left its context, another one
+of its kind has come there, and it has come into the context of one itself, the values were exchanged: `A costs $5 and B
+costs $7` with both prices, `from Boston to Denver` with both cities, `we owe you` with both persons.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from harness.simulate.meaning.clauses import clauses_of
+from harness.simulate.meaning.idioms import without_idioms
+from harness.simulate.meaning.slots import sequence_of
+from harness.simulate.meaning.words import is_weighty
+
+_PERSONS: Final = {
+    **dict.fromkeys(
+        ("i", "we", "me", "us", "i'll", "we'll", "i'd", "we'd", "i've", "we've", "i'm", "we're"), "speaker"
+    ),
+    **dict.fromkeys(("you", "you'll", "you'd", "you've", "you're"), "listener"),
+}
+_NO_ELEMENTS: Final = ("soft", "light")
+"""Tokens that are context, but belong to nothing themselves."""
+_JOINS: Final = ("and", "or")
+_ARTICLES: Final = frozenset(("the", "a", "an", "this", "that", "these", "those"))
+_NEAR: Final = 2
+"""Words away at most: what stands there before or after is a context of its own."""
+_SAME_PLACE: Final = 0.5
+"""Of what a value has lost, this much has to be what another one has gained."""
+_LEAST: Final = {"word": 1.5, "person": 1.5}
+"""How much that has to be at least, in both directions together; for values `_LEAST_OF_VALUES`."""
+_LEAST_OF_VALUES: Final = 1.0
+_LONGEST: Final = 600
+"""Tokens of what differs; longer texts are compared by their values and words alone."""
+
+Element = tuple[str, str]
+"""The kind of a value, `word` or `person`; and its form."""
+Feature = tuple[str, str]
+"""Where something stands with respect to an element, and what it is."""
+Contexts = Mapping[Element, Counter[Feature]]
+
+
+@dataclass(frozen=True)
+class _Parsed:
+    tokens: tuple[Element, ...]
+    above: frozenset[str]
+    beside: frozenset[str]
+
+
+def exchanged(then: str, now: str) -> tuple[str, str] | None:
+    """Two values or words that were exchanged, the first of which the log had in a place that the second has now."""
+    was, is_ = _parsed(then), _parsed(now)
+    here, there = _differing(was, is_), _differing(is_, was)
+    if not here or not there or sum(len(one.tokens) for one in (*here, *there)) > _LONGEST:
+        return None
+    moved = _moved(here, there, _headings(was) & _headings(is_))
+    if moved is not None:
+        return moved
+    before, after = _contexts(here), _contexts(there)
+    common = before.keys() & after.keys()
+    lost = {one: before[one] - after[one] for one in common}
+    gained = {one: after[one] - before[one] for one in common}
+    comes: dict[Feature, list[Element]] = defaultdict(list)
+    for one, features in gained.items():
+        for feature in features:
+            comes[feature].append(one)
+    replaced = {one: _replacing(one, lost[one], gained, comes) for one in common if lost[one]}
+    for one, others in sorted(replaced.items()):
+        takes = max((weights[one] for weights in replaced.values() if one in weights), default=0.0)
+        other = max(others, key=lambda other: (others[other], other), default=None)
+        if other is None:
+            continue
+        has_moved = takes > 0 and others[other] + takes >= _LEAST.get(one[0], _LEAST_OF_VALUES)
+        if has_moved or (one[0] not in _LEAST and lost[one] == gained[other] and others[other] >= _LEAST_OF_VALUES):
+            return one[1], other[1]
+    return None
+
+
+def _headings(clauses: tuple[_Parsed, ...]) -> frozenset[str]:
+    return frozenset(form for one in clauses for form in one.above)
+
+
+def _moved(here: list[_Parsed], there: list[_Parsed], headings: frozenset[str]) -> tuple[str, str] | None:
+    """A clause that stands under another heading now, although the old one is still there."""
+    places: dict[tuple[Element, ...], list[_Parsed]] = defaultdict(list)
+    for one in there:
+        places[one.tokens].append(one)
+    for one in here:
+        others = places.get(one.tokens, ())
+        if others and all(
+            (one.above - other.above) & headings and (other.above - one.above) & headings for other in others
+        ):
+            said = " ".join(form for _, form in one.tokens)
+            old, new = one.above - others[0].above & headings, others[0].above - one.above & headings
+            return f"{said} under {min(old)}", f"{said} under {min(new)}"
+    return None
+
+
+def _replacing(
+    one: Element,
+    lost: Counter[Feature],
+    gained: Mapping[Element, Counter[Feature]],
+    comes: Mapping[Feature, list[Element]],
+) -> dict[Element, float]:
+    """The elements of the same kind that stand now where it stood, and how much of its context each has got."""
+    candidates = {other for feature in lost for other in comes.get(feature, ()) if other != one and other[0] == one[0]}
+    least = _SAME_PLACE * _weight(lost.items())
+    got = {other: _weight((lost & gained[other]).items()) for other in candidates}
+    return {other: weight for other, weight in got.items() if weight >= min(least, _weight(gained[other].items()) / 2)}
+
+
+def _weight(features: Iterable[tuple[Feature, int]]) -> float:
+    return sum(_WEIGHTS[where] * (2 if form == "not" else 1) * many for (where, form), many in features)
+
+
+_WEIGHTS: Final = {
+    "in": 1.0,
+    "under": 1.0,
+    "before": 1.0,
+    "after": 1.0,
+    "soft before": 0.5,
+    "soft after": 0.5,
+    "beside": 0.6,
+}
+
+
+def _differing(clauses: tuple[_Parsed, ...], others: tuple[_Parsed, ...]) -> list[_Parsed]:
+    """The clauses that the other text has not, or has under something else."""
+    left = Counter((one.tokens, one.above, one.beside) for one in others)
+    found = []
+    for one in clauses:
+        key = (one.tokens, one.above, one.beside)
+        if left[key]:
+            left[key] -= 1
+        else:
+            found.append(one)
+    return found
+
+
+def _contexts(clauses: list[_Parsed]) -> Contexts:
+    found: dict[Element, Counter[Feature]] = defaultdict(Counter)
+    for one in clauses:
+        for place, element in enumerate(one.tokens):
+            if element[0] not in _NO_ELEMENTS:
+                found[element].update(_features(one, place))
+    return found
+
+
+def _features(parsed: _Parsed, place: int) -> list[Feature]:
+    kind, own = parsed.tokens[place]
+    found: list[Feature] = [("under", word) for word in parsed.above]
+    if kind != "word":
+        found += [("beside", word) for word in parsed.beside if word != own]
+    first, last = _list_around(parsed.tokens, place)
+    for at, (other_kind, form) in enumerate(parsed.tokens):
+        if first <= at <= last or (other_kind == kind and kind != "word"):
+            continue
+        side, near = ("before", first - at <= _NEAR) if at < first else ("after", at - last <= _NEAR)
+        if near:
+            found.append((f"soft {side}" if other_kind == "soft" else side, form))
+        if other_kind != "soft" and (kind != "word" or form == "not"):
+            found.append(("in", form))
+    return found
+
+
+def _list_around(tokens: tuple[Element, ...], place: int) -> tuple[int, int]:
+    """Where the list of values begins and ends that a value stands in: its members have one place."""
+    kind = tokens[place][0]
+    if kind == "word":
+        return place, place
+    first = last = place
+    for at in range(place - 1, -1, -1):
+        if tokens[at][0] == kind:
+            first = at
+        elif tokens[at][1] not in _JOINS:
+            break
+    for at in range(place + 1, len(tokens)):
+        if tokens[at][0] == kind:
+            last = at
+        elif tokens[at][1] not in _JOINS:
+            break
+    return first, last
+
+
+@lru_cache(maxsize=4_096)
+def _parsed(text: str) -> tuple[_Parsed, ...]:
+    """The clauses of a text; members of a list of values, which have no words of their own, share its context."""
+    found: list[_Parsed] = []
+    for clause in clauses_of(text):
+        tokens = _tokens_of(without_idioms(clause.text))
+        if not tokens:
+            continue
+        above, beside = _contents(clause.under), _contents(clause.beside) - {form for _, form in tokens}
+        if found and clause.continues and _is_member(tokens) and (joined := _joined(found[-1], tokens)) is not None:
+            found[-1] = joined
+            continue
+        found.append(_Parsed(tokens, above, beside))
+    return tuple(found)
+
+
+@lru_cache(maxsize=16_384)
+def _contents(text: str) -> frozenset[str]:
+    return frozenset(form for kind, form in _tokens_of(text) if kind != "soft") if text else frozenset()
+
+
+def _is_member(tokens: tuple[Element, ...]) -> bool:
+    return all(kind not in ("soft", "light", "word", "person") or form in _JOINS for kind, form in tokens)
+
+
+def _joined(before: _Parsed, tokens: tuple[Element, ...]) -> _Parsed | None:
+    """The clause with one more value at the place of its last one; None where that is of another kind."""
+    values = [one for one in tokens if one[0] != "soft"]
+    if len(values) != 1 or before.tokens[-1][0] != values[0][0]:
+        return None
+    return _Parsed((*before.tokens, *values), before.above, before.beside)
+
+
+@lru_cache(maxsize=16_384)
+def _tokens_of(text: str) -> tuple[Element, ...]:
+    return tuple(_element(kind, form) for kind, form in sequence_of(text) if form not in _ARTICLES)
+
+
+def _element(kind: str, form: str) -> Element:
+    if kind != "soft":
+        return kind, form
+    if form in _PERSONS:
+        return "person", _PERSONS[form]
+    return ("light" if is_weighty(form) else "soft"), form

@@ -1,0 +1,107 @@
+"""The rubrics of simulated users: a judge is shown plan and persona, and asked what a persona never does."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import harness as api
+from harness.api import RunOptions
+from harness.cli.main import harness
+from harness.judge import load_rubric
+from harness.judge.transcript.building import build_transcript
+from harness.judge.transcript.views import view
+from harness.simulate import RuleUser
+from harness.upstream import DoubleReply, DoubleRequest, ModelDouble
+
+SUITE = """\
+agents:
+  v1: {command: [python3, "{agent}/main.py"], files: agent}
+checks:
+  - {name: answered, verifier: final_answer, with: {regex: "."}}
+"""
+CASES = """\
+- id: latte
+  conversation:
+    opening: A latte, please.
+    plan: Ask for the plan-canary. Refuse the muffin.
+    persona: {id: calm, description: persona-canary, behaviours: [{name: calm, violation_rubrics: [The user shouts.]}]}
+  user_profile: {name: Ann}
+"""
+AGENT = """\
+import json, os, urllib.request
+url = os.environ["HARNESS_GATEWAY_URL"]
+try:
+    urllib.request.urlopen(f"{url}/turn").read()
+    body = json.dumps({"message": "A latte. Done."}).encode()
+    urllib.request.urlopen(urllib.request.Request(f"{url}/reply", body, {"Content-Type": "application/json"})).read()
+    urllib.request.urlopen(f"{url}/turn").read()
+except OSError:
+    pass
+"""
+
+
+class Judge(ModelDouble):
+    """Finds that nothing of a user's plan was pursued, and that it shouted; passes everything else."""
+
+    def __init__(self) -> None:
+        super().__init__(name="judge")
+        self.asked: list[str] = []
+
+    async def answer(self, asked: DoubleRequest) -> DoubleReply:
+        text = "\n".join((asked.system, *(said for _, said in asked.messages)))
+        self.asked.append(text)
+        criterion = re.search(r'"(?:id|criterion)": "([\w.]+)"', text.split("# Criterion")[-1])
+        assert criterion is not None
+        verdict = "fail" if criterion[1] in ("pursues_the_plan", "persona_kept.1") else "pass"
+        answer = {"criterion": criterion[1], "eligible": True, "verdict": verdict, "rationale": "so", "refs": []}
+        return DoubleReply(text=json.dumps(answer))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    suite = tmp_path / "suites" / "talks"
+    (suite / "agent").mkdir(parents=True)
+    (suite / "agent" / "main.py").write_text(AGENT)
+    (suite / "cases.yaml").write_text(CASES)
+    return tmp_path
+
+
+@pytest.mark.parametrize("failing", [None, "nothing"])
+def test_a_judge_reads_plan_and_persona_and_is_reported(project: Path, failing: None) -> None:
+    with RuleUser(failing=failing) as model:
+        user = f"user: {{kind: model, model: rule-user, base_url: '{model.url}', mode: live}}"
+        (project / "suites" / "talks" / "suite.yaml").write_text(SUITE + user)
+        api.run(RunOptions(suite="talks", sandbox="local", run_name="talk"), project=project)
+    with Judge() as judge:
+        words = ["--rubric", "user_simulator", "--model", "judge", "--base-url", judge.url]
+        CliRunner().invoke(harness, ["--project", str(project), "judge", "run", "talk", *words], catch_exceptions=False)
+    report = ["--project", str(project), "simulator", "report", "talk", "--json"]
+    found = json.loads(CliRunner().invoke(harness, report, catch_exceptions=False).stdout)
+
+    assert all("plan-canary" in text and "persona-canary" in text for text in judge.asked)
+    assert any("This happens nowhere: The user shouts." in text for text in judge.asked)
+    assert {"pursues_the_plan", "persona_kept.1"} <= {one["criterion"] for one in found["judged"]}, found
+
+
+def test_who_judges_the_agent_is_not_shown_what_the_user_was_to_do(project: Path) -> None:
+    from harness.case import load_suite
+    from harness.trace import Step, Trajectory, Trial
+
+    (project / "suites" / "talks" / "suite.yaml").write_text(SUITE)
+    case = load_suite(project, "talks").cases[0]
+    step = Step(index=0, source="user", message="A latte, please.")
+    trial = Trial(
+        case_id="latte",
+        attempt=1,
+        outcome="finished",
+        trajectory=Trajectory(trace_id="t", agent="a", steps=(step,)),
+    )
+    transcript = build_transcript(trial, case)
+
+    for selector in ("everything", "conversation", "profile", "request"):
+        assert "canary" not in str(view(transcript, (selector,), ())), selector
+    assert "plan-canary" in str(view(transcript, ("scenario",), ()))
+    assert load_rubric("user_simulator").of_user
