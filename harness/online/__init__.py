@@ -38,25 +38,28 @@ if TYPE_CHECKING:
     from harness.online.storage.trace_row import TraceRow as TraceRow
     from harness.online.store import DEFAULT_FOLDER as DEFAULT_FOLDER
     from harness.online.store import SessionStore as SessionStore
+    from harness.online.trends.changes import change_words as change_words
     from harness.online.trends.charts import Shift as Shift
     from harness.online.trends.daily import DailyReport as DailyReport
     from harness.online.trends.daily import DayRate as DayRate
     from harness.online.trends.daily import daily_report as daily_report
     from harness.online.trends.days import DayFacts as DayFacts
+    from harness.online.trends.incidents import DriftNear as DriftNear
+    from harness.online.trends.incidents import FacetChange as FacetChange
+    from harness.online.trends.incidents import Incident as Incident
+    from harness.online.trends.incidents import accept_incident as accept_incident
+    from harness.online.trends.incidents import read_incidents as read_incidents
     from harness.online.trends.population import RateComparison as RateComparison
     from harness.online.trends.population import compare_populations as compare_populations
     from harness.online.trends.population import offline_observations as offline_observations
     from harness.online.trends.population import online_observations as online_observations
-    from harness.online.trends.watch import FacetChange as FacetChange
-    from harness.online.trends.watch import Incident as Incident
     from harness.online.trends.watch import Look as Look
-    from harness.online.trends.watch import accept_incident as accept_incident
-    from harness.online.trends.watch import read_incidents as read_incidents
     from harness.online.trends.watch import watch_shifts as watch_shifts
 else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "trends.changes": ("change_words",),
             "trends.charts": ("Shift",),
             "trends.daily": (
                 "DailyReport",
@@ -121,12 +124,15 @@ else:
                 "SessionStore",
             ),
             "receiving.tokens": ("Tokens",),
-            "trends.watch": (
+            "trends.incidents": (
+                "DriftNear",
                 "FacetChange",
                 "Incident",
-                "Look",
                 "accept_incident",
                 "read_incidents",
+            ),
+            "trends.watch": (
+                "Look",
                 "watch_shifts",
             ),
         },

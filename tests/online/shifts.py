@@ -32,6 +32,8 @@ class World:
         self.random = random.Random(seed)
         self.rates = {"order": 0.04, "polite": 0.06}
         self.criterion = 0.10
+        self.canary: tuple[str, float, float] | None = None
+        """A release, its share of the sessions, and the rate at which its order check fails."""
         self.release, self.judge, self.shape, self.tool_error = "1.0", "judge-1", "aaaa", 0.02
 
     def chance(self, rate: float) -> bool:
@@ -40,9 +42,12 @@ class World:
     def scores(self, day: date, count: int) -> Iterator[SessionScore]:
         at = int(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp() * 1e9)
         for number in range(count):
+            release, rates = self.release, self.rates
+            if self.canary is not None and self.chance(self.canary[1]):
+                release, rates = self.canary[0], {**rates, "order": self.canary[2]}
             verdicts = tuple(
                 Verdict(check=name, verifier="v", version="1", passed=not self.chance(rate), reason="")
-                for name, rate in self.rates.items()
+                for name, rate in rates.items()
             )
             card = CASE.model_copy(
                 update={"verdicts": verdicts, "success": all(verdict.passed for verdict in verdicts)}
@@ -55,7 +60,7 @@ class World:
                 scored_at=f"{day}T13:00:00",
                 suite="shop",
                 source="default",
-                release=self.release,
+                release=release,
                 model="m",
                 category=("refund", "order")[number % 2],
                 received_ns=at,
@@ -90,7 +95,7 @@ def simulated(
                 change(world)
         scores += world.scores(FIRST + timedelta(days=number), daily)
     store.add(scores)
-    return DayFacts(store.facts(), "shop")
+    return DayFacts(store, "shop")
 
 
 def delay(incident: Incident) -> int:

@@ -3,21 +3,24 @@
 A row says of one session what one signal gave. Signals are `success`, `check:<name>`, `mode:<failure mode>`,
 `criterion:<id>`, `metric:<name>`, `tool:<name>` (whether an answer was an error), `shape:<name>|<digest>` (a
 structure of answer occurred), `feedback`, `duration_s` and `steps`. `unreadable` is the one signal of a session that
-could not be read as a trial.
+could not be read as a trial, and 0 for every other.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
 from harness.online.scores.scores import SessionScore
+from harness.trace import MEASURED
 from harness.values import JsonValue
 
 UNREADABLE_SESSION: Final = "unreadable"
+JUDGED: Final = "judged"
+"""A signal of every score by a judge, always 0: how many there are."""
 FACTS: Final = {
     "session": "VARCHAR", "digest": "VARCHAR", "scored_at": "VARCHAR", "kind": "VARCHAR", "suite": "VARCHAR",
     "day": "VARCHAR", "release": "VARCHAR", "model": "VARCHAR", "prompt": "VARCHAR", "judge": "VARCHAR",
-    "scorer": "VARCHAR", "category": "VARCHAR", "steps": "INTEGER", "weight": "DOUBLE", "in_base": "BOOLEAN",
-    "signal": "VARCHAR", "value": "DOUBLE",
+    "scorer": "VARCHAR", "rubric": "VARCHAR", "received_ns": "BIGINT", "category": "VARCHAR", "steps": "INTEGER",
+    "weight": "DOUBLE", "in_base": "BOOLEAN", "signal": "VARCHAR", "value": "DOUBLE",
 }  # fmt: skip
 """Columns and their SQL types. `value` is 1 where a check failed, a mode or an error occurred: higher is worse."""
 
@@ -44,6 +47,8 @@ def facts_of(score: SessionScore) -> Iterator[dict[str, JsonValue]]:
         "prompt": score.prompt,
         "judge": score.judge,
         "scorer": score.scorer,
+        "rubric": score.rubric,
+        "received_ns": score.received_ns,
         "category": score.category,
         "steps": score.steps,
         "weight": 1 / score.sampling.rate,
@@ -58,6 +63,8 @@ def _signals(score: SessionScore) -> Iterator[tuple[str, float]]:
         if score.unreadable:
             yield UNREADABLE_SESSION, 1.0
         return
+    if score.kind == "judge":
+        yield JUDGED, 0.0
     for one in score.judgements:
         if one.answer in ("pass", "fail"):
             yield f"criterion:{one.criterion}", float(one.answer == "fail")
@@ -81,7 +88,7 @@ def _of_tools(score: SessionScore) -> Iterator[tuple[str, float]]:
 
 def _of_card(score: SessionScore) -> Iterator[tuple[str, float]]:
     card = score.card
-    if card is None:
+    if card is None or card.outcome not in MEASURED:
         return
     if card.success is not None:
         yield "success", float(not card.success)

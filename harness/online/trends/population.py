@@ -12,6 +12,7 @@ from typing import Final
 from harness.online.trends.days import DayFacts
 from harness.score import Scorecard
 from harness.stats import Interval, wilson
+from harness.trace import MEASURED
 from harness.values import Frozen
 
 _LENGTHS: Final = (4, 8, 16, 32)
@@ -66,6 +67,8 @@ def offline_observations(cards: Iterable[tuple[Scorecard, int]]) -> list[Observa
     """Of scorecards, each with the number of steps of its trial; unmeasured trials are left out."""
     found: list[Observation] = []
     for card, steps in cards:
+        if card.outcome not in MEASURED:
+            continue
         stratum = _stratum(card.category, steps, {use.tool for use in card.tool_use})
         rates = {f"check:{one.check}": float(not one.passed) for one in card.verdicts if one.passed is not None}
         if card.success is not None:
