@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from harness.online.record import StoredRecord as StoredRecord
     from harness.online.scores.facts import signal_words as signal_words
     from harness.online.scores.outbox import Outbox as Outbox
-    from harness.online.scores.outbox import langfuse_sender as langfuse_sender
-    from harness.online.scores.outbox import otlp_logs_sender as otlp_logs_sender
     from harness.online.scores.scores import Sampling as Sampling
     from harness.online.scores.scores import SessionScore as SessionScore
     from harness.online.scores.scores import ToolFacts as ToolFacts
+    from harness.online.scores.senders import langfuse_sender as langfuse_sender
+    from harness.online.scores.senders import otlp_logs_sender as otlp_logs_sender
     from harness.online.scoring import Scored as Scored
     from harness.online.scoring import ScoringRequest as ScoringRequest
     from harness.online.scoring import SessionScorer as SessionScorer
@@ -76,8 +76,8 @@ else:
             ),
             "storage.layout": ("StoreLayout",),
             "scores.facts": ("signal_words",),
-            "scores.outbox": (
-                "Outbox",
+            "scores.outbox": ("Outbox",),
+            "scores.senders": (
                 "langfuse_sender",
                 "otlp_logs_sender",
             ),

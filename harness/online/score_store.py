@@ -16,7 +16,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from harness.disk import flush_folder
-from harness.documents import write_atomically
+from harness.documents import first_problem, write_atomically
 from harness.errors import ResultsError
 from harness.online.scores.facts import FACTS, facts_of
 from harness.online.scores.scores import SessionScore
@@ -168,6 +168,10 @@ def _line(score: SessionScore) -> str:
 def _read(path: Path, number: int, line: bytes) -> SessionScore:
     try:
         return SessionScore.model_validate(json.loads(line)["score"])
-    except (ValueError, KeyError, TypeError, ValidationError) as error:
+    except (ValueError, KeyError, TypeError) as error:
+        problem = str(error)[:200]
+        if isinstance(error, ValidationError):
+            place, words = first_problem(SessionScore, error)
+            problem = f"field {'.'.join(map(str, place))!r}: {words}"[:200]
         remedy = f"move {path.name} out of the folder: its sessions are then scored again"
-        raise ResultsError(f"{path}:{number}: is no score of a session: {str(error)[:200]}", remedy=remedy) from None
+        raise ResultsError(f"{path}:{number}: is no score of a session: {problem}", remedy=remedy) from None

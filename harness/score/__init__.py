@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.score.card_values import card_values as card_values
     from harness.score.comparison.alignment import Deviation as Deviation
     from harness.score.comparison.alignment import deviations_from_trial as deviations_from_trial
     from harness.score.comparison.comparing import differing_arguments as differing_arguments
@@ -50,6 +51,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "card_values": ("card_values",),
             "comparison.alignment": ("Deviation", "deviations_from_trial"),
             "made_calls": ("fed_calls", "step_of_call"),
             "comparison.reference_match": ("deviations_from_reference",),

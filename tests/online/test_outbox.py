@@ -65,7 +65,7 @@ def scored(served: Served, folder: Path, *, sessions: int = 2) -> Outbox:
         facts = {CONVERSATION: f"chat-{number}", "gen_ai.operation.name": "invoke_agent"}
         served.post("/v1/traces", request(span(number, 1, attributes=facts)))
     sent: list[SessionScore] = []
-    outbox = Outbox(folder, sent.extend)
+    outbox = Outbox(folder, lambda scores: sent.extend(scores) or len(scores))
     suite = load_suite(PROJECT, "basics")
     for _ in range(sessions):
         score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, limit=1, outbox=outbox))

@@ -14,7 +14,7 @@ from harness.cassette import Cassette, Recording
 from harness.documents import write_atomically
 from harness.errors import UsageError
 from harness.ingest import Cleaner
-from harness.online import OnlineSettings, Session, SessionScore, SessionScorer, SessionStore, session_origin
+from harness.online import Session, SessionScore, SessionScorer, SessionStore, online_settings, session_origin
 from harness.pipeline.cases.drafting import draft
 from harness.pipeline.cases.from_trace import FILE, AddedCase, add_case, recordings_of
 from harness.pipeline.cases.proving import Proof, prove, useful_checks
@@ -55,7 +55,7 @@ def draft_session_case(store: SessionStore, key: str, project: Path, suite_name:
     scores = [one for one in store.scores() if one.session == session.row.key and suite_name in (None, one.suite)]
     suite = load_suite(project, _one_suite(session, scores, suite_name))
     rules = next((one.card for one in scores if one.card is not None), None)
-    scorer = SessionScorer(suite, OnlineSettings())
+    scorer = SessionScorer(suite, online_settings(project))
     card = scorer.card(session, trial) if rules is None else rules
     drafted = _drafted(session, trial, card, suite, scorer.case_of(session, trial))
     return replace(drafted, notes=(*drafted.notes, *_judged(scores)))
