@@ -60,4 +60,5 @@ def _trajectory(run: FoundRun, spans: Sequence[Span]) -> Trajectory:
         steps=run.steps,
         final_output=output,
         prompts=prompts_of(spans),
+        uncaptured=run.uncaptured,
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.online.scores.scores import Sampling as Sampling
     from harness.online.scores.scores import SessionScore as SessionScore
     from harness.online.scores.scores import ToolFacts as ToolFacts
+    from harness.online.scores.scores import latest_scores as latest_scores
     from harness.online.scores.senders import langfuse_sender as langfuse_sender
     from harness.online.scores.senders import otlp_logs_sender as otlp_logs_sender
     from harness.online.scoring import Scored as Scored
@@ -96,6 +97,7 @@ else:
                 "Sampling",
                 "SessionScore",
                 "ToolFacts",
+                "latest_scores",
             ),
             "scoring": (
                 "Scored",

@@ -22,6 +22,7 @@ from harness.online.scoring import SessionScorer
 from harness.online.session import Session, SessionRow
 from harness.online.settings import OnlineSettings
 from harness.online.store import SessionStore
+from harness.score import content_words
 from harness.trace import MEASURED, Trial
 from harness.upstream import AskMode, Budget, ModelClient, ModelClientOptions
 from harness.values import Frozen, digest_of
@@ -179,6 +180,9 @@ class _Round:
             return "the session cannot be read as a trial"
         if trial.outcome not in MEASURED:
             return f"not measured: {trial.outcome}"
+        unheard = [one for one in trial.trajectory.uncaptured if one in ("answer", "messages")]
+        if unheard:
+            return f"the spans do not carry {content_words(unheard)}"
         criteria: tuple[Criterion, ...] = tuple(self._request.rubric.criteria_for(trial.case_id))
         if not criteria:
             return "no criterion of the rubric is for it"

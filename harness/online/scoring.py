@@ -45,6 +45,9 @@ class Scored(Frozen):
     """Left out by sampling."""
     unreadable: int
     """Without a trajectory: their spans tell of no agent, model or tool, or cannot be read."""
+    without_content: int
+    """Of the scored ones, those whose spans do not carry all that was said and done: what depends on it is not known.
+    """
     failed: int
     """Of the scored ones, those in which a check failed or a failure mode was found."""
     waiting: int
@@ -150,6 +153,7 @@ class SessionScorer:
                 "steps": len(trial.trajectory.steps),
                 "card": card,
                 "tools": tool_facts(trial.trajectory),
+                "uncaptured": trial.trajectory.uncaptured,
                 "notes": tuple(f"{note.problem} ({note.count}x)" for note in session.notes[:20]),
             }
         )
@@ -208,6 +212,7 @@ def score_sessions(store: SessionStore, request: ScoringRequest) -> Scored:
         scored=sum(not one.skipped for one in scored),
         skipped=len(left_out),
         unreadable=sum(one.skipped for one in scored),
+        without_content=sum(bool(one.uncaptured) for one in scored),
         failed=sum(one.failed for one in scored),
         waiting=len(waiting),
         within_pause=len(rows) - len(complete),

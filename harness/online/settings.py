@@ -63,6 +63,7 @@ class WatchSettings(Frozen):
         "shape:*",
         "feedback",
         "unreadable",
+        "without_content",
     )
     """Which signals have a chart, by name with wildcards."""
     least_sessions: int = Field(default=5, ge=1)

@@ -23,7 +23,7 @@ from harness.online.migration import migrate
 from harness.online.record import StoredRecord
 from harness.online.retention import forget_sessions
 from harness.online.score_store import ScoreStore
-from harness.online.scores.scores import ScoreKind, SessionScore, latest
+from harness.online.scores.scores import ScoreKind, SessionScore, latest_scores
 from harness.online.session import Session, SessionRow, sessions_from
 from harness.online.settings import ClickHouseSettings
 from harness.online.storage.deletion import write_deletion
@@ -125,8 +125,8 @@ class SessionStore:
         suite: str | None = None,
         kind: ScoreKind | None = None,
     ) -> list[SessionScore]:
-        """The latest score of each session, kind and suite, of sessions received since then."""
-        found = latest(self.score_store.read(since_ns=since_ns)).values()
+        """The latest score of each session, kind, suite and rubric, of sessions received since then."""
+        found = latest_scores(self.score_store.read(since_ns=since_ns)).values()
         return [
             one
             for one in found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.score.captured import content_words as content_words
     from harness.score.card_values import card_values as card_values
     from harness.score.comparison.alignment import Deviation as Deviation
     from harness.score.comparison.alignment import deviations_from_trial as deviations_from_trial
@@ -51,6 +52,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "captured": ("content_words",),
             "card_values": ("card_values",),
             "comparison.alignment": ("Deviation", "deviations_from_trial"),
             "made_calls": ("fed_calls", "step_of_call"),

@@ -64,7 +64,7 @@ def test_langfuse_gets_checks_metrics_and_failure_modes_once(
         found = by_trace[score.trace_id]
         assert {f"check.{one.check}" for one in score.card.verdicts if one.passed is not None} <= found.keys()
         assert {one.metric for one in score.card.scores if one.value is not None} <= found.keys()
-        assert {"suite", "scorer", "rate"} == found["completion"]["metadata"].keys()
+        assert {"suite", "scorer", "rate"} == found["steps"]["metadata"].keys()
     outbox.announce(served.store().scores())
     assert (sent, sent) == (outbox.deliver(), len(langfuse.scores))
 

@@ -169,10 +169,15 @@ def _words(outcome: dict[str, Any]) -> str:
         f"{rules['scored']} sessions scored ({rules['failed']} with failures), {rules['before']} before,"
         f" {rules['skipped']} left out by sampling, {rules['unreadable']} unreadable, {rules['waiting']} waiting"
     )
+    if rules["without_content"]:
+        words += (
+            f", {rules['without_content']} of the scored ones without content (their spans leave out what was said)"
+        )
     if rules["within_pause"]:
         words += f", {rules['within_pause']} not complete yet (they received something within the pause of online.yaml)"
     if "judge" in outcome:
         judge = outcome["judge"]
         words += f"; {judge['judged']} judged, {judge['failed']} failed, {judge['waiting']} waiting"
+        words += f", {judge['without_question']} with nothing to ask" if judge["without_question"] else ""
         words += f" ({judge['stopped']})" if judge["stopped"] else ""
     return words + (f"; {outcome['sent']} evaluations sent" if "sent" in outcome else "")

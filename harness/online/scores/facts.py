@@ -3,17 +3,20 @@
 A row says of one session what one signal gave. Signals are `success`, `check:<name>`, `mode:<failure mode>`,
 `criterion:<id>`, `metric:<name>`, `tool:<name>` (whether an answer was an error), `shape:<name>|<digest>` (a
 structure of answer occurred), `feedback`, `duration_s` and `steps`. `unreadable` is the one signal of a session that
-could not be read as a trial, and 0 for every other.
+could not be read as a trial, and 0 for every other; `without_content` says whether its spans left out what was said and
+done.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
 from harness.online.scores.scores import SessionScore
+from harness.score import Scorecard
 from harness.trace import MEASURED
 from harness.values import JsonValue
 
 UNREADABLE_SESSION: Final = "unreadable"
+WITHOUT_CONTENT: Final = "without_content"
 JUDGED: Final = "judged"
 """A signal of every score by a judge, always 0: how many there are."""
 FACTS: Final = {
@@ -25,7 +28,11 @@ FACTS: Final = {
 """Columns and their SQL types. `value` is 1 where a check failed, a mode or an error occurred: higher is worse."""
 
 
-_WORDS: Final = {"success": "no success", "feedback": "negative feedback"}
+_WORDS: Final = {
+    "success": "no success",
+    "feedback": "negative feedback",
+    WITHOUT_CONTENT: "spans without content",
+}
 
 
 def signal_words(signal: str) -> str:
@@ -70,6 +77,7 @@ def _signals(score: SessionScore) -> Iterator[tuple[str, float]]:
             yield f"criterion:{one.criterion}", float(one.answer == "fail")
     if score.kind == "rules":
         yield UNREADABLE_SESSION, 0.0
+        yield WITHOUT_CONTENT, float(bool(score.uncaptured))
         yield from _of_card(score)
         yield "duration_s", score.duration_s
         yield "steps", float(score.steps)
@@ -95,10 +103,16 @@ def _of_card(score: SessionScore) -> Iterator[tuple[str, float]]:
     for verdict in card.verdicts:
         if verdict.passed is not None:
             yield f"check:{verdict.check}", float(not verdict.passed)
+    yield from _of_modes(score, card)
+    for measured in card.scores:
+        if measured.value is not None:
+            yield f"metric:{measured.metric}", measured.value
+
+
+def _of_modes(score: SessionScore, card: Scorecard) -> Iterator[tuple[str, float]]:
+    if score.uncaptured:
+        return  # none was searched for
     found = {diagnosis.failure for diagnosis in card.diagnoses}
     yield "any_failure_mode", float(bool(found))
     for failure in sorted(found):
         yield f"mode:{failure}", 1.0
-    for measured in card.scores:
-        if measured.value is not None:
-            yield f"metric:{measured.metric}", measured.value

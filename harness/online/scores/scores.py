@@ -10,6 +10,7 @@ from pydantic import model_validator
 from harness.judge import Judgement
 from harness.online.session import SessionRow
 from harness.score import Scorecard
+from harness.trace import Content
 from harness.values import Frozen
 
 ScoreKind = Literal["rules", "judge"]
@@ -79,6 +80,9 @@ class SessionScore(Frozen):
     """None in scores of the kind `judge`."""
     judgements: tuple[Judgement, ...] = ()
     tools: dict[str, ToolFacts] = {}
+    uncaptured: tuple[Content, ...] = ()
+    """What its spans do not carry: checks and metrics that read it are not known, and no failure mode is searched for.
+    """
     notes: tuple[str, ...] = ()
     """What of the session could not be read as it stands."""
 
@@ -127,7 +131,7 @@ def score_identity(session: str, digest: str, kind: ScoreKind, scorer: str) -> s
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def latest(scores: Iterable[SessionScore]) -> dict[tuple[str, ScoreKind, str, str], SessionScore]:
+def latest_scores(scores: Iterable[SessionScore]) -> dict[tuple[str, ScoreKind, str, str], SessionScore]:
     """By session, kind, suite and rubric the score that was made last."""
     return {(one.session, one.kind, one.suite, one.rubric): one for one in scores}
 
