@@ -7,9 +7,10 @@ from typing import Final
 
 from harness.case import load_suite, suite_names
 from harness.errors import HarnessError, UsageError
-from harness.online import SessionStore, session_origin
+from harness.online import SessionStore, online_settings, session_origin
 from harness.results import RunFolder, drift_reports
 from harness.themes.book import KnownTheme, book_alone, book_path, read_book, write_book
+from harness.themes.embedding import load_embedding
 from harness.themes.grouping import Group, grouped
 from harness.themes.population import Population, run_population, store_populations
 from harness.themes.ranking import Ranking, day_of, scorer_kind
@@ -80,7 +81,8 @@ def _followed(project: Path, population: Population, *, remember: bool) -> tuple
     path = book_path(project, population.suite, of_runs=population.is_of_run)
     with book_alone(project) if remember else nullcontext():
         book = read_book(path)
-        groups = grouped(population.suite, population.failures, book.texts, of_run=population.is_of_run)
+        embed = load_embedding() if online_settings(project).themes.text == "embeddings" else None
+        groups = grouped(population.suite, population.failures, book.texts, of_run=population.is_of_run, embed=embed)
         ranking = Ranking(population)
         themes = [ranking.theme(group) for group in groups]
         seen = {

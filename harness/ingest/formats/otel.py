@@ -36,9 +36,9 @@ def conversation_in(source: Source, spans: list[Span]) -> Found | None:
     """The content of one conversation's spans; None, with a note, where they contain no agent, model or tool."""
     if is_ours(spans):
         return _ours(source, spans)
-    spans = as_genai(spans)
-    if any(says.kind_of_span(span) != "other" for span in spans):
-        return _foreign(source, spans)
+    translated = as_genai(spans)
+    if any(says.kind_of_span(span) != "other" for span in translated):
+        return _foreign(source, translated)
     source.note(f"trace {spans[0].trace_id}", "a trace tells of no agent, model or tool; it is left out")
     return None
 
